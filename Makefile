@@ -1,0 +1,47 @@
+# Every target sets up what it needs in the checkout: no root, nothing installed into the system.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+python := .venv/bin/python
+# At once when the environment stands; else it is made.
+with_prometheus = export PATH="$$(.ci/prometheus):$$PATH";
+tests ?= tests
+jobs ?= 2
+
+.PHONY: help demo test lint format bench e2e lock environment clean
+
+help: ## what there is to make
+	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+environment:
+	@.ci/python-environment
+
+demo: environment ## the main job on this machine, with a live view: a fleet, Prometheus, the adapter, an HPA
+	@$(with_prometheus) exec $(python) -m demo
+
+test: environment ## the tests (tests=tests/objects for a part)
+	@$(with_prometheus) exec $(python) -m pytest -n $(jobs) --dist worksteal $(tests)
+
+lint: environment ## format, lint, types, architecture, dependencies, dead code
+	@$(python) -m ruff format --check .
+	@$(python) -m ruff check .
+	@$(python) -m mypy
+	@.venv/bin/lint-imports --no-logo
+	@.venv/bin/deptry .
+	@$(python) -m vulture
+
+format: environment ## the formatter and the linter's safe repairs
+	@$(python) -m ruff format .
+	@$(python) -m ruff check --fix .
+
+bench: environment ## every figure of the README
+	@$(with_prometheus) exec $(python) -m benchmarks
+
+e2e: ## against a real control plane: not there yet
+	@echo "e2e: there is no suite against a real kube-apiserver yet; it comes with identity and permissions (docs/architecture.md)" >&2; exit 1
+
+lock: ## the locks, from pyproject.toml (needs uv)
+	@.ci/lock
+
+clean: ## what the other targets made
+	rm -rf .venv .prometheus .cache demo/out benchmarks/out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
