@@ -1,0 +1,192 @@
+"""The clients: real websocket connections that follow the day, each to a pod that was ready a moment ago.
+
+They run as a process of their own (`python -m demo.clients`), learn the pods from the fleet's control connection, as
+clients behind a Service do, and report what they met over the same connection. A connection stays for some time and is
+then renewed, so that attempts go on all day; one that a pod drops is tried again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import logging
+import random
+import signal
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+
+from demo.load import Day, day_of
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Sequence
+
+STEP_SECONDS = 0.1
+MEAN_SESSION_SECONDS = 25.0
+MESSAGE_SECONDS = 5.0
+OPEN_TIMEOUT_SECONDS = 5.0
+FULL_AFTER_ALL = 1013
+"""Close code "try again later": several handshakes reached a pod's last place together."""
+
+
+@dataclass(slots=True)
+class Report:
+    """What the clients have met so far."""
+
+    seconds: float = 0.0
+    """Since midnight."""
+    wanted: int = 0
+    open: int = 0
+    attempted: int = 0
+    refused: int = 0
+    """Attempts that found a pod at its limit, no ready pod, or no answer."""
+    dropped: int = 0
+    """Connections that a terminated pod closed."""
+    over: bool = False
+
+
+@dataclass(slots=True)
+class Crowd:
+    """Opens and closes connections so that as many are open as the day wants."""
+
+    day: Day
+    generator: random.Random
+    report: Report = field(default_factory=Report)
+    ports: list[int] = field(default_factory=list)
+    """Where the ready pods listen."""
+    _leaving: set[asyncio.Event] = field(default_factory=set)
+    _opening: int = 0
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def step(self, seconds: float) -> None:
+        """Open what is missing and close what is too much at this moment of the day."""
+        self.report.seconds = seconds
+        self.report.wanted = self.day.connections(seconds)
+        missing = self.report.wanted - self.report.open - self._opening
+        for _ in range(missing):
+            self._opening += 1
+            self._in_background(self._session())
+        for _ in range(min(-missing, len(self._leaving))):
+            self._leaving.pop().set()
+
+    def learn(self, state: str | bytes) -> None:
+        """Take in what the fleet says of its pods."""
+        self.ports = [pod["port"] for pod in json.loads(state)["pods"] if pod["ready"]]
+
+    async def close(self) -> None:
+        """Hang up."""
+        for leaving in self._leaving:
+            leaving.set()
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _session(self) -> None:
+        connection = await self._attempt()
+        self._opening -= 1
+        if connection is None:
+            return
+        leaving = asyncio.Event()
+        self._leaving.add(leaving)
+        self.report.open += 1
+        try:
+            closed_by_pod = await self._talk(connection, leaving)
+        finally:
+            self.report.open -= 1
+            self._leaving.discard(leaving)
+            await connection.close()
+        if closed_by_pod and connection.close_code == FULL_AFTER_ALL:
+            self.report.refused += 1
+        elif closed_by_pod:
+            self.report.dropped += 1
+
+    async def _attempt(self) -> ClientConnection | None:
+        self.report.attempted += 1
+        if not self.ports:
+            self.report.refused += 1
+            return None
+        uri = f"ws://127.0.0.1:{self.generator.choice(self.ports)}/"
+        try:
+            return await connect(
+                uri, compression=None, ping_interval=None, open_timeout=OPEN_TIMEOUT_SECONDS, proxy=None
+            )
+        except (OSError, TimeoutError, InvalidHandshake, EOFError):
+            self.report.refused += 1
+            return None
+
+    async def _talk(self, connection: ClientConnection, leaving: asyncio.Event) -> bool:
+        """Send a message now and then until the session is over; return whether the pod ended it."""
+        loop = asyncio.get_running_loop()
+        ends = loop.time() + self.generator.expovariate(1 / MEAN_SESSION_SECONDS)
+        reading = asyncio.create_task(_read(connection))
+        told = asyncio.create_task(leaving.wait())
+        try:
+            while not (reading.done() or told.done()) and (rest := ends - loop.time()) > 0:
+                await asyncio.wait(
+                    {reading, told}, timeout=min(rest, MESSAGE_SECONDS), return_when=asyncio.FIRST_COMPLETED
+                )
+                with contextlib.suppress(ConnectionClosed):
+                    await connection.send("still here")
+            return reading.done()
+        finally:
+            for task in (reading, told):
+                task.cancel()
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def run(control_port: int, day: Day) -> None:
+    """Follow the day from midnight to midnight, then stay at night's load until SIGTERM."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    crowd = Crowd(day=day, generator=random.Random(day.seed + 1))
+    async with connect(f"ws://127.0.0.1:{control_port}/", compression=None, ping_interval=None, proxy=None) as control:
+        crowd.learn(await control.recv())
+        learning = asyncio.create_task(_learn_pods(control, crowd))
+        midnight = loop.time()
+        while not stopped.is_set() and not learning.done():
+            seconds = loop.time() - midnight
+            crowd.step(seconds)
+            crowd.report.over = seconds >= day.seconds
+            with contextlib.suppress(ConnectionClosed):
+                await control.send(json.dumps({"clients": asdict(crowd.report)}))
+            await asyncio.sleep(STEP_SECONDS)
+        learning.cancel()
+        await asyncio.gather(learning, return_exceptions=True)
+        await crowd.close()
+
+
+async def _read(connection: ClientConnection) -> None:
+    """Take what the pod sends until the connection ends."""
+    with contextlib.suppress(ConnectionClosed):
+        async for _ in connection:
+            pass
+
+
+async def _learn_pods(control: ClientConnection, crowd: Crowd) -> None:
+    async for message in control:
+        crowd.learn(message)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the clients as a process."""
+    parser = argparse.ArgumentParser(prog="demo.clients", description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--control-port", type=int, required=True)
+    parser.add_argument("--seconds", type=float, required=True)
+    parser.add_argument("--seed", type=int, required=True)
+    options = parser.parse_args(arguments)
+    logging.getLogger("websockets").setLevel(logging.CRITICAL)
+    asyncio.run(run(options.control_port, day_of(options.seconds, seed=options.seed)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""The load of one day, compressed: how many connections people want open at each moment (pure, seeded).
+
+The shape is that of a service used by day: a quiet night, one wave over the day, noise at all times, and one burst
+in the afternoon that no forecast knew of.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, field
+
+NIGHT_ENDS, NIGHT_BEGINS = 0.08, 0.76
+BURST_AT, BURST_LASTS, BURST_RISES = 0.58, 0.06, 0.025
+BURST_SHARE_OF_PEAK = 0.22
+NOISE_SHARE = 0.03
+NOISE_STEPS = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """A seeded day: `connections(t)` is what is wanted open `t` seconds after midnight."""
+
+    seconds: float
+    """How long the day takes."""
+    seed: int
+    night: int
+    """Connections wanted at night."""
+    peak: int
+    """Connections wanted at the top of the wave."""
+    noise: tuple[float, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Draw the noise once: equal seeds make equal days."""
+        generator = random.Random(self.seed)
+        level, noise = 0.0, []
+        for _ in range(NOISE_STEPS + 1):
+            level = 0.8 * level + generator.gauss(0.0, NOISE_SHARE)
+            noise.append(level)
+        object.__setattr__(self, "noise", tuple(noise))
+
+    def connections(self, seconds: float) -> int:
+        """Return the connections wanted at this moment; before and after the day it is night."""
+        share = min(max(seconds / self.seconds, 0.0), 1.0)
+        swing = self.peak - self.night
+        wanted = self.night + swing * (_wave(share) + BURST_SHARE_OF_PEAK * _burst(share))
+        return max(1, round(wanted * (1 + self._noise_at(share))))
+
+    def _noise_at(self, share: float) -> float:
+        position = share * NOISE_STEPS
+        left = min(int(position), NOISE_STEPS - 1)
+        rest = position - left
+        return self.noise[left] * (1 - rest) + self.noise[left + 1] * rest
+
+
+def day_of(seconds: float, *, seed: int) -> Day:
+    """Return a day of this length; a shorter one has a lower peak, so that its wave rises no faster."""
+    return Day(seconds=seconds, seed=seed, night=80, peak=80 + round(1120 * min(1.0, seconds / 120)))
+
+
+def _wave(share: float) -> float:
+    if not NIGHT_ENDS < share < NIGHT_BEGINS:
+        return 0.0
+    return math.sin(math.pi * (share - NIGHT_ENDS) / (NIGHT_BEGINS - NIGHT_ENDS)) ** 2
+
+
+def _burst(share: float) -> float:
+    """Return a trapezoid from 0 to 1 and back."""
+    since = share - BURST_AT
+    return min(max(since / BURST_RISES, 0.0), 1.0, max((BURST_LASTS + BURST_RISES - since) / BURST_RISES, 0.0))

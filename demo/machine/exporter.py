@@ -1,0 +1,75 @@
+"""A scrape target whose text can be changed at any time: real series in a real Prometheus."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Exporter:
+    """Serves `text` to every GET, whatever the path."""
+
+    def __init__(self, text: str = "") -> None:
+        self.text = text
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(self))
+        self._server.daemon_threads = True
+
+    @property
+    def target(self) -> str:
+        """HOST:PORT, as a scrape configuration names it."""
+        host, port = self._server.server_address[:2]
+        return f"{host!s}:{port}"
+
+    def scrape_config(self, job: str = "exporter", interval: str = "1s") -> dict[str, Any]:
+        """Return the entry of `scrape_configs` that scrapes this target, labels of the text first."""
+        return {
+            "job_name": job,
+            "scrape_interval": interval,
+            "scrape_timeout": interval,
+            "honor_labels": True,
+            "static_configs": [{"targets": [self.target]}],
+        }
+
+    def serve(self) -> None:
+        """Serve until `close` is called from another thread."""
+        self._server.serve_forever(poll_interval=0.05)
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@contextmanager
+def running_exporter(text: str = "") -> Iterator[Exporter]:
+    """Run an exporter on a free port of the loopback."""
+    exporter = Exporter(text)
+    thread = threading.Thread(target=exporter.serve, name="exporter", daemon=True)
+    thread.start()
+    try:
+        yield exporter
+    finally:
+        exporter.close()
+        thread.join()
+
+
+def _handler_of(exporter: Exporter) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            body = exporter.text.encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_arguments: object) -> None:
+            return
+
+    return Handler

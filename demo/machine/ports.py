@@ -1,0 +1,16 @@
+"""Free ports of this machine."""
+
+from __future__ import annotations
+
+import socket
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """Return a TCP port that nobody listens on now.
+
+    Somebody else may take it before it is used: a program that can bind port 0 by itself should do that instead.
+    """
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.bind((host, 0))
+        port: int = probe.getsockname()[1]
+        return port

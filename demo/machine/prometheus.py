@@ -1,0 +1,203 @@
+"""A real Prometheus on this machine, on a free port, for as long as it is needed."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import shutil
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from demo.machine.ports import free_port
+from demo.machine.processes import ManagedProcess, ProcessFailedError, start
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Iterator, Mapping, Sequence
+
+_READY_SECONDS = 30.0
+_RELOAD_SECONDS = 30.0
+_TRIES_FOR_A_PORT = 3
+_CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+class PrometheusMissingError(Exception):
+    """There is no Prometheus on this machine."""
+
+
+class PrometheusProcess:
+    """A Prometheus with its configuration and data in one folder."""
+
+    def __init__(self, folder: Path, flags: Sequence[str], tls: ssl.SSLContext | None) -> None:
+        self.folder = folder
+        self.config_path = folder / "prometheus.json"
+        self.port = free_port()
+        self._flags = flags
+        self._tls = tls
+        self._process: ManagedProcess | None = None
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        return self._running.pid
+
+    @property
+    def log_path(self) -> Path:
+        return self.folder / "prometheus.log"
+
+    def configure(self, config: Mapping[str, Any]) -> None:
+        """Write the configuration; a running server takes it with `reload`. JSON is YAML."""
+        self.config_path.write_text(json.dumps(config, indent=1))
+
+    def reload(self) -> None:
+        """Let the server take its configuration in; returns when it is in force. Raises ProcessFailedError."""
+        status, body = self._ask("POST", "/-/reload", _RELOAD_SECONDS)
+        if status != 200:
+            raise ProcessFailedError(f"prometheus refused its configuration: {body.strip()}")
+
+    def pause(self) -> None:
+        """Let connections stay open and nothing answer, until `resume`."""
+        self._running.pause()
+
+    def resume(self) -> None:
+        self._running.resume()
+
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self._running.kill()
+
+    def start_again(self) -> None:
+        """Start it after `kill` on the same port and with the same data; returns when it answers."""
+        if self._process is not None and self._process.is_running:
+            raise ProcessFailedError("prometheus runs already: kill it first")
+        command = [
+            str(program("prometheus")),
+            f"--config.file={self.config_path}",
+            f"--storage.tsdb.path={self.folder / 'data'}",
+            f"--web.listen-address=127.0.0.1:{self.port}",
+            "--web.enable-lifecycle",
+            "--log.level=warn",
+            *self._flags,
+        ]
+        process = start(command, log_path=self.log_path, name="prometheus")
+        self._process = process
+        try:
+            process.wait_until(self._is_ready, _READY_SECONDS)
+        except BaseException:
+            process.stop()
+            raise
+
+    def start_on_a_free_port(self) -> None:
+        """Start it for the first time; another port is taken where somebody was faster on the chosen one."""
+        for _ in range(_TRIES_FOR_A_PORT - 1):
+            try:
+                self.start_again()
+            except ProcessFailedError as e:
+                if "address already in use" not in str(e):
+                    raise
+                self.port = free_port()
+            else:
+                return
+        self.start_again()
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.stop()
+
+    @property
+    def _running(self) -> ManagedProcess:
+        if self._process is None:
+            raise ProcessFailedError("prometheus has not been started")
+        return self._process
+
+    def _is_ready(self) -> bool:
+        try:
+            # 401 is an answer too: a server that wants a password is up.
+            return self._ask("GET", "/-/ready", timeout_seconds=1.0)[0] in {200, 401}
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def _ask(self, method: str, path: str, timeout_seconds: float) -> tuple[int, str]:
+        connection: http.client.HTTPConnection
+        if self._tls:
+            connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout_seconds, context=self._tls)
+        else:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout_seconds)
+        try:
+            connection.request(method, path)
+            response = connection.getresponse()
+            return response.status, response.read().decode(errors="replace")
+        finally:
+            connection.close()
+
+
+@contextmanager
+def running_prometheus(
+    folder: Path,
+    *,
+    scrape_configs: Sequence[Mapping[str, Any]] | None = None,
+    rule_files: Sequence[Path] = (),
+    extra_flags: Sequence[str] = (),
+    scrape_interval: str = "1s",
+    retention: str = "15d",
+    tls: ssl.SSLContext | None = None,
+) -> Iterator[PrometheusProcess]:
+    """Run a Prometheus and yield it when it answers.
+
+    Its files are in `folder`, its data in `folder/data` (see `backfill`).
+    `tls` is how to reach it where `extra_flags` name a `--web.config.file` that switches TLS on. Start it from the
+    main thread.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    prometheus = PrometheusProcess(folder, [f"--storage.tsdb.retention.time={retention}", *extra_flags], tls)
+    prometheus.configure(
+        {
+            "global": {
+                "scrape_interval": scrape_interval,
+                "scrape_timeout": scrape_interval,
+                "evaluation_interval": scrape_interval,
+            },
+            "scrape_configs": list(scrape_configs or ()),
+            "rule_files": [str(path) for path in rule_files],
+        }
+    )
+    prometheus.start_on_a_free_port()
+    try:
+        yield prometheus
+    finally:
+        prometheus.stop()
+
+
+def backfill(folder: Path, text: str) -> None:
+    """Write samples, OpenMetrics text with timestamps and `# EOF`, into `folder/data` before the server starts."""
+    data = folder / "data"
+    data.mkdir(parents=True, exist_ok=True)
+    source = folder / "backfill.txt"
+    source.write_text(text)
+    command = [str(program("promtool")), "tsdb", "create-blocks-from", "openmetrics", "--quiet", str(source), str(data)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode != 0:
+        raise ProcessFailedError(f"promtool refused the samples: {done.stderr.strip() or done.stdout.strip()}")
+    source.unlink()
+
+
+def program(name: str) -> Path:
+    """Find `prometheus` or `promtool`: beside PROMETHEUS_BINARY, on the PATH, or unpacked in the checkout."""
+    chosen = os.environ.get("PROMETHEUS_BINARY")
+    folders = (
+        [str(Path(chosen).parent)] if chosen else [os.environ.get("PATH", ""), str(_CHECKOUT / ".prometheus/usr/bin")]
+    )
+    for folder in folders:
+        found = shutil.which(name, path=folder)
+        if found:
+            return Path(found)
+    raise PrometheusMissingError(
+        f"{name} is not on this machine: install Prometheus (Debian: apt-get install prometheus),"
+        " set PROMETHEUS_BINARY to the program, or run `make test`, which unpacks it into the checkout"
+    )

@@ -1,0 +1,58 @@
+"""One look at the fleet, as the view, the plot and the verdict use it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The fleet and its clients at one time of the day."""
+
+    seconds: float
+    """Since midnight."""
+    wanted: int
+    """Connections that people want open."""
+    open: int
+    """Connections that are open, by the clients' count."""
+    attempted: int
+    refused: int
+    dropped: int
+    replicas: int
+    """Pods that exist, starting ones included."""
+    serving: int
+    """Pods that have started."""
+    limit: int
+    """Connections that one pod takes."""
+    over: bool
+    """Whether the day has ended."""
+
+    @property
+    def capacity(self) -> int:
+        """Connections that the started pods take together."""
+        return self.serving * self.limit
+
+    @property
+    def refused_ratio(self) -> float:
+        """Refused share of all attempts so far."""
+        return self.refused / self.attempted if self.attempted else 0.0
+
+
+def moment_of(state: dict[str, Any]) -> Moment | None:
+    """Return what the fleet's state says; None while the clients have not reported yet."""
+    clients, pods = state["clients"], state["pods"]
+    if not clients:
+        return None
+    return Moment(
+        seconds=clients["seconds"],
+        wanted=clients["wanted"],
+        open=clients["open"],
+        attempted=clients["attempted"],
+        refused=clients["refused"],
+        dropped=clients["dropped"],
+        replicas=len(pods),
+        serving=sum(pod["port"] is not None for pod in pods),
+        limit=state["limit"],
+        over=clients["over"],
+    )

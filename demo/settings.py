@@ -1,0 +1,29 @@
+"""How the demo is set up: one place for its numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from demo.records import Target
+
+TARGET = Target(connections_per_pod=60, min_replicas=2, max_replicas=30, scale_down_window_seconds=8.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The numbers of one run."""
+
+    seconds: float = 120.0
+    """How long the compressed day takes."""
+    seed: int = 20261121
+    hpa: bool = True
+    """Whether the HPA loop runs: without it the load is not held, and the verdict must say so."""
+    hold: bool = False
+    """Whether everything keeps running after the day, for a look around."""
+    sync_seconds: float = 2.0
+    start_up_seconds: float = 3.0
+    """How long a pod takes from being asked for to serving."""
+    connection_limit: int = 100
+    """Connections that a pod takes."""
+    target: Target = field(default=TARGET)
+    largest_refused_ratio: float = 0.02

@@ -1,0 +1,192 @@
+"""The verdict's second opinion: every value and every decision, computed again from Prometheus by other code.
+
+Nothing here is shared with the adapter or with `recommender.hpa`. Values come from Prometheus through its own client
+library, with another query than the rules use. Decisions follow the formulas of the Kubernetes documentation of the
+HorizontalPodAutoscaler, in exact fractions.
+
+A value is right if it is what Prometheus gives for the very second that the answer bears. Two of Prometheus's own
+writes are seen later than the time they bear: a scrape (so a value that stood less than half a second before is right
+too), and the mark that ends the series of a target that is gone (so the last value of such a pod is right for two
+scrapes more).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from demo.records import Served, Sync, Target
+
+SCRAPE_WRITES_SECONDS = (0.25, 0.5)
+END_WRITES_SECONDS = (1.0, 1.75, 2.5)
+OLDEST_ANSWER_SECONDS = 10.0
+QUERY = 'websocket_connections{job="gateway"}'
+TOLERANCE = Fraction(1, 10)
+UP_PODS, UP_PERCENT, POLICY_SECONDS = 4, 100, 15.0
+
+
+class Witness(Protocol):
+    """Prometheus, asked by someone else than the adapter: `PrometheusConnect` of prometheus-api-client."""
+
+    def custom_query(self, query: str, params: dict[str, Any] | None = None) -> Any:  # noqa: ANN401 - its own type
+        """Evaluate an instant query."""
+        ...
+
+
+@dataclass(slots=True)
+class Findings:
+    """What the second opinion found."""
+
+    answers_checked: int = 0
+    answers_wrong: list[str] = field(default_factory=list)
+    decisions_checked: int = 0
+    decisions_wrong: list[str] = field(default_factory=list)
+
+
+def check(syncs: Sequence[Sync], target: Target, witness: Witness) -> Findings:
+    """Return what was checked, and a sentence for each value or decision that differs."""
+    findings = Findings()
+    for sync in syncs:
+        if sync.connections is not None:
+            findings.answers_checked += 1
+            findings.answers_wrong += wrong_connections(
+                sync, sync.connections, stood(witness, sync.connections.stamped)
+            )
+        if sync.total is not None:
+            findings.answers_checked += 1
+            findings.answers_wrong += wrong_total(sync.total, stood(witness, sync.total.stamped))
+    for sync, expected in zip(syncs, decisions(syncs, target), strict=True):
+        findings.decisions_checked += 1
+        if expected != sync.desired:
+            findings.decisions_wrong.append(f"at {sync.seconds:.1f} s: asked for {sync.desired}, expected {expected}")
+    return findings
+
+
+def stood(witness: Witness, stamped: float) -> dict[str, set[int | None]]:
+    """Return what each pod's connections were at that second or were still seen as; None for no sample."""
+    now, *just_before = [_look(witness, stamped - back) for back in (0.0, *SCRAPE_WRITES_SECONDS)]
+    truth: dict[str, set[int | None]] = {
+        pod: {look.get(pod) for look in (now, *just_before)} for look in (now, *just_before) for pod in look
+    }
+    for back in END_WRITES_SECONDS:
+        for pod, value in _look(witness, stamped - back).items():
+            if pod not in now:
+                truth.setdefault(pod, {None}).add(value)
+    return truth
+
+
+def _look(witness: Witness, unix_seconds: float) -> dict[str, int]:
+    rows = witness.custom_query(QUERY, params={"time": unix_seconds})
+    return {row["metric"]["pod"]: int(float(row["value"][1])) for row in rows}
+
+
+def wrong_connections(sync: Sync, served: Served, truth: Mapping[str, Collection[int | None]]) -> list[str]:
+    """Return what is wrong with the Pods metric's answer."""
+    at = f"answer of {served.stamped:.0f}"
+    wrong = [
+        f"{at}: {pod} = {value}m, Prometheus has {sorted(truth.get(pod, ()), key=str)}"
+        for pod, value in served.values.items()
+        if Fraction(value, 1000) not in truth.get(pod, ())
+    ]
+    wrong += [
+        f"{at}: {pod} is missing, Prometheus has {sorted(truth[pod], key=str)}"
+        for pod in sync.pods
+        if pod not in sync.pending and pod in truth and None not in truth[pod] and pod not in served.values
+    ]
+    return wrong + _too_old(served)
+
+
+def wrong_total(served: Served, truth: Mapping[str, Collection[int | None]]) -> list[str]:
+    """Return what is wrong with the External metric's answer: it must be one of the sums that stood."""
+    sums = {0}
+    for values in truth.values():
+        sums = {total + (value or 0) for total in sums for value in values}
+    value = Fraction(sum(served.values.values()), 1000)
+    wrong = [] if value in sums else [f"answer of {served.stamped:.0f}: total {value}, Prometheus has {sorted(sums)}"]
+    return wrong + _too_old(served)
+
+
+def _too_old(served: Served) -> list[str]:
+    age = served.received - served.stamped
+    return [f"answer of {served.stamped:.0f} was {age:.1f} s old"] if age > OLDEST_ANSWER_SECONDS else []
+
+
+def decisions(syncs: Sequence[Sync], target: Target) -> list[int]:
+    """Return the replicas that an HPA asks for at each of these rounds."""
+    remembered = [(syncs[0].seconds, syncs[0].replicas)] if syncs else []
+    decided = []
+    for index, sync in enumerate(syncs):
+        proposal = _proposal(sync, target)
+        if proposal is None:
+            decided.append(sync.replicas)
+            continue
+        remembered.append((sync.seconds, proposal))
+        recent = [n for at, n in remembered if at > sync.seconds - target.scale_down_window_seconds]
+        decided.append(_behave(syncs[: index + 1], proposal, recent, target))
+    return decided
+
+
+def _proposal(sync: Sync, target: Target) -> int | None:
+    """Return the larger of what the two metrics ask for; one that failed forbids a smaller size."""
+    proposals = [
+        proposal
+        for served, propose in ((sync.connections, _by_average), (sync.total, _by_total))
+        if served is not None and served.values and (proposal := propose(served, sync, target)) is not None
+    ]
+    if not proposals or (len(proposals) < 2 and max(proposals) < sync.replicas):
+        return None
+    return max(proposals)
+
+
+def _by_average(served: Served, sync: Sync, target: Target) -> int | None:
+    """Return `ceil(ratio x pods)`; pods that start or lack a sample count so that they dampen the change."""
+    goal = target.connections_per_pod * 1000
+    started = [pod for pod in sync.pods if pod not in sync.pending]
+    values = [value for pod, value in served.values.items() if pod not in sync.pending]
+    missing = sum(pod not in served.values for pod in started)
+    if not values:
+        return None
+    ratio = Fraction(sum(values) // len(values), goal)
+    dampening = missing + (len(sync.pending) if ratio > 1 else 0)
+    if not dampening:
+        return sync.replicas if _tolerated(ratio) else math.ceil(ratio * len(started))
+    if ratio < 1:
+        values += [goal] * missing
+    elif ratio > 1:
+        values += [0] * dampening
+    damped = Fraction(sum(values) // len(values), goal)
+    if _tolerated(damped) or (ratio < 1 < damped) or (damped < 1 < ratio):
+        return sync.replicas
+    proposal = math.ceil(damped * len(values))
+    turned = (damped < 1 and proposal > sync.replicas) or (damped > 1 and proposal < sync.replicas)
+    return sync.replicas if turned else proposal
+
+
+def _by_total(served: Served, sync: Sync, target: Target) -> int:
+    goal = target.connections_per_pod * 1000
+    total = sum(served.values.values())
+    return sync.replicas if _tolerated(Fraction(total, goal * sync.replicas)) else math.ceil(Fraction(total, goal))
+
+
+def _tolerated(ratio: Fraction) -> bool:
+    return 1 - TOLERANCE <= ratio <= 1 + TOLERANCE
+
+
+def _behave(syncs: Sequence[Sync], proposal: int, recent: Sequence[int], target: Target) -> int:
+    """Return the proposal after the scale-down window, the scale-up policies and the bounds."""
+    now = syncs[-1]
+    if proposal < now.replicas:
+        wanted = min(now.replicas, max(recent))
+    else:
+        since = now.seconds - POLICY_SECONDS
+        recently = [(before, after) for before, after in itertools.pairwise(syncs) if before.seconds > since]
+        start = now.replicas - sum(after.replicas - before.replicas for before, after in recently)
+        allowed = max(start + UP_PODS, math.ceil(start * (1 + Fraction(UP_PERCENT, 100))), now.replicas)
+        wanted = min(proposal, allowed)
+    return min(max(wanted, target.min_replicas), target.max_replicas)
