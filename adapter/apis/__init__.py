@@ -1,0 +1,1 @@
+"""The metrics APIs as kube-apiserver, the HPA and kubectl speak them."""

@@ -1,0 +1,89 @@
+"""`custom.metrics.k8s.io`: metrics of objects, one by its name or all that selectors choose."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.apis.failures import fetching, no_data, not_found
+from adapter.apis.parameters import parameters, refuse_watch, selector
+from adapter.apis.routing import ALL_OBJECTS
+from adapter.apis.status import ApiError
+from adapter.apis.values import metric_value_list
+from adapter.objects.names import is_namespace_name, is_object_name
+from adapter.objects.resources import UnknownResourceError
+from adapter.objects.selectors import SelectorError
+from adapter.readings.answers import ByName, BySelector
+
+if TYPE_CHECKING:
+    from adapter.apis.hints import Hints
+    from adapter.apis.routing import CustomValues
+    from adapter.apis.served import Served
+    from adapter.objects.resources import ResolveResource, Resource
+    from adapter.rulebook.model import Metric
+
+
+class CustomMetrics:
+    """Values of custom metrics.
+
+    `resolve` knows the kinds of objects by every name that a path may use. With `empty_is_error` an answer without any
+    value is a 404.
+    """
+
+    def __init__(self, served: Served, resolve: ResolveResource, hints: Hints, *, empty_is_error: bool) -> None:
+        self._served = served
+        self._resolve = resolve
+        self._hints = hints
+        self._empty_is_error = empty_is_error
+
+    def get(self, asked: CustomValues, query: str) -> tuple[bytes, float]:
+        """Return a `MetricValueList` and the time of its values in unix seconds. Raises ApiError."""
+        given = parameters(query)
+        refuse_watch(given)
+        which = _which(asked, given.get("labelSelector", ""))
+        metric_selector = selector(given, "metricLabelSelector")
+        metric, resource = self._find(asked)
+        what = _described(asked)
+        with fetching(what):
+            answer = self._served.objects(metric, asked.namespace, which, metric_selector)
+        if self._empty_is_error and not answer.values:
+            raise no_data(what)
+        try:
+            body = metric_value_list(asked.version, resource, asked.namespace, metric.name, metric_selector, answer)
+        except SelectorError as e:
+            raise ApiError(400, f"unable to use the metric's selector: {e}") from e
+        return body, answer.evaluated_at
+
+    def _find(self, asked: CustomValues) -> tuple[Metric, Resource]:
+        catalogue = self._served.catalogue
+        namespaced = asked.namespace is not None
+        metric = catalogue.find_custom(asked.resource, namespaced, asked.metric)
+        if metric is None:
+            # Paths may use any name of a kind, such as the singular: kube-apiserver's clients map names as they like.
+            metric = catalogue.find_custom(self._qualified(asked), namespaced, asked.metric)
+        if metric is None or metric.resource is None:
+            raise not_found(_described(asked), self._hints.for_missing(catalogue, asked.metric))
+        return metric, metric.resource
+
+    def _qualified(self, asked: CustomValues) -> str:
+        name, _, group = asked.resource.partition(".")
+        try:
+            return self._resolve(group, name).qualified
+        except UnknownResourceError as e:
+            raise not_found(_described(asked), str(e)) from e
+
+
+def _which(asked: CustomValues, label_selector: str) -> ByName | BySelector:
+    """Return which objects are meant; raises ApiError 400 for names that no object can have."""
+    if asked.namespace is not None and not is_namespace_name(asked.namespace):
+        raise ApiError(400, f"{asked.namespace!r} cannot be the name of a namespace")
+    if asked.name == ALL_OBJECTS:
+        return BySelector(selector({"labelSelector": label_selector}, "labelSelector"))
+    if not is_object_name(asked.name):
+        raise ApiError(400, f"{asked.name!r} cannot be the name of an object")
+    return ByName(asked.name)
+
+
+def _described(asked: CustomValues) -> str:
+    """Return the metric in prometheus-adapter's words: `metric M for pods`, with the name where one object is meant."""
+    named = "" if asked.name == ALL_OBJECTS else f" {asked.name}"
+    return f"metric {asked.metric} for {asked.resource}{named}"

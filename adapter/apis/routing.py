@@ -1,0 +1,168 @@
+"""From a raw path to what is asked for (pure).
+
+Segments are split first and decoded once each after that, so `%2F` never makes a new segment: a path means the same
+here as it did to kube-apiserver, which authorised the request by it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+from urllib.parse import unquote_to_bytes
+
+CUSTOM = "custom.metrics.k8s.io"
+EXTERNAL = "external.metrics.k8s.io"
+VERSIONS = {CUSTOM: ("v1beta2", "v1beta1"), EXTERNAL: ("v1beta1",)}
+"""Versions of each group, the preferred one first."""
+
+ALL_OBJECTS = "*"
+HEALTH = ("/healthz", "/livez", "/readyz")
+PATHS = (
+    "/apis",
+    *(f"/apis/{group}" for group in VERSIONS),
+    *(f"/apis/{group}/{version}" for group, versions in VERSIONS.items() for version in versions),
+    *HEALTH,
+    "/metrics",
+    "/version",
+)
+"""What `/` lists."""
+
+_HEX = frozenset("0123456789abcdefABCDEF")
+
+
+class PathError(ValueError):
+    """A path that no URL may have; the message says what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """`/`: what there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """`/version`."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnMetrics:
+    """`/metrics`: what this process tells of itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupList:
+    """`/apis`: the groups, or aggregated discovery where that is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """`/apis/GROUP`: the versions of one group."""
+
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceList:
+    """`/apis/GROUP/VERSION`: the metrics of one group."""
+
+    group: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class CustomValues:
+    """A metric of one object, or of all that selectors choose where `name` is `*`."""
+
+    version: str
+    namespace: str | None
+    """None for objects outside of namespaces; a metric of a namespace itself has it as `name`."""
+    resource: str
+    name: str
+    metric: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalValues:
+    """A metric that describes no object."""
+
+    version: str
+    namespace: str
+    metric: str
+
+
+Document: TypeAlias = Index | Version | Group | ResourceList
+Route: TypeAlias = Document | OwnMetrics | GroupList | CustomValues | ExternalValues
+
+
+def route(path: str) -> Route | None:
+    """Return what the raw path asks for; None if nothing is there. Raises PathError for a path that is no path."""
+    segments = [_decoded(segment) for segment in path.removesuffix("/").split("/")]
+    match segments:
+        case [""]:
+            return Index()
+        case ["", "version"]:
+            return Version()
+        case ["", "metrics"]:
+            return OwnMetrics()
+        case ["", "apis", *rest]:
+            return _api(rest)
+        case _:
+            return None
+
+
+def is_health(path: str) -> bool:
+    """Return whether the raw path is a health check: `/livez`, or one check of it as `/livez/NAME`."""
+    return any(path == check or path.startswith(f"{check}/") for check in HEALTH)
+
+
+def group_of(path: str) -> str:
+    """Return the API group that a raw path lies in, or `other`: a label with few values, whatever is asked."""
+    segments = path.split("/", 3)
+    return segments[2] if len(segments) > 2 and segments[1] == "apis" and segments[2] in VERSIONS else "other"
+
+
+def _api(segments: list[str]) -> Route | None:
+    match segments:
+        case []:
+            return GroupList()
+        case [group] if group in VERSIONS:
+            return Group(group)
+        case [group, version] if version in VERSIONS.get(group, ()):
+            return ResourceList(group, version)
+        case [group, version, *rest] if version in VERSIONS.get(group, ()) and all(rest):
+            return _custom(version, rest) if group == CUSTOM else _external(version, rest)
+        case _:
+            return None
+
+
+def _custom(version: str, segments: list[str]) -> CustomValues | None:
+    match segments:
+        case ["namespaces", name, "metrics", metric]:
+            return CustomValues(version, None, "namespaces", name, metric)
+        case ["namespaces", namespace, resource, name, metric]:
+            return CustomValues(version, namespace, resource, name, metric)
+        case ["namespaces", *_]:
+            return None
+        case [resource, name, metric]:
+            return CustomValues(version, None, resource, name, metric)
+        case _:
+            return None
+
+
+def _external(version: str, segments: list[str]) -> ExternalValues | None:
+    match segments:
+        case ["namespaces", namespace, metric]:
+            return ExternalValues(version, namespace, metric)
+        case _:
+            return None
+
+
+def _decoded(segment: str) -> str:
+    if segment.isascii() and "%" not in segment:
+        return segment
+    if any(len(part) < 2 or not _HEX.issuperset(part[:2]) for part in segment.split("%")[1:]):
+        raise PathError("a % in the path is not followed by two hexadecimal digits")
+    try:
+        return unquote_to_bytes(segment.encode("latin-1")).decode()
+    except UnicodeError as e:
+        raise PathError("the path is not UTF-8") from e

@@ -1,0 +1,76 @@
+"""Errors as Kubernetes states them: a `Status` object as the body, with the reason that clients switch on.
+
+`Retry-After` is never sent: client-go would sleep on it inside one of the HPA controller's few workers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from adapter.apis.http import Response
+from adapter.readings import errors as readings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+REASONS: Mapping[int, str] = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+
+_CODES: Mapping[type[readings.ReadingError], int] = {
+    readings.UnanswerableSelectorError: 400,
+    readings.NoObjectsMatchError: 404,
+    readings.NoSampleError: 404,
+    readings.TooMuchDemandError: 429,
+    readings.QueryRefusedByPrometheusError: 500,
+    readings.PartialAnswerError: 500,
+    readings.AmbiguousSamplesError: 500,
+    readings.ObjectsNotKnownError: 503,
+    readings.SourceUnreachableError: 503,
+    readings.AnswerTooOldError: 503,
+    readings.SourceSlowError: 504,
+}
+
+
+class ApiError(Exception):
+    """A request that gets a Status instead of what it asked for."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+class _Status(msgspec.Struct, frozen=True):
+    """A `Status` of `meta/v1`, fields in the order in which Kubernetes writes them."""
+
+    kind: str
+    apiVersion: str  # noqa: N815 - the wire's name
+    metadata: dict[str, str]
+    status: str
+    message: str
+    reason: str
+    code: int
+
+
+def status_response(error: ApiError) -> Response:
+    """Return the error as it goes over the wire."""
+    reason = REASONS.get(error.code, "InternalError")
+    status = _Status("Status", "v1", {}, "Failure", error.message, reason, error.code)
+    headers = (("Allow", "GET"),) if error.code == 405 else ()
+    return Response(error.code, msgspec.json.encode(status), headers=headers)
+
+
+def code_of(error: readings.ReadingError) -> int:
+    """Return the HTTP code for a reading that could not be given."""
+    return next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), 500)

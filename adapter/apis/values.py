@@ -1,0 +1,88 @@
+"""Answers as bytes: `MetricValueList` of both versions, and `ExternalMetricValueList` (pure).
+
+An answer for a thousand pods is the same text a thousand times but for name and value, so it is joined from pieces
+instead of being built as objects. Field names are those of `k8s.io/metrics/pkg/apis`; `window` is left out, as
+prometheus-adapter does, since only the query knows it.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from adapter.apis.routing import CUSTOM, EXTERNAL
+from adapter.objects.quantities import quantity_of
+from adapter.objects.selectors import Operator, Requirement, Selector, label_selector
+
+if TYPE_CHECKING:
+    from adapter.objects.resources import Resource
+    from adapter.readings.answers import ExternalAnswer, ObjectsAnswer
+    from adapter.rulebook.requests import Row
+
+_json = msgspec.json.encode
+
+
+def metric_value_list(
+    version: str, resource: Resource, namespace: str | None, name: str, selector: Selector, answer: ObjectsAnswer
+) -> bytes:
+    """Return the values of custom metric `name` in API version `v1beta1` or `v1beta2`.
+
+    Raises SelectorError for a selector that a LabelSelector cannot express (`>`, `<`).
+    """
+    place = b'"namespace":%b,' % _json(namespace) if namespace is not None else b""
+    before = b'{"describedObject":{"kind":%b,%b"name":' % (_json(resource.kind), place)
+    between = b',"apiVersion":%b},%b"value":"' % (
+        _json(resource.api_version),
+        _identity(version, name, selector, timestamp(answer.evaluated_at)),
+    )
+    items = [b'%b%b%b%b"}' % (before, _json(of), between, quantity_of(value).encode()) for of, value in answer.values]
+    return _value_list("MetricValueList", CUSTOM, version, items)
+
+
+def external_metric_value_list(version: str, name: str, answer: ExternalAnswer) -> bytes:
+    """Return the values of external metric `name`, ordered by their labels."""
+    before = b'{"metricName":%b,"metricLabels":' % _json(name)
+    between = b',"timestamp":"%b","value":"' % timestamp(answer.evaluated_at)
+    items = [
+        b'%b%b%b%b"}' % (before, _json(dict(labels)), between, quantity_of(row.value).encode())
+        for labels, row in sorted(((_ordered_labels(row), row) for row in answer.rows), key=lambda pair: pair[0])
+    ]
+    return _value_list("ExternalMetricValueList", EXTERNAL, version, items)
+
+
+def timestamp(seconds: float) -> bytes:
+    """Return unix seconds as Kubernetes writes times: RFC 3339, UTC, whole seconds."""
+    return f"{datetime.fromtimestamp(int(seconds), tz=UTC):%Y-%m-%dT%H:%M:%SZ}".encode()
+
+
+def _identity(version: str, name: str, selector: Selector, when: bytes) -> bytes:
+    """Return the fields that name metric, selector and time; the two versions differ here alone."""
+    said = _json(label_selector(_expressible(selector)))
+    if version == "v1beta1":
+        return b'"metricName":%b,"timestamp":"%b","selector":%b,' % (_json(name), when, said)
+    return b'"metric":{"name":%b,"selector":%b},"timestamp":"%b",' % (_json(name), said, when)
+
+
+def _expressible(selector: Selector) -> Selector:
+    """Return the selector with each `k!=v` as `k notin (v)`: the same, and a LabelSelector can say it."""
+    if all(requirement.operator is not Operator.NOT_EQUALS for requirement in selector.requirements):
+        return selector
+    return Selector(
+        tuple(
+            Requirement(requirement.key, Operator.NOT_IN, requirement.values)
+            if requirement.operator is Operator.NOT_EQUALS
+            else requirement
+            for requirement in selector.requirements
+        )
+    )
+
+
+def _ordered_labels(row: Row) -> list[tuple[str, str]]:
+    return sorted(row.labels.items())
+
+
+def _value_list(kind: str, group: str, version: str, items: list[bytes]) -> bytes:
+    head = f'{{"kind":"{kind}","apiVersion":"{group}/{version}","metadata":{{}},"items":['
+    return b"%b%b]}" % (head.encode(), b",".join(items))

@@ -1,0 +1,1 @@
+"""Who asks, and what the process shows of itself: front proxy, callers, serving certificates."""

@@ -1,0 +1,110 @@
+"""A bundle of certificate authorities in a file that may be replaced while the process runs.
+
+Kubernetes rotates these authorities: a ConfigMap or Secret that is mounted changes under the running process. The
+bundle looks at the file at most once a second, and keeps the last good content when the new one cannot be used.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from adapter.identity.callers import IdentitySettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+LOOK_EVERY_SECONDS = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Authorities:
+    """The content of a bundle; `generation` grows with each change that was taken in."""
+
+    certificates: frozenset[bytes]
+    """In DER."""
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Stamp:
+    """What tells one version of a file from another without reading it."""
+
+    modified_ns: int
+    inode: int
+    size: int
+
+
+class AuthorityFile:
+    """Certificate authorities from a PEM file; raises IdentitySettingsError if the file is unusable at the start.
+
+    `clock` counts seconds and never goes back; it only spaces the looks at the file.
+    """
+
+    def __init__(self, file: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self.file = file
+        self._clock = clock
+        self._looking = threading.Lock()
+        self._next_look = clock() + LOOK_EVERY_SECONDS
+        self._trouble: str | None = None
+        try:
+            self._stamp = _stamp(file)
+            self._current = Authorities(read_bundle(file), generation=1)
+        except OSError as e:
+            raise IdentitySettingsError(f"{file}: cannot be read ({e.strerror}): give a PEM file of CAs") from e
+
+    def current(self) -> Authorities:
+        """Return the authorities that hold now; looks at the file when the last look is old enough."""
+        if self._clock() >= self._next_look and self._looking.acquire(blocking=False):
+            try:
+                self._next_look = self._clock() + LOOK_EVERY_SECONDS
+                self._look()
+            finally:
+                self._looking.release()
+        return self._current
+
+    def _look(self) -> None:
+        try:
+            stamp = _stamp(self.file)
+            if stamp == self._stamp:
+                return
+            certificates = read_bundle(self.file)
+        except (OSError, IdentitySettingsError) as e:
+            self._report(str(e))
+            return
+        self._stamp, self._trouble = stamp, None
+        self._current = Authorities(certificates, self._current.generation + 1)
+        about = {"file": str(self.file), "certificates": len(certificates)}
+        _log.info("CA bundle taken in", extra={"fields": about})
+
+    def _report(self, trouble: str) -> None:
+        if trouble != self._trouble:
+            self._trouble = trouble
+            about = {"file": str(self.file), "cause": trouble}
+            _log.warning("CA bundle cannot be used, the last good one stays", extra={"fields": about})
+
+
+def read_bundle(file: Path) -> frozenset[bytes]:
+    """Return the certificates of a PEM file in DER.
+
+    Raises OSError if it cannot be read, IdentitySettingsError if it holds no certificate or a broken one.
+    """
+    try:
+        certificates = x509.load_pem_x509_certificates(file.read_bytes())
+    except ValueError as e:
+        raise IdentitySettingsError(f"{file}: no PEM certificate could be read: {e}: give a PEM file of CAs") from e
+    return frozenset(certificate.public_bytes(Encoding.DER) for certificate in certificates)
+
+
+def _stamp(file: Path) -> _Stamp:
+    seen = file.stat()
+    return _Stamp(seen.st_mtime_ns, seen.st_ino, seen.st_size)

@@ -1,0 +1,165 @@
+"""What stands behind the APIs in their tests: made-up metrics and values, and one chain that is let in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+from adapter.apis.handler import Handler, Parts
+from adapter.apis.http import Request
+from adapter.apis.telemetry import Telemetry
+from adapter.identity.callers import Caller, Peer, UnauthenticatedError, Via
+from adapter.objects.resources import Resource, UnknownResourceError
+from adapter.objects.selectors import EVERYTHING
+from adapter.readings.answers import ByName, BySelector, ExternalAnswer, ObjectsAnswer
+from adapter.readings.catalogue import Catalogue
+from adapter.rulebook.model import Api, Metric, Rule
+from adapter.rulebook.naming import make_naming
+from adapter.rulebook.requests import Row
+from adapter.rulebook.resources import ResourceMapping
+from adapter.rulebook.template import parse_query_template
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.apis.http import Response
+    from adapter.objects.selectors import Selector
+
+AT = 1_787_565_600.9
+"""2026-08-24T10:00:00.9Z."""
+NOW = AT + 4.0
+CHAIN = (b"leaf", b"root")
+
+PODS = Resource("", "v1", "pods", "pod", "Pod", namespaced=True)
+NAMESPACES = Resource("", "v1", "namespaces", "namespace", "Namespace", namespaced=False)
+NODES = Resource("", "v1", "nodes", "node", "Node", namespaced=False)
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "deployment", "Deployment", namespaced=True)
+KINDS = (PODS, NAMESPACES, NODES, DEPLOYMENTS)
+
+
+def custom_metric(name: str, resource: Resource = PODS) -> Metric:
+    rule = _rule(Api.CUSTOM)
+    return Metric(rule, name, name, resource, resource.singular, "namespace" if resource.namespaced else None)
+
+
+def external_metric(name: str) -> Metric:
+    return Metric(_rule(Api.EXTERNAL), name, name, None, None, "namespace")
+
+
+def _rule(api: Api) -> Rule:
+    template = parse_query_template("sum(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)")
+    return Rule("rules[0]", api, "rules.yaml", 1, "{}", (), make_naming(), ResourceMapping(), template)
+
+
+def resolve(group: str, name: str) -> Resource:
+    for kind in KINDS:
+        if name in {kind.plural, kind.singular} and group in {"", kind.group}:
+            return kind
+    raise UnknownResourceError(f"no kind {name!r} is known in the group {group!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class AskedObjects:
+    metric: Metric
+    namespace: str | None
+    which: ByName | BySelector
+    metric_selector: Selector
+
+
+@dataclass(frozen=True, slots=True)
+class AskedExternal:
+    metric: Metric
+    namespace: str
+    selector: Selector
+
+
+@dataclass
+class FakeReadings:
+    """Gives what it was told to give for exactly what was asked, and fails for anything else."""
+
+    catalogue: Catalogue = field(default_factory=Catalogue)
+    told: dict[AskedObjects | AskedExternal, ObjectsAnswer | ExternalAnswer | Exception] = field(default_factory=dict)
+
+    def objects(
+        self, metric: Metric, namespace: str | None, which: ByName | BySelector, metric_selector: Selector
+    ) -> ObjectsAnswer:
+        answer = self._told(AskedObjects(metric, namespace, which, metric_selector))
+        assert isinstance(answer, ObjectsAnswer)
+        return answer
+
+    def external(self, metric: Metric, namespace: str, selector: Selector) -> ExternalAnswer:
+        answer = self._told(AskedExternal(metric, namespace, selector))
+        assert isinstance(answer, ExternalAnswer)
+        return answer
+
+    def _told(self, asked: AskedObjects | AskedExternal) -> ObjectsAnswer | ExternalAnswer:
+        answer = self.told[asked]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def admit_one_chain(peer: Peer, headers: Sequence[tuple[str, str]]) -> Caller:
+    """Let `CHAIN` in as alice, and nobody else."""
+    del headers
+    if peer.chain != CHAIN:
+        raise UnauthenticatedError("no verified client certificate")
+    return Caller("alice", ("system:authenticated",), Via.FRONT_PROXY)
+
+
+@dataclass
+class Server:
+    """A handler with everything around it made up; `get` asks as the verified front proxy."""
+
+    readings: FakeReadings = field(default_factory=FakeReadings)
+    empty_is_error: bool = False
+    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+    health_asked: list[tuple[str, str]] = field(default_factory=list)
+    ticks: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.handler = Handler(
+            Parts(
+                admit=admit_one_chain,
+                served=self.readings,
+                resolve=resolve,
+                health=self._health,
+                metrics=lambda: generate_latest(self.registry),
+                telemetry=Telemetry(self.registry),
+                version="1.2.3",
+                empty_is_error=self.empty_is_error,
+                wall=lambda: NOW,
+                timer=self._tick,
+            )
+        )
+
+    def get(self, target: str, *headers: tuple[str, str]) -> Response:
+        path, _, query = target.partition("?")
+        return self.handler.handle(Request("GET", path, query, headers, CHAIN))
+
+    def sample(self, name: str, **labels: str) -> float | None:
+        return self.registry.get_sample_value(name, labels)
+
+    def _health(self, path: str, query: str) -> tuple[int, str] | None:
+        self.health_asked.append((path, query))
+        if path.endswith("/none"):
+            return None
+        return (500, "[-]sync failed") if "fail" in query else (200, "ok")
+
+    def _tick(self) -> float:
+        self.ticks.append(0.25)
+        return sum(self.ticks)
+
+
+def answer(*values: tuple[str, float]) -> ObjectsAnswer:
+    return ObjectsAnswer(values, AT)
+
+
+def rows(*values: tuple[dict[str, str], float]) -> ExternalAnswer:
+    return ExternalAnswer(tuple(Row(labels, value) for labels, value in values), AT)
+
+
+def all_pods(metric: Metric, namespace: str = "shop") -> AskedObjects:
+    return AskedObjects(metric, namespace, BySelector(EVERYTHING), EVERYTHING)

@@ -1,0 +1,358 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.apis.http import Request
+from adapter.objects.selectors import EVERYTHING, parse_selector
+from adapter.readings import errors
+from adapter.readings.answers import ByName, BySelector
+from adapter.readings.catalogue import Catalogue
+from tests.apis.fakes import (
+    CHAIN,
+    DEPLOYMENTS,
+    NAMESPACES,
+    NODES,
+    AskedExternal,
+    AskedObjects,
+    FakeReadings,
+    Server,
+    all_pods,
+    answer,
+    custom_metric,
+    external_metric,
+    rows,
+)
+
+if TYPE_CHECKING:
+    from adapter.apis.http import Response
+    from adapter.readings.errors import ReadingError
+
+RPS = custom_metric("rps")
+DEPLOYMENT_RPS = custom_metric("rps", DEPLOYMENTS)
+NAMESPACE_RPS = custom_metric("rps", NAMESPACES)
+LOAD = custom_metric("load", NODES)
+QUEUE = external_metric("queue")
+CATALOGUE = Catalogue([RPS, DEPLOYMENT_RPS, NAMESPACE_RPS, LOAD, QUEUE], generation=1)
+
+C1 = "/apis/custom.metrics.k8s.io/v1beta1"
+C2 = "/apis/custom.metrics.k8s.io/v1beta2"
+E1 = "/apis/external.metrics.k8s.io/v1beta1"
+PODS_RPS = f"{C2}/namespaces/shop/pods/%2A/rps"
+
+
+@pytest.fixture(name="server")
+def _server() -> Server:
+    return Server(FakeReadings(CATALOGUE))
+
+
+def failure(response: Response) -> tuple[int, str, str]:
+    """Return code, reason and message of a Status, having checked that it is a whole one."""
+    status = json.loads(response.body)
+    fixed = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": response.status}
+    assert fixed.items() <= status.items()
+    assert response.content_type == "application/json"
+    assert "Retry-After" not in dict(response.headers)
+    return response.status, status["reason"], status["message"]
+
+
+class TestCustomValues:
+    def test_all_pods_of_a_namespace(self, server: Server) -> None:
+        server.readings.told[all_pods(RPS)] = answer(("web-0", 1.5))
+        response = server.get(PODS_RPS)
+        document = json.loads(response.body)
+        assert (response.status, response.content_type) == (200, "application/json")
+        assert document["apiVersion"] == "custom.metrics.k8s.io/v1beta2"
+        assert document["items"][0]["value"] == "1500m"
+
+    @pytest.mark.parametrize("star", ["*", "%2A", "%2a"])
+    def test_the_star_may_be_encoded(self, server: Server, star: str) -> None:
+        server.readings.told[all_pods(RPS)] = answer()
+        assert server.get(f"{C1}/namespaces/shop/pods/{star}/rps").status == 200
+
+    def test_both_selectors_reach_the_readings(self, server: Server) -> None:
+        which = BySelector(parse_selector("app=web"))
+        server.readings.told[AskedObjects(RPS, "shop", which, parse_selector("verb in (GET,POST)"))] = answer(
+            ("web-0", 1)
+        )
+        response = server.get(f"{PODS_RPS}?labelSelector=app%3Dweb&metricLabelSelector=verb+in+%28GET%2CPOST%29")
+        assert json.loads(response.body)["items"][0]["metric"]["selector"] == {
+            "matchExpressions": [{"key": "verb", "operator": "In", "values": ["GET", "POST"]}]
+        }
+
+    @pytest.mark.parametrize("resource", ["deployments.apps", "deployment.apps", "deployments"])
+    def test_one_object_by_any_name_of_its_kind(self, server: Server, resource: str) -> None:
+        server.readings.told[AskedObjects(DEPLOYMENT_RPS, "shop", ByName("web"), EVERYTHING)] = answer(("web", 7))
+        response = server.get(f"{C2}/namespaces/shop/{resource}/web/rps")
+        assert json.loads(response.body)["items"][0]["describedObject"]["name"] == "web"
+
+    def test_a_metric_of_the_namespace_itself(self, server: Server) -> None:
+        server.readings.told[AskedObjects(NAMESPACE_RPS, None, ByName("shop"), EVERYTHING)] = answer(("shop", 7))
+        response = server.get(f"{C2}/namespaces/shop/metrics/rps")
+        assert json.loads(response.body)["items"][0]["describedObject"] == {
+            "kind": "Namespace",
+            "name": "shop",
+            "apiVersion": "v1",
+        }
+
+    def test_an_object_outside_of_namespaces(self, server: Server) -> None:
+        server.readings.told[AskedObjects(LOAD, None, ByName("n1"), EVERYTHING)] = answer(("n1", 7))
+        assert json.loads(server.get(f"{C2}/nodes/n1/load").body)["items"][0]["describedObject"]["kind"] == "Node"
+
+    @pytest.mark.parametrize(
+        ("path", "message"),
+        [
+            (
+                f"{C2}/namespaces/shop/pods/*/none",
+                (
+                    "the server could not find the metric none for pods: no rule gives a metric of this name, "
+                    "or none of its series is in Prometheus"
+                ),
+            ),
+            (
+                f"{C2}/namespaces/shop/pods/*/queue",
+                (
+                    "the server could not find the metric queue for pods: a metric of this name is served "
+                    "as external metric"
+                ),
+            ),
+            (
+                f"{C2}/pods/web-0/rps",
+                (
+                    "the server could not find the metric rps for pods web-0: a metric of this name is served for "
+                    "deployments.apps (inside of namespaces) and for namespaces (outside of namespaces) and for pods "
+                    "(inside of namespaces)"
+                ),
+            ),
+            (
+                f"{C2}/namespaces/shop/pods/*/a%2Fb",
+                (
+                    "the server could not find the metric a/b for pods: no rule gives a metric of this name, "
+                    "or none of its series is in Prometheus"
+                ),
+            ),
+            (
+                f"{C2}/namespaces/shop/things/x/rps",
+                "the server could not find the metric rps for things x: no kind 'things' is known in the group ''",
+            ),
+            (
+                f"{C2}/namespaces/shop/metrics/x/rps",
+                "the server could not find the metric rps for metrics x: no kind 'metrics' is known in the group ''",
+            ),
+        ],
+    )
+    def test_a_metric_that_is_not_there_is_404_with_a_hint(self, server: Server, path: str, message: str) -> None:
+        assert failure(server.get(path)) == (404, "NotFound", message)
+
+    def test_before_any_metric_is_known_the_hint_says_so(self) -> None:
+        assert "no metric is known yet" in failure(Server().get(PODS_RPS))[2]
+
+    def test_the_hint_is_of_the_newest_catalogue(self, server: Server) -> None:
+        assert "no rule gives" in failure(server.get(f"{C2}/namespaces/shop/pods/*/new"))[2]
+        server.readings.catalogue = Catalogue([external_metric("new")], generation=2)
+        assert "as external metric" in failure(server.get(f"{C2}/namespaces/shop/pods/*/new"))[2]
+
+    @pytest.mark.parametrize(
+        ("target", "message"),
+        [
+            (f"{C2}/namespaces/Shop/pods/*/rps", "'Shop' cannot be the name of a namespace"),
+            (f"{C2}/namespaces/a%2Fb/pods/*/rps", "'a/b' cannot be the name of a namespace"),
+            (f"{C2}/namespaces/shop/pods/a%2Fb/rps", "'a/b' cannot be the name of an object"),
+            (f"{C2}/namespaces/shop/pods/../rps", "'..' cannot be the name of an object"),
+            (f"{C2}/namespaces/shop/pods/%zz/rps", "a % in the path is not followed by two hexadecimal digits"),
+            (f"{PODS_RPS}?labelSelector=a+in", "unable to parse labelSelector"),
+            (f"{PODS_RPS}?metricLabelSelector=a+in", "unable to parse metricLabelSelector"),
+        ],
+    )
+    def test_what_cannot_be_meant_is_400(self, server: Server, target: str, message: str) -> None:
+        code, reason, said = failure(server.get(target))
+        assert (code, reason) == (400, "BadRequest")
+        assert message in said
+
+    def test_an_answer_to_a_selector_that_cannot_be_said_back_is_400(self, server: Server) -> None:
+        asked = AskedObjects(RPS, "shop", BySelector(EVERYTHING), parse_selector("size>1"))
+        server.readings.told[asked] = answer(("web-0", 1))
+        assert failure(server.get(f"{PODS_RPS}?metricLabelSelector=size%3E1"))[0] == 400
+
+
+class TestExternalValues:
+    def test_the_label_selector_is_the_metrics(self, server: Server) -> None:
+        asked = AskedExternal(QUEUE, "shop", parse_selector("queue=orders"))
+        server.readings.told[asked] = rows(({"queue": "orders"}, 42))
+        response = server.get(f"{E1}/namespaces/shop/queue?labelSelector=queue%3Dorders")
+        assert json.loads(response.body)["items"][0]["metricLabels"] == {"queue": "orders"}
+
+    def test_a_metric_that_is_not_there_is_404(self, server: Server) -> None:
+        code, _, message = failure(server.get(f"{E1}/namespaces/shop/rps"))
+        assert code == 404
+        assert message.startswith(
+            "the server could not find the metric rps for external: a metric of this name is served"
+        )
+
+    @pytest.mark.parametrize(
+        "target",
+        [f"{E1}/namespaces/Shop/queue", f"{E1}/namespaces/*/queue", f"{E1}/namespaces/shop/queue?labelSelector=a+in"],
+    )
+    def test_what_cannot_be_meant_is_400(self, server: Server, target: str) -> None:
+        assert failure(server.get(target))[0] == 400
+
+
+@pytest.mark.parametrize("target", [PODS_RPS, f"{E1}/namespaces/shop/queue"])
+class TestFailures:
+    @pytest.mark.parametrize(
+        ("error", "code", "reason"),
+        [
+            (errors.UnanswerableSelectorError, 400, "BadRequest"),
+            (errors.NoObjectsMatchError, 404, "NotFound"),
+            (errors.NoSampleError, 404, "NotFound"),
+            (errors.TooMuchDemandError, 429, "TooManyRequests"),
+            (errors.QueryRefusedByPrometheusError, 500, "InternalError"),
+            (errors.PartialAnswerError, 500, "InternalError"),
+            (errors.AmbiguousSamplesError, 500, "InternalError"),
+            (errors.ReadingError, 500, "InternalError"),
+            (errors.ObjectsNotKnownError, 503, "ServiceUnavailable"),
+            (errors.SourceUnreachableError, 503, "ServiceUnavailable"),
+            (errors.AnswerTooOldError, 503, "ServiceUnavailable"),
+            (errors.SourceSlowError, 504, "Timeout"),
+        ],
+    )
+    def test_a_reading_that_cannot_be_given_says_why(
+        self, server: Server, target: str, error: type[ReadingError], code: int, reason: str
+    ) -> None:
+        tell(server, error("the cause"))
+        assert failure(server.get(target))[:2] == (code, reason)
+        assert failure(server.get(target))[2].endswith(": the cause")
+
+    def test_no_data_is_an_empty_list(self, server: Server, target: str) -> None:
+        server.readings.told[all_pods(RPS)] = answer()
+        server.readings.told[AskedExternal(QUEUE, "shop", EVERYTHING)] = rows()
+        response = server.get(target)
+        assert (response.status, json.loads(response.body)["items"]) == (200, [])
+
+    def test_no_data_is_404_where_that_is_wanted(self, target: str) -> None:
+        server = Server(FakeReadings(CATALOGUE), empty_is_error=True)
+        server.readings.told[all_pods(RPS)] = answer()
+        server.readings.told[AskedExternal(QUEUE, "shop", EVERYTHING)] = rows()
+        assert failure(server.get(target))[2].endswith(": there is no sample for it in Prometheus")
+
+    def test_a_fault_of_the_program_is_500_and_logged_once_with_the_same_id(
+        self, server: Server, target: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        tell(server, ZeroDivisionError("secret detail"))
+        code, _, message = failure(server.get(target))
+        (record,) = caplog.records
+        assert code == 500
+        assert "secret detail" not in message
+        assert message.endswith(record.__dict__["fields"]["request_id"])
+        assert record.exc_info is not None
+
+    def test_a_watch_is_405(self, server: Server, target: str) -> None:
+        assert failure(server.get(f"{target}?watch=true"))[:2] == (405, "MethodNotAllowed")
+
+
+def tell(server: Server, error: Exception) -> None:
+    server.readings.told[all_pods(RPS)] = error
+    server.readings.told[AskedExternal(QUEUE, "shop", EVERYTHING)] = error
+
+
+class TestDoor:
+    @pytest.mark.parametrize(
+        "path",
+        ["/", "/version", "/metrics", "/apis", C2, E1, PODS_RPS, f"{E1}/namespaces/shop/queue", "/nowhere", "/%"],
+    )
+    def test_without_identity_everything_but_health_is_401(self, server: Server, path: str) -> None:
+        response = server.handler.handle(Request("GET", path, headers=(("X-Remote-User", "alice"),)))
+        assert failure(response) == (401, "Unauthorized", "Unauthorized: no verified client certificate")
+
+    @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/livez/ping"])
+    def test_health_needs_no_identity(self, server: Server, path: str) -> None:
+        response = server.handler.handle(Request("GET", path, "verbose"))
+        assert (response.status, response.body) == (200, b"ok")
+        assert response.content_type.startswith("text/plain")
+        assert server.health_asked == [(path, "verbose")]
+
+    def test_bad_health_is_told_with_its_text(self, server: Server) -> None:
+        response = server.handler.handle(Request("GET", "/readyz", "fail"))
+        assert (response.status, response.body) == (500, b"[-]sync failed")
+
+    def test_a_health_check_that_is_not_there_is_404(self, server: Server) -> None:
+        assert failure(server.handler.handle(Request("GET", "/livez/none")))[0] == 404
+
+    @pytest.mark.parametrize("path", ["/livez", "/", "/apis", C2, PODS_RPS, f"{E1}/namespaces/shop/queue", "/metrics"])
+    @pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "WEIRD"])
+    def test_other_methods_are_405(self, server: Server, path: str, method: str) -> None:
+        response = server.handler.handle(Request(method, path, peer_chain=CHAIN))
+        assert failure(response)[:2] == (405, "MethodNotAllowed")
+        assert dict(response.headers)["Allow"] == "GET"
+
+    @pytest.mark.parametrize("path", ["/nowhere", "/openapi/v2", "/openapi/v3", f"{E1}/queue", "/apis/apps/v1"])
+    @pytest.mark.parametrize("method", ["GET", "POST"])
+    def test_unknown_paths_are_404_for_every_method(self, server: Server, path: str, method: str) -> None:
+        response = server.handler.handle(Request(method, path, peer_chain=CHAIN))
+        assert failure(response) == (404, "NotFound", "the server could not find the requested resource")
+
+
+class TestDocuments:
+    def test_lists_of_metrics(self, server: Server) -> None:
+        assert b'"pods/rps"' in server.get(C1).body
+        assert b'"queue"' in server.get(E1).body
+
+    def test_groups(self, server: Server) -> None:
+        assert json.loads(server.get("/apis").body)["kind"] == "APIGroupList"
+        assert json.loads(server.get("/apis/external.metrics.k8s.io").body)["kind"] == "APIGroup"
+
+    def test_aggregated_discovery_and_304(self, server: Server) -> None:
+        accept = ("accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+        first = server.get("/apis", accept)
+        assert json.loads(first.body)["kind"] == "APIGroupDiscoveryList"
+        assert server.get("/apis", accept, ("If-None-Match", dict(first.headers)["ETag"])).status == 304
+
+    def test_version_and_index(self, server: Server) -> None:
+        assert json.loads(server.get("/version").body) == {"gitVersion": "1.2.3"}
+        assert C2 in json.loads(server.get("/").body)["paths"]
+
+    def test_own_metrics(self, server: Server) -> None:
+        response = server.get("/metrics")
+        assert response.content_type.startswith("text/plain; version=0.0.4")
+        assert b"tidewatch_adapter_request_duration_seconds" in response.body
+
+
+class TestTelemetry:
+    def test_requests_are_counted_and_timed_by_group_verb_and_code(self, server: Server) -> None:
+        server.readings.told[all_pods(RPS)] = answer(("web-0", 1))
+        for path in (PODS_RPS, PODS_RPS, f"{E1}/namespaces/shop/none", "/nowhere"):
+            server.get(path)
+        server.handler.handle(Request("WEIRD", C2, peer_chain=CHAIN))
+        custom, external = "custom.metrics.k8s.io", "external.metrics.k8s.io"
+        requests = "tidewatch_adapter_requests_total"
+        assert server.sample(requests, group=custom, verb="GET", code="200") == 2
+        assert server.sample(requests, group=external, verb="GET", code="404") == 1
+        assert server.sample(requests, group="other", verb="GET", code="404") == 1
+        assert server.sample(requests, group=custom, verb="OTHER", code="405") == 1
+        assert server.sample("tidewatch_adapter_request_duration_seconds_sum", group=custom) == 3 * 0.25
+
+    def test_the_age_of_answers_is_told_under_both_names(self, server: Server) -> None:
+        server.readings.told[all_pods(RPS)] = answer(("web-0", 1))
+        server.get(PODS_RPS)
+        age = server.sample("tidewatch_adapter_answer_age_seconds_sum")
+        freshness = server.sample("metrics_apiserver_metric_freshness_seconds_sum", group="custom.metrics.k8s.io")
+        assert age == freshness == pytest.approx(4.0)
+
+
+@given(
+    st.sampled_from(["GET", "POST", "HEAD", ""]),
+    st.text(st.characters(max_codepoint=255)),
+    st.text(st.characters(max_codepoint=255)),
+    st.sampled_from([(), CHAIN]),
+    st.sampled_from(["", PODS_RPS, C1 + "/", E1 + "/namespaces/"]),
+)
+def test_no_request_makes_the_handler_raise_or_fail(
+    method: str, path: str, query: str, chain: tuple[bytes, ...], prefix: str
+) -> None:
+    server = Server(FakeReadings(CATALOGUE, {all_pods(RPS): answer()}))
+    request = Request(method, prefix + path, query, (), chain)
+    assert server.handler.handle(request).status in {200, 400, 401, 404, 405}

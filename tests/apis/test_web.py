@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from wsgiref.util import setup_testing_defaults
+from wsgiref.validate import validator
+
+import pytest
+
+from adapter.apis.http import Request, Response
+from adapter.apis.web import HOT_PATHS, flask_application, request_of, wsgi_application
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from wsgiref.types import WSGIApplication, WSGIEnvironment
+
+HEADERS = (("X-Remote-Group", "a,b"), ("X-Remote-Group", "c"))
+CHAIN = (b"leaf", b"root")
+
+
+@dataclass
+class Echo:
+    """A handler that notes what it was asked and answers with one response."""
+
+    response: Response = field(default_factory=lambda: Response(429, b"{}", "application/x", (("ETag", '"1"'),)))
+    asked: list[Request] = field(default_factory=list)
+
+    def __call__(self, request: Request) -> Response:
+        self.asked.append(request)
+        return self.response
+
+
+def environ(method: str, target: str, **more: object) -> WSGIEnvironment:
+    made: WSGIEnvironment = {"REQUEST_METHOD": method, "RAW_URI": target, "QUERY_STRING": target.partition("?")[2]}
+    made |= {"SCRIPT_NAME": "", "PATH_INFO": target.partition("?")[0]}
+    made.update(more)
+    setup_testing_defaults(made)
+    return made
+
+
+def call(application: WSGIApplication, environ: WSGIEnvironment) -> tuple[str, dict[str, str], bytes]:
+    """Call an application as a server does, with every check of wsgiref's validator."""
+    started: list[tuple[str, dict[str, str]]] = []
+
+    def start_response(status: str, headers: list[tuple[str, str]], exc_info: object = None) -> object:
+        assert exc_info is None
+        started.append((status, dict(headers)))
+        return lambda _: None
+
+    body: Iterable[bytes] = validator(application)(environ, start_response)  # type: ignore[arg-type] # no write() is used
+    read = b"".join(body)
+    body.close()  # type: ignore[attr-defined] # the validator's iterator has it
+    return (*started[0], read)
+
+
+@pytest.mark.parametrize(
+    "target", ["/", "/apis", "/apis/x/y", "//", "//x", "/a//b", "/a/", "/%2F%2f?a=%20b", *HOT_PATHS]
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "DELETE", "PATCH", "TRACE", "WEIRD"])
+@pytest.mark.filterwarnings("ignore:Unknown REQUEST_METHOD")
+def test_every_method_and_path_is_the_handlers_to_answer(method: str, target: str) -> None:
+    echo = Echo()
+    status, headers, body = call(wsgi_application(echo), environ(method, target))
+    path, _, query = target.partition("?")
+    assert echo.asked == [Request(method, path, query)]
+    assert (status[:3], body) == ("429", b"{}")
+    assert (headers["Content-Type"], headers["Content-Length"], headers["ETag"]) == ("application/x", "2", '"1"')
+
+
+@pytest.mark.parametrize(
+    ("target", "more"),
+    [
+        ("http://host", {"PATH_INFO": ""}),
+        ("/a%0Ab", {"PATH_INFO": "/a\nb"}),
+        ("/a%FF", {"PATH_INFO": "/a\xff"}),
+        ("/a", {"HTTP_CONNECTION": "Upgrade", "HTTP_UPGRADE": "websocket"}),
+        ("/a", {"HTTP_HOST": "not a host/"}),
+    ],
+)
+def test_what_flask_would_answer_in_html_is_the_handlers_too(target: str, more: dict[str, str]) -> None:
+    echo = Echo()
+    assert call(wsgi_application(echo), environ("GET", target, **more))[0][:3] == "429"
+    assert len(echo.asked) == 1
+
+
+@pytest.mark.parametrize("target", ["/apis", f"{HOT_PATHS[0]}v1beta1"])
+def test_a_head_has_no_body(target: str) -> None:
+    _, _, body = call(wsgi_application(Echo()), environ("HEAD", target))
+    assert body == b""
+
+
+@pytest.mark.parametrize("target", ["/apis", f"{HOT_PATHS[1]}v1beta1"])
+def test_header_lines_and_chain_reach_the_handler_as_received(target: str) -> None:
+    echo = Echo()
+    call(
+        wsgi_application(echo), environ("GET", target, **{"tidewatch.headers": HEADERS, "tidewatch.peer_chain": CHAIN})
+    )
+    assert (echo.asked[0].headers, echo.asked[0].peer_chain) == (HEADERS, CHAIN)
+
+
+def test_joined_headers_of_wsgi_are_never_used() -> None:
+    request = request_of(environ("GET", "/apis", HTTP_X_REMOTE_USER="alice", SSL_CLIENT_CERT="x"))
+    assert (request.headers, request.peer_chain) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("target", "path", "query"),
+    [
+        ("/a%2Fb?c=%2F", "/a%2Fb", "c=%2F"),
+        ("/a??b", "/a", "?b"),
+        ("http://host:1/a/b?c", "/a/b", "c"),
+        ("https://host", "/", ""),
+        ("*", "*", ""),
+    ],
+)
+def test_the_target_is_taken_apart_and_not_decoded(target: str, path: str, query: str) -> None:
+    request = request_of(environ("GET", target))
+    assert (request.path, request.query) == (path, query)
+
+
+def test_the_hot_paths_answer_alike_through_flask_and_past_it() -> None:
+    target = f"{HOT_PATHS[0]}v1beta1/namespaces/shop/pods/*/rps"
+    echo = Echo(Response(200, b'{"items":[]}'))
+    past = call(wsgi_application(echo), environ("GET", target))
+    through = call(flask_application(echo).wsgi_app, environ("GET", target))
+    assert past == through
+
+
+def test_a_304_has_no_body() -> None:
+    echo = Echo(Response(304, b"", headers=(("ETag", '"1"'),)))
+    status, headers, body = call(wsgi_application(echo), environ("GET", "/apis"))
+    assert (status, headers["ETag"], body) == ("304 NOT MODIFIED", '"1"', b"")

@@ -1,0 +1,62 @@
+"""A server of its own process that answers with who it takes the caller for: run it as a module.
+
+The argument is JSON: `certificate`, `key`, `client_cas` (what TLS trusts), `front_proxy_ca`, `allowed_names`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adapter.apis.http import Request, Response
+from adapter.apis.web import wsgi_application
+from adapter.identity.callers import IdentityError, Peer
+from adapter.identity.front_proxy import FrontProxy, FrontProxySettings
+from adapter.identity.gate import Gate
+from adapter.service.addresses import Address
+from adapter.service.logs import configure_logs
+from adapter.service.process import ServerOptions, serve_forever
+from adapter.service.tls import TlsSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def tell_caller(gate: Gate) -> Callable[[Request], Response]:
+    """Return a handler that says who asks."""
+
+    def handle(request: Request) -> Response:
+        try:
+            caller = gate.admit(Peer(request.peer_chain), request.headers)
+        except IdentityError as e:
+            return Response(e.code, e.message.encode(), "text/plain")
+        return Response(200, json.dumps(asdict(caller)).encode())
+
+    return handle
+
+
+def main() -> None:
+    settings = json.loads(sys.argv[1])
+    gate = Gate(FrontProxy(FrontProxySettings(Path(settings["front_proxy_ca"]), tuple(settings["allowed_names"]))))
+    configure_logs()
+    options = ServerOptions(
+        program="identity-server",
+        version="0",
+        metrics_prefix="identity_server",
+        address=Address("127.0.0.1", 0),
+        tls=TlsSettings(
+            certificate_file=Path(settings["certificate"]),
+            key_file=Path(settings["key"]),
+            client_ca_files=tuple(map(Path, settings["client_cas"])),
+        ),
+        plain_address=None,
+        shutdown_delay_seconds=0.0,
+    )
+    serve_forever(options, lambda _: wsgi_application(tell_caller(gate)))
+
+
+if __name__ == "__main__":
+    main()
