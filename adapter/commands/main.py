@@ -1,0 +1,49 @@
+"""`tidewatch-adapter`: finds the command that was asked for and runs it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from adapter.commands.common_flags import PROGRAM, program_version
+from adapter.service.flags import exit_for_usage
+from adapter.service.nodes import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+SUMMARIES = {"serve": "serve the metrics APIs from Prometheus"}
+
+USAGE = f"""\
+Usage: {PROGRAM} COMMAND [flags]
+
+Prometheus metrics for the Kubernetes metrics APIs.
+
+Commands:
+{chr(10).join(f"  {name:<10} {summary}" for name, summary in SUMMARIES.items())}
+
+`{PROGRAM} COMMAND --help` lists the flags of a command."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; leaves by SystemExit where there is a status to tell."""
+    name, *rest = sys.argv[1:] if arguments is None else list(arguments) or ["--help"]
+    if name in {"--help", "-h", "help"}:
+        print(USAGE)  # noqa: T201 - what was asked for
+    elif name == "--version":
+        print(f"{PROGRAM} {program_version()}")  # noqa: T201 - likewise
+    elif name in SUMMARIES:
+        _command(name)(rest)
+    else:
+        meant = nearest(name, SUMMARIES)
+        hint = f"did you mean {meant}?" if meant else f"see {PROGRAM} --help"
+        exit_for_usage(PROGRAM, f"there is no command {name!r}: {hint}")
+
+
+def _command(name: str) -> Callable[[Sequence[str]], None]:
+    """Return the function behind a command; only the one that runs is imported."""
+    if name == "serve":
+        from adapter.commands.serve import serve  # noqa: PLC0415 - see above
+
+        return serve
+    raise AssertionError(name)

@@ -1,0 +1,277 @@
+"""The flags of `tidewatch-adapter serve`: prometheus-adapter's and its own.
+
+Each of prometheus-adapter's works, is accepted with a warning that says why it means nothing here, or is refused with
+the reason.
+"""
+
+from __future__ import annotations
+
+from adapter.commands.common_flags import CLUSTER_FLAGS, LOG_FLAGS, PROGRAM, PROMETHEUS_FLAGS, program_version
+from adapter.service.addresses import Address
+from adapter.service.flag_table import (
+    ADDRESS,
+    BOOLEAN,
+    DURATION,
+    INTEGER,
+    PATH,
+    PORT,
+    TEXT,
+    Command,
+    Flag,
+    Ignored,
+    Kind,
+    Refused,
+    Repeat,
+    one_of,
+)
+
+_METRICS = "Metrics"
+_SERVING = "Serving"
+_IDENTITY = "Callers"
+
+_NO_HTTP2 = Ignored("HTTP/1.1 is spoken, over as many connections as the API server opens")
+_NO_PROFILES = Ignored("there is no profiling endpoint")
+_NO_REVIEWS = Ignored(
+    "no access reviews are made: callers through the verified front proxy (--requestheader-client-ca-file) are served, "
+    "all others refused"
+)
+_NO_AUDIT = Refused("requests are audited by the API server, which sees every one of them first")
+_WATCHED = Ignored("pods are watched, not listed for each request")
+
+_CONFIGURATION = (
+    Flag(
+        name="config",
+        kind=PATH,
+        repeat=Repeat.EACH,
+        required=True,
+        help="Rule file, or a folder of *.yaml; may be repeated. Changes are taken in while running.",
+        group=_METRICS,
+    ),
+    Flag(
+        name="metrics-relist-interval",
+        kind=DURATION,
+        default=60.0,
+        help="How often each rule's series are looked up.",
+        group=_METRICS,
+    ),
+    Flag(
+        name="metrics-max-age",
+        kind=DURATION,
+        help="How far back a series may lie to count as there (default: the relist interval).",
+        group=_METRICS,
+    ),
+    Flag(
+        name="refresh-interval",
+        kind=DURATION,
+        default=10.0,
+        help="How often what is asked for is queried anew; oftener where one request returns oftener.",
+        group=_METRICS,
+    ),
+    Flag(
+        name="demand-ttl",
+        kind=DURATION,
+        default=600.0,
+        help="How long a metric counts as asked for after the last request.",
+        group=_METRICS,
+    ),
+    Flag(
+        name="max-demand-per-namespace",
+        kind=INTEGER,
+        default=2000,
+        help="Different requests that one namespace may have standing; beyond, 429.",
+        group=_METRICS,
+    ),
+    Flag(
+        name="max-answer-age",
+        kind=DURATION,
+        default=60.0,
+        help="Answers older than this are an error: now minus the evaluation time of the query.",
+        group=_METRICS,
+    ),
+    Flag(
+        name="on-no-data",
+        kind=one_of("empty", "error"),
+        default="empty",
+        help="What is answered where nothing has a value: an empty list, or 404.",
+        group=_METRICS,
+    ),
+    Flag(
+        name="objects",
+        kind=PATH,
+        help="Take Kubernetes objects from the *.json and *.yaml of this folder instead of a cluster.",
+        group=_METRICS,
+    ),
+    Flag(name="lister-kubeconfig", kind=PATH, help="Kubeconfig for pods and other objects.", group=_METRICS),
+    Flag(
+        name="discovery-interval",
+        kind=DURATION,
+        group=_METRICS,
+        state=Ignored("kinds of objects are discovered every five minutes, and when one is not known"),
+    ),
+    Flag(name="client-qps", kind=TEXT, group=_METRICS, state=_WATCHED),
+    Flag(name="client-burst", kind=INTEGER, group=_METRICS, state=_WATCHED),
+    Flag(
+        name="compatibility",
+        kind=one_of("prometheus-adapter"),
+        group=_METRICS,
+        state=Refused("no former answer can be restored; docs/migration-from-prometheus-adapter.md lists what differs"),
+    ),
+)
+
+_SERVING_FLAGS = (
+    Flag(
+        name="secure-port", kind=PORT, default=6443, help="Port of the HTTPS API; 0 takes a free one.", group=_SERVING
+    ),
+    Flag(name="bind-address", kind=TEXT, default="0.0.0.0", help="Address of the HTTPS API.", group=_SERVING),  # noqa: S104 - prometheus-adapter's default
+    Flag(
+        name="plain-bind-address",
+        kind=ADDRESS,
+        default=Address("", 9180),
+        help="Plain HTTP for /metrics, /livez and /readyz; :0 takes a free port and logs it.",
+        group=_SERVING,
+    ),
+    Flag(
+        name="cert-dir",
+        kind=PATH,
+        default="apiserver.local.config/certificates",
+        help="Where a self-made certificate is kept when none is given.",
+        group=_SERVING,
+    ),
+    Flag(name="tls-cert-file", kind=PATH, help="Serving certificate; renewed files are taken in.", group=_SERVING),
+    Flag(name="tls-private-key-file", kind=PATH, help="Its key.", group=_SERVING),
+    Flag(
+        name="tls-min-version",
+        kind=one_of("VersionTLS12", "VersionTLS13"),
+        default="VersionTLS12",
+        help="Lowest TLS version.",
+        group=_SERVING,
+    ),
+    Flag(
+        name="tls-cipher-suites",
+        kind=TEXT,
+        repeat=Repeat.COMMAS,
+        help="Suites of TLS 1.2, by Go's names (default: OpenSSL's choice).",
+        group=_SERVING,
+    ),
+    Flag(
+        name="tls-sni-cert-key",
+        kind=TEXT,
+        group=_SERVING,
+        state=Refused("one certificate is shown to everybody: give it by --tls-cert-file"),
+    ),
+    Flag(
+        name="shutdown-delay",
+        kind=DURATION,
+        default=5.0,
+        help="How long SIGTERM is served on, while endpoints are taken out.",
+        group=_SERVING,
+    ),
+    Flag(
+        name="pin-cpu",
+        kind=BOOLEAN,
+        default=False,
+        help="Keep the worker on one core: less CPU for the same work where cores are plenty.",
+        group=_SERVING,
+    ),
+    Flag(name="max-requests-inflight", kind=INTEGER, group=_SERVING, state=Ignored("16 threads answer requests")),
+    Flag(name="disable-http2", kind=BOOLEAN, group=_SERVING, state=_NO_HTTP2),
+    Flag(name="http2-max-streams-per-connection", kind=INTEGER, group=_SERVING, state=_NO_HTTP2),
+    Flag(name="profiling", kind=BOOLEAN, group=_SERVING, state=_NO_PROFILES),
+    Flag(name="contention-profiling", kind=BOOLEAN, group=_SERVING, state=_NO_PROFILES),
+    Flag(name="debug-socket-path", kind=TEXT, group=_SERVING, state=_NO_PROFILES),
+    *(
+        Flag(
+            name=f"permit-{what}-sharing",
+            kind=BOOLEAN,
+            group=_SERVING,
+            state=Ignored("a port in use is an error, so that two servers do not share their callers by accident"),
+        )
+        for what in ("address", "port")
+    ),
+)
+
+_IDENTITY_FLAGS = (
+    Flag(
+        name="requestheader-client-ca-file",
+        kind=PATH,
+        help="CA of the front proxy (kube-apiserver's aggregator). Without it every request but health is refused.",
+        group=_IDENTITY,
+    ),
+    Flag(
+        name="requestheader-allowed-names",
+        kind=TEXT,
+        repeat=Repeat.COMMAS,
+        help="Common names of client certificates that may speak for users (default: every name of that CA).",
+        group=_IDENTITY,
+    ),
+    *(
+        Flag(
+            name=f"requestheader-{name}",
+            kind=TEXT,
+            repeat=Repeat.COMMAS,
+            default=(default,),
+            help=text,
+            group=_IDENTITY,
+        )
+        for name, default, text in (
+            ("username-headers", "X-Remote-User", "Headers that name the user; the first with a value counts."),
+            ("group-headers", "X-Remote-Group", "Headers that name the groups."),
+            ("extra-headers-prefix", "X-Remote-Extra-", "Prefixes of headers with further attributes."),
+            ("uid-headers", "X-Remote-Uid", "Headers that hold the user's UID."),
+        )
+    ),
+    *(
+        Flag(name=name, kind=kind, group=_IDENTITY, state=_NO_REVIEWS)
+        for name, kind in (
+            ("authentication-kubeconfig", PATH),
+            ("authentication-skip-lookup", BOOLEAN),
+            ("authentication-token-webhook-cache-ttl", DURATION),
+            ("authentication-tolerate-lookup-failure", BOOLEAN),
+            ("authorization-kubeconfig", PATH),
+            ("authorization-always-allow-paths", TEXT),
+            ("authorization-webhook-cache-authorized-ttl", DURATION),
+            ("authorization-webhook-cache-unauthorized-ttl", DURATION),
+            ("client-ca-file", PATH),
+            ("front-proxy-authorized-ttl", DURATION),
+        )
+    ),
+)
+
+_AUDIT: tuple[tuple[str, Kind], ...] = (
+    ("audit-policy-file", PATH),
+    *((f"audit-log-{name}", TEXT) for name in ("path", "format", "mode", "maxage", "maxbackup", "maxsize", "version")),
+    *((f"audit-webhook-{name}", TEXT) for name in ("config-file", "initial-backoff", "mode", "version")),
+    *(
+        (f"audit-{output}-{name}", TEXT)
+        for output in ("log", "webhook")
+        for name in (
+            "batch-buffer-size",
+            "batch-max-size",
+            "batch-max-wait",
+            "batch-throttle-burst",
+            "batch-throttle-enable",
+            "batch-throttle-qps",
+            "truncate-enabled",
+            "truncate-max-batch-size",
+            "truncate-max-event-size",
+        )
+    ),
+    ("audit-log-compress", BOOLEAN),
+)
+
+SERVE = Command(
+    program=f"{PROGRAM} serve",
+    version=program_version(),
+    summary=(
+        "Serves custom.metrics.k8s.io and external.metrics.k8s.io from Prometheus, by prometheus-adapter's rule files."
+    ),
+    flags=(
+        *_CONFIGURATION,
+        *PROMETHEUS_FLAGS,
+        *CLUSTER_FLAGS,
+        *_SERVING_FLAGS,
+        *_IDENTITY_FLAGS,
+        *LOG_FLAGS,
+        *(Flag(name=name, kind=kind, group="Audit", state=_NO_AUDIT) for name, kind in _AUDIT),
+    ),
+)

@@ -1,0 +1,181 @@
+"""What the flags of `serve` ask for, as values: everything that can be wrong is found here, before a port is opened."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.commands.common_flags import PROGRAM, program_version, prometheus_settings
+from adapter.commands.configuration import load_configuration
+from adapter.identity.callers import IdentitySettingsError
+from adapter.identity.front_proxy import FrontProxySettings
+from adapter.identity.serving import ServingCertificate, given_certificate, made_certificate
+from adapter.readings.settings import ReadingSettings
+from adapter.service.addresses import Address
+from adapter.service.documents import DocumentError
+from adapter.service.flags import UsageError
+from adapter.service.process import ServerOptions
+from adapter.service.tls import VERSIONS, TlsSettings, openssl_suites
+from adapter.service.watched import FilesError, read_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from adapter.service.flag_table import FlagValues
+    from adapter.sources.prometheus.settings import PrometheusSettings
+
+METRICS_PREFIX = "tidewatch_adapter"
+SHORTEST_REFRESH_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelfMade:
+    """How to renew a serving certificate that the process made itself."""
+
+    folder: Path
+    names: tuple[str, ...]
+    hostname: str
+
+    def renew(self) -> ServingCertificate:
+        """Return the certificate, made anew where it is near its end. Raises IdentitySettingsError."""
+        return made_certificate(self.folder, self.names, hostname=self.hostname)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeSettings:
+    """All that `serve` needs to know."""
+
+    configuration: tuple[Path, ...]
+    prometheus: PrometheusSettings
+    readings: ReadingSettings
+    objects: Path | None
+    """Folder of objects; None: a cluster."""
+    kubeconfig: Path | None
+    context: str | None
+    front_proxy: FrontProxySettings | None
+    certificate: ServingCertificate
+    self_made: SelfMade | None
+    empty_is_error: bool
+    server: ServerOptions
+
+
+def serve_settings(values: FlagValues) -> ServeSettings:
+    """Return what the flags ask for; raises UsageError with one line that says what to do."""
+    try:
+        load_configuration(read_files(values.paths("config")))
+        self_made = _self_made(values)
+        certificate = self_made.renew() if self_made else _given(values)
+        front_proxy = _front_proxy(values)
+        return ServeSettings(
+            configuration=values.paths("config"),
+            prometheus=prometheus_settings(values),
+            readings=_readings(values),
+            objects=_folder(values.path("objects")),
+            kubeconfig=values.path("lister-kubeconfig") or values.path("kubeconfig"),
+            context=values.text("context") or None,
+            front_proxy=front_proxy,
+            certificate=certificate,
+            self_made=self_made,
+            empty_is_error=values.text("on-no-data") == "error",
+            server=_server(values, certificate, front_proxy),
+        )
+    except (FilesError, DocumentError, IdentitySettingsError) as error:
+        raise UsageError(str(error)) from error
+
+
+def _readings(values: FlagValues) -> ReadingSettings:
+    relist = _positive(values, "metrics-relist-interval")
+    max_age = _positive(values, "metrics-max-age") if "metrics-max-age" in values.given else relist
+    if max_age < relist:
+        raise UsageError(
+            f"--metrics-max-age ({max_age:g} s) is shorter than --metrics-relist-interval ({relist:g} s), so series "
+            "would be missed between two look-ups: make it at least as long"
+        )
+    refresh = _positive(values, "refresh-interval")
+    if refresh < SHORTEST_REFRESH_SECONDS:
+        raise UsageError(f"--refresh-interval is {refresh:g} s: nothing is asked oftener than once a second")
+    demand = values.integer("max-demand-per-namespace")
+    if demand < 1:
+        raise UsageError(f"--max-demand-per-namespace is {demand}: at least 1 request must be let in")
+    return ReadingSettings(
+        refresh_interval_seconds=refresh,
+        demand_ttl_seconds=_positive(values, "demand-ttl"),
+        max_demand_per_namespace=demand,
+        max_answer_age_seconds=_positive(values, "max-answer-age"),
+        relist_interval_seconds=relist,
+        metrics_max_age_seconds=max_age,
+    )
+
+
+def _positive(values: FlagValues, name: str) -> float:
+    seconds = values.seconds(name)
+    if seconds <= 0:
+        raise UsageError(f"--{name} is {seconds:g} s: it must be above 0")
+    return seconds
+
+
+def _folder(path: Path | None) -> Path | None:
+    if path is not None and not path.is_dir():
+        raise UsageError(f"--objects: {path} is no folder: name one with the objects' *.json and *.yaml")
+    return path
+
+
+def _self_made(values: FlagValues) -> SelfMade | None:
+    """Return how to make the certificate; None where its files are given."""
+    given = values.path("tls-cert-file"), values.path("tls-private-key-file")
+    if all(given):
+        return None
+    if any(given):
+        raise UsageError("--tls-cert-file and --tls-private-key-file belong together: give both, or neither")
+    folder, host = values.path("cert-dir"), values.text("bind-address")
+    if folder is None:
+        raise UsageError("--cert-dir is empty: name a writable folder, or give the serving certificate's files")
+    names = () if host in {"", "0.0.0.0", "::"} else (host,)  # noqa: S104 - compared, not bound
+    return SelfMade(folder=folder, names=names, hostname=socket.gethostname())
+
+
+def _given(values: FlagValues) -> ServingCertificate:
+    certificate, key = values.path("tls-cert-file"), values.path("tls-private-key-file")
+    if certificate is None or key is None:
+        raise AssertionError("asked for only where both files are given")
+    return given_certificate(certificate, key)
+
+
+def _front_proxy(values: FlagValues) -> FrontProxySettings | None:
+    ca_file = values.path("requestheader-client-ca-file")
+    if ca_file is None:
+        return None
+    return FrontProxySettings(
+        ca_file=ca_file,
+        allowed_names=values.texts("requestheader-allowed-names"),
+        username_headers=values.texts("requestheader-username-headers"),
+        group_headers=values.texts("requestheader-group-headers"),
+        extra_prefixes=values.texts("requestheader-extra-headers-prefix"),
+        uid_headers=values.texts("requestheader-uid-headers"),
+    )
+
+
+def _server(
+    values: FlagValues, certificate: ServingCertificate, front_proxy: FrontProxySettings | None
+) -> ServerOptions:
+    try:
+        suites = openssl_suites(values.texts("tls-cipher-suites"))
+    except ValueError as error:
+        raise UsageError(f"--tls-cipher-suites: {error}") from error
+    return ServerOptions(
+        program=PROGRAM,
+        version=program_version(),
+        metrics_prefix=METRICS_PREFIX,
+        address=Address(values.text("bind-address"), values.integer("secure-port")),
+        tls=TlsSettings(
+            certificate_file=certificate.certificate_file,
+            key_file=certificate.key_file,
+            client_ca_files=(front_proxy.ca_file,) if front_proxy else (),
+            min_version=VERSIONS[values.text("tls-min-version")],
+            cipher_suites=suites,
+        ),
+        plain_address=values.address("plain-bind-address"),
+        shutdown_delay_seconds=values.seconds("shutdown-delay"),
+        pin_cpu=values.boolean("pin-cpu"),
+    )
