@@ -29,6 +29,8 @@ STEP_SECONDS = 0.1
 MEAN_SESSION_SECONDS = 25.0
 MESSAGE_SECONDS = 5.0
 OPEN_TIMEOUT_SECONDS = 5.0
+RETRY_SECONDS = 1.0
+"""How long somebody who was refused waits before the next attempt."""
 FULL_AFTER_ALL = 1013
 """Close code "try again later": several handshakes reached a pod's last place together."""
 
@@ -87,9 +89,11 @@ class Crowd:
 
     async def _session(self) -> None:
         connection = await self._attempt()
-        self._opening -= 1
         if connection is None:
+            await asyncio.sleep(RETRY_SECONDS)
+            self._opening -= 1
             return
+        self._opening -= 1
         leaving = asyncio.Event()
         self._leaving.add(leaving)
         self.report.open += 1

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 NAMESPACE = "demo"
 LABELS = {"app": "gateway"}
 PUBLISH_SECONDS = 0.2
+LEAVE_SECONDS = 0.6
 
 
 @dataclass(slots=True)
@@ -50,7 +51,7 @@ class Fleet:
             self.pods.append(pod)
             self._in_background(self._start_up(pod))
         while len(self.pods) > replicas:
-            self._in_background(self.pods.pop().stop())
+            self._in_background(_terminate(self.pods.pop()))
         self.publish()
 
     async def start_now(self, replicas: int) -> None:
@@ -105,6 +106,12 @@ class Fleet:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+async def _terminate(pod: Pod) -> None:
+    """End a pod after its clients had time to learn that it is no endpoint any more, as a preStop hook does."""
+    await asyncio.sleep(LEAVE_SECONDS)
+    await pod.stop()
 
 
 async def run(folder: Path, *, replicas: int, limit: int, start_up_seconds: float) -> None:

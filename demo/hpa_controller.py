@@ -19,6 +19,7 @@ from demo.fleet import LABELS, NAMESPACE
 from demo.records import Served, Sync
 from recommender.hpa import (
     DEFAULT_SCALE_DOWN,
+    DEFAULT_SCALE_UP,
     AverageValue,
     Behaviour,
     ExternalMetric,
@@ -140,11 +141,15 @@ class HpaController:
 def _spec(target: Target) -> HPASpec:
     average = AverageValue(target.connections_per_pod * 1000)
     down = replace(DEFAULT_SCALE_DOWN, stabilization_window_seconds=int(target.scale_down_window_seconds))
+    period = int(target.scale_up_period_seconds)
+    up = replace(
+        DEFAULT_SCALE_UP, policies=tuple(replace(policy, period_seconds=period) for policy in DEFAULT_SCALE_UP.policies)
+    )
     return HPASpec(
         metrics=(PodsMetric(PODS_METRIC, average), ExternalMetric(EXTERNAL_METRIC, average)),
         min_replicas=target.min_replicas,
         max_replicas=target.max_replicas,
-        behaviour=Behaviour(scale_down=down),
+        behaviour=Behaviour(scale_up=up, scale_down=down),
     )
 
 

@@ -55,7 +55,7 @@ class Day:
 
 def day_of(seconds: float, *, seed: int) -> Day:
     """Return a day of this length; a shorter one has a lower peak, so that its wave rises no faster."""
-    return Day(seconds=seconds, seed=seed, night=80, peak=80 + round(1120 * min(1.0, seconds / 120)))
+    return Day(seconds=seconds, seed=seed, night=70, peak=70 + round(830 * min(1.0, seconds / 120)))
 
 
 def _wave(share: float) -> float:

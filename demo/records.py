@@ -11,11 +11,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The HPA of the demo: one average for both metrics, and its bounds."""
+    """The HPA of the demo: one average for both metrics, its bounds, and a behaviour as compressed as the day is."""
 
     connections_per_pod: int
     min_replicas: int
     max_replicas: int
+    scale_up_period_seconds: float
+    """Within this time at most 4 pods or 100 % are added, whichever is more."""
     scale_down_window_seconds: float
 
 

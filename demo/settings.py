@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 
 from demo.records import Target
 
-TARGET = Target(connections_per_pod=60, min_replicas=2, max_replicas=30, scale_down_window_seconds=8.0)
+TARGET = Target(
+    connections_per_pod=40,
+    min_replicas=2,
+    max_replicas=30,
+    scale_up_period_seconds=5.0,
+    scale_down_window_seconds=8.0,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +26,8 @@ class Settings:
     """Whether the HPA loop runs: without it the load is not held, and the verdict must say so."""
     hold: bool = False
     """Whether everything keeps running after the day, for a look around."""
-    sync_seconds: float = 2.0
-    start_up_seconds: float = 3.0
+    sync_seconds: float = 1.0
+    start_up_seconds: float = 2.0
     """How long a pod takes from being asked for to serving."""
     connection_limit: int = 100
     """Connections that a pod takes."""

@@ -28,7 +28,7 @@ END_WRITES_SECONDS = (1.0, 1.75, 2.5)
 OLDEST_ANSWER_SECONDS = 10.0
 QUERY = 'websocket_connections{job="gateway"}'
 TOLERANCE = Fraction(1, 10)
-UP_PODS, UP_PERCENT, POLICY_SECONDS = 4, 100, 15.0
+UP_PODS, UP_PERCENT = 4, 100
 
 
 class Witness(Protocol):
@@ -184,7 +184,7 @@ def _behave(syncs: Sequence[Sync], proposal: int, recent: Sequence[int], target:
     if proposal < now.replicas:
         wanted = min(now.replicas, max(recent))
     else:
-        since = now.seconds - POLICY_SECONDS
+        since = now.seconds - target.scale_up_period_seconds
         recently = [(before, after) for before, after in itertools.pairwise(syncs) if before.seconds > since]
         start = now.replicas - sum(after.replicas - before.replicas for before, after in recently)
         allowed = max(start + UP_PODS, math.ceil(start * (1 + Fraction(UP_PERCENT, 100))), now.replicas)

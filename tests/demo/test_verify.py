@@ -10,7 +10,13 @@ import pytest
 from demo.records import Served, Sync, Target
 from demo.verify import check
 
-TARGET = Target(connections_per_pod=60, min_replicas=2, max_replicas=30, scale_down_window_seconds=8.0)
+TARGET = Target(
+    connections_per_pod=60,
+    min_replicas=2,
+    max_replicas=30,
+    scale_up_period_seconds=15.0,
+    scale_down_window_seconds=8.0,
+)
 NOW = 1_000_000.0
 
 
