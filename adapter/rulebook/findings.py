@@ -1,0 +1,136 @@
+"""The codes of findings, and what each of them means: one paragraph each, from which the documentation is made.
+
+Codes are part of the stable output of `tidewatch-adapter check`: new ones may come, none is renamed.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Code(StrEnum):
+    """What was found."""
+
+    AMBIGUOUS_OVERRIDE = "ambiguous-override"
+    BAD_FILTER = "bad-filter"
+    BAD_LABEL = "bad-label"
+    BAD_LABEL_TEMPLATE = "bad-label-template"
+    BAD_METRIC_NAME = "bad-metric-name"
+    BAD_REGEX = "bad-regex"
+    BAD_SERIES_QUERY = "bad-series-query"
+    BAD_TEMPLATE = "bad-template"
+    BAD_YAML = "bad-yaml"
+    EMPTY_CONFIGURATION = "empty-configuration"
+    EMPTY_QUERY = "empty-query"
+    FOREIGN_DELIMITERS = "foreign-delimiters"
+    MISSING_AS = "missing-as"
+    MISSING_KEY = "missing-key"
+    NAMESPACED_IGNORED = "namespaced-ignored"
+    NO_LABEL_MATCHERS = "no-label-matchers"
+    NO_NAMESPACE_LABEL = "no-namespace-label"
+    NO_RESOURCES = "no-resources"
+    QUERY_NOT_READ = "query-not-read"
+    RESOURCE_RULES_NOT_SERVED = "resource-rules-not-served"
+    SERIES_QUERY_NOT_READ = "series-query-not-read"
+    UNKNOWN_GROUP = "unknown-group"
+    UNKNOWN_KEY = "unknown-key"
+    UNKNOWN_RESOURCE = "unknown-resource"
+    WRONG_KIND = "wrong-kind"
+
+
+EXPLANATIONS: Final[Mapping[Code, str]] = {
+    Code.AMBIGUOUS_OVERRIDE: (
+        "Warning. Two labels in `resources.overrides` stand for one kind of object. Both are recognised; queries "
+        "use the first of them that a series has. prometheus-adapter picks one at random at each start."
+    ),
+    Code.BAD_FILTER: (
+        "Error. An entry of `seriesFilters` has both `is` and `isNot`, or neither. Write one of them; two "
+        "conditions are two entries."
+    ),
+    Code.BAD_LABEL: (
+        "Error. A key of `resources.overrides` cannot be a label in a query: labels are letters, digits and `_`, "
+        "and do not start with a digit."
+    ),
+    Code.BAD_LABEL_TEMPLATE: (
+        "Error. `resources.template` cannot be read, lacks `<<.Resource>>`, or makes something of a resource's name "
+        "that is no label."
+    ),
+    Code.BAD_METRIC_NAME: (
+        "Error. The names that `name.as` makes cannot be asked for: they are always empty, or hold a slash. An "
+        "empty name is often a group that runs into the text behind it: `$1_rate` is the group `1_rate`, "
+        "`${1}_rate` is meant."
+    ),
+    Code.BAD_REGEX: (
+        "Error. A pattern is not a regular expression of RE2, which has no look-around and no back-references."
+    ),
+    Code.BAD_SERIES_QUERY: (
+        "Error. `seriesQuery` is an expression. Prometheus looks series up by a selector alone: a name, matchers in "
+        "braces, or both, without functions, ranges or offsets."
+    ),
+    Code.BAD_TEMPLATE: (
+        "Error. `metricsQuery` cannot be read as a template, or fails when it is executed. It is executed at load "
+        "on made-up values, so that a rule which would fail for its first asker is found before."
+    ),
+    Code.BAD_YAML: (
+        "Error. Something in the rule is YAML, but means nothing certain: a key that stands twice, a tag, a list as "
+        "a key. Where this concerns the whole file, the file is refused."
+    ),
+    Code.EMPTY_CONFIGURATION: "Warning. The file is valid and holds no rule, so nothing is served from it.",
+    Code.EMPTY_QUERY: (
+        "Error. `metricsQuery` gives no query at all for the values it was tried with: an `if` that is never true, "
+        "or nothing but actions that print nothing."
+    ),
+    Code.FOREIGN_DELIMITERS: (
+        "Warning. `metricsQuery` holds `{{ }}`. Actions stand in `<< >>` here; anything else reaches Prometheus as "
+        "it is, which refuses it."
+    ),
+    Code.MISSING_AS: (
+        "Error. `name.matches` has two groups or more, and `name.as` does not say how the name is made of them. "
+        "Only without a group (the whole match) or with one (that group) can it be left out."
+    ),
+    Code.MISSING_KEY: "Error. A key that a rule cannot do without is absent or empty: `seriesQuery`, `metricsQuery`.",
+    Code.NAMESPACED_IGNORED: (
+        "Warning. `resources.namespaced` has a meaning in `externalRules` alone. Whether a custom metric is "
+        "namespaced is told by the kind of object that it describes."
+    ),
+    Code.NO_LABEL_MATCHERS: (
+        "Warning. `metricsQuery` uses neither `<<.LabelMatchers>>` nor `<<.LabelValuesByName>>`, so it gives the "
+        "same for every namespace, object and selector that is asked for."
+    ),
+    Code.NO_NAMESPACE_LABEL: (
+        "The rule names no label that holds the namespace. Error for an external rule that is not `namespaced: "
+        "false`, and for a custom rule all of whose kinds of objects are namespaced: neither could answer anything. "
+        "Warning for a custom rule that also has kinds outside of namespaces: only those are served."
+    ),
+    Code.NO_RESOURCES: (
+        "Error. A custom rule has neither `resources.overrides` nor `resources.template`, so no label of its series "
+        "stands for an object."
+    ),
+    Code.QUERY_NOT_READ: (
+        "Warning. The query that `metricsQuery` makes cannot be read here. Prometheus may know more, so the rule "
+        "serves; but each asker is asked for singly, and if Prometheus refuses the query too, every request fails."
+    ),
+    Code.RESOURCE_RULES_NOT_SERVED: (
+        "Warning. `resourceRules` (the metrics.k8s.io API) are recognised and not served by this version. They come "
+        "later; until then metrics-server serves that API."
+    ),
+    Code.SERIES_QUERY_NOT_READ: (
+        "Warning. `seriesQuery` cannot be read here. Prometheus may know more, so it is asked; but no metric is "
+        "served before its series exists."
+    ),
+    Code.UNKNOWN_GROUP: "Warning. `name.as` refers to a group that `name.matches` lacks. It expands to nothing.",
+    Code.UNKNOWN_KEY: (
+        "Error. A key is none of the format's: a misspelt one would otherwise be a rule that does something else "
+        "than it says. Inside a rule it refuses that rule; at the top of the file it is reported and everything "
+        "else serves."
+    ),
+    Code.UNKNOWN_RESOURCE: (
+        "Error. A resource in `resources.overrides` is not known to the cluster. The rule is taken in by itself "
+        "once it is, for example when the CustomResourceDefinition has been installed."
+    ),
+    Code.WRONG_KIND: "Error. A list stands where a text belongs, a text where a mapping belongs, and the like.",
+}

@@ -1,0 +1,231 @@
+"""Executes a template on data, by the rules of Go's `text/template/exec.go`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+
+from adapter.rulebook.gotemplate.errors import TemplateError
+from adapter.rulebook.gotemplate.functions import call
+from adapter.rulebook.gotemplate.nodes import (
+    Action,
+    Break,
+    Chain,
+    Command,
+    Continue,
+    Dot,
+    Field,
+    Function,
+    If,
+    Literal,
+    Nil,
+    Node,
+    Operand,
+    Pipe,
+    Range,
+    Text,
+    Variable,
+    With,
+)
+from adapter.rulebook.gotemplate.values import Struct, UnfitValueError, Value, field_of, is_true, kind_of, shown
+
+if TYPE_CHECKING:
+    from adapter.rulebook.gotemplate.parser import Template
+
+__all__ = ["Struct", "execute"]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+_MOST_STEPS: Final = 100_000
+_LONGEST: Final = 1 << 20
+"""Characters of output."""
+
+
+def execute(template: Template, data: Struct) -> str:
+    """Return the template's output; raises TemplateError."""
+    state = _State(data)
+    state.walk(template.nodes, data)
+    return "".join(state.output)
+
+
+class _Leave(Exception):  # noqa: N818 - control flow of the template, not a fault
+    """`break` or `continue`, on its way to the nearest `range`."""
+
+    def __init__(self, *, stops: bool) -> None:
+        super().__init__()
+        self.stops = stops
+
+
+class _State:
+    def __init__(self, data: Struct) -> None:
+        self.output: list[str] = []
+        self._variables: list[tuple[str, Value]] = [("$", data)]
+        self._steps = 0
+        self._length = 0
+
+    def walk(self, nodes: Iterable[Node], dot: Value) -> None:
+        for node in nodes:
+            self._node(node, dot)
+
+    def _node(self, node: Node, dot: Value) -> None:
+        match node:
+            case Text():
+                self._write(node.text, 0)
+            case Action():
+                self._print(node.pipe, dot)
+            case If() | With():
+                self._branch(node, dot)
+            case Range():
+                self._range(node, dot)
+            case Break() | Continue():
+                raise _Leave(stops=isinstance(node, Break))
+
+    def _print(self, pipe: Pipe, dot: Value) -> None:
+        value = self._pipe(pipe, dot)
+        if not pipe.variables:
+            self._write(_at_line(pipe.line, shown, value, "<no value>"), pipe.line)
+
+    def _write(self, text: str, line: int) -> None:
+        self._length += len(text)
+        if self._length > _LONGEST:
+            raise TemplateError(f"the output is longer than {_LONGEST} characters", line)
+        self.output.append(text)
+
+    def _branch(self, node: If | With, dot: Value) -> None:
+        visible = len(self._variables)
+        value = self._pipe(node.pipe, dot)
+        if is_true(value):
+            self.walk(node.body, value if isinstance(node, With) else dot)
+        else:
+            self.walk(node.otherwise, dot)
+        del self._variables[visible:]
+
+    def _range(self, node: Range, dot: Value) -> None:
+        visible = len(self._variables)
+        elements = _elements(self._pipe(node.pipe, dot), node.pipe)
+        inside = len(self._variables)
+        if not elements:
+            self.walk(node.otherwise, dot)
+        for key, element in elements:
+            self._step(node.pipe.line)
+            self._set_range_variables(node.pipe, key, element)
+            stops = self._body_stops(node.body, element)
+            del self._variables[inside:]
+            if stops:
+                break
+        del self._variables[visible:]
+
+    def _body_stops(self, body: Iterable[Node], element: Value) -> bool:
+        try:
+            self.walk(body, element)
+        except _Leave as e:
+            return e.stops
+        return False
+
+    def _set_range_variables(self, pipe: Pipe, key: Value, element: Value) -> None:
+        values = (element,) if len(pipe.variables) == 1 else (key, element)
+        for name, value in zip(pipe.variables, values, strict=False):
+            self._assign(name, value, pipe.line)
+
+    def _assign(self, name: str, value: Value, line: int) -> None:
+        self._variables[self._position(name, line)] = name, value
+
+    def _position(self, name: str, line: int) -> int:
+        for position in reversed(range(len(self._variables))):
+            if self._variables[position][0] == name:
+                return position
+        raise TemplateError(f"the variable {name} is not set here", line)
+
+    def _step(self, line: int) -> None:
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            raise TemplateError(f"more than {_MOST_STEPS} steps", line)
+
+    def _pipe(self, pipe: Pipe, dot: Value) -> Value:
+        value = self._command(pipe.commands[0], dot, ())
+        for command in pipe.commands[1:]:
+            value = self._command(command, dot, (value,))
+        for name in pipe.variables:
+            if pipe.declares:
+                self._variables.append((name, value))
+            else:
+                self._assign(name, value, pipe.line)
+        return value
+
+    def _command(self, command: Command, dot: Value, handed_on: tuple[Value, ...]) -> Value:
+        first, *arguments = command.operands
+        if isinstance(first, Function):
+            return self._call(first.name, arguments, dot, handed_on, command.line)
+        if arguments or handed_on:
+            raise TemplateError("only a function takes arguments", command.line)
+        return self._value(first, dot, command.line)
+
+    def _call(
+        self, name: str, operands: Sequence[Operand], dot: Value, handed_on: tuple[Value, ...], line: int
+    ) -> Value:
+        arguments = (self._value(operand, dot, line) for operand in operands)
+        if name in ("and", "or"):
+            if not (operands or handed_on):
+                raise TemplateError(f"{name} takes at least 1 argument, and has 0", line)
+            return _first_deciding(name, itertools.chain(arguments, handed_on))
+        value = _at_line(line, call, name, (*arguments, *handed_on))
+        if isinstance(value, str) and len(value) > _LONGEST:
+            raise TemplateError(f"{name} makes a text of more than {_LONGEST} characters", line)
+        return value
+
+    def _value(self, operand: Operand, dot: Value, line: int) -> Value:
+        match operand:
+            case Field() | Variable() | Chain():
+                return self._fields(operand, dot, line)
+            case Function():
+                return self._call(operand.name, (), dot, (), line)
+            case Pipe():
+                return self._pipe(operand, dot)
+            case Literal():
+                return operand.value
+            case Dot():
+                return dot
+            case Nil():
+                return None
+
+    def _fields(self, operand: Field | Variable | Chain, dot: Value, line: int) -> Value:
+        value = dot
+        if isinstance(operand, Variable):
+            value = self._variables[self._position(operand.name, line)][1]
+        elif isinstance(operand, Chain):
+            value = self._pipe(operand.operand, dot)
+        for name in operand.names:
+            value = _at_line(line, field_of, value, name)
+        return value
+
+
+def _first_deciding(name: str, arguments: Iterable[Value]) -> Value:
+    """Return what `and` or `or` gives: the first value that decides, or the last; later ones are not looked at."""
+    found: Value = None
+    for found in arguments:
+        if is_true(found) is (name == "or"):
+            break
+    return found
+
+
+def _elements(value: Value, pipe: Pipe) -> list[tuple[Value, Value]]:
+    """Return key and value of what `range` goes over: maps in the order of their keys, lists, whole numbers."""
+    if value is None:
+        return []
+    if isinstance(value, tuple):
+        return list(enumerate(value))
+    if isinstance(value, Mapping):
+        return [(key, value[key]) for key in sorted(value)]
+    if isinstance(value, int) and not isinstance(value, bool) and len(pipe.variables) < 2:
+        return [(number, number) for number in range(min(value, _MOST_STEPS + 1))]
+    raise TemplateError(f"`range` cannot go over {kind_of(value)}", pipe.line)
+
+
+def _at_line(line: int, function: Callable[_P, _R], *arguments: _P.args, **options: _P.kwargs) -> _R:
+    """Return what the function returns; what does not fit becomes an error of this line of the template."""
+    try:
+        return function(*arguments, **options)
+    except UnfitValueError as e:
+        raise TemplateError(str(e), line) from e

@@ -1,0 +1,142 @@
+"""The functions of Go's `text/template` that rule files use, on the values of templates.
+
+`and` and `or` are not here: they look at their arguments only as far as they need to, so the evaluator does them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from adapter.rulebook.gotemplate.printf import print_line, print_values, printf
+from adapter.rulebook.gotemplate.values import UnfitValueError, Value, is_true, kind_of
+
+_Arguments: TypeAlias = "tuple[Value, ...]"
+
+
+def _printf(arguments: _Arguments) -> Value:
+    template = arguments[0]
+    if not isinstance(template, str):
+        raise UnfitValueError(f"printf: the format is {kind_of(template)}; it has to be a text")
+    return printf(template, arguments[1:])
+
+
+def _not(arguments: _Arguments) -> Value:
+    return not is_true(arguments[0])
+
+
+def _len(arguments: _Arguments) -> Value:
+    value = arguments[0]
+    if isinstance(value, str):
+        return len(value.encode())
+    if isinstance(value, (tuple, Mapping)):
+        return len(value)
+    raise UnfitValueError(f"len of {kind_of(value)}")
+
+
+def _index(arguments: _Arguments) -> Value:
+    value = arguments[0]
+    if value is None:
+        raise UnfitValueError("index of nothing")
+    for key in arguments[1:]:
+        value = _element(value, key)
+    return value
+
+
+def _element(value: Value, key: Value) -> Value:
+    if isinstance(value, Mapping):
+        if not isinstance(key, str):
+            raise UnfitValueError(f"index: a map is looked up by a text, and this is {kind_of(key)}")
+        return value.get(key, "")
+    if isinstance(value, (str, tuple)):
+        items: bytes | tuple[Value, ...] = value.encode() if isinstance(value, str) else value
+        return items[_position(key, len(items) - 1, "index")]
+    raise UnfitValueError(f"index of {kind_of(value)}")
+
+
+def _slice(arguments: _Arguments) -> Value:
+    value, bounds = arguments[0], arguments[1:]
+    if not isinstance(value, (str, tuple)):
+        raise UnfitValueError(f"slice of {kind_of(value)}")
+    if len(bounds) > (2 if isinstance(value, str) else 3):
+        raise UnfitValueError("slice: too many bounds")
+    items: bytes | tuple[Value, ...] = value.encode() if isinstance(value, str) else value
+    positions = [_position(bound, len(items), "slice") for bound in bounds]
+    if positions != sorted(positions):
+        raise UnfitValueError(f"slice: the bounds {', '.join(map(str, positions))} do not ascend")
+    part = items[slice(*(positions[:2] if len(positions) > 1 else (*positions, None)))]
+    return _decoded(part) if isinstance(part, bytes) else part
+
+
+def _decoded(part: bytes) -> str:
+    try:
+        return part.decode()
+    except UnicodeDecodeError as e:
+        raise UnfitValueError("slice: the bounds, counted in bytes, cut a character") from e
+
+
+def _position(value: Value, most: int, function: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise UnfitValueError(f"{function}: {kind_of(value)} stands where a position belongs")
+    if not 0 <= value <= most:
+        raise UnfitValueError(f"{function}: {value} is out of range")
+    return value
+
+
+def _eq(arguments: _Arguments) -> Value:
+    first, others = arguments[0], arguments[1:]
+    return any(_equal(first, other) for other in others)
+
+
+def _ne(arguments: _Arguments) -> Value:
+    return not _equal(*arguments)
+
+
+def _equal(left: Value, right: Value) -> bool:
+    if left is None or right is None:
+        return left is right
+    if _comparable(left) is not _comparable(right):
+        raise UnfitValueError(f"{kind_of(left)} cannot be compared with {kind_of(right)}")
+    return left == right
+
+
+def _less(left: Value, right: Value) -> bool:
+    if isinstance(left, str) and isinstance(right, str):
+        return left.encode() < right.encode()
+    for kind in (int, float):
+        if isinstance(left, kind) and isinstance(right, kind) and bool not in (type(left), type(right)):
+            return left < right
+    raise UnfitValueError(f"{kind_of(left)} and {kind_of(right)} have no order")
+
+
+def _comparable(value: Value) -> type:
+    if isinstance(value, (str, bool, int, float)):
+        return type(value)
+    raise UnfitValueError(f"{kind_of(value)} cannot be compared")
+
+
+FUNCTIONS: Mapping[str, tuple[Callable[[_Arguments], Value], int, int | None]] = {
+    "print": (print_values, 0, None),
+    "printf": (_printf, 1, None),
+    "println": (print_line, 0, None),
+    "not": (_not, 1, 1),
+    "len": (_len, 1, 1),
+    "index": (_index, 1, None),
+    "slice": (_slice, 1, None),
+    "eq": (_eq, 2, None),
+    "ne": (_ne, 2, 2),
+    "lt": (lambda arguments: _less(*arguments), 2, 2),
+    "le": (lambda arguments: _less(*arguments) or _equal(*arguments), 2, 2),
+    "gt": (lambda arguments: not (_less(*arguments) or _equal(*arguments)), 2, 2),
+    "ge": (lambda arguments: not _less(*arguments), 2, 2),
+}
+"""By name: the function, and how many arguments it takes at least and at most."""
+
+
+def call(name: str, arguments: _Arguments) -> Value:
+    """Return the function's value; raises UnfitValueError."""
+    function, least, most = FUNCTIONS[name]
+    if len(arguments) < least or (most is not None and len(arguments) > most):
+        wanted = str(least) if least == most else f"at least {least}"
+        raise UnfitValueError(f"{name} takes {wanted} arguments, and has {len(arguments)}")
+    return function(arguments)

@@ -1,0 +1,174 @@
+"""From a template's text to tokens: the words inside `<< >>`, and the text between them.
+
+The rules are those of Go's `text/template/parse/lex.go`: what ends a word, where trim markers (`<<- ` and ` ->>`) take
+white space away, and that a comment fills its action alone.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+from adapter.rulebook.gotemplate.errors import TemplateError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LEFT, RIGHT = "<<", ">>"
+_SPACES = " \t\r\n"
+
+
+class Kind(Enum):
+    """What a token is."""
+
+    TEXT = auto()
+    OPEN = auto()
+    CLOSE = auto()
+    SPACE = auto()
+    WORD = auto()
+    """A function or a keyword."""
+    FIELD = auto()
+    """`.Name`, with its dot."""
+    DOT = auto()
+    VARIABLE = auto()
+    """`$name`, or `$` alone."""
+    STRING = auto()
+    """In quotes of either kind, which are still there."""
+    CHARACTER = auto()
+    NUMBER = auto()
+    PIPE = auto()
+    DECLARE = auto()
+    ASSIGN = auto()
+    COMMA = auto()
+    LEFT_PAREN = auto()
+    RIGHT_PAREN = auto()
+    END = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One piece of a template."""
+
+    kind: Kind
+    text: str
+    line: int
+
+
+_PATTERNS = (
+    (Kind.SPACE, r"[ \t\r\n]+"),
+    (Kind.STRING, r'"(?:[^"\\\n]|\\[^\n])*"|`[^`]*`'),
+    (Kind.CHARACTER, r"'(?:[^'\\\n]|\\[^\n])*'"),
+    (Kind.NUMBER, r"[+-]?\.?[0-9](?:[0-9a-zA-Z_.]|(?<=[eEpP])[+-])*"),
+    (Kind.FIELD, r"\.\w+"),
+    (Kind.DOT, r"\."),
+    (Kind.VARIABLE, r"\$\w*"),
+    (Kind.WORD, r"\w+"),
+    (Kind.PIPE, r"\|"),
+    (Kind.DECLARE, r":="),
+    (Kind.ASSIGN, r"="),
+    (Kind.COMMA, r","),
+    (Kind.LEFT_PAREN, r"\("),
+    (Kind.RIGHT_PAREN, r"\)"),
+)
+_INSIDE = re.compile("|".join(f"(?P<{kind.name}>{pattern})" for kind, pattern in _PATTERNS))
+_MUST_END = frozenset({Kind.WORD, Kind.FIELD, Kind.DOT, Kind.VARIABLE, Kind.NUMBER})
+_TERMINATORS = frozenset(_SPACES + ".,|:()")
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """Yield the tokens of a template, END last; raises TemplateError."""
+    return _Lexer(text).tokens()
+
+
+class _Lexer:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+        self._line = 1
+        self._counted = 0
+        """How far line ends are counted."""
+        self._trimming = False
+        """Whether the last action ended in ` ->>`."""
+
+    def tokens(self) -> Iterator[Token]:
+        while (start := self._text.find(LEFT, self._at)) >= 0:
+            trims = self._is_trim_marker(start + len(LEFT))
+            yield from self._plain(start, trim_right=trims)
+            self._at += len(LEFT) + (2 if trims else 0)
+            if self._text.startswith("/*", self._at):
+                self._skip_comment()
+                continue
+            yield self._token(Kind.OPEN, LEFT)
+            yield from self._action()
+            yield self._token(Kind.CLOSE, RIGHT)
+        yield from self._plain(len(self._text), trim_right=False)
+        yield self._token(Kind.END, "")
+
+    def _plain(self, end: int, *, trim_right: bool) -> Iterator[Token]:
+        piece = self._text[self._at : end]
+        piece = piece.lstrip(_SPACES) if self._trimming else piece
+        piece = piece.rstrip(_SPACES) if trim_right else piece
+        if piece:
+            yield self._token(Kind.TEXT, piece)
+        self._at = end
+
+    def _is_trim_marker(self, at: int) -> bool:
+        return self._text.startswith("-", at) and self._text[at + 1 : at + 2] in tuple(_SPACES)
+
+    def _skip_comment(self) -> None:
+        end = self._text.find("*/", self._at)
+        if end < 0:
+            raise self._error("the comment is not closed by */")
+        self._at = end + 2
+        if not self._closed():
+            raise self._error("a comment fills its action alone: << stands right before /* and >> right behind */")
+
+    def _closed(self) -> bool:
+        """Step behind `>>` or ` ->>` if one is next."""
+        self._trimming = self._text[self._at : self._at + 1] in tuple(_SPACES) and self._text.startswith(
+            f"-{RIGHT}", self._at + 1
+        )
+        if not self._trimming and not self._text.startswith(RIGHT, self._at):
+            return False
+        self._at += len(RIGHT) + (2 if self._trimming else 0)
+        return True
+
+    def _action(self) -> Iterator[Token]:
+        while not self._closed():
+            found = _INSIDE.match(self._text, self._at)
+            if found is None:
+                raise self._unreadable()
+            kind, end = Kind[found.lastgroup or ""], found.end()
+            if kind is Kind.SPACE and self._text.startswith(f"-{RIGHT}", end):
+                # The last space belongs to the trim marker.
+                end -= 1
+            if kind in _MUST_END and not self._ends_word(end):
+                raise self._error(f"unexpected character {self._text[end]!r} behind {found[0]!r}")
+            if end > self._at:
+                yield self._token(kind, self._text[self._at : end])
+            self._at = end
+
+    def _ends_word(self, end: int) -> bool:
+        following = self._text[end : end + 1]
+        return not following or following in _TERMINATORS or self._text.startswith(RIGHT, end)
+
+    def _unreadable(self) -> TemplateError:
+        character = self._text[self._at : self._at + 1]
+        if not character:
+            return self._error(f"an action is not closed by {RIGHT}")
+        if character in "\"`'":
+            return self._error("a text is not closed by its quote")
+        return self._error(f"unexpected character {character!r} in an action")
+
+    def _token(self, kind: Kind, text: str) -> Token:
+        return Token(kind, text, self._line_here())
+
+    def _line_here(self) -> int:
+        self._line += self._text.count("\n", self._counted, self._at)
+        self._counted = max(self._at, self._counted)
+        return self._line
+
+    def _error(self, message: str) -> TemplateError:
+        return TemplateError(message, self._line_here())

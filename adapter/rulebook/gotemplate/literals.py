@@ -1,0 +1,77 @@
+"""Texts, characters and numbers as Go spells them."""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|([0-7]{3})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))|[^\\]", re.DOTALL)
+_SHORT = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92}
+_INTEGER = re.compile(r"[+-]?(?:0[xX](?:_?[0-9a-fA-F])+|0[bB](?:_?[01])+|0[oO]?(?:_?[0-7])+|[1-9](?:_?[0-9])*|0)")
+_FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_COMPLEX = re.compile(r"[+-]?[0-9.]+i")
+
+
+class LiteralError(ValueError):
+    """A text, character or number is not spelt as Go spells them; the message says why."""
+
+
+def read_string(literal: str) -> str:
+    """Return the text of a literal in double quotes or back quotes; raises LiteralError."""
+    if literal.startswith("`"):
+        return literal[1:-1].replace("\r", "")
+    return _unescaped(literal[1:-1], quote='"')
+
+
+def read_character(literal: str) -> int:
+    """Return the code of a literal in single quotes, which is a number in Go; raises LiteralError."""
+    text = _unescaped(literal[1:-1], quote="'")
+    if len(text) != 1:
+        raise LiteralError(f"{literal} is not one character; texts stand in double quotes")
+    return ord(text)
+
+
+def read_number(literal: str) -> int | float:
+    """Return the number; raises LiteralError."""
+    if _INTEGER.fullmatch(literal):
+        number = _integer(literal.replace("_", ""))
+        if not -(2**63) <= number < 2**63:
+            raise LiteralError(f"{literal} is too large for a whole number")
+        return number
+    if _FLOAT.fullmatch(literal):
+        if not any(mark in literal for mark in ".eE"):
+            raise LiteralError(f"{literal} is not a number")
+        return float(literal)
+    if _COMPLEX.fullmatch(literal):
+        raise LiteralError(f"complex numbers such as {literal} are not supported")
+    raise LiteralError(f"{literal} is not a number")
+
+
+def _integer(text: str) -> int:
+    digits = text.lstrip("+-")
+    octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
+    return int(text, 8 if octal else 0)
+
+
+def _unescaped(text: str, quote: str) -> str:
+    found = b"".join(_bytes_of(match, quote) for match in _ESCAPE.finditer(text))
+    try:
+        return found.decode()
+    except UnicodeDecodeError as e:
+        raise LiteralError("the escapes in a text do not make UTF-8") from e
+
+
+def _bytes_of(match: re.Match[str], quote: str) -> bytes:
+    hexadecimal, octal, short_code, long_code, escaped = match.groups()
+    if hexadecimal or octal:
+        code = int(hexadecimal, 16) if hexadecimal else int(octal, 8)
+        if code < 256:
+            return bytes([code])
+    elif short_code or long_code:
+        code = int(short_code or long_code, 16)
+        if code < 0x110000 and not 0xD800 <= code < 0xE000:
+            return chr(code).encode()
+    elif escaped is None:
+        return match[0].encode()
+    elif escaped == quote or escaped in _SHORT:
+        return bytes([_SHORT.get(escaped, ord(escaped))])
+    raise LiteralError(f"Go knows no escape {match[0]}")

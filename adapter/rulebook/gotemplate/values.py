@@ -1,0 +1,81 @@
+"""What a template computes with: texts, booleans, numbers, lists, maps with text keys, nothing, and the data itself.
+
+How each of them is true, looks and is called follows Go's packages `text/template` and `fmt`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TypeAlias
+
+
+class UnfitValueError(ValueError):
+    """A value does not fit where it is used; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A value with a fixed set of fields; what a template is executed on."""
+
+    fields: Mapping[str, Value]
+
+
+Value: TypeAlias = "str | bool | int | float | tuple[Value, ...] | Mapping[str, Value] | Struct | None"
+
+
+def is_true(value: Value) -> bool:
+    """Return whether `if` takes the value for true: anything but zero, nothing and what is empty."""
+    return True if isinstance(value, Struct) else bool(value)
+
+
+def kind_of(value: Value) -> str:
+    """Return what the value is, for messages."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "a boolean"
+    names = ((str, "a text"), (int, "a whole number"), (float, "a number"), (tuple, "a list"), (Struct, "all the data"))
+    return next((name for kind, name in names if isinstance(value, kind)), "a map")
+
+
+def field_of(value: Value, name: str) -> Value:
+    """Return a field of the data or the value under a key of a map, None if the map lacks it."""
+    if value is None:
+        return None
+    if isinstance(value, Struct):
+        if name not in value.fields:
+            known = ", ".join(f".{field}" for field in value.fields)
+            raise UnfitValueError(f"there is no field .{name}; the fields are {known}")
+        return value.fields[name]
+    if isinstance(value, Mapping):
+        return value.get(name)
+    raise UnfitValueError(f"there is no field .{name} in {kind_of(value)}")
+
+
+def shown(value: Value, nothing: str = "<nil>") -> str:
+    """Return the value as `%v` prints it."""
+    if value is None:
+        return nothing
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return shown_float(value)
+    if isinstance(value, tuple):
+        return f"[{' '.join(map(shown, value))}]"
+    if isinstance(value, Mapping):
+        return f"map[{' '.join(f'{key}:{shown(value[key])}' for key in sorted(value))}]"
+    if isinstance(value, Struct):
+        raise UnfitValueError("this prints all the data at once; name the field that is meant")
+    return str(value)
+
+
+def shown_float(value: float) -> str:
+    """Return the shortest text of a finite number as `%v` has it: with an exponent below 1e-4 and from 1e6 on."""
+    _, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(exponent, int), "literals are finite"
+    scale = len(digits) + exponent - 1
+    if not -4 <= scale < 6:
+        return f"{value:.{len(digits) - 1}e}"
+    return f"{Decimal(repr(value)).normalize():f}"

@@ -1,0 +1,143 @@
+"""The values of the rulebook: rules as parsed, what was found wrong, and the metrics that rules make of series.
+
+All are immutable. A reload makes a new `Rulebook` and swaps it in one place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from adapter.objects.resources import Resource
+    from adapter.rulebook.naming import Naming, SeriesFilter
+    from adapter.rulebook.resources import ResourceMapping
+    from adapter.rulebook.template import QueryTemplate
+
+
+class Api(StrEnum):
+    """Which API a rule feeds."""
+
+    CUSTOM = "custom"
+    EXTERNAL = "external"
+
+
+class Severity(StrEnum):
+    """An error refuses the rule that it stands in; a warning does not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something wrong or doubtful in a rule file."""
+
+    severity: Severity
+    code: str
+    """Stable name of what was found, such as `bad-regex`."""
+    file: str
+    line: int
+    message: str
+    fix: str
+    rule: str | None = None
+    """The rule's id; None for the file as a whole."""
+
+    def __str__(self) -> str:
+        """`FILE:LINE: what is wrong: what to do`."""
+        return f"{self.file}:{self.line}: {self.message}: {self.fix}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule that holds: everything in it was understood."""
+
+    id: str
+    """`rules[3]`, `externalRules[0]`: counted over all files."""
+    api: Api
+    file: str
+    line: int
+    series_query: str
+    series_filters: tuple[SeriesFilter, ...]
+    naming: Naming
+    resources: ResourceMapping
+    metrics_query: QueryTemplate
+    namespaced: bool = True
+    """External rules only: whether the asker's namespace restricts the query."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedRule:
+    """A rule with an error in it: it serves nothing, and harms nobody else."""
+
+    id: str
+    api: Api
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rulebook:
+    """All that the rule files say."""
+
+    rules: tuple[Rule, ...] = ()
+    refused: tuple[RefusedRule, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+class PlanKind(StrEnum):
+    """How widely one query is asked: for everybody, for one namespace, or for one asker."""
+
+    WIDE = "wide"
+    NAMESPACE = "namespace"
+    EXACT = "exact"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which query plans are proven for a metric, and why not the wider ones."""
+
+    proven: frozenset[PlanKind]
+    """Always holds EXACT."""
+    reasons: dict[PlanKind, str] = field(default_factory=dict)
+    """For each plan that is not proven: why."""
+
+    @property
+    def kind(self) -> PlanKind:
+        """The widest proven plan."""
+        return next(kind for kind in PlanKind if kind in self.proven)
+
+    @property
+    def reason(self) -> str:
+        """Why the next wider plan was refused; `proven` for a wide plan."""
+        wider = [kind for kind in PlanKind if kind not in self.proven]
+        return self.reasons.get(wider[-1], "") if wider else "proven"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric that an API serves: a rule applied to one series name, for one kind of object."""
+
+    rule: Rule
+    name: str
+    """Name in the API."""
+    series: str
+    """Name in Prometheus."""
+    resource: Resource | None
+    """The kind of object that it describes; None for external metrics."""
+    object_label: str | None
+    """The Prometheus label that holds the object's name; None for external metrics."""
+    namespace_label: str | None
+    """The Prometheus label that holds the namespace; None where none restricts the query."""
+
+    @property
+    def namespaced(self) -> bool:
+        """Whether the API serves it inside namespaces."""
+        return self.resource is None or self.resource.namespaced
+
+    @property
+    def qualified(self) -> str:
+        """`pods/http_rps` for custom metrics, `queue_depth` for external ones."""
+        return f"{self.resource.qualified}/{self.name}" if self.resource else self.name

@@ -1,0 +1,158 @@
+"""From a series' name to the name of a metric in the API: filters, the pattern and its expansion.
+
+Follows prometheus-adapter: filters and pattern are unanchored RE2, and the API name is the expansion of `as` against
+the first match alone, by the rules of Go's `Regexp.Expand`: nothing of the series' name is kept that `as` leaves out.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from adapter.rulebook.regex import compile_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adapter.rulebook.regex import Match, Pattern
+
+_MOST_DIGITS = 9
+"""Go takes a longer run of digits for a name."""
+
+
+class NamingError(ValueError):
+    """`matches` and `as` do not make a name; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesFilter:
+    """One entry of `seriesFilters`: a pattern that a series' name must hold, or must not."""
+
+    pattern: Pattern
+    wanted: bool
+    """True for `is`, False for `isNot`."""
+
+    def passes(self, name: str) -> bool:
+        """Return whether a series of this name goes on."""
+        return self.pattern.found_in(name) is self.wanted
+
+
+@dataclass(frozen=True, slots=True)
+class GroupReference:
+    """`$1`, `${name}`: a group of the pattern."""
+
+    name: str
+    number: int | None
+    """None for a named group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """How a rule names its metrics."""
+
+    pattern: Pattern
+    template: str
+    """`as`, or its default."""
+    parts: tuple[str | GroupReference, ...] = field(repr=False)
+    """The template, taken apart."""
+
+    def name_for(self, series: str) -> str | None:
+        """Return the API name of a series; None if the pattern does not match it. The name may be empty."""
+        match = self.pattern.search(series)
+        return None if match is None else "".join(_texts(self.parts, match))
+
+    @property
+    def unknown_groups(self) -> tuple[str, ...]:
+        """The groups that `as` names and the pattern lacks: they expand to nothing."""
+        return tuple(part.name for part in self.parts if isinstance(part, GroupReference) and not self._has(part))
+
+    @property
+    def always_empty(self) -> bool:
+        """Whether every name comes out empty."""
+        return len(self.unknown_groups) == len(self.parts)
+
+    @property
+    def literal(self) -> str:
+        """The text of `as` that stands in every name."""
+        return "".join(part for part in self.parts if isinstance(part, str))
+
+    def _has(self, reference: GroupReference) -> bool:
+        if reference.number is not None:
+            return reference.number <= self.pattern.group_count
+        return any(name == reference.name for name, _ in self.pattern.names)
+
+
+def make_naming(matches: str = "", as_: str = "") -> Naming:
+    """Return the naming that a rule's `name` states, empty texts standing for the defaults.
+
+    Without `matches`: any name. Without `as`: the whole match where the pattern has no group, its only group where it
+    has one. Raises BadPatternError, and NamingError where `as` cannot be left out.
+    """
+    pattern = compile_pattern(matches or ".*")
+    if not as_ and pattern.group_count > 1:
+        raise NamingError(f"`matches` has {pattern.group_count} groups and `as` is missing")
+    template = as_ or ("$1" if pattern.group_count else "$0")
+    return Naming(pattern, template, parse_expansion(template))
+
+
+def expand(template: str, match: Match) -> str:
+    """Return what Go's `Regexp.Expand` makes of the template for this match."""
+    return "".join(_texts(parse_expansion(template), match))
+
+
+def parse_expansion(template: str) -> tuple[str | GroupReference, ...]:
+    """Return the texts and group references of a template, by the rules of Go's `Regexp.Expand`.
+
+    `$$` is a dollar sign, and so is a `$` that no name follows. A name without braces is the longest run of letters,
+    digits and `_`: `$1_x` asks for the group "1_x".
+    """
+    parts: list[str | GroupReference] = []
+    text, dollar, rest = template.partition("$")
+    while dollar:
+        reference, rest = _reference(rest)
+        if isinstance(reference, str):
+            text += reference
+        else:
+            parts += [text, reference] if text else [reference]
+            text = ""
+        more, dollar, rest = rest.partition("$")
+        text += more
+    return (*parts, text) if text else tuple(parts)
+
+
+def _reference(rest: str) -> tuple[str | GroupReference, str]:
+    """Return what stands behind a `$`, and what follows it."""
+    if rest.startswith("$"):
+        return "$", rest[1:]
+    braced = rest.startswith("{")
+    name = _leading_name(rest[braced:])
+    end = braced + len(name)
+    if not name or (braced and rest[end : end + 1] != "}"):
+        return "$", rest
+    return GroupReference(name, _number(name)), rest[end + braced :]
+
+
+def _leading_name(text: str) -> str:
+    for position, character in enumerate(text):
+        category = unicodedata.category(character)
+        if not (category.startswith("L") or category == "Nd" or character == "_"):
+            return text[:position]
+    return text
+
+
+def _number(name: str) -> int | None:
+    """Return the group's number; None for a name, which `01` is too."""
+    if not (name.isascii() and name.isdigit()) or (name[0] == "0" and len(name) > 1):
+        return None
+    return int(name) if len(name) <= _MOST_DIGITS else None
+
+
+def _texts(parts: tuple[str | GroupReference, ...], match: Match) -> Iterable[str]:
+    for part in parts:
+        if isinstance(part, str):
+            yield part
+        elif part.number is None:
+            yield match.named(part.name) or ""
+        elif part.number < len(match.groups):
+            yield match.groups[part.number] or ""

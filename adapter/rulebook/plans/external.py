@@ -1,0 +1,106 @@
+"""External metrics: an outermost sum is asked per namespace and selector label, and folded for each asker.
+
+`sum(rate(x{<<.LabelMatchers>>}[2m]))` leaves one number, in which no asker's share can be found again. Asked `by` the
+labels that askers select by, its rows can be filtered, and what is left added up. The query's text is edited, not
+printed from its tree, and the edited text is parsed again: unless it is the tree that was meant, the query stays exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from adapter.rulebook.plans.tokens import TokenKind, closing, tokens_of
+from adapter.rulebook.plans.tree import Aggregation, Binary, Call, Number, Wrapper, parse_query, unwrapped
+from adapter.rulebook.plans.widening import NotProvenError
+from adapter.rulebook.quoting import is_label_name
+from adapter.rulebook.requests import Fold
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.rulebook.plans.tokens import Token
+    from adapter.rulebook.plans.tree import Node
+
+_FOLDABLE = frozenset({"sum", "count", "min", "max"})
+
+
+@dataclass(frozen=True, slots=True)
+class Foldable:
+    """An outermost aggregation whose rows can be folded, and what stands for no rows."""
+
+    aggregation: Aggregation
+    default: float | None
+    """c of `… or vector(c)`; None where there is no such."""
+
+    @property
+    def fold(self) -> Fold:
+        """How an asker's answer is made from the rows."""
+        return Fold(self.aggregation.operator, tuple(sorted(self.aggregation.labels)), self.default)
+
+
+def foldable(query: Node, keys: frozenset[str]) -> Foldable | None:
+    """Return the outermost aggregation if it drops some of the keys and its rows can be folded; else None."""
+    outermost = unwrapped(query)
+    default = None
+    if isinstance(outermost, Binary) and outermost.operator == "or":
+        default = _vector_of(outermost.right)
+        if default is None:
+            return None
+        outermost = unwrapped(outermost.left)
+    if not isinstance(outermost, Aggregation) or outermost.operator not in _FOLDABLE or outermost.without:
+        return None
+    if keys <= outermost.labels or (default is not None and outermost.labels):
+        return None
+    return Foldable(outermost, default)
+
+
+def with_keys(text: str, found: Foldable, keys: frozenset[str]) -> str:
+    """Return the aggregation alone, with the keys in its `by`; raises NotProvenError where the text is not understood.
+
+    `… or vector(c)` is left out: its row has no labels and would be taken for one of a series without them.
+    """
+    labels = found.aggregation.labels | keys
+    if not all(map(is_label_name, labels)):
+        raise NotProvenError("a label in the outermost `by` needs quotes, which only some servers understand")
+    aggregation = found.aggregation
+    edited = f"{aggregation.operator} by ({', '.join(sorted(labels))}) ({_argument(text)})"
+    if parse_query(edited) != replace(aggregation, labels=labels):
+        raise NotProvenError(f"the outermost `{aggregation.operator}` was not found in the text")
+    return edited
+
+
+def _vector_of(node: Node) -> float | None:
+    """Return c where the node is `vector(c)` with a number; else None."""
+    call = unwrapped(node)
+    if not (isinstance(call, Call) and call.function == "vector"):
+        return None
+    argument = unwrapped(call.arguments[0])
+    negative = isinstance(argument, Wrapper) and argument.kind == "-"
+    if isinstance(argument, Wrapper) and negative:
+        argument = unwrapped(argument.expression)
+    if not isinstance(argument, Number):
+        return None
+    return -float(argument.text) if negative else float(argument.text)
+
+
+def _argument(text: str) -> str:
+    """Return what the first aggregation of the text is applied to, without its brackets and as it stands there."""
+    tokens = tokens_of(text)
+    position = 0
+    while position < len(tokens) and tokens[position].is_sign("("):
+        position += 1
+    # Behind the operator: `(argument)`, `by (labels) (argument)`, or `(argument) by (labels)`.
+    position += 1
+    if position < len(tokens) and tokens[position].kind is TokenKind.WORD:
+        position = _behind(tokens, position + 1)
+    end = _behind(tokens, position)
+    return text[tokens[position].end : tokens[end - 1].start]
+
+
+def _behind(tokens: Sequence[Token], opening: int) -> int:
+    """Return the position behind the group that opens here."""
+    closed = closing(tokens, opening) if opening < len(tokens) and tokens[opening].is_sign("(") else None
+    if closed is None:
+        raise NotProvenError("the outermost aggregation's brackets were not found in the text")
+    return closed + 1

@@ -1,0 +1,75 @@
+"""What PromQL's functions and aggregations do with the series that they are given.
+
+The names of Prometheus 2 and 3 together. A function that is not listed counts as looking at all of its series at once.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+_RATES: Final = frozenset(
+    {"changes", "delta", "deriv", "idelta", "increase", "irate", "predict_linear", "rate", "resets"}
+)
+_SMOOTHINGS: Final = frozenset({"double_exponential_smoothing", "holt_winters"})
+_OVER_TIME: Final = frozenset(
+    f"{what}_over_time"
+    for what in (
+        *("avg", "count", "first", "last", "mad", "max", "min", "present", "quantile", "stddev", "stdvar", "sum"),
+        *("ts_of_first", "ts_of_last", "ts_of_max", "ts_of_min"),
+    )
+)
+_ROUNDING: Final = frozenset({"abs", "ceil", "clamp", "clamp_max", "clamp_min", "floor", "round", "sgn"})
+_POWERS: Final = frozenset({"exp", "ln", "log10", "log2", "sqrt"})
+_ANGLES: Final = frozenset({"acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "deg"})
+_MORE_ANGLES: Final = frozenset({"rad", "sin", "sinh", "tan", "tanh"})
+_TIMES: Final = frozenset({"day_of_month", "day_of_week", "day_of_year", "days_in_month", "hour", "minute", "month"})
+_MORE_TIMES: Final = frozenset({"timestamp", "year"})
+_ORDERS: Final = frozenset({"sort", "sort_by_label", "sort_by_label_desc", "sort_desc"})
+_NATIVE_HISTOGRAMS: Final = frozenset(f"histogram_{what}" for what in ("avg", "count", "stddev", "stdvar", "sum"))
+
+SERIES_BY_SERIES: Final = frozenset().union(
+    _RATES,
+    _SMOOTHINGS,
+    _OVER_TIME,
+    _ROUNDING,
+    _POWERS,
+    _ANGLES,
+    _MORE_ANGLES,
+    _TIMES,
+    _MORE_TIMES,
+    _ORDERS,
+    _NATIVE_HISTOGRAMS,
+)
+"""Functions whose result for a series depends on that series alone, and that leave all its labels but the name."""
+
+ACROSS_BUCKETS: Final = frozenset({"histogram_quantile", "histogram_fraction"})
+"""Functions that join the series which differ in nothing but `le`, and drop that label."""
+
+LABEL_WRITERS: Final = frozenset({"label_replace", "label_join"})
+"""Functions that write the label named by their second argument."""
+
+GROUP_BY_GROUP: Final = frozenset(["sum", "min", "max", "avg", "count", "group", "stddev", "stdvar", "quantile"])
+"""Aggregations whose result for a group depends on the series of that group alone."""
+
+REFUSED_AGGREGATIONS: Final = {
+    "topk": "picks among everybody's series",
+    "bottomk": "picks among everybody's series",
+    "limitk": "picks among everybody's series",
+    "limit_ratio": "picks among everybody's series",
+    "count_values": "counts everybody's values, and writes a label with them",
+}
+"""Aggregations that no filter on the result can undo, and what they do."""
+
+REFUSED_FUNCTIONS: Final = {
+    "absent": "makes a series when it is given none",
+    "absent_over_time": "makes a series when it is given none",
+    "scalar": "is a number only for exactly one series, and loses its labels",
+    "info": "adds labels from other series",
+}
+"""Functions that no filter on the result can undo, and what they do."""
+
+
+def labels_read(function: str, arguments: tuple[str, ...]) -> frozenset[str]:
+    """Return the labels that a function of LABEL_WRITERS reads, given its strings in order."""
+    # label_replace(v, destination, replacement, source, pattern); label_join(v, destination, separator, source, ...).
+    return frozenset(arguments[2:3] if function == "label_replace" else arguments[2:])

@@ -1,0 +1,126 @@
+"""When an operator between two expressions keeps its result filterable: the rules of vector matching.
+
+Two series match when they agree in the labels that are compared. The result is filterable if partners always agree in
+the keys, or if the constant side is only looked up; and the exact form must find the same partners as the wider one,
+though it may have lost the namespace label on one side.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.rulebook.plans.tree import Call, Cardinality, unwrapped
+from adapter.rulebook.plans.widening import NotProvenError, Verdict, filterable, quoted
+
+if TYPE_CHECKING:
+    from adapter.rulebook.plans.tree import Binary, Matching, Node
+    from adapter.rulebook.plans.widening import Widening
+
+_SET_OPERATORS = frozenset({"and", "or", "unless"})
+
+
+def binary_verdict(exact: Binary, wider: Binary, left: Verdict, right: Verdict, widening: Widening) -> Verdict:
+    """Return what is known of the operator's result, given what is known of its sides. Raises NotProvenError."""
+    if exact.operator != wider.operator or exact.returns_bool != wider.returns_bool:
+        raise NotProvenError(f"the operator `{exact.operator}` is made from the request")
+    if exact.matching is None or wider.matching is None:
+        return right if left is Verdict.CONSTANT else left
+    if exact.matching.fill or wider.matching.fill:
+        raise NotProvenError(f"`fill` of `{exact.operator}` makes values for series without a partner")
+    if Verdict.CONSTANT not in {left, right}:
+        _same_lists(exact, exact.matching, wider.matching, widening)
+        return _of_two_filterable(exact, wider.matching, left, right, widening)
+    if exact.matching != wider.matching:
+        raise NotProvenError(
+            f"`{exact.operator}` matches series that the request does not restrict, by labels that `.GroupBy` changes"
+        )
+    if left is right:
+        raise NotProvenError(f"the sides of `{exact.operator}` differ between the forms")
+    return _with_constant(exact, exact.matching, left, right, widening)
+
+
+def _same_lists(exact: Binary, narrow: Matching, wide: Matching, widening: Widening) -> None:
+    """Check that the forms match alike, but for the label that `.GroupBy` gains in an `on`."""
+    others_equal = (narrow.cardinality, narrow.on, narrow.include) == (wide.cardinality, wide.on, wide.include)
+    gained = {widening.gained} if wide.on and widening.gained else set()
+    if not others_equal or narrow.labels not in {wide.labels, wide.labels - gained}:
+        raise NotProvenError(f"the label lists of `{exact.operator}` differ in more than `on` may gain by `.GroupBy`")
+
+
+def _of_two_filterable(exact: Binary, wide: Matching, left: Verdict, right: Verdict, widening: Widening) -> Verdict:
+    narrow = exact.matching
+    assert narrow is not None
+    if missing := _not_compared(wide, widening):
+        raise NotProvenError(f"`{exact.operator}` matches series of different {quoted(missing)}: {_spelled(wide)}")
+    uneven = left.has_gained != right.has_gained
+    if uneven and (exact.operator == "or" or _compares_gained(narrow, widening)):
+        raise NotProvenError(
+            f"one side of `{exact.operator}` has lost {quoted([widening.gained or ''])} in the exact query"
+        )
+    return filterable(has_gained=_result_has_gained(narrow, left, right, widening))
+
+
+def _result_has_gained(narrow: Matching, left: Verdict, right: Verdict, widening: Widening) -> bool:
+    """Tell whether the exact result has the gained label, where both sides are filterable."""
+    gained = widening.gained
+    if gained is None:
+        return True
+    many, one = (right, left) if narrow.cardinality is Cardinality.ONE_TO_MANY else (left, right)
+    if gained in narrow.include:
+        return one.has_gained
+    if narrow.cardinality is Cardinality.ONE_TO_ONE and not narrow.compares(gained):
+        return False
+    return many.has_gained
+
+
+def _with_constant(exact: Binary, matching: Matching, left: Verdict, right: Verdict, widening: Widening) -> Verdict:
+    """Judge an operator between a filterable side and a constant one."""
+    side = right if left is Verdict.CONSTANT else left
+    if exact.operator == "or":
+        return _or_constant(side, widening, constant=exact.right if side is left else None)
+    if _compares_gained(matching, widening) and not side.has_gained:
+        raise NotProvenError(
+            f"`{exact.operator}` compares {quoted([widening.gained or ''])}, which the exact query has lost by then"
+        )
+    if exact.operator in _SET_OPERATORS:
+        if side is right:
+            raise NotProvenError(f"left of `{exact.operator}` stand series that the request does not restrict")
+        return side
+    return _joined(exact, matching, side, widening, many_is_left=side is left)
+
+
+def _or_constant(side: Verdict, widening: Widening, constant: Node | None) -> Verdict:
+    """Judge `F or C`: only a `vector()` on the right is harmless, as its row has no labels to be found by."""
+    call = None if constant is None else unwrapped(constant)
+    if not (isinstance(call, Call) and call.function == "vector"):
+        raise NotProvenError("`or` adds series that the request does not restrict")
+    if widening.bare_rows_count:
+        raise NotProvenError("`or vector(…)` adds a row without labels, unless it stands outermost behind a sum")
+    return side
+
+
+def _joined(exact: Binary, matching: Matching, side: Verdict, widening: Widening, *, many_is_left: bool) -> Verdict:
+    """Judge arithmetic and comparisons; `many_is_left` tells where the filterable side stands."""
+    own = Cardinality.MANY_TO_ONE if many_is_left else Cardinality.ONE_TO_MANY
+    other = Cardinality.ONE_TO_MANY if many_is_left else Cardinality.MANY_TO_ONE
+    taken = matching.include & widening.keys
+    if taken:
+        if matching.cardinality is other and widening.keys <= matching.include:
+            return side
+        raise NotProvenError(f"`{matching.cardinality.value}` overwrites {quoted(taken)}")
+    missing = _not_compared(matching, widening)
+    if not missing or matching.cardinality is own:
+        return side
+    raise NotProvenError(f"`{exact.operator}` does not match by {quoted(missing)}: {_spelled(matching)}")
+
+
+def _compares_gained(matching: Matching, widening: Widening) -> bool:
+    return widening.gained is not None and matching.compares(widening.gained)
+
+
+def _not_compared(matching: Matching, widening: Widening) -> frozenset[str]:
+    return frozenset(key for key in widening.keys if not matching.compares(key))
+
+
+def _spelled(matching: Matching) -> str:
+    return f"{'on' if matching.on else 'ignoring'} ({', '.join(sorted(matching.labels))})"

@@ -1,0 +1,185 @@
+"""The proof that a wider query's answer, filtered, is the exact query's answer.
+
+Both forms are parsed and walked together. A pair of nodes is *constant* when they are the same, and *filterable* when
+restricting the request's matchers to some values of the keys gives the same series as filtering the result by those
+values. The query is proven when its root is filterable. Anything that is not known to be either is refused, with the
+reason, so that the exact query is asked instead.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.rulebook.plans.functions import (
+    ACROSS_BUCKETS,
+    GROUP_BY_GROUP,
+    LABEL_WRITERS,
+    REFUSED_AGGREGATIONS,
+    REFUSED_FUNCTIONS,
+    SERIES_BY_SERIES,
+    labels_read,
+)
+from adapter.rulebook.plans.matching import binary_verdict
+from adapter.rulebook.plans.tree import (
+    Aggregation,
+    Binary,
+    Call,
+    Number,
+    Selector,
+    Text,
+    UnreadableQueryError,
+    Wrapper,
+    parse_query,
+    unwrapped,
+)
+from adapter.rulebook.plans.widening import NotProvenError, Verdict, filterable, quoted
+
+if TYPE_CHECKING:
+    from adapter.rulebook.plans.tree import Matcher, Node
+    from adapter.rulebook.plans.widening import Widening
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Whether the wider query may be asked instead of the exact one."""
+
+    reason: str | None = None
+    """Why not; None when it is proven."""
+
+    @property
+    def holds(self) -> bool:
+        """Return whether it is proven."""
+        return self.reason is None
+
+
+def prove(exact: str, wider: str, widening: Widening) -> Proof:
+    """Return whether the exact query's answer is the wider one's, filtered by the keys."""
+    try:
+        prove_filterable(parse_query(exact), parse_query(wider), widening)
+    except UnreadableQueryError as e:
+        return Proof(f"the query cannot be analysed: {e}")
+    except NotProvenError as e:
+        return Proof(str(e))
+    return Proof()
+
+
+def prove_filterable(exact: Node, wider: Node, widening: Widening) -> None:
+    """Return if the wider tree's result can be filtered to the exact one's; raises NotProvenError with the reason."""
+    if "__name__" in widening.keys:
+        raise NotProvenError("most functions drop the metric's name, so answers cannot be told apart by it")
+    if _verdict(exact, wider, widening) is Verdict.CONSTANT:
+        raise NotProvenError("the query does not use `.LabelMatchers`, so nothing in it is restricted to the request")
+
+
+def _verdict(exact: Node, wider: Node, widening: Widening) -> Verdict:
+    if exact == wider:
+        return Verdict.CONSTANT
+    match exact, wider:
+        case Selector(), Selector():
+            return _selector(exact, wider, widening)
+        case Wrapper(), Wrapper() if exact.kind == wider.kind:
+            return _verdict(exact.expression, wider.expression, widening)
+        case Call(), Call() if exact.function == wider.function:
+            return _call(exact, wider, widening)
+        case Aggregation(), Aggregation() if exact.operator == wider.operator:
+            return _aggregation(exact, wider, widening)
+        case Binary(), Binary():
+            left = _verdict(exact.left, wider.left, widening)
+            right = _verdict(exact.right, wider.right, widening)
+            return binary_verdict(exact, wider, left, right, widening)
+        case ((Number() | Text()), (Number() | Text())):
+            raise NotProvenError(f"a literal is made from the request: {_literal(exact)}, {_literal(wider)}")
+        case _:
+            raise NotProvenError("the request changes the shape of the query")
+
+
+def _literal(node: Number | Text) -> str:
+    return node.text if isinstance(node, Number) else f'"{node.value}"'
+
+
+def _selector(exact: Selector, wider: Selector, widening: Widening) -> Verdict:
+    if (exact.alternatives, exact.timing) != (wider.alternatives, wider.timing):
+        raise NotProvenError("a range, an offset or an `or` between matchers is made from the request")
+    left_over = _without(exact.matchers, widening.exact), _without(wider.matchers, widening.wider)
+    if exact.alternatives or None in left_over or left_over[0] != left_over[1]:
+        shown = ", ".join(map(str, exact.matchers))
+        raise NotProvenError(f"a selector uses the request otherwise than by `.LabelMatchers`: {{{shown}}}")
+    return Verdict.FILTERABLE
+
+
+def _without(matchers: tuple[Matcher, ...], taken: tuple[Matcher, ...]) -> Counter[Matcher] | None:
+    """Return the matchers without the taken ones, each as often as it stands there; None if one of those is missing."""
+    rest = Counter(matchers)
+    rest.subtract(taken)
+    return None if any(count < 0 for count in rest.values()) else +rest
+
+
+def _call(exact: Call, wider: Call, widening: Widening) -> Verdict:
+    name = exact.function
+    if len(exact.arguments) != len(wider.arguments):
+        raise NotProvenError(f"the arguments of `{name}` are made from the request")
+    pairs = zip(exact.arguments, wider.arguments, strict=True)
+    verdicts = {_verdict(*pair, widening) for pair in pairs} - {Verdict.CONSTANT}
+    # Only one argument of a function holds series; a number made of filterable series is refused before, at `scalar`.
+    verdict = verdicts.pop()
+    if name in SERIES_BY_SERIES:
+        return verdict
+    if name in ACROSS_BUCKETS:
+        if "le" in widening.keys:
+            raise NotProvenError(f"`{name}` joins the buckets of a histogram, so answers cannot be told apart by `le`")
+        return verdict
+    if name in LABEL_WRITERS:
+        _check_writer(exact, verdict, widening)
+        return verdict
+    told = REFUSED_FUNCTIONS.get(name, "is not known to work series by series")
+    raise NotProvenError(f"`{name}` {told}")
+
+
+def _check_writer(call: Call, verdict: Verdict, widening: Widening) -> None:
+    arguments = [unwrapped(argument) for argument in call.arguments[1:]]
+    strings = tuple(argument.value for argument in arguments if isinstance(argument, Text))
+    if len(strings) < len(arguments):
+        raise NotProvenError(f"the labels that `{call.function}` reads and writes are not spelled out")
+    if strings[0] in widening.keys:
+        raise NotProvenError(
+            f"`{call.function}` writes the label {quoted(strings[:1])}, by which answers are told apart"
+        )
+    if not verdict.has_gained and widening.gained in labels_read(call.function, strings):
+        raise NotProvenError(
+            f"`{call.function}` reads {quoted([widening.gained or ''])}, which the exact query has lost by then"
+        )
+
+
+def _aggregation(exact: Aggregation, wider: Aggregation, widening: Widening) -> Verdict:
+    if exact.parameter != wider.parameter:
+        raise NotProvenError(f"the parameter of `{exact.operator}` is made from the request")
+    inner = _verdict(exact.expression, wider.expression, widening)
+    if inner is Verdict.CONSTANT:
+        raise NotProvenError(f"`{exact.operator}` takes series that the request does not restrict")
+    if exact.operator not in GROUP_BY_GROUP:
+        told = REFUSED_AGGREGATIONS.get(exact.operator, "is not known to work group by group")
+        raise NotProvenError(f"`{exact.operator}` {told}")
+    return _grouping(exact, wider, inner, widening)
+
+
+def _grouping(exact: Aggregation, wider: Aggregation, inner: Verdict, widening: Widening) -> Verdict:
+    """Judge the label list of an aggregation of filterable series."""
+    lists_differ = exact.without != wider.without or exact.labels != wider.labels
+    if wider.without:
+        if dropped := wider.labels & widening.keys:
+            raise NotProvenError(f"`{_list_of(wider)}` drops {quoted(dropped)}")
+        if lists_differ:
+            raise NotProvenError(f"the request changes the labels of `{_list_of(exact)}`")
+        return inner
+    if dropped := widening.keys - wider.labels:
+        raise NotProvenError(f"`{_list_of(wider)}` drops {quoted(dropped)}")
+    if lists_differ and (exact.without or exact.labels != wider.labels - {widening.gained}):
+        raise NotProvenError(f"the request changes the labels of `{_list_of(exact)}`")
+    return filterable(has_gained=inner.has_gained and (widening.gained is None or widening.gained in exact.labels))
+
+
+def _list_of(aggregation: Aggregation) -> str:
+    keyword = "without" if aggregation.without else "by"
+    return f"{aggregation.operator} {keyword} ({', '.join(sorted(aggregation.labels))})"

@@ -1,0 +1,99 @@
+"""PromQL as words and signs: enough to find where an aggregation's argument stands, and how deep a query nests.
+
+The tree of a query does not know positions, and a query is sent as its author wrote it: so edits work on tokens.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_TOKEN = re.compile(
+    r"""(?P<blank> \s+ | \#[^\n]*)
+      | (?P<text> "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*' | `[^`]*`)
+      | (?P<word> [A-Za-z_:][A-Za-z0-9_:.]* | [0-9][A-Za-z0-9_.]*)
+      | (?P<sign> .)""",
+    re.VERBOSE | re.DOTALL,
+)
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+_OPERATOR_SIGNS = frozenset("+-*/%^=!<>")
+_OPERATOR_WORDS = frozenset({"and", "or", "unless", "atan2"})
+
+
+class TokenKind(Enum):
+    """What a piece of a query is."""
+
+    BLANK = "blank"
+    """White space or a comment."""
+    TEXT = "text"
+    """A string, with its quotes."""
+    WORD = "word"
+    """A name, a keyword, a number or a duration."""
+    SIGN = "sign"
+    """One character of punctuation or of an operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One piece of a query."""
+
+    kind: TokenKind
+    text: str
+    start: int
+    """Where it starts, in characters."""
+    end: int
+
+    def is_sign(self, sign: str) -> bool:
+        """Return whether it is this sign, and not a string or a comment that looks like it."""
+        return self.kind is TokenKind.SIGN and self.text == sign
+
+
+def tokens_of(query: str) -> list[Token]:
+    """Return the tokens of a query without blanks and comments. Every text has some: sense is the parser's matter."""
+    return [token for token in _all_tokens(query) if token.kind is not TokenKind.BLANK]
+
+
+def closing(tokens: Sequence[Token], opening: int) -> int | None:
+    """Return the position of the bracket that closes the one at position `opening`; None where nothing does."""
+    open_brackets: list[str] = []
+    for position in range(opening, len(tokens)):
+        token = tokens[position]
+        if token.kind is not TokenKind.SIGN:
+            continue
+        if token.text in _CLOSING:
+            open_brackets.append(_CLOSING[token.text])
+        elif open_brackets and token.text == open_brackets[-1]:
+            open_brackets.pop()
+            if not open_brackets:
+                return position
+    return None
+
+
+def nesting(query: str) -> int:
+    """Return an upper bound of how deep the query's tree can be: its brackets and operators outside of matchers."""
+    depth = 0
+    inside_matchers = False
+    for token in tokens_of(query):
+        if token.is_sign("{"):
+            inside_matchers = True
+        elif token.is_sign("}"):
+            inside_matchers = False
+        elif not inside_matchers and _nests(token):
+            depth += 1
+    return depth
+
+
+def _nests(token: Token) -> bool:
+    if token.kind is TokenKind.WORD:
+        return token.text.lower() in _OPERATOR_WORDS
+    return token.kind is TokenKind.SIGN and (token.text in _CLOSING or token.text in _OPERATOR_SIGNS)
+
+
+def _all_tokens(query: str) -> Iterator[Token]:
+    for match in _TOKEN.finditer(query):
+        yield Token(TokenKind(match.lastgroup), match[0], match.start(), match.end())

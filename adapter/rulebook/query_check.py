@@ -1,0 +1,78 @@
+"""`metricsQuery` at load: read, executed on made-up values, and looked at for what is probably not meant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.objects.selectors import EVERYTHING, parse_selector
+from adapter.rulebook.findings import Code
+from adapter.rulebook.matchers import names_matcher, selector_matchers, value_matcher
+from adapter.rulebook.model import Api
+from adapter.rulebook.plans.tree import UnreadableQueryError, parse_query
+from adapter.rulebook.template import QueryData, QueryTemplate, TemplateError, parse_query_template
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.objects.selectors import Selector
+    from adapter.rulebook.notes import Notes
+    from adapter.rulebook.resources import ResourceMapping
+    from adapter.service.documents import Mapping, Node
+
+_SERIES = "some_series"
+_SELECTORS = (EVERYTHING, parse_selector("some_label=a,other_label in (b,c),!third_label"))
+_NAMES = (("web-0",), ("web-0", "web-1"))
+
+
+def read_metrics_query(fields: Mapping, api: Api, mapping: ResourceMapping, notes: Notes) -> QueryTemplate | None:
+    """Return the rule's template; None if it cannot be used, which is then noted."""
+    fix = "write a query, such as sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})"
+    text = notes.required_text(fields, "metricsQuery", "so there is nothing to ask", fix)
+    node = fields.get("metricsQuery")
+    if text is None or node is None:
+        return None
+    try:
+        template = parse_query_template(text)
+        queries = [template.render(data) for data in _trials(api, mapping)]
+    except TemplateError as e:
+        where = f" (its line {e.line})" if "\n" in text.rstrip() else ""
+        notes.error(Code.BAD_TEMPLATE, node, f"`metricsQuery` is not a template that works{where}: {e}", "correct it")
+        return None
+    _check(text, template, queries, node, notes)
+    return template
+
+
+def _check(text: str, template: QueryTemplate, queries: list[str], node: Node, notes: Notes) -> None:
+    if not any(query.strip() for query in queries):
+        notes.error(Code.EMPTY_QUERY, node, "`metricsQuery` makes an empty query", "check its conditions")
+        return
+    if "{{" in text:
+        message = "`metricsQuery` holds {{ }}, which reaches Prometheus as it is"
+        notes.warning(Code.FOREIGN_DELIMITERS, node, message, "write actions as << >>")
+    if not template.fields & {"LabelMatchers", "LabelValuesByName"}:
+        message = "`metricsQuery` answers the same for every namespace, object and selector"
+        notes.warning(Code.NO_LABEL_MATCHERS, node, message, "put <<.LabelMatchers>> into its selectors")
+    try:
+        parse_query(queries[0])
+    except UnreadableQueryError as e:
+        fix = "correct it, unless Prometheus knows more than this program"
+        notes.warning(Code.QUERY_NOT_READ, node, f"the query that `metricsQuery` makes cannot be read: {e}", fix)
+
+
+def _trials(api: Api, mapping: ResourceMapping) -> Iterator[QueryData]:
+    """Yield made-up data: with and without a selector, for one object and for several."""
+    for selector in _SELECTORS:
+        for names in _NAMES if api is Api.CUSTOM else ((),):
+            yield _trial(mapping, selector, names)
+
+
+def _trial(mapping: ResourceMapping, selector: Selector, names: tuple[str, ...]) -> QueryData:
+    matchers = selector_matchers(selector)
+    namespace_label = mapping.namespace_label()
+    if namespace_label:
+        matchers.append(value_matcher(namespace_label, "shop"))
+    object_label = next((label for label, _ in reversed(mapping.overrides)), "pod")
+    if names:
+        matchers.append(names_matcher(object_label, names))
+    values = {matcher.label: matcher.raw for matcher in matchers}
+    return QueryData(_SERIES, ",".join(map(str, matchers)), values, (object_label,) if names else ())

@@ -1,0 +1,54 @@
+"""Names and values as PromQL writes them: what may stand bare, and how the rest is quoted.
+
+Everything that an asker controls enters a query through this module, so that nobody can break out of a matcher.
+"""
+
+from __future__ import annotations
+
+import re
+
+_LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*", re.ASCII)
+_METRIC_NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*", re.ASCII)
+_SHORT = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+}
+
+
+def is_label_name(text: str) -> bool:
+    """Return whether the text can stand as a label in a query without quotes (letters, digits and `_`)."""
+    return _LABEL_NAME.fullmatch(text) is not None
+
+
+def is_metric_name(text: str) -> bool:
+    """Return whether the text can stand as a metric name in a query without quotes."""
+    return _METRIC_NAME.fullmatch(text) is not None
+
+
+def go_quoted(text: str) -> str:
+    """Return the text in double quotes, escaped as Go's `strconv.Quote` does, which PromQL reads back unchanged."""
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(character: str) -> str:
+    short = _SHORT.get(character)
+    if short:
+        return short
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    if 0xD800 <= code < 0xE000:
+        # Half of a surrogate pair is no text. In Go's strings, which are UTF-8, it reads as the replacement character.
+        return "\\ufffd"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,0 +1,115 @@
+"""Which Prometheus label holds the name of which kind of Kubernetes object, in both directions.
+
+A rule states it label by label (`overrides`), by a template such as `kube_<<.Group>>_<<.Resource>>`, or by both, of
+which overrides win. As in prometheus-adapter the template is read backwards as a pattern: the group and the resource
+in a label's name are what stands where the template has them. The literal parts of a template take part in that
+pattern unescaped, as there. Unlike there, whether a metric is namespaced is a matter of the resource alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from adapter.objects.resources import UnknownResourceError
+from adapter.rulebook.gotemplate import Struct, TemplateError, execute, parse_template
+from adapter.rulebook.quoting import is_label_name
+from adapter.rulebook.regex import Pattern, compile_pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from adapter.objects.resources import ResolveResource, Resource
+    from adapter.rulebook.gotemplate import Template
+
+_GROUP_PATTERN = "(?P<group>.+?)"
+_RESOURCE_PATTERN = "(?P<resource>.+?)"
+_SANITIZED = str.maketrans(".-", "__")
+
+
+class LabelTemplateError(ValueError):
+    """A label template cannot be used; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelTemplate:
+    """`kube_<<.Group>>_<<.Resource>>`: makes a label's name of a resource, and finds the resource in one."""
+
+    text: str
+    pattern: Pattern = field(compare=False)
+    _template: Template = field(compare=False, repr=False)
+
+    def label_of(self, group: str, singular: str) -> str:
+        """Return the label for a resource; raises LabelTemplateError where it is no label's name."""
+        label = _rendered(self._template, group.translate(_SANITIZED), singular)
+        if not is_label_name(label):
+            raise LabelTemplateError(f"it makes {label!r} of {singular!r}, which is no label's name in PromQL")
+        return label
+
+    def resource_of(self, label: str, resolve: ResolveResource) -> Resource | None:
+        """Return the resource whose name stands in the label; None if there is none."""
+        found = self.pattern.search(label)
+        if found is None:
+            return None
+        try:
+            return resolve(found.named("group") or "", found.named("resource") or "")
+        except UnknownResourceError:
+            return None
+
+
+def parse_label_template(text: str) -> LabelTemplate:
+    """Return the template; raises TemplateError, BadPatternError or LabelTemplateError.
+
+    It is tried on namespaces at once: without a label for them hardly any rule can serve.
+    """
+    template = parse_template(text)
+    pattern = compile_pattern(f"^{_rendered(template, _GROUP_PATTERN, _RESOURCE_PATTERN)}$")
+    if not any(name == "resource" for name, _ in pattern.names):
+        raise LabelTemplateError("it lacks <<.Resource>>")
+    made = LabelTemplate(text, pattern, template)
+    made.label_of("", "namespace")
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceMapping:
+    """A rule's `resources`."""
+
+    overrides: tuple[tuple[str, Resource], ...] = ()
+    """Label and resource, in the order of the file."""
+    template: LabelTemplate | None = None
+
+    def resource_of(self, label: str, resolve: ResolveResource) -> Resource | None:
+        """Return the kind of object whose names the label holds; None if it holds none."""
+        for overridden, resource in self.overrides:
+            if overridden == label:
+                return resource
+        return self.template.resource_of(label, resolve) if self.template else None
+
+    def label_of(self, resource: Resource, present: Container[str] = ()) -> str | None:
+        """Return the label that holds the names of such objects; None if the rule maps none to them.
+
+        Of several overrides for one resource it is the first that is among the labels `present`, or else the first.
+        """
+        label = self._override(resource.group, resource.plural, present)
+        return label or self._template_label(resource.group, resource.singular)
+
+    def namespace_label(self, present: Container[str] = ()) -> str | None:
+        """Return the label that holds the namespace, chosen likewise; None if the rule maps none to it."""
+        return self._override("", "namespaces", present) or self._template_label("", "namespace")
+
+    def _override(self, group: str, plural: str, present: Container[str]) -> str | None:
+        labels = [label for label, mapped in self.overrides if (mapped.group, mapped.plural) == (group, plural)]
+        return next((label for label in labels if label in present), labels[0] if labels else None)
+
+    def _template_label(self, group: str, singular: str) -> str | None:
+        if self.template is None:
+            return None
+        try:
+            return self.template.label_of(group, singular)
+        except (LabelTemplateError, TemplateError):
+            return None
+
+
+def _rendered(template: Template, group: str, resource: str) -> str:
+    return execute(template, Struct({"Group": group, "Resource": resource}))

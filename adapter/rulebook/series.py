@@ -1,0 +1,59 @@
+"""What a `seriesQuery` selects, as far as its text alone tells.
+
+Read with the parser that query plans use, so that there is one reading of PromQL in the whole program; it also knows
+names in quotes and the `or` of VictoriaMetrics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.rulebook.plans.tree import Selector, parse_query
+from adapter.rulebook.regex import BadPatternError, compile_pattern
+
+if TYPE_CHECKING:
+    from adapter.rulebook.plans.tree import Matcher
+
+
+class NotASelectorError(ValueError):
+    """The text is an expression, which series cannot be looked up by."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesSelection:
+    """What is sure of every selected series."""
+
+    name: str | None
+    """Its name; None where the selector leaves that open."""
+    present: frozenset[str]
+    """Labels that it has with a value."""
+    absent: frozenset[str]
+    """Labels that it lacks."""
+
+
+def parse_series_query(text: str) -> SeriesSelection:
+    """Return what the selector tells; raises NotASelectorError, UnreadableQueryError where Prometheus may know more."""
+    node = parse_query(text)
+    if not isinstance(node, Selector) or node.timing:
+        raise NotASelectorError("it is an expression, not a selector of series")
+    if node.alternatives:
+        return SeriesSelection(None, frozenset(), frozenset())
+    names = {matcher.value for matcher in node.matchers if matcher.label == "__name__" and matcher.operator == "="}
+    labels = [matcher for matcher in node.matchers if matcher.label != "__name__"]
+    return SeriesSelection(
+        name=names.pop() if len(names) == 1 else None,
+        present=frozenset(matcher.label for matcher in labels if not _matches_empty(matcher)),
+        absent=frozenset(matcher.label for matcher in labels if (matcher.operator, matcher.value) == ("=", "")),
+    )
+
+
+def _matches_empty(matcher: Matcher) -> bool:
+    """Return whether a series without the label is selected; where that cannot be told, it may be."""
+    if matcher.operator in ("=", "!="):
+        return (matcher.value == "") == (matcher.operator == "=")
+    try:
+        found = compile_pattern(matcher.value).matches_all_of("")
+    except BadPatternError:
+        return True
+    return found == (matcher.operator == "=~")
