@@ -54,8 +54,11 @@ class Day:
 
 
 def day_of(seconds: float, *, seed: int) -> Day:
-    """Return a day of this length; a shorter one has a lower peak, so that its wave rises no faster."""
-    return Day(seconds=seconds, seed=seed, night=70, peak=70 + round(830 * min(1.0, seconds / 120)))
+    """Return a day of this length. A shorter one has a lower peak, so that its wave rises more slowly.
+
+    Pods start no faster in a short day, and the few of the night must bear the beginning of the wave.
+    """
+    return Day(seconds=seconds, seed=seed, night=70, peak=70 + round(830 * min(1.0, seconds / 120) ** 1.3))
 
 
 def _wave(share: float) -> float:

@@ -1,0 +1,9 @@
+"""What all tests share: fixtures live in `tests/support`, this only makes them known."""
+
+from hypothesis import settings
+
+pytest_plugins = ["tests.support.prometheus"]
+
+# A time limit for each example would make tests fail on a busy machine; each test as a whole has one.
+settings.register_profile("tests", deadline=None)
+settings.load_profile("tests")

@@ -1,0 +1,89 @@
+"""The demo itself, shortened: the same processes and the same judgement as `make demo`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def run_demo(out: Path, *arguments: str) -> tuple[int, str, dict[str, Any]]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("DEMO_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "demo", "--out", str(out), *arguments],
+        cwd=CHECKOUT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+    printed = done.stdout + done.stderr
+    assert (out / "summary.json").exists(), printed
+    return done.returncode, printed, json.loads((out / "summary.json").read_text())
+
+
+@pytest.mark.timeout(170)
+def test_every_value_and_decision_of_a_short_day_is_right_and_the_fleet_follows(tmp_path: Path) -> None:
+    status, printed, summary = run_demo(tmp_path, "--seconds", "45")
+    assert summary["answers_wrong"] == summary["decisions_wrong"] == 0, printed
+    assert summary["answers_checked"] >= 60
+    assert summary["decisions_checked"] >= 30
+    assert summary["replicas_max"] >= 3 * summary["replicas_min"], printed
+    assert summary["replicas_last"] <= summary["replicas_min"] + 1, printed
+    # The judgement and the exit status are one: a crowded machine may refuse some connections more in a short day.
+    assert (status == 0) == (summary["verdict"] == "held") == (not summary["objections"]), printed
+    assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.timeout(170)
+def test_without_the_hpa_the_demo_fails(tmp_path: Path) -> None:
+    status, printed, summary = run_demo(tmp_path, "--seconds", "30", "--no-hpa")
+    assert status == 1
+    assert summary["verdict"] == "not held"
+    assert "NOT HELD" in printed
+    assert summary["replicas_max"] == summary["replicas_min"] == 2
+    assert summary["decisions_checked"] == 0
+
+
+def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
+    demo = subprocess.Popen(
+        [sys.executable, "-u", "-m", "demo", "--out", str(tmp_path)],
+        cwd=CHECKOUT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert demo.stdout is not None
+    printed = ""
+    while "capacity" not in printed:
+        line = demo.stdout.readline()
+        assert line, printed
+        printed += line
+    children = children_of(demo.pid)
+    assert len(children) >= 4, printed
+    demo.send_signal(2)
+    printed += demo.communicate(timeout=60)[0]
+    assert demo.returncode == 1
+    assert "nothing is left running" in printed
+    assert not [pid for pid in children if Path(f"/proc/{pid}").exists()], printed
+
+
+def children_of(pid: int) -> list[int]:
+    """Return all descendants of a process."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = stat.read_text()
+        except OSError:
+            continue
+        parents[int(stat.parent.name)] = int(text.rpartition(")")[2].split()[1])
+    found = [child for child, parent in parents.items() if parent == pid]
+    return found + [grandchild for child in found for grandchild in children_of(child)]
