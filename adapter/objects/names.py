@@ -1,0 +1,53 @@
+"""Which names Kubernetes allows, so that a bad one is refused before it reaches a query or a path.
+
+The rules are those of `k8s.io/apimachinery/pkg/util/validation` and, for names in paths, of `pkg/api/validation/path`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_DNS_SUBDOMAIN: Final = re.compile(rf"{_DNS_LABEL.pattern}(\.{_DNS_LABEL.pattern})*")
+_LABEL_NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_NOT_IN_A_PATH_SEGMENT: Final = re.compile(r"[/%\x00-\x1f\x7f]")
+
+_LABEL_LENGTH: Final = 63
+_SUBDOMAIN_LENGTH: Final = 253
+
+
+def is_namespace_name(text: str) -> bool:
+    """Tell whether a namespace may have this name: a DNS-1123 label of at most 63 characters."""
+    return len(text) <= _LABEL_LENGTH and _DNS_LABEL.fullmatch(text) is not None
+
+
+def is_object_name(text: str) -> bool:
+    """Tell whether an object of some kind may have this name: what can stand as one segment of a path.
+
+    Most kinds allow less (DNS names), some allow more than that (`system:node-proxier`), so this is what holds for all.
+    """
+    return (
+        0 < len(text) <= _SUBDOMAIN_LENGTH and text not in {".", ".."} and _NOT_IN_A_PATH_SEGMENT.search(text) is None
+    )
+
+
+def label_key_problem(key: str) -> str | None:
+    """Return what is wrong with a label's key, None for a good one: an optional DNS prefix, `/`, and a name."""
+    prefix, slash, name = key.rpartition("/")
+    if slash and not (len(prefix) <= _SUBDOMAIN_LENGTH and _DNS_SUBDOMAIN.fullmatch(prefix)):
+        return f"its prefix {prefix!r} is no DNS subdomain of at most {_SUBDOMAIN_LENGTH} characters"
+    return _label_name_problem(name)
+
+
+def label_value_problem(value: str) -> str | None:
+    """Return what is wrong with a label's value, None for a good one; the empty value is good."""
+    return _label_name_problem(value) if value else None
+
+
+def _label_name_problem(text: str) -> str | None:
+    if len(text) > _LABEL_LENGTH:
+        return f"it is {len(text)} characters long, and {_LABEL_LENGTH} are allowed"
+    if _LABEL_NAME.fullmatch(text) is None:
+        return "only letters, digits and - _ . are allowed, with a letter or digit at both ends"
+    return None

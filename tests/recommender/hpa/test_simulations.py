@@ -1,0 +1,60 @@
+"""Whole runs of the controller's own functions: windows and rates over time, as the history carries them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from recommender.hpa import (
+    AverageValue,
+    Behaviour,
+    Decision,
+    ExternalMetric,
+    History,
+    HPASpec,
+    PolicyType,
+    ScalingPolicy,
+    ScalingRules,
+    SelectPolicy,
+    Settings,
+    Totals,
+    Workload,
+    evaluate,
+)
+
+RUNS: Final = json.loads(Path(__file__).with_name("simulations.json").read_text(encoding="utf-8"))["simulations"]
+
+
+def rules(given: dict[str, Any]) -> ScalingRules:
+    policies = tuple(ScalingPolicy(PolicyType(kind), value, period) for kind, value, period in given["policies"])
+    return ScalingRules(policies, SelectPolicy(given["select"]), given["window_s"])
+
+
+def spec_of(run: dict[str, Any]) -> HPASpec:
+    given = run["behaviour"]
+    return HPASpec(
+        metrics=(ExternalMetric("load", AverageValue(1000)),),
+        min_replicas=run["min"],
+        max_replicas=run["max"],
+        behaviour=Behaviour(rules(given["up"]), rules(given["down"])) if given else None,
+        settings=Settings(tolerance=0.0, downscale_stabilization_seconds=run["default_window_s"]),
+    )
+
+
+def stabilized(decision: Decision) -> int | None:
+    return next(step.value for step in decision.steps if step.step == "stabilized")
+
+
+@pytest.mark.parametrize("run", RUNS, ids=range(len(RUNS)))
+def test_every_look_decides_as_the_controller_does(run: dict[str, Any]) -> None:
+    spec = spec_of(run)
+    replicas: int = run["start"]
+    history: History | None = None
+    for now, wanted, *expected in run["ticks"]:
+        decision = evaluate(spec, Workload(replicas, replicas), [Totals((wanted * 1000,))], history, now=now)
+        found = [stabilized(decision), decision.desired, decision.able_to_scale, decision.scaling_limited]
+        assert found == expected, f"at {now} s"
+        replicas, history = decision.desired, decision.history
