@@ -1,0 +1,295 @@
+"""What is asked for, by which queries, and when they are due: the state that requests, refreshes and reloads share.
+
+A request that has been made before takes no lock: it finds its entry, notes its arrival and reads. The lock is for
+what changes the board, and nothing under it waits for anything.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from adapter.readings.catalogue import same_metric
+from adapter.readings.demand import Demand, Entry
+from adapter.readings.errors import ReadingError, UnanswerableSelectorError
+from adapter.readings.planning import Planner
+from adapter.readings.queries import Failure
+from adapter.readings.schedule import Schedule, period_for, retry_after
+from adapter.rulebook.model import PlanKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.readings.catalogue import Catalogue
+    from adapter.readings.demand import Request
+    from adapter.readings.queries import Group, Query, Reading
+    from adapter.readings.settings import Clock, ReadingSettings
+    from adapter.readings.telemetry import ReadingsTelemetry
+    from adapter.rulebook.model import Metric
+    from adapter.sources.pace import Pace
+
+_log = logging.getLogger(__name__)
+
+_WORTH_HASTENING = 0.9
+_ENTRIES_A_SLICE = 300
+
+
+class Board:
+    """All demand and all queries."""
+
+    def __init__(
+        self,
+        *,
+        settings: ReadingSettings,
+        clock: Clock,
+        telemetry: ReadingsTelemetry,
+        launch: Callable[[Query], object],
+    ) -> None:
+        """`launch` hands a query to a thread; it comes back through `settle`."""
+        self._settings = settings
+        self._clock = clock
+        self._telemetry = telemetry
+        self._launch = launch
+        self._lock = threading.Lock()
+        self._demand = Demand(settings.demand_ttl_seconds, settings.max_demand_per_namespace)
+        self._planner = Planner(settings)
+        self._schedule: Schedule[Query] = Schedule()
+        self._in_flight = 0
+        self._source_failed = False
+        self.last_success: dict[str, float] = {}
+        """Rule id, and unix seconds of the evaluation that last brought a reading."""
+
+    def entry(self, metric: Metric, request: Request) -> Entry:
+        """Count a request in and return its entry; what it needs is asked for already.
+
+        Raises TooMuchDemandError and UnanswerableSelectorError.
+        """
+        now = self._clock.monotonic()
+        entry = self._demand.find(request)
+        if entry is None:
+            return self._admit(metric, request, now)
+        interval = entry.arrivals.note(now)
+        if entry.metric is not metric or entry.scope.retired or entry.scope.group.retired:
+            self.rebind(entry, metric)
+        query = entry.scope.query
+        period = period_for(interval, query.period)
+        if period < _WORTH_HASTENING * query.period:
+            with self._lock:
+                self._hasten(query, period)
+        return entry
+
+    def query_of(self, entry: Entry) -> Query:
+        """Return the query that answers a request now, also after its plan was given up."""
+        if entry.scope.retired or entry.scope.group.retired:
+            self.rebind(entry, entry.metric)
+        return entry.scope.query
+
+    def rebind(self, entry: Entry, metric: Metric) -> None:
+        """Find the entry's query anew.
+
+        What answered it so far goes on until the new one does, unless the metric has changed. Raises
+        UnanswerableSelectorError, and then the request stands no longer.
+        """
+        now = self._clock.monotonic()
+        with self._lock:
+            if not self._demand.holds(entry):
+                return
+            former = entry.scope
+            keep = former.query if same_metric(entry.metric, metric) and former.query.reading is not None else None
+            try:
+                # Bound before it is released: a group that loses its last request is forgotten.
+                scope = self._planner.bind(metric, entry.request, now, keep)
+            except UnanswerableSelectorError:
+                self._remove(entry, now)
+                raise
+            self._planner.release(entry.request, former, now)
+            entry.metric, entry.scope = metric, scope
+            new = self._started(self._planner.take_new(), now)
+        self._launch_all(new)
+
+    def take_due(self) -> None:
+        """Launch the queries that are due, as many as may run at once."""
+        now = self._clock.monotonic()
+        with self._lock:
+            free = self._settings.max_concurrent_refreshes - self._in_flight
+            due = self._started(self._schedule.pop_due(now, max(0, free)), now)
+        self._launch_all(due)
+
+    def next_due(self) -> float | None:
+        """Return when the next query is due, in monotonic seconds; None where none is."""
+        with self._lock:
+            return self._schedule.next_due()
+
+    def settle(self, query: Query, outcome: Reading | Failure) -> Reading | None:
+        """Enter how a query ended, and return the reading that it replaces."""
+        now = self._clock.monotonic()
+        with self._lock:
+            query.running = False
+            self._in_flight -= 1
+            replaced = None
+            if isinstance(outcome, Failure):
+                self._fail(query, outcome, now)
+            else:
+                replaced = self._succeed(query, outcome, now)
+            self._join(query)
+            new = self._started(self._planner.take_new(), now)
+            query.settled.set()
+        self._launch_all(new)
+        return replaced
+
+    def sweep(self, pace: Pace) -> None:
+        """Forget demand that has expired and queries that nobody needs; tell each query's period from its askers."""
+        began = self._clock.monotonic()
+        periods: dict[Query, float] = {}
+        longest = self._settings.refresh_interval_seconds
+        for entries in pace.slices(self._demand.entries(), _ENTRIES_A_SLICE):
+            now = self._clock.monotonic()
+            for entry in entries:
+                if self._demand.expired(entry, now):
+                    self._expire(entry)
+                    continue
+                period = period_for(entry.arrivals.interval(now), longest)
+                for query in (entry.scope.query, entry.scope.wanted):
+                    periods[query] = min(period, periods.get(query, longest))
+        with self._lock:
+            for query in list(self._planner.queries.values()):
+                if query in periods:
+                    query.period = periods[query]
+                elif query.bound_at < began:
+                    self._planner.drop(query)
+                    self._schedule.discard(query)
+
+    def replan(self, catalogue: Catalogue, pace: Pace) -> None:
+        """Prove all plans again and forget what was refused, as after a reload.
+
+        Demand for metrics that are gone is forgotten.
+        """
+        with self._lock:
+            self._planner.forget()
+        for entries in pace.slices(self._demand.entries(), _ENTRIES_A_SLICE):
+            for entry in entries:
+                metric = catalogue.current(entry.metric)
+                if metric is None:
+                    self._expire(entry)
+                    continue
+                try:
+                    self.rebind(entry, metric)
+                except UnanswerableSelectorError as error:
+                    _log.info("no longer asked for: %s", error.message)
+
+    def groups(self) -> list[Group]:
+        """Return what is asked for, by metric and selector."""
+        with self._lock:
+            return self._planner.groups()
+
+    def _admit(self, metric: Metric, request: Request, now: float) -> Entry:
+        with self._lock:
+            entry = self._demand.find(request)
+            if entry is not None:
+                return entry
+            self._demand.check_room(request.namespace)
+            entry = Entry(request, metric, self._planner.bind(metric, request, now), now)
+            self._demand.add(entry)
+            new = self._started(self._planner.take_new(), now)
+        self._launch_all(new)
+        return entry
+
+    def _expire(self, entry: Entry) -> None:
+        now = self._clock.monotonic()
+        with self._lock:
+            if self._demand.holds(entry):
+                self._remove(entry, now)
+            new = self._started(self._planner.take_new(), now)
+        self._launch_all(new)
+
+    def _remove(self, entry: Entry, now: float) -> None:
+        self._demand.remove(entry)
+        self._planner.release(entry.request, entry.scope, now)
+
+    def _started(self, queries: list[Query], now: float) -> list[Query]:
+        for query in queries:
+            query.running = True
+            query.started_at = now
+        self._in_flight += len(queries)
+        return queries
+
+    def _launch_all(self, queries: list[Query]) -> None:
+        for query in queries:
+            self._launch(query)
+
+    def _hasten(self, query: Query, period: float) -> None:
+        query.period = min(query.period, period)
+        if not query.failures:
+            self._schedule.hasten(query, query.started_at + query.period)
+
+    def _succeed(self, query: Query, reading: Reading, now: float) -> Reading | None:
+        if query.failure is not None and not query.failure.of_source:
+            _log.info("%s (%s) is answered again", query.metric.qualified, query.metric.rule.id)
+        if self._source_failed:
+            self._source_failed = False
+            _log.info("Prometheus answers again")
+        replaced, query.reading = query.reading, reading
+        query.failure, query.failures = None, 0
+        self.last_success[query.metric.rule.id] = reading.evaluated.wall
+        self._telemetry.refreshed("ok")
+        # A query that takes long is not asked all the time: at least as long as it took lies between.
+        self._reschedule(query, max(query.started_at + query.period, now + (now - query.started_at)))
+        return replaced
+
+    def _fail(self, query: Query, failure: Failure, now: float) -> None:
+        self._telemetry.refreshed("fault" if failure.error is ReadingError else "failed")
+        if failure.narrows and query.kind is not PlanKind.EXACT:
+            self._narrow(query, failure, now)
+        else:
+            self._log_failure(query, failure)
+        query.failures += 1
+        # After the scopes have been turned to narrower queries: who sees the failure sees where to go, too.
+        query.failure = failure
+        delay = retry_after(query.failures, query.period) if failure.of_source else query.period
+        self._reschedule(query, now + delay)
+
+    def _narrow(self, query: Query, failure: Failure, now: float) -> None:
+        for group in self._planner.narrow(query, now):
+            rule = group.metric.rule.id
+            self._telemetry.narrowed(rule, query.kind)
+            _log.warning(
+                "%s (%s): its %s query does not work, until the next reload it is asked by the %s plan: %s",
+                group.metric.qualified,
+                rule,
+                query.kind,
+                group.kind,
+                failure.message,
+            )
+
+    def _reschedule(self, query: Query, due: float) -> None:
+        if self._planner.queries.get(query.key) is query:
+            self._schedule.set(query, due)
+
+    def _join(self, query: Query) -> None:
+        """Let the scopes that waited for the query's first reading use it."""
+        waiting, query.joining = query.joining, []
+        dropped = self._planner.queries.get(query.key) is not query
+        for scope in waiting:
+            if scope.wanted is not query:
+                continue
+            if query.reading is not None:
+                scope.query = query
+                scope.retired |= scope.private
+            elif scope.private and dropped:
+                scope.retired = True
+            else:
+                query.joining.append(scope)
+
+    def _log_failure(self, query: Query, failure: Failure) -> None:
+        """Log a failure when it begins: of Prometheus once for all queries, of a query once for each kind."""
+        if failure.of_source:
+            if not self._source_failed:
+                _log.warning(
+                    "Prometheus fails; answers are served until they are %g s old: %s",
+                    self._settings.max_answer_age_seconds,
+                    failure.message,
+                )
+            self._source_failed = True
+        elif query.failure is None or query.failure.error is not failure.error:
+            _log.warning("%s (%s): %s", query.metric.qualified, query.metric.rule.id, failure.message)

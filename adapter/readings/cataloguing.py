@@ -1,0 +1,120 @@
+"""Keeps the catalogue: looks up each rule's series when due, and swaps in another catalogue when metrics changed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from adapter.readings.catalogue import Catalogue
+from adapter.readings.discovery import Finding
+from adapter.readings.schedule import Schedule, retry_after
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adapter.readings.discovery import Discovery, RuleState
+    from adapter.readings.settings import Clock, ReadingSettings
+    from adapter.rulebook.model import Rulebook
+
+_log = logging.getLogger(__name__)
+
+
+class Cataloguer:
+    """The rulebook in force and the catalogue made of it.
+
+    Any thread may call it; look-ups are made without its lock.
+    """
+
+    def __init__(self, *, discovery: Discovery, rulebook: Rulebook, settings: ReadingSettings, clock: Clock) -> None:
+        self._discovery = discovery
+        self._settings = settings
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._schedule: Schedule[str] = Schedule()
+        self._failures: dict[str, int] = {}
+        self.catalogue = Catalogue()
+        """The metrics that are served now."""
+        self.rulebook = rulebook
+        """The rules that they are of."""
+        self._adopt(rulebook, discovery.prepared(rulebook))
+
+    def replace(self, rulebook: Rulebook) -> None:
+        """Put another rulebook in force.
+
+        Series of rules that are new are looked up before, for as long as the settings allow, so that a changed rule
+        does not take its metrics from the API until the next look-up.
+        """
+        states = self._discovery.prepared(rulebook)
+        until = self._clock.monotonic() + self._settings.reload_discovery_seconds
+        for series_query in _series_queries(state for state in states if not state.looked_up):
+            if self._clock.monotonic() >= until:
+                break
+            self._discovery.take_in(self._finding(series_query, states), states)
+        self._adopt(rulebook, states)
+
+    def take_due(self) -> list[str]:
+        """Return the series queries to look up now; each is due again when its look-up has ended."""
+        with self._lock:
+            return self._schedule.pop_due(self._clock.monotonic(), len(self._schedule))
+
+    def next_due(self) -> float | None:
+        """Return when the next look-up is due, in monotonic seconds; None where none is."""
+        with self._lock:
+            return self._schedule.next_due()
+
+    def look_up(self, series_query: str) -> None:
+        """Look up the series of all rules with that query, and swap the catalogue if that changed it."""
+        started = self._clock.monotonic()
+        finding = self._finding(series_query, self._discovery.states)
+        with self._lock:
+            if self._discovery.take_in(finding, self._discovery.states):
+                self._swap()
+            if series_query in _series_queries(self._discovery.states):
+                self._schedule.set(series_query, self._next(finding, started))
+
+    def states(self) -> tuple[RuleState, ...]:
+        """Return what is known of each rule."""
+        return self._discovery.states
+
+    def _finding(self, series_query: str, states: Iterable[RuleState]) -> Finding:
+        rules = [state.rule for state in states if state.rule.series_query == series_query]
+        try:
+            return self._discovery.look_up(series_query, rules)
+        except Exception as error:  # noqa: BLE001 - see below
+            # The one place where a fault in one rule's look-up is kept from all others.
+            _log.exception("looking up %s failed by a fault of the program", series_query)
+            return Finding(series_query, failure=f"{type(error).__name__}: {error}")
+
+    def _next(self, finding: Finding, started: float) -> float:
+        interval = self._settings.relist_interval_seconds
+        if finding.failure is None and not self._looked_up(finding.series_query, self._discovery.states):
+            # A reload in between brought another rule with this query.
+            return started
+        if not finding.unreachable:
+            self._failures.pop(finding.series_query, None)
+            return started + interval
+        failures = self._failures[finding.series_query] = self._failures.get(finding.series_query, 0) + 1
+        return self._clock.monotonic() + retry_after(failures, interval)
+
+    def _adopt(self, rulebook: Rulebook, states: tuple[RuleState, ...]) -> None:
+        now = self._clock.monotonic()
+        with self._lock:
+            self._discovery.adopt(states)
+            self.rulebook = rulebook
+            self._schedule = Schedule()
+            for series_query in _series_queries(states):
+                known = self._looked_up(series_query, states)
+                self._schedule.set(series_query, now + self._settings.relist_interval_seconds if known else now)
+            self._swap()
+
+    @staticmethod
+    def _looked_up(series_query: str, states: Iterable[RuleState]) -> bool:
+        return all(state.looked_up for state in states if state.rule.series_query == series_query)
+
+    def _swap(self) -> None:
+        self.catalogue = Catalogue(self._discovery.metrics(), self.catalogue.generation + 1)
+
+
+def _series_queries(states: Iterable[RuleState]) -> list[str]:
+    return list(dict.fromkeys(state.rule.series_query for state in states if state.rule.series_query))

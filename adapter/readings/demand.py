@@ -1,0 +1,92 @@
+"""What is asked for: each different request once, however often it comes, bounded for each namespace."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from adapter.readings.errors import TooMuchDemandError
+from adapter.readings.schedule import Arrivals
+
+if TYPE_CHECKING:
+    from adapter.objects.selectors import Selector
+    from adapter.readings.answers import ByName, BySelector
+    from adapter.readings.queries import Scope
+    from adapter.rulebook.model import Metric
+
+
+class Request(NamedTuple):
+    """One and the same request, whoever sends it.
+
+    A tuple, since it is the key of the look-up that every request pays.
+    """
+
+    metric: str
+    """Qualified name in the API."""
+    namespace: str | None
+    which: ByName | BySelector | None
+    """The objects; None for external metrics."""
+    selector: Selector
+    """The metric's selector."""
+
+
+class Entry:
+    """A request that stands, and where its answer is found."""
+
+    __slots__ = ("arrivals", "metric", "request", "scope")
+
+    def __init__(self, request: Request, metric: Metric, scope: Scope, now: float) -> None:
+        self.request = request
+        self.metric = metric
+        self.scope = scope
+        self.arrivals = Arrivals(now)
+
+
+class Demand:
+    """All requests that stand. Reading is safe from every thread; the owner locks around changes."""
+
+    def __init__(self, ttl_seconds: float, bound_per_namespace: int) -> None:
+        self._ttl_seconds = ttl_seconds
+        self._bound = bound_per_namespace
+        self._entries: dict[Request, Entry] = {}
+        self._by_namespace: Counter[str | None] = Counter()
+
+    def find(self, request: Request) -> Entry | None:
+        """Return the request's entry, None if it is new."""
+        return self._entries.get(request)
+
+    def check_room(self, namespace: str | None) -> None:
+        """Raise TooMuchDemandError if the namespace has as many requests standing as it may."""
+        if self._by_namespace[namespace] >= self._bound:
+            where = f"namespace {namespace!r}" if namespace else "objects outside of namespaces"
+            raise TooMuchDemandError(
+                f"{where}: {self._bound} different requests stand already (--max-demand-per-namespace); "
+                f"one that is not repeated for {self._ttl_seconds:g} s is forgotten"
+            )
+
+    def add(self, entry: Entry) -> None:
+        """Let a new request stand."""
+        self._entries[entry.request] = entry
+        self._by_namespace[entry.request.namespace] += 1
+
+    def remove(self, entry: Entry) -> None:
+        """Forget a request."""
+        del self._entries[entry.request]
+        self._by_namespace[entry.request.namespace] -= 1
+        if not self._by_namespace[entry.request.namespace]:
+            del self._by_namespace[entry.request.namespace]
+
+    def expired(self, entry: Entry, now: float) -> bool:
+        """Tell whether nobody has asked for so long that the request is to be forgotten."""
+        return now - entry.arrivals.last > self._ttl_seconds
+
+    def holds(self, entry: Entry) -> bool:
+        """Tell whether the entry still stands."""
+        return self._entries.get(entry.request) is entry
+
+    def entries(self) -> list[Entry]:
+        """Return those that stand at this moment."""
+        return list(self._entries.values())
+
+    def __len__(self) -> int:
+        return len(self._entries)

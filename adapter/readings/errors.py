@@ -1,0 +1,72 @@
+"""Why a metric has no value to give: one class for each thing that somebody would do about it.
+
+    ReadingError
+    ├── NoObjectsMatchError           the selector matches no object
+    ├── NoSampleError                 the one object asked for has no sample
+    ├── UnanswerableSelectorError     no query can be made of what was asked
+    ├── TooMuchDemandError            a namespace asks for more different things than it may
+    ├── ObjectsNotKnownError          the objects of this kind cannot be told yet
+    ├── SourceUnreachableError        Prometheus cannot be reached, or what answers is not Prometheus
+    ├── SourceSlowError               Prometheus did not answer in time
+    ├── AnswerTooOldError             the last good answer has grown too old
+    ├── QueryRefusedByPrometheusError Prometheus refused the query
+    ├── PartialAnswerError            an answer is there and parts of it are missing
+    └── AmbiguousSamplesError         several samples claim to be the value of one object
+
+No failure ever turns into a number: 0 would scale a workload to its minimum. The base class itself is raised for a
+fault of the program, which is counted and logged where it happens. HTTP codes are given where HTTP is spoken.
+"""
+
+from __future__ import annotations
+
+
+class ReadingError(Exception):
+    """There is no value to give; the message says what is missing, and what to do about it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class NoObjectsMatchError(ReadingError):
+    """The selector matches no object of the kind in the namespace."""
+
+
+class NoSampleError(ReadingError):
+    """Prometheus has no usable sample for the one object that was asked for."""
+
+
+class UnanswerableSelectorError(ReadingError):
+    """The selector, or the metric's rule, gives no query."""
+
+
+class TooMuchDemandError(ReadingError):
+    """The namespace already asks for as many different things as it may."""
+
+
+class ObjectsNotKnownError(ReadingError):
+    """The first list of the kind has not arrived, or may not be read."""
+
+
+class SourceUnreachableError(ReadingError):
+    """Prometheus was not reached, refused the adapter's credentials, or something else answered in its place."""
+
+
+class SourceSlowError(ReadingError):
+    """Prometheus did not answer within the time that a request may take."""
+
+
+class AnswerTooOldError(ReadingError):
+    """An answer is there, and older than answers may be."""
+
+
+class QueryRefusedByPrometheusError(ReadingError):
+    """Prometheus understood the request and refuses to answer it."""
+
+
+class PartialAnswerError(ReadingError):
+    """What came is not all: a number made of it would be too low."""
+
+
+class AmbiguousSamplesError(ReadingError):
+    """Several samples carry the name of one object, so none of them is its value."""

@@ -1,0 +1,170 @@
+"""Makes the reading of a custom metric of the samples of an answer, slice by slice.
+
+Most samples are filed at a glance. Where several claim to be the value of one object, none of them is, and the answer
+is looked through a second time for the labels in which they differ: keeping the labels of all samples, just in case,
+would cost a hundred megabytes for what should never happen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.readings.snapshot import ROOT, Dropped, Fault, ObjectReading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adapter.readings.names import SharedNames
+    from adapter.readings.snapshot import Evaluation
+    from adapter.sources.prometheus.decoding import Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """How the samples of a query find their objects."""
+
+    object_label: str
+    namespace_label: str | None
+    """The label that tells a sample's namespace; None for objects that are in none."""
+    namespace: str | None = None
+    """The namespace that the query was restricted to; None where each sample tells its own."""
+    names: frozenset[str] | None = None
+    """The objects that the query was restricted to; None for all."""
+
+
+_NOT_FINITE = {Dropped.NAN: Fault("its value is NaN (not a number)"), Dropped.INF: Fault("its value is infinite")}
+
+
+class Filing:
+    """Files the samples of one answer. For one thread."""
+
+    def __init__(self, assignment: Assignment, names: SharedNames, oldest: float) -> None:
+        """`oldest`: samples with a timestamp before it are stale (unix seconds)."""
+        self.dropped: Counter[Dropped] = Counter()
+        self._assignment = assignment
+        self._names = names
+        self._oldest = oldest
+        self._values: dict[str, dict[str, float]] = {}
+        self._faults: dict[str, dict[str, Fault]] = {}
+        self._rivals: dict[tuple[str, str], _Rivals] = {}
+        self._ambiguous: dict[frozenset[str], Fault] = {}
+        self._nameless: Mapping[str, str] | None = None
+
+    def add(self, samples: Iterable[Sample]) -> None:
+        """File some samples."""
+        for sample in samples:
+            place = self._place_of(sample)
+            if isinstance(place, Dropped):
+                self.dropped[place] += 1
+                if place is Dropped.UNKNOWN_OBJECT and not sample.labels.get(self._assignment.object_label):
+                    self._nameless = sample.labels
+            else:
+                self._file(place, sample.value)
+
+    @property
+    def has_rivals(self) -> bool:
+        """Whether several samples claim to be the value of one object; then all are to be shown to `compare`."""
+        return bool(self._rivals)
+
+    def compare(self, samples: Iterable[Sample]) -> None:
+        """Learn from some samples, all filed before, in which labels those of one object differ."""
+        for sample in samples:
+            place = self._place_of(sample)
+            rivals = None if isinstance(place, Dropped) else self._rivals.get(place)
+            if rivals is not None and not isinstance(place, Dropped):
+                self._faults[place[0]][place[1]] = self._fault_of(rivals.differing_with(sample.labels))
+
+    def finish(self, evaluated: Evaluation) -> ObjectReading:
+        """Return what was filed."""
+        return ObjectReading(evaluated, self._values, self._faults, self._note())
+
+    @property
+    def ambiguous_example(self) -> str | None:
+        """One object with several samples and why it has no value, for the log; None where no object has."""
+        for namespace, name in self._rivals:
+            return f"{namespace}/{name} has no value: {self._faults[namespace][name].reason}"
+        return None
+
+    def _place_of(self, sample: Sample) -> tuple[str, str] | Dropped:
+        """Return namespace and object, or why the sample has none."""
+        labels, assignment = sample.labels, self._assignment
+        namespace = self._namespace_of(labels)
+        name = labels.get(assignment.object_label)
+        if namespace is None:
+            return Dropped.FOREIGN_NAMESPACE
+        if not name or (assignment.names is not None and name not in assignment.names):
+            return Dropped.UNKNOWN_OBJECT
+        return Dropped.STALE if sample.timestamp < self._oldest else (namespace, name)
+
+    def _namespace_of(self, labels: Mapping[str, str]) -> str | None:
+        """Return the namespace that a sample belongs to, None if it is not one that was asked for."""
+        label, asked = self._assignment.namespace_label, self._assignment.namespace
+        if label is None:
+            return ROOT
+        if asked is None:
+            return labels.get(label) or None
+        # Aggregated away is as good as equal: the query itself was restricted.
+        return asked if labels.get(label, asked) == asked else None
+
+    def _file(self, place: tuple[str, str], value: float) -> None:
+        namespace, name = place
+        values = self._values.get(namespace)
+        if values is None:
+            values = self._values[self._names.share(namespace)] = {}
+        if name in values or name in self._faults.get(namespace, ()):
+            self._reject(place, values)
+        elif math.isfinite(value):
+            values[self._names.share(name)] = value
+        else:
+            reason = Dropped.NAN if math.isnan(value) else Dropped.INF
+            self.dropped[reason] += 1
+            self._faults.setdefault(namespace, {})[name] = _NOT_FINITE[reason]
+
+    def _reject(self, place: tuple[str, str], values: dict[str, float]) -> None:
+        """Take the value from an object that another sample claims to be the value of, too."""
+        namespace, name = place
+        # The first counts as dropped as well, unless it was for being no number.
+        self.dropped[Dropped.DUPLICATE] += 1 + (values.pop(name, None) is not None)
+        self._rivals.setdefault(place, _Rivals())
+        self._faults.setdefault(namespace, {})[name] = self._fault_of(frozenset())
+
+    def _fault_of(self, differing: frozenset[str]) -> Fault:
+        fault = self._ambiguous.get(differing)
+        if fault is None:
+            fault = self._ambiguous[differing] = Fault(
+                f"several samples claim to be its value; they differ in {', '.join(sorted(differing))}: "
+                "aggregate these labels away in the rule's metricsQuery, or select one of their values",
+                ambiguous=True,
+            )
+        return fault
+
+    def _note(self) -> str | None:
+        if self._nameless is None:
+            return None
+        came = ", ".join(sorted(self._nameless)) or "no labels at all"
+        return (
+            f"a sample came without the label {self._assignment.object_label!r}, which names its object, "
+            f"but with {came}: keep that label in the result of the rule's metricsQuery"
+        )
+
+
+class _Rivals:
+    """The samples of one object, and the labels in which they differ."""
+
+    __slots__ = ("_differing", "_first")
+
+    def __init__(self) -> None:
+        self._first: Mapping[str, str] | None = None
+        self._differing: frozenset[str] = frozenset()
+
+    def differing_with(self, labels: Mapping[str, str]) -> frozenset[str]:
+        """Take in one more sample and return the labels in which those so far differ."""
+        first = self._first
+        if first is None:
+            self._first = labels
+        else:
+            self._differing |= {one for one in first.keys() | labels.keys() if first.get(one) != labels.get(one)}
+        return self._differing

@@ -1,0 +1,217 @@
+"""Which query answers a request: plans by demand, and what is learnt when Prometheus refuses one.
+
+A plan that is proven may still be refused: by limits, or because the wider query joins series that the narrower keeps
+apart. The group then falls to the next narrower plan until the next reload. A time-out does not count: narrower plans
+ask more queries, and a server that is too slow for one needs no more of them.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from adapter.readings.answers import ByName, BySelector
+from adapter.readings.demand import Request
+from adapter.readings.errors import UnanswerableSelectorError
+from adapter.readings.queries import Group, Query, QueryKey, Scope
+from adapter.rulebook.model import PlanKind
+from adapter.rulebook.plans import plan_of, planned_query
+from adapter.rulebook.render import RenderError, exact_query
+from adapter.rulebook.requests import Asked
+
+if TYPE_CHECKING:
+    from adapter.objects.selectors import Selector
+    from adapter.readings.settings import ReadingSettings
+    from adapter.rulebook.model import Metric, Plan
+    from adapter.rulebook.requests import PlannedQuery
+
+_log = logging.getLogger(__name__)
+
+_MOST_INDEXED = 16
+"""Labels of external metrics that rows are indexed by; who selects by yet others costs more when asking."""
+
+_ANY_NAME = "any"
+"""Stands for the names that are filled in with each refresh."""
+
+
+class Planner:
+    """All groups and queries. Not thread-safe: its owner locks."""
+
+    def __init__(self, settings: ReadingSettings) -> None:
+        self.queries: dict[QueryKey, Query] = {}
+        self._settings = settings
+        self._groups: dict[tuple[object, ...], Group] = {}
+        self._plans: dict[tuple[object, ...], Plan] = {}
+        self._refused: dict[tuple[object, ...], set[PlanKind]] = {}
+        self._new: list[Query] = []
+
+    def bind(self, metric: Metric, request: Request, now: float, former: Query | None = None) -> Scope:
+        """Return the scope of a request, which counts as standing from now on.
+
+        `former` may go on answering until the new query has a reading. Raises UnanswerableSelectorError, and then
+        nothing has changed.
+        """
+        try:
+            if request.which is None:
+                # The wide query leaves the selector out: what could not be asked exactly must not be answered widely.
+                exact_query(metric, Asked(request.namespace, (), request.selector))
+            return self._bind(metric, request, now, former)
+        except RenderError as error:
+            raise UnanswerableSelectorError(f"{metric.qualified}: {error}") from error
+
+    def release(self, request: Request, scope: Scope, now: float) -> None:
+        """Take a request out; with fewer namespaces a narrower plan may do."""
+        group = scope.group
+        _leave(group, request.namespace)
+        if not group.asking and self._groups.get(group.key) is group:
+            del self._groups[group.key]
+        elif not group.retired:
+            self._adjust(group, request.selector, now)
+
+    def narrow(self, query: Query, now: float) -> list[Group]:
+        """Take the refused query out of use; return the groups that fall to a narrower plan by it."""
+        self.drop(query)
+        fallen = [group for group in query.groups if group.kind is query.kind and not group.retired]
+        for group in fallen:
+            # What is refused for one namespace would not be granted for all.
+            group.refused |= {query.kind, PlanKind.WIDE}
+            self._refused[group.key] = group.refused
+            self._adjust(group, query.selector, now)
+        return fallen
+
+    def forget(self) -> None:
+        """Begin anew, as after a reload: plans are proven again and refusals forgotten. Queries keep their readings."""
+        for group in self._groups.values():
+            group.retired = True
+        for query in self.queries.values():
+            query.groups.clear()
+        self._groups.clear()
+        self._plans.clear()
+        self._refused.clear()
+
+    def drop(self, query: Query) -> None:
+        """Forget a query."""
+        if self.queries.get(query.key) is query:
+            del self.queries[query.key]
+
+    def take_new(self) -> list[Query]:
+        """Return the queries made since the last call: they are to be started."""
+        new, self._new = self._new, []
+        return new
+
+    def groups(self) -> list[Group]:
+        """Return all groups that somebody asks for."""
+        return list(self._groups.values())
+
+    def _bind(self, metric: Metric, request: Request, now: float, former: Query | None) -> Scope:
+        group = self._group_of(metric, request)
+        group.asking[request.namespace] += 1
+        try:
+            self._adjust(group, request.selector, now)
+            scope = group.scopes.get(request.namespace) or self._scope(group, request, now)
+        except RenderError:
+            _leave(group, request.namespace)
+            raise
+        self._groups[group.key] = group
+        scope.wanted.bound_at = now
+        if former is None or scope.query.reading is not None:
+            return scope
+        # What answered this request may hold no other's answer, so it cannot be put into a scope that others share.
+        private = Scope(group, former, scope.wanted, private=True)
+        private.aim(scope.wanted)
+        return private
+
+    def _scope(self, group: Group, request: Request, now: float) -> Scope:
+        query = self._query(group.kind, group, request, now)
+        scope = Scope(group, query, query)
+        if group.kind is not PlanKind.EXACT:
+            group.scopes[request.namespace] = scope
+        return scope
+
+    def _group_of(self, metric: Metric, request: Request) -> Group:
+        """Return the group of the request; a new one is not entered yet."""
+        shared = request.selector.keys if request.which is None else request.selector
+        key = (*_identity(metric), shared)
+        group = self._groups.get(key)
+        if group is None:
+            group = Group(key, metric, self._plan(metric, request), set(self._refused.get(key, ())))
+        group.metric = metric
+        return group
+
+    def _plan(self, metric: Metric, request: Request) -> Plan:
+        keys = request.selector.keys if request.which is None else frozenset()
+        key = (*_identity(metric), keys)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = plan_of(metric, keys)
+        return plan
+
+    def _adjust(self, group: Group, selector: Selector, now: float) -> None:
+        """Go over to the plan that is best now. Scopes keep their answers until the new queries have some."""
+        kind = group.best_kind(self._settings.namespace_plan_limit)
+        if kind is group.kind:
+            return
+        if kind is PlanKind.EXACT:
+            for scope in group.scopes.values():
+                scope.retired = True
+            group.scopes.clear()
+        requests = [Request(group.metric.qualified, namespace, None, selector) for namespace in group.scopes]
+        try:
+            queries = [self._query(kind, group, request, now) for request in requests]
+        except RenderError as error:
+            _log.warning("%s has no %s query after all: %s", group.metric.qualified, kind, error)
+            group.refused |= {kind, PlanKind.WIDE}
+            self._adjust(group, selector, now)
+            return
+        group.kind = kind
+        for request, query in zip(requests, queries, strict=True):
+            group.scopes[request.namespace].aim(query)
+
+    def _query(self, kind: PlanKind, group: Group, request: Request, now: float) -> Query:
+        metric, namespace, which = group.metric, request.namespace, request.which
+        names = () if metric.resource is None else (which.name,) if isinstance(which, ByName) else (_ANY_NAME,)
+        planned = planned_query(metric, Asked(namespace, names, request.selector), kind)
+        key = QueryKey(
+            planned,
+            namespace if kind is not PlanKind.WIDE and metric.namespace_label else None,
+            metric.namespace_label,
+            which if kind is PlanKind.EXACT and isinstance(which, BySelector) else None,
+        )
+        query = self.queries.get(key)
+        if query is None:
+            query = self.queries[key] = Query(key, metric, request.selector, self._settings.refresh_interval_seconds)
+            self._new.append(query)
+        query.metric = metric
+        if metric.resource is None and len(query.labels) < _MOST_INDEXED:
+            query.labels |= request.selector.keys
+        query.groups.add(group)
+        query.bound_at = now
+        return query
+
+
+def render(query: Query, names: tuple[str, ...]) -> PlannedQuery:
+    """Return what to send now: as planned, or for exactly these objects where the query is asked for names.
+
+    Raises RenderError.
+    """
+    if query.key.which is None:
+        return query.key.planned
+    return planned_query(query.metric, Asked(query.key.namespace, names, query.selector), PlanKind.EXACT)
+
+
+def _identity(metric: Metric) -> tuple[object, ...]:
+    return (
+        metric.rule.id,
+        metric.rule.api,
+        metric.qualified,
+        metric.series,
+        metric.object_label,
+        metric.namespace_label,
+    )
+
+
+def _leave(group: Group, namespace: str | None) -> None:
+    group.asking[namespace] -= 1
+    if not group.asking[namespace]:
+        del group.asking[namespace]
+        group.scopes.pop(namespace, None)

@@ -1,0 +1,174 @@
+"""The queries that are asked, and the way from a request to the query that answers it.
+
+    Entry ──> Scope ──> Query ──> reading
+              │
+              └──> Group: the plan that all of them share
+
+Many requests share a scope, many scopes a query. So a change of plan is made by setting a scope, not by touching ten
+thousand requests. All of it is changed under the lock of `Board`; requests read it without.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from adapter.rulebook.model import PlanKind
+
+if TYPE_CHECKING:
+    from adapter.objects.selectors import Selector
+    from adapter.readings.answers import BySelector
+    from adapter.readings.errors import ReadingError
+    from adapter.readings.rows import ExternalReading
+    from adapter.readings.snapshot import ObjectReading
+    from adapter.rulebook.model import Metric, Plan
+    from adapter.rulebook.requests import PlannedQuery
+
+Reading: TypeAlias = "ObjectReading | ExternalReading"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a query gave no reading.
+
+    Not the exception itself: that would hold the whole answer by its traceback, and gather the tracebacks of all who
+    are told.
+    """
+
+    error: type[ReadingError]
+    message: str
+    narrows: bool = False
+    """A narrower query may succeed where this one did not."""
+    of_source: bool = False
+    """Prometheus itself cannot be asked, so that it is no fault of this query."""
+
+    def raised(self) -> ReadingError:
+        """Return an error to raise."""
+        return self.error(self.message)
+
+
+class QueryKey(NamedTuple):
+    """What makes two queries one: what is sent and how the samples are assigned, and not which rule says so.
+
+    So a reading outlives a reload that moves or renames its rule, and two rules that say the same are asked once.
+    """
+
+    planned: PlannedQuery
+    """Where names are filled in anew with each refresh: the query for a made-up name."""
+    namespace: str | None
+    """The namespace that it is restricted to."""
+    namespace_label: str | None
+    which: BySelector | None
+    """The objects whose names are filled in; None where the text is fixed."""
+
+
+class Query:
+    """One query, refreshed as long as somebody needs it."""
+
+    __slots__ = (
+        "bound_at",
+        "failure",
+        "failures",
+        "groups",
+        "joining",
+        "key",
+        "labels",
+        "metric",
+        "period",
+        "reading",
+        "running",
+        "selector",
+        "settled",
+        "started_at",
+        "warned",
+    )
+
+    def __init__(self, key: QueryKey, metric: Metric, selector: Selector, period: float) -> None:
+        self.key = key
+        self.metric = metric
+        """The metric that is asked for; of several that share the query, one."""
+        self.selector = selector
+        """The metric's selector, where the text is not fixed."""
+        self.period = period
+        """Seconds between refreshes."""
+        self.reading: Reading | None = None
+        """The last good one."""
+        self.failure: Failure | None = None
+        """Why the last refresh failed; None after one that did not."""
+        self.failures = 0
+        """In a row."""
+        self.settled = threading.Event()
+        """Set once there is a reading or a failure."""
+        self.running = False
+        """Handed to a thread and not come back."""
+        self.started_at = 0.0
+        self.bound_at = 0.0
+        """When a scope was last pointed at it, in monotonic seconds."""
+        self.groups: set[Group] = set()
+        self.labels: frozenset[str] = frozenset()
+        """External metrics: labels that askers select rows by."""
+        self.joining: list[Scope] = []
+        """Scopes that go on with another query's readings until this one has its first."""
+        self.warned: set[str] = set()
+        """What was logged about it already."""
+
+    @property
+    def kind(self) -> PlanKind:
+        """How widely it asks."""
+        return self.key.planned.kind
+
+
+@dataclass(eq=False, slots=True)
+class Group:
+    """Requests that one wide query would answer.
+
+    Of one metric, with one selector; for external metrics, which are filtered afterwards, with one set of selector
+    labels.
+    """
+
+    key: tuple[object, ...]
+    metric: Metric
+    plan: Plan
+    refused: set[PlanKind] = field(default_factory=set)
+    """Plans that are proven and that Prometheus refused nevertheless."""
+    asking: Counter[str | None] = field(default_factory=Counter)
+    """Namespaces, and how many requests stand in each."""
+    scopes: dict[str | None, Scope] = field(default_factory=dict)
+    """By namespace, while the plan is not exact; exact requests have a scope each."""
+    kind: PlanKind = PlanKind.EXACT
+    retired: bool = False
+    """A reload has taken its place: its requests must look for another group."""
+
+    def best_kind(self, namespace_limit: int) -> PlanKind:
+        """Return the plan to use: one query a namespace while few namespaces ask, one for all when more do."""
+        usable = self.plan.proven - self.refused
+        if self.metric.namespace_label is None:
+            usable -= {PlanKind.NAMESPACE}
+        if PlanKind.NAMESPACE in usable and (len(self.asking) <= namespace_limit or PlanKind.WIDE not in usable):
+            return PlanKind.NAMESPACE
+        return PlanKind.WIDE if PlanKind.WIDE in usable else PlanKind.EXACT
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """Requests that are answered by the same query: those of one namespace in a group, or one request alone."""
+
+    group: Group
+    query: Query
+    """Gives the answers now."""
+    wanted: Query
+    """Is to give them; the same as `query` except while a change of plan waits for its first reading."""
+    private: bool = False
+    """Of one request, which goes on with what answered it until the query that it shall share has a reading."""
+    retired: bool = False
+    """Its requests must look for another scope."""
+
+    def aim(self, query: Query) -> None:
+        """Want another query: at once if it has a reading or there is none to lose, else when it has one."""
+        self.wanted = query
+        if query.reading is not None or self.query.reading is None:
+            self.query = query
+        elif query is not self.query:
+            query.joining.append(self)

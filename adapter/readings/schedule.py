@@ -1,0 +1,109 @@
+"""When is which query due: pure arithmetic of arrivals, periods and due times."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from typing import Generic, TypeVar
+
+SHORTEST_PERIOD_SECONDS = 1.0
+"""No query is refreshed more often, whoever asks."""
+LONGEST_RETRY_SECONDS = 5.0
+"""A failing query is tried again after this time at the latest."""
+
+_BURST_SECONDS = 0.25
+"""Arrivals this close together are one: two replicas of an asker, or a retry, and not an asker with that period."""
+_REMEMBERED = 4
+"""Intervals that a period is told from: a stray request between two regular ones is forgotten after so many more."""
+
+
+class Arrivals:
+    """When one and the same request came.
+
+    Not guarded by a lock: it is noted with every request. Two threads that note the same moment may lose one
+    interval, which the next request brings again.
+    """
+
+    __slots__ = ("last", "recent")
+
+    def __init__(self, now: float) -> None:
+        self.last = now
+        self.recent: tuple[float, ...] = ()
+
+    def note(self, now: float) -> float:
+        """Count a request in; return the seconds since the one before, infinite for one of the same burst."""
+        interval = now - self.last
+        if interval < _BURST_SECONDS:
+            return math.inf
+        self.recent = (interval, *self.recent[: _REMEMBERED - 1])
+        self.last = now
+        return interval
+
+    def interval(self, now: float) -> float:
+        """Seconds after which the request comes back, infinite while it came once.
+
+        The shortest of the last few. A silence counts as well: who asked each second and stopped must not be served
+        each second until the demand expires.
+        """
+        return max(min(self.recent, default=math.inf), now - self.last)
+
+
+def period_for(interval: float, refresh_interval: float) -> float:
+    """Return the seconds between refreshes for a request that comes back each `interval` seconds.
+
+    Half of it, so that an answer is never older than half of the asker's own period; at most the refresh interval.
+    """
+    return min(refresh_interval, max(SHORTEST_PERIOD_SECONDS, interval / 2))
+
+
+def retry_after(failures: int, period: float) -> float:
+    """Return the seconds until a query that failed so many times in a row is tried again: 1, 2, 4, and then 5."""
+    return min(period, LONGEST_RETRY_SECONDS, 2.0 ** min(failures - 1, 8))
+
+
+K = TypeVar("K")
+
+
+class Schedule(Generic[K]):
+    """Due times by key, earliest first. Not thread-safe: its owner locks."""
+
+    def __init__(self) -> None:
+        self._due: dict[K, float] = {}
+        self._heap: list[tuple[float, int, K]] = []
+        self._order = itertools.count()
+
+    def set(self, key: K, due: float) -> None:
+        """Make the key due at that time, whatever it was before."""
+        self._due[key] = due
+        heapq.heappush(self._heap, (due, next(self._order), key))
+
+    def hasten(self, key: K, due: float) -> None:
+        """Make a scheduled key due at that time if it would be later; others stay as they are."""
+        if due < self._due.get(key, -math.inf):
+            self.set(key, due)
+
+    def discard(self, key: K) -> None:
+        """Forget the key."""
+        self._due.pop(key, None)
+
+    def pop_due(self, now: float, limit: int) -> list[K]:
+        """Take out and return up to `limit` keys that are due, the longest due first."""
+        ready: list[K] = []
+        while len(ready) < limit and (due := self.next_due()) is not None and due <= now:
+            key = heapq.heappop(self._heap)[2]
+            del self._due[key]
+            ready.append(key)
+        return ready
+
+    def next_due(self) -> float | None:
+        """Return the earliest due time; None where nothing is scheduled."""
+        while self._heap:
+            due, _, key = self._heap[0]
+            if self._due.get(key) == due:
+                return due
+            heapq.heappop(self._heap)
+        return None
+
+    def __len__(self) -> int:
+        return len(self._due)

@@ -1,0 +1,52 @@
+"""What can be set about readings, and the clock they go by."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingSettings:
+    """Intervals and bounds; all times in seconds."""
+
+    refresh_interval_seconds: float = 10.0
+    """How often what is asked for is queried anew; who asks more often makes it more often."""
+    demand_ttl_seconds: float = 600.0
+    """How long something counts as asked for after the last request."""
+    max_demand_per_namespace: int = 2000
+    """Different requests that one namespace may have standing."""
+    max_answer_age_seconds: float = 60.0
+    """Now minus the evaluation time of the query; an older answer is an error."""
+    relist_interval_seconds: float = 60.0
+    """How often each rule's series are looked up."""
+    metrics_max_age_seconds: float = 60.0
+    """How far back a series may lie to count as there."""
+    metric_grace_seconds: float = 600.0
+    """How long a metric stays after its last series vanished: a job that pauses must not make it flap."""
+    first_answer_wait_seconds: float = 2.0
+    """How long a request waits for an answer that nobody has asked for before."""
+    max_waiting_requests: int = 8
+    """Requests that may wait at once; beyond, a first asker is turned away instead of holding one more thread."""
+    query_deadline_seconds: float = 10.0
+    """When a query in the background is given up."""
+    max_concurrent_refreshes: int = 4
+    """Queries in the background that run at once; first askers' queries come on top."""
+    namespace_plan_limit: int = 4
+    """Up to so many asking namespaces are each asked for alone; more are asked for together."""
+    discovery_deadline_seconds: float = 10.0
+    """When the look-up of one rule's series is given up."""
+    reload_discovery_seconds: float = 5.0
+    """How long a reload may look up series of changed rules before they take effect without."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Both clocks, in seconds: intervals are measured by the one that never jumps."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time

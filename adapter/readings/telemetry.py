@@ -1,0 +1,123 @@
+"""What readings tell about themselves, as Prometheus metrics.
+
+What stands at a moment (demand, rules, plans) is collected from one immutable value, so that a rule that is gone
+leaves no series behind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from prometheus_client import Counter
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from collections import Counter as Tally
+    from collections.abc import Callable, Iterator, Mapping
+
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.metrics_core import Metric as Family
+
+    from adapter.readings.snapshot import Dropped
+    from adapter.rulebook.model import PlanKind
+
+_PREFIX = "tidewatch_adapter_"
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What stands at one moment."""
+
+    demanded: int = 0
+    """Metrics that somebody asks for."""
+    rule_states: Mapping[str, int] = field(default_factory=dict)
+    """State and how many rules are in it."""
+    plans: Mapping[tuple[str, PlanKind], int] = field(default_factory=dict)
+    """Rule and plan, and how many metrics and selectors of the rule are asked by it."""
+    last_success: Mapping[str, float] = field(default_factory=dict)
+    """Rule, and unix seconds of its last good answer from Prometheus."""
+
+
+class ReadingsTelemetry:
+    """Counters, and the collector of what stands."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._dropped = Counter(
+            f"{_PREFIX}dropped_samples",
+            "Samples that Prometheus sent and that are nobody's value.",
+            ["reason"],
+            registry=registry,
+        )
+        self._refreshes = Counter(
+            f"{_PREFIX}refreshes",
+            "Queries refreshed, by how it ended: ok, failed, fault.",
+            ["result"],
+            registry=registry,
+        )
+        self._narrowings = Counter(
+            f"{_PREFIX}plan_narrowings",
+            "Times that Prometheus refused a proven plan, by the plan that was refused.",
+            ["rule", "plan"],
+            registry=registry,
+        )
+        self._registry = registry
+
+    def observe(self, overview: Callable[[], Overview]) -> None:
+        """Collect what stands from this function with every scrape. To be called once."""
+        self._registry.register(_OverviewCollector(overview))
+
+    def dropped(self, tally: Tally[Dropped]) -> None:
+        """Count samples that were dropped."""
+        for reason, number in tally.items():
+            if number:
+                self._dropped.labels(reason.value).inc(number)
+
+    def refreshed(self, result: str) -> None:
+        """Count a refresh."""
+        self._refreshes.labels(result).inc()
+
+    def narrowed(self, rule: str, refused: PlanKind) -> None:
+        """Count a plan that Prometheus refused."""
+        self._narrowings.labels(rule, refused.value).inc()
+
+
+class _OverviewCollector(Collector):
+    def __init__(self, overview: Callable[[], Overview]) -> None:
+        self._overview = overview
+
+    def describe(self) -> Iterator[Family]:
+        """Names alone: registering must not ask for values yet."""
+        return _families(Overview())
+
+    def collect(self) -> Iterator[Family]:
+        return _families(self._overview())
+
+
+def _families(overview: Overview) -> Iterator[Family]:
+    demanded = GaugeMetricFamily(f"{_PREFIX}demanded_metrics", "Metrics that somebody asks for.")
+    demanded.add_metric([], overview.demanded)
+    yield demanded
+    rules = GaugeMetricFamily(
+        f"{_PREFIX}rules",
+        "Rules by state: ok, refused (an error in it), failing (its series cannot be looked up).",
+        labels=["state"],
+    )
+    for state, number in overview.rule_states.items():
+        rules.add_metric([state], number)
+    yield rules
+    plans = GaugeMetricFamily(
+        f"{_PREFIX}rule_plan",
+        "What is asked of a rule, in metrics and selectors, by query plan.",
+        labels=["rule", "plan"],
+    )
+    for (rule, plan), number in overview.plans.items():
+        plans.add_metric([rule, plan.value], number)
+    yield plans
+    success = GaugeMetricFamily(
+        f"{_PREFIX}rule_last_success_timestamp_seconds", "When Prometheus last answered for a rule.", labels=["rule"]
+    )
+    for rule, moment in overview.last_success.items():
+        success.add_metric([rule], moment)
+    yield success

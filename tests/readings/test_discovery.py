@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.readings.settings import ReadingSettings
+from adapter.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError
+from tests.support.readings import House, ScriptedPrometheus, make_house, rulebook_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from adapter.sources.prometheus.errors import PrometheusError
+
+PATTERN_RULES = """
+rules:
+- seriesQuery: '{__name__=~"^app_.*",namespace!="",pod!=""}'
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  name: {matches: "^app_(.*)$"}
+  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})'
+- seriesQuery: '{__name__=~"^job_.*"}'
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  name: {matches: "^job_(.*)$"}
+  metricsQuery: 'max by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})'
+- seriesQuery: 'spelled_out{namespace!="",pod!=""}'
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})'
+"""
+
+
+def series(*names: str) -> list[dict[str, str]]:
+    return [{"__name__": name, "namespace": "shop", "pod": "web-0"} for name in names]
+
+
+class Series:
+    """Series by the beginning of their rule's query."""
+
+    def __init__(self, **by_prefix: Collection[Mapping[str, str]] | PrometheusError) -> None:
+        self.by_prefix = by_prefix
+
+    def __call__(self, selector: str) -> Collection[Mapping[str, str]] | PrometheusError:
+        return next((found for prefix, found in self.by_prefix.items() if f"^{prefix}_" in selector), ())
+
+
+def names(house: House) -> list[str]:
+    return [
+        metric.name
+        for metric in house.readings.catalogue.custom
+        if metric.resource and metric.resource.plural == "pods"
+    ]
+
+
+def test_a_metric_that_a_rule_spells_out_is_served_before_its_series_exist() -> None:
+    house = make_house(ScriptedPrometheus(), rules=PATTERN_RULES)
+
+    assert names(house) == ["spelled_out"]
+
+
+def test_metrics_appear_with_their_series() -> None:
+    found = Series(app=series("app_rps"))
+    house = make_house(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
+    before = house.readings.catalogue.generation
+    house.pass_time(1)
+    assert names(house) == ["rps", "spelled_out"]
+    assert house.readings.catalogue.generation > before
+
+    found.by_prefix["app"] = series("app_rps", "app_errors")
+    house.pass_time(61)
+    assert names(house) == ["errors", "rps", "spelled_out"]
+
+
+def test_nothing_new_is_no_new_catalogue() -> None:
+    house = make_house(ScriptedPrometheus(series_answer=Series(app=series("app_rps"))), rules=PATTERN_RULES)
+    house.pass_time(1)
+    catalogue = house.readings.catalogue
+    house.pass_time(200)
+
+    assert house.readings.catalogue is catalogue
+
+
+def test_each_query_for_series_is_asked_once_a_relist_interval() -> None:
+    prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps")))
+    house = make_house(
+        prometheus,
+        rules=PATTERN_RULES + PATTERN_RULES.replace("rules:", ""),
+        settings=ReadingSettings(relist_interval_seconds=30),
+    )
+    house.pass_time(91)
+
+    assert len(set(prometheus.looked_up)) == 3
+    assert len(prometheus.looked_up) == 12
+
+
+def test_a_rule_that_cannot_be_looked_up_keeps_its_metrics_and_harms_nobody() -> None:
+    found = Series(app=series("app_rps"), job=series("job_depth"))
+    house = make_house(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
+    house.pass_time(1)
+    found.by_prefix["app"] = PrometheusTimeoutError("q", "too slow")
+    found.by_prefix["job"] = series("job_depth", "job_age")
+    house.pass_time(2000)
+
+    assert names(house) == ["age", "depth", "rps", "spelled_out"]
+    assert house.counter("tidewatch_adapter_rules", state="failing") == 1
+    assert house.counter("tidewatch_adapter_rules", state="ok") == 2
+
+
+def test_a_fault_of_the_program_in_one_look_up_harms_nobody_else(caplog: pytest.LogCaptureFixture) -> None:
+    def found(selector: str) -> Collection[Mapping[str, str]]:
+        if "app" in selector:
+            raise ZeroDivisionError
+        return series("job_depth") if "job" in selector else ()
+
+    house = make_house(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
+    house.pass_time(1)
+
+    assert names(house) == ["depth", "spelled_out"]
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_metric_whose_series_vanished_stays_for_its_time_of_grace() -> None:
+    found = Series(app=series("app_rps"))
+    house = make_house(
+        ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES, settings=ReadingSettings(metric_grace_seconds=300)
+    )
+    house.pass_time(1)
+    found.by_prefix["app"] = ()
+    house.pass_time(300)
+    assert names(house) == ["rps", "spelled_out"]
+    house.pass_time(180)
+    assert names(house) == ["spelled_out"]
+
+
+def test_a_metric_that_comes_back_has_all_its_grace_again() -> None:
+    found = Series(app=series("app_rps"))
+    house = make_house(
+        ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES, settings=ReadingSettings(metric_grace_seconds=300)
+    )
+    for answer in (series("app_rps"), (), series("app_rps"), ()):
+        found.by_prefix["app"] = answer
+        house.pass_time(240)
+
+    assert names(house) == ["rps", "spelled_out"]
+
+
+def test_a_cut_answer_makes_no_metric_vanish() -> None:
+    prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps", "app_errors")))
+    house = make_house(prometheus, rules=PATTERN_RULES, settings=ReadingSettings(metric_grace_seconds=60))
+    house.pass_time(1)
+    prometheus.series_answer = Series(app=series("app_new"))
+    prometheus.series_warnings = ("results truncated due to limit",)
+    house.pass_time(600)
+
+    assert names(house) == ["errors", "new", "rps", "spelled_out"]
+
+
+def test_look_ups_that_found_nobody_are_tried_again_soon() -> None:
+    prometheus = ScriptedPrometheus(series_answer=lambda selector: PrometheusUnreachableError(selector, "refused"))
+    house = make_house(prometheus, rules=PATTERN_RULES)
+    house.pass_time(60)
+    tries = len(prometheus.looked_up) / 3
+    prometheus.series_answer = Series(app=series("app_rps"))
+    house.pass_time(5.25)
+
+    assert tries == pytest.approx(14, abs=2)
+    assert names(house) == ["rps", "spelled_out"]
+
+
+def test_the_last_rule_in_the_files_wins_a_name() -> None:
+    both = Series(app=series("app_same"), job=series("job_same"))
+    house = make_house(ScriptedPrometheus(series_answer=both), rules=PATTERN_RULES)
+    house.pass_time(1)
+
+    assert house.pods("same").series == "job_same"
+
+
+def test_a_rule_for_series_yet_to_come_does_not_take_the_name_from_one_that_has_them() -> None:
+    found = Series(app=series("app_spelled_out"))
+    house = make_house(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
+    house.pass_time(1)
+
+    assert house.pods("spelled_out").series == "app_spelled_out"
+
+
+def test_a_reload_takes_no_metric_away_in_between() -> None:
+    prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps"), job=series("job_depth")))
+    house = make_house(prometheus, rules=PATTERN_RULES)
+    house.pass_time(1)
+    before = house.readings.catalogue.find_custom("pods", namespaced=True, name="depth")
+    prometheus.looked_up.clear()
+    house.readings.replace_rulebook(
+        rulebook_of(
+            PATTERN_RULES.replace("^app_(.*)$", "^app_(.*)$|^x_(.*)$").replace(
+                '{matches: "^app', '{as: "$1", matches: "^app'
+            )
+        )
+    )
+
+    assert names(house) == ["depth", "rps", "spelled_out"]
+    assert len(prometheus.looked_up) == 1
+    assert house.readings.catalogue.find_custom("pods", namespaced=True, name="depth") == before
+
+
+def test_the_last_success_of_each_rule_is_told() -> None:
+    found = Series(app=series("app_rps"), job=PrometheusTimeoutError("q", "slow"))
+    house = make_house(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
+    house.pass_time(1)
+    name = "tidewatch_adapter_rule_last_success_timestamp_seconds"
+
+    assert house.counter(name, rule="rules[0]") == pytest.approx(house.clock.clock.wall(), abs=2)
+    assert house.registry.get_sample_value(name, {"rule": "rules[1]"}) is None

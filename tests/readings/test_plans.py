@@ -1,0 +1,375 @@
+"""Which query answers whom: widening with demand, narrowing when Prometheus refuses, and what a reload keeps."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.objects.selectors import EVERYTHING, parse_selector
+from adapter.readings import planning
+from adapter.readings.answers import ByName, BySelector
+from adapter.readings.demand import Request
+from adapter.readings.errors import PartialAnswerError, QueryRefusedByPrometheusError
+from adapter.readings.refresher import let_go
+from adapter.readings.settings import ReadingSettings
+from adapter.rulebook.matchers import RenderError
+from adapter.rulebook.model import PlanKind
+from adapter.rulebook.plans import planned_query
+from adapter.sources.pace import Pace
+from adapter.sources.prometheus.decoding import AnswerLimits
+from adapter.sources.prometheus.errors import PrometheusUnreachableError, QueryRefusedError
+from tests.support.readings import (
+    PODS_RULES,
+    House,
+    MadeUpObjects,
+    ScriptedPrometheus,
+    Threads,
+    make_house,
+    reply,
+    rulebook_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sized
+
+    from adapter.rulebook.model import Metric
+    from adapter.rulebook.requests import Asked, PlannedQuery
+    from tests.support.readings import Reply
+
+NAMESPACES = [f"ns{number}" for number in range(6)]
+EVERYBODY = reply(*(({"namespace": ns, "pod": "web-0"}, str(index)) for index, ns in enumerate(NAMESPACES)))
+OBJECTS = MadeUpObjects({ns: ["web-0"] for ns in NAMESPACES})
+WEB = BySelector(parse_selector("app=web"))
+WIDE = 'namespace!=""'
+
+
+def answer_as_asked(query: str) -> Reply:
+    """Give the namespace's own sample to a query of one namespace, and all to a wide one."""
+    if WIDE in query:
+        return EVERYBODY
+    return reply(
+        *(({"pod": "web-0"}, value) for labels, value in EVERYBODY.samples if f'"{labels["namespace"]}"' in query)
+    )
+
+
+def refuse_wide(query: str) -> Reply | QueryRefusedError:
+    return QueryRefusedError(query, "execution", "too many") if WIDE in query else answer_as_asked(query)
+
+
+def ask(house: House, namespace: str, name: str = "http_rps") -> float:
+    ((_, value),) = house.readings.objects(house.pods(name), namespace, WEB, EVERYTHING).values
+    return value
+
+
+def wide(queries: list[str]) -> list[bool]:
+    return [WIDE in query for query in queries]
+
+
+def test_few_namespaces_are_asked_for_alone_and_more_together() -> None:
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    house = make_house(prometheus, objects=OBJECTS)
+
+    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+    assert wide(prometheus.asked) == [False, False, False, False, True]
+    prometheus.asked.clear()
+    house.pass_time(20)
+    house.pass_time(10)
+    assert wide(prometheus.asked[-2:]) == [True, True]
+    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+
+
+def test_queries_that_the_wider_one_replaced_are_no_longer_asked() -> None:
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    house = make_house(prometheus, objects=OBJECTS)
+    for ns in NAMESPACES:
+        ask(house, ns)
+    house.pass_time(20)
+    prometheus.asked.clear()
+    house.pass_time(60)
+
+    assert len(prometheus.asked) == 6
+    assert all(wide(prometheus.asked))
+
+
+def test_askers_that_had_answers_do_not_wait_for_the_wider_query() -> None:
+    threads = Threads(held=True)
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    house = make_house(
+        prometheus, objects=OBJECTS, submit=threads, settings=ReadingSettings(first_answer_wait_seconds=0.01)
+    )
+    for ns in NAMESPACES[:4]:
+        house.readings._board.entry(house.pods("http_rps"), request(ns))
+    threads.run()
+    house.readings._board.entry(house.pods("http_rps"), request(NAMESPACES[4]))
+
+    assert [ask(house, ns) for ns in NAMESPACES[:4]] == [0, 1, 2, 3]
+    threads.run()
+    assert ask(house, NAMESPACES[4]) == 4
+
+
+def request(namespace: str) -> Request:
+    return Request("pods/http_rps", namespace, WEB, EVERYTHING)
+
+
+def test_with_fewer_namespaces_left_they_are_asked_for_alone_again() -> None:
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    house = make_house(prometheus, objects=OBJECTS, settings=ReadingSettings(demand_ttl_seconds=60))
+    for ns in NAMESPACES:
+        ask(house, ns)
+    for _ in range(10):
+        house.pass_time(10)
+        assert ask(house, NAMESPACES[0]) == 0
+    prometheus.asked.clear()
+    house.pass_time(10)
+
+    assert set(wide(prometheus.asked)) == {False}
+
+
+def test_a_metric_selector_is_part_of_the_query() -> None:
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    house = make_house(prometheus, objects=OBJECTS)
+    metric = house.pods("http_rps")
+    house.readings.objects(metric, "ns0", WEB, parse_selector("path=a"))
+    house.readings.objects(metric, "ns0", WEB, parse_selector("path=b"))
+
+    assert ['path="a"' in query for query in prometheus.asked] == [True, False]
+
+
+def test_a_refused_wide_query_falls_to_the_namespaces_and_first_askers_do_not_see_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    prometheus = ScriptedPrometheus(answer=refuse_wide)
+    house = make_house(prometheus, objects=OBJECTS)
+
+    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+    assert sum(wide(prometheus.asked)) == 1
+    assert house.counter("tidewatch_adapter_plan_narrowings_total", rule="rules[0]", plan="wide") == 1
+    assert [record.getMessage() for record in caplog.records] == [
+        (
+            "pods/http_rps (rules[0]): its wide query does not work, "
+            "until the next reload it is asked by the namespace plan: "
+            'query sum by (namespace,pod) (rate(http_requests_total{namespace!="",pod!=""}[1m])): '
+            "Prometheus refused it (execution): too many"
+        )
+    ]
+    house.pass_time(60)
+    assert sum(wide(prometheus.asked)) == 1
+    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_refused_namespace_query_falls_to_the_exact_one() -> None:
+    def refuse_wider(query: str) -> Reply | QueryRefusedError:
+        return QueryRefusedError(query, "bad_data", "no") if 'pod!=""' in query else answer_as_asked(query)
+
+    prometheus = ScriptedPrometheus(answer=refuse_wider)
+    house = make_house(prometheus, objects=OBJECTS)
+
+    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+    house.pass_time(60)
+    assert sum("!=" in query for query in prometheus.asked) == 1
+    assert any('pod=~"web-0"' in query or 'pod="web-0"' in query for query in prometheus.asked)
+
+
+def test_a_plan_that_is_refused_later_keeps_its_answers_until_the_narrower_one_has_some() -> None:
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    house = make_house(prometheus, objects=OBJECTS)
+    for ns in NAMESPACES:
+        ask(house, ns)
+    prometheus.answer = refuse_wide
+    for _ in range(60):
+        house.pass_time(1)
+        assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+
+    assert not any(wide(prometheus.asked[-6:]))
+
+
+def test_an_answer_that_is_too_large_narrows_the_plan() -> None:
+    prometheus = ScriptedPrometheus(answer=answer_as_asked, limits=AnswerLimits(max_samples=3))
+    house = make_house(prometheus, objects=OBJECTS)
+
+    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+
+
+def test_an_exact_answer_that_is_too_large_is_an_error() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: EVERYBODY, limits=AnswerLimits(max_samples=3))
+    house = make_house(prometheus, objects=OBJECTS)
+
+    with pytest.raises(PartialAnswerError, match="3"):
+        ask(house, "ns0", "only_exact")
+
+
+def test_an_outage_is_no_reason_to_narrow() -> None:
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    house = make_house(prometheus, objects=OBJECTS)
+    for ns in NAMESPACES:
+        ask(house, ns)
+    house.pass_time(20)
+    prometheus.answer = lambda query: PrometheusUnreachableError(query, "connection refused")
+    house.pass_time(60)
+    prometheus.answer = answer_as_asked
+    prometheus.asked.clear()
+    house.pass_time(30)
+
+    assert prometheus.asked
+    assert all(wide(prometheus.asked))
+
+
+def test_one_askers_bad_selector_narrows_nobody_else() -> None:
+    def refuse_bad(query: str) -> Reply | QueryRefusedError:
+        return QueryRefusedError(query, "bad_data", "bad") if "bad" in query else answer_as_asked(query)
+
+    prometheus = ScriptedPrometheus(answer=refuse_bad)
+    house = make_house(prometheus, objects=OBJECTS)
+    for ns in NAMESPACES:
+        ask(house, ns)
+    with pytest.raises(QueryRefusedByPrometheusError):
+        house.readings.objects(house.pods("http_rps"), "ns0", ByName("web-0"), parse_selector("path in (bad)"))
+    house.pass_time(20)
+    prometheus.asked.clear()
+    house.pass_time(30)
+
+    assert [WIDE in query for query in prometheus.asked if "bad" not in query] == [True, True, True]
+
+
+def test_a_reload_keeps_the_readings_of_metrics_that_did_not_change() -> None:
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    house = make_house(prometheus, objects=OBJECTS)
+    for ns in NAMESPACES:
+        ask(house, ns)
+    house.pass_time(20)
+    prometheus.answer = lambda query: PrometheusUnreachableError(query, "connection refused")
+    moved = PODS_RULES.replace(
+        "\nrules:\n",
+        """
+rules:
+- seriesQuery: 'another_total{namespace!="",pod!=""}'
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  metricsQuery: 'max(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)'
+""",
+    )
+    house.readings.replace_rulebook(rulebook_of(moved))
+
+    assert house.pods("http_rps").rule.id == "rules[1]"
+    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_reload_with_a_changed_rule_answers_by_the_new_one_from_then_on() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda query: reply(({"pod": "web-0"}, "2" if "[2m]" in query else "1")))
+    house = make_house(prometheus, objects=OBJECTS)
+    assert ask(house, "ns0") == 1
+    house.readings.replace_rulebook(rulebook_of(PODS_RULES.replace("[1m]", "[2m]")))
+
+    assert ask(house, "ns0") == 2
+    house.pass_time(20)
+    prometheus.asked.clear()
+    house.pass_time(20)
+    assert all("[2m]" in query for query in prometheus.asked)
+
+
+def test_a_reload_forgets_what_was_refused() -> None:
+    prometheus = ScriptedPrometheus(answer=refuse_wide)
+    house = make_house(prometheus, objects=OBJECTS)
+    for ns in NAMESPACES:
+        ask(house, ns)
+    prometheus.answer = answer_as_asked
+    house.readings.replace_rulebook(rulebook_of())
+    house.pass_time(20)
+    prometheus.asked.clear()
+    house.pass_time(20)
+
+    assert wide(prometheus.asked) == [True, True]
+    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_reload_that_removes_a_metric_ends_its_queries() -> None:
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    house = make_house(prometheus, objects=OBJECTS)
+    ask(house, "ns0")
+    house.readings.replace_rulebook(rulebook_of("externalRules: []\nrules: []\n"))
+    house.pass_time(10)
+    prometheus.asked.clear()
+    house.pass_time(60)
+
+    assert prometheus.asked == []
+    assert house.readings.catalogue.custom == ()
+
+
+def test_two_rules_that_ask_the_same_are_asked_once() -> None:
+    twice = PODS_RULES.replace(
+        "\nrules:\n",
+        """
+rules:
+- seriesQuery: 'http_requests_total{namespace!="",pod!=""}'
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  name: {as: same_rps}
+  metricsQuery: 'sum by (<<.GroupBy>>) (rate(<<.Series>>{<<.LabelMatchers>>}[1m]))'
+""",
+    )
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    house = make_house(prometheus, objects=OBJECTS, rules=twice)
+
+    assert ask(house, "ns1", "http_rps") == ask(house, "ns1", "same_rps") == 1
+    assert len(prometheus.asked) == 1
+
+
+def test_a_proven_plan_that_cannot_be_written_down_gives_way_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_wide_query(metric: Metric, asked: Asked, kind: PlanKind) -> PlannedQuery:
+        if kind is PlanKind.WIDE:
+            raise RenderError("no such query")
+        return planned_query(metric, asked, kind)
+
+    monkeypatch.setattr(planning, "planned_query", no_wide_query)
+    prometheus = ScriptedPrometheus(answer=answer_as_asked)
+    house = make_house(prometheus, objects=OBJECTS)
+
+    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_replaced_reading_is_freed_in_slices() -> None:
+    slices: list[int] = []
+    parts: list[Sized] = [dict.fromkeys(map(str, range(900)), 1.0) for _ in range(10)]
+
+    class Counting(Pace):
+        @contextmanager
+        def slice(self) -> Iterator[None]:
+            before = sum(map(len, parts))
+            yield
+            slices.append(before - sum(map(len, parts)))
+
+    let_go(parts, Counting())
+
+    assert parts == []
+    assert sum(slices) == 9000
+    assert max(slices) < 3000
+
+
+@pytest.mark.parametrize("name", ["queue_depth", "queue_rows"])
+def test_a_reload_that_goes_back_to_a_wider_plan_mixes_up_nobody_meanwhile(name: str) -> None:
+    """Exact answers hold one asker's rows, so none may stand in for another's."""
+
+    def exact_only(query: str) -> Reply | QueryRefusedError:
+        asked = [queue for queue in ("a", "b") if f'queue="{queue}"' in query]
+        return reply(({}, str("ab".index(asked[0])))) if asked else QueryRefusedError(query, "execution", "no")
+
+    def ask_queues() -> list[float]:
+        selectors = [parse_selector(f"queue={queue}") for queue in "ab"]
+        answers = [house.readings.external(house.external(name), "ns0", selector) for selector in selectors]
+        return [row.value for answer in answers for row in answer.rows]
+
+    threads = Threads()
+    prometheus = ScriptedPrometheus(answer=exact_only)
+    house = make_house(prometheus, objects=OBJECTS, submit=threads)
+    assert ask_queues() == [0, 1]
+    threads.held = True
+    house.readings.replace_rulebook(rulebook_of())
+
+    assert ask_queues() == [0, 1]
+    threads.run()
+    assert ask_queues() == [0, 1]
+    prometheus.answer = lambda _query: reply(({"queue": "a"}, "10"), ({"queue": "b"}, "11"))
+    house.readings.replace_rulebook(rulebook_of())
+    assert ask_queues() == [0, 1]
+    threads.run()
+    assert ask_queues() == [10, 11]

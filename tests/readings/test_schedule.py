@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.readings.schedule import Arrivals, Schedule, period_for, retry_after
+
+
+def arrivals_at(*moments: float) -> Arrivals:
+    arrivals = Arrivals(moments[0])
+    for moment in moments[1:]:
+        arrivals.note(moment)
+    return arrivals
+
+
+@pytest.mark.parametrize(
+    ("moments", "now", "interval"),
+    [
+        pytest.param((0.0,), 5.0, math.inf, id="once is no interval"),
+        pytest.param((0.0, 15.0), 15.0, 15.0, id="twice is one"),
+        pytest.param((0.0, 15.0, 22.0, 37.0), 37.0, 7.0, id="the shortest of the last few"),
+        pytest.param((0.0, 0.1, 15.0, 15.1), 15.1, 15.0, id="a burst is one arrival"),
+        pytest.param((0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6), 0.6, 0.3, id="a steady burst is its own period"),
+        pytest.param((0.0, 2.0, 15.0, 30.0, 45.0, 60.0), 60.0, 13.0, id="a stray pair is forgotten, its rest not yet"),
+        pytest.param((0.0, 2.0, 15.0, 30.0, 45.0, 60.0, 75.0), 75.0, 15.0, id="and then its rest"),
+        pytest.param((0.0, 2.0, 4.0), 100.0, 96.0, id="silence is an interval"),
+    ],
+)
+def test_the_interval_of_a_request(moments: tuple[float, ...], now: float, interval: float) -> None:
+    assert arrivals_at(*moments).interval(now) == pytest.approx(interval)
+
+
+@pytest.mark.parametrize(
+    ("interval", "period"),
+    [(math.inf, 10.0), (60.0, 10.0), (20.0, 10.0), (15.0, 7.5), (4.0, 2.0), (1.0, 1.0), (0.3, 1.0)],
+)
+def test_the_period_is_half_of_the_interval_within_bounds(interval: float, period: float) -> None:
+    assert period_for(interval, 10.0) == period
+
+
+@given(st.floats(1.0, 60.0), st.integers(6, 40), st.floats(0.0, 1.0), st.floats(0.0, 0.2))
+def test_a_double_in_each_round_does_not_shorten_a_regular_interval(
+    regular: float, rounds: int, phase: float, double: float
+) -> None:
+    moments = [phase + number * regular + late for number in range(rounds) for late in (0.0, double)]
+
+    assert arrivals_at(*moments).interval(moments[-1]) == pytest.approx(regular)
+
+
+@given(st.lists(st.floats(0.0, 100.0), min_size=1, max_size=40))
+def test_an_interval_is_never_shorter_than_a_burst(steps: list[float]) -> None:
+    moments = [sum(steps[: number + 1]) for number in range(len(steps))]
+
+    assert arrivals_at(*moments).interval(moments[-1]) >= 0.25
+
+
+@pytest.mark.parametrize(("failures", "seconds"), [(1, 1.0), (2, 2.0), (3, 4.0), (4, 5.0), (50, 5.0), (100_000, 5.0)])
+def test_retries_back_off_to_a_few_seconds(failures: int, seconds: float) -> None:
+    assert retry_after(failures, 10.0) == seconds
+
+
+def test_a_retry_is_not_rarer_than_the_refresh() -> None:
+    assert retry_after(10, 1.5) == 1.5
+
+
+def test_what_is_due_comes_the_longest_due_first_and_no_more_than_asked_for() -> None:
+    schedule: Schedule[str] = Schedule()
+    for key, due in (("b", 2.0), ("a", 1.0), ("c", 3.0), ("d", 9.0)):
+        schedule.set(key, due)
+
+    assert schedule.pop_due(5.0, 2) == ["a", "b"]
+    assert schedule.pop_due(5.0, 2) == ["c"]
+    assert schedule.next_due() == 9.0
+
+
+def test_hastening_brings_forward_and_never_puts_off() -> None:
+    schedule: Schedule[str] = Schedule()
+    schedule.set("a", 10.0)
+    schedule.hasten("a", 12.0)
+    assert schedule.next_due() == 10.0
+    schedule.hasten("a", 4.0)
+    assert schedule.next_due() == 4.0
+    assert schedule.pop_due(20.0, 5) == ["a"]
+    schedule.hasten("a", 1.0)
+    assert schedule.next_due() is None
+
+
+operations = st.lists(
+    st.tuples(st.sampled_from(["set", "hasten", "discard", "pop"]), st.integers(0, 5), st.integers(0, 20)), max_size=60
+)
+
+
+@given(operations)
+def test_a_schedule_agrees_with_a_plain_dictionary(steps: list[tuple[str, int, int]]) -> None:
+    schedule: Schedule[int] = Schedule()
+    model: dict[int, float] = {}
+    for operation, key, moment in steps:
+        if operation == "set":
+            schedule.set(key, moment)
+            model[key] = moment
+        elif operation == "hasten":
+            schedule.hasten(key, moment)
+            if key in model:
+                model[key] = min(model[key], moment)
+        elif operation == "discard":
+            schedule.discard(key)
+            model.pop(key, None)
+        else:
+            ready = schedule.pop_due(moment, key)
+            due = sorted(due for due in model.values() if due <= moment)[:key]
+            assert [model.pop(one) for one in ready] == due
+        assert len(schedule) == len(model)
+        assert schedule.next_due() == min(model.values(), default=None)

@@ -1,0 +1,118 @@
+"""What first askers wait for, with real threads: a Prometheus that hangs, and many who ask at once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.objects.selectors import EVERYTHING
+from adapter.readings.answers import ByName, ObjectsAnswer
+from adapter.readings.errors import SourceSlowError
+from adapter.readings.settings import ReadingSettings
+from adapter.sources.prometheus.errors import QueryRefusedError
+from tests.support.readings import House, ScriptedPrometheus, make_house, reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.support.readings import Reply
+
+PODS = reply(({"pod": "web-0", "namespace": "shop"}, "1"))
+NOT_LONG = 0.05
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(max_workers=24) as executor:
+        yield executor
+
+
+def hanging(pool: ThreadPoolExecutor, wait: float, waiting: int = 8) -> tuple[House, ScriptedPrometheus]:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    prometheus.gate.clear()
+    settings = ReadingSettings(first_answer_wait_seconds=wait, max_waiting_requests=waiting)
+    return make_house(prometheus, submit=pool.submit, settings=settings, real_time=True), prometheus
+
+
+def ask(house: House, name: str = "http_rps", pod: str = "web-0") -> ObjectsAnswer:
+    return house.readings.objects(house.pods(name), "shop", ByName(pod), EVERYTHING)
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    until = time.monotonic() + seconds
+    step = threading.Event()
+    while not condition():
+        assert time.monotonic() < until, "waited in vain"
+        step.wait(0.005)
+
+
+def waiting(house: House) -> int:
+    return house.readings._settings.max_waiting_requests - house.readings._waiting._value
+
+
+def test_many_first_askers_wait_for_one_query(pool: ThreadPoolExecutor) -> None:
+    house, prometheus = hanging(pool, wait=20)
+    asked = [pool.submit(ask, house) for _ in range(8)]
+    wait_until(lambda: waiting(house) == 8)
+    prometheus.gate.set()
+
+    assert {future.result().values for future in asked} == {(("web-0", 1.0),)}
+    assert len(prometheus.asked) == 1
+    assert waiting(house) == 0
+
+
+def test_a_first_asker_does_not_wait_for_ever_and_the_query_serves_later_ones(pool: ThreadPoolExecutor) -> None:
+    house, prometheus = hanging(pool, wait=NOT_LONG)
+    with pytest.raises(SourceSlowError, match=r"did not answer within 0\.05 s; the query goes on: sum by"):
+        ask(house)
+    prometheus.gate.set()
+    wait_until(lambda: bool(house.counter("tidewatch_adapter_refreshes_total", result="ok")))
+
+    assert ask(house).values == (("web-0", 1.0),)
+    assert len(prometheus.asked) == 1
+
+
+def test_no_more_than_so_many_requests_wait_and_the_others_are_told_at_once(pool: ThreadPoolExecutor) -> None:
+    house, prometheus = hanging(pool, wait=20, waiting=2)
+    asked: list[Future[ObjectsAnswer]] = [pool.submit(ask, house, "http_rps", f"web-{number}") for number in range(2)]
+    wait_until(lambda: waiting(house) == 2)
+
+    with pytest.raises(SourceSlowError, match="no more than 2 requests wait at once"):
+        ask(house, "raw")
+    prometheus.gate.set()
+    assert asked[0].result().values == (("web-0", 1.0),)
+    wait_until(lambda: waiting(house) == 0)
+    wait_until(lambda: house.counter("tidewatch_adapter_refreshes_total", result="ok") == 2)
+    assert ask(house, "raw").values == (("web-0", 1.0),)
+
+
+def test_a_known_answer_needs_no_place_among_those_who_wait(pool: ThreadPoolExecutor) -> None:
+    house, prometheus = hanging(pool, wait=20, waiting=1)
+    prometheus.gate.set()
+    first = ask(house)
+    prometheus.gate.clear()
+    stuck = pool.submit(ask, house, "raw")
+    wait_until(lambda: waiting(house) == 1)
+
+    assert ask(house) == first
+    prometheus.gate.set()
+    assert stuck.result().values == first.values
+
+
+def test_a_first_asker_waits_on_when_the_plan_is_narrowed_meanwhile(pool: ThreadPoolExecutor) -> None:
+    house, prometheus = hanging(pool, wait=20)
+
+    def refuse_wider(query: str) -> Reply | QueryRefusedError:
+        return QueryRefusedError(query, "execution", "no") if 'pod!=""' in query else PODS
+
+    prometheus.answer = refuse_wider
+    asked = [pool.submit(ask, house) for _ in range(4)]
+    wait_until(lambda: waiting(house) == 4)
+    prometheus.gate.set()
+
+    assert {future.result().values for future in asked} == {(("web-0", 1.0),)}
+    assert len(prometheus.asked) == 2

@@ -1,0 +1,236 @@
+"""Stand-ins for what readings stand on: a scripted Prometheus, objects, clocks and threads that tests hold in hand."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry
+
+from adapter.objects.resources import BUILT_IN, Resource, find_resource
+from adapter.readings.readings import Readings
+from adapter.readings.settings import Clock, ReadingSettings
+from adapter.readings.telemetry import ReadingsTelemetry
+from adapter.rulebook.parse import parse_rulebook
+from adapter.service.documents import load_documents
+from adapter.sources.objects import ObjectsNotSyncedError
+from adapter.sources.pace import UNPACED
+from adapter.sources.prometheus.decoding import AnswerLimits, InstantAnswer, SeriesAnswer, read_instant, read_series
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from adapter.objects.selectors import Selector
+    from adapter.readings.refresher import Prometheus
+    from adapter.rulebook.model import Metric, Rulebook
+    from adapter.sources.objects import ObjectSource
+    from adapter.sources.prometheus.errors import PrometheusError
+
+START = 1_800_000_000.25
+"""Wall clock of a fake clock at its beginning."""
+
+
+@dataclass
+class FakeClock:
+    """Both clocks, moved by hand."""
+
+    now: float = 1000.0
+    wall_offset: float = START - 1000.0
+
+    def forward(self, seconds: float) -> None:
+        self.now += seconds
+
+    @property
+    def clock(self) -> Clock:
+        return Clock(monotonic=lambda: self.now, wall=lambda: self.now + self.wall_offset)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the scripted Prometheus answers."""
+
+    samples: tuple[tuple[Mapping[str, str], str], ...] = ()
+    warnings: tuple[str, ...] = ()
+    seconds_late: float = 0.0
+    """How much older than the evaluation the samples' timestamps are."""
+
+
+def reply(*samples: tuple[Mapping[str, str], str], warnings: Iterable[str] = (), seconds_late: float = 0.0) -> Reply:
+    return Reply(tuple(samples), tuple(warnings), seconds_late)
+
+
+@dataclass
+class ScriptedPrometheus:
+    """Answers from a function of the query; the answers are decoded by the product's own code."""
+
+    answer: Callable[[str], Reply | PrometheusError | Exception] = lambda _query: Reply()
+    series_answer: Callable[[str], Collection[Mapping[str, str]] | PrometheusError] = lambda _selector: ()
+    limits: AnswerLimits = field(default_factory=AnswerLimits)
+    series_warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.asked: list[str] = []
+        self.times: list[float | None] = []
+        self.looked_up: list[str] = []
+        self.gate = threading.Event()
+        """While it is clear, queries hang."""
+        self.gate.set()
+
+    def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
+        assert timeout_seconds > 0
+        assert at is not None
+        self.asked.append(query)
+        self.times.append(at)
+        assert self.gate.wait(30), "a test forgot to open the gate"
+        found = self.answer(query)
+        if isinstance(found, Exception):
+            raise found
+        result = [{"metric": labels, "value": [at - found.seconds_late, value]} for labels, value in found.samples]
+        body = {"status": "success", "data": {"resultType": "vector", "result": result}, "warnings": found.warnings}
+        return read_instant(query, _json(body), evaluated_at=at, limits=self.limits, pace=UNPACED)
+
+    def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
+        assert timeout_seconds > 0
+        assert start > 0
+        self.looked_up.append(selector)
+        found = self.series_answer(selector)
+        if isinstance(found, Exception):
+            raise found
+        body = {"status": "success", "data": list(found), "warnings": self.series_warnings}
+        return read_series(selector, _json(body), limits=self.limits, pace=UNPACED)
+
+
+@dataclass
+class MadeUpObjects:
+    """Objects by kind, namespace and name; labels are `app: <name up to the last dash>`."""
+
+    names_by_namespace: dict[str | None, list[str]] = field(default_factory=dict)
+    not_synced: bool = False
+
+    def resource(self, group: str, name: str) -> Resource:
+        return find_resource(BUILT_IN, group, name)
+
+    def names(self, resource: Resource, namespace: str | None, selector: Selector) -> Collection[str]:
+        if self.not_synced:
+            raise ObjectsNotSyncedError(f"the first list of {resource.qualified} has not arrived yet")
+        names = self.names_by_namespace.get(namespace, [])
+        return tuple(sorted(name for name in names if selector.matches({"app": name.rpartition("-")[0]})))
+
+    def namespaces_of(self, resource: Resource) -> Collection[str]:
+        assert resource.namespaced
+        return [namespace for namespace in self.names_by_namespace if namespace is not None]
+
+    def synced(self, resource: Resource) -> bool:
+        assert resource.plural
+        return not self.not_synced
+
+
+class Threads:
+    """Runs what is submitted at once and on the thread that submits; or, with `held`, when a test says so."""
+
+    def __init__(self, *, held: bool = False) -> None:
+        self.held = held
+        self.waiting: deque[Callable[[], object]] = deque()
+
+    def __call__(self, function: Callable[[], object]) -> None:
+        if self.held:
+            self.waiting.append(function)
+        else:
+            function()
+
+    def run(self) -> None:
+        """Run what waits by now."""
+        for _ in range(len(self.waiting)):
+            self.waiting.popleft()()
+
+
+PODS_RULES = """
+rules:
+- seriesQuery: 'http_requests_total{namespace!="",pod!=""}'
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  name: {as: http_rps}
+  metricsQuery: 'sum by (<<.GroupBy>>) (rate(<<.Series>>{<<.LabelMatchers>>}[1m]))'
+- seriesQuery: 'raw_total{namespace!="",pod!=""}'
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  name: {as: raw}
+  metricsQuery: '<<.Series>>{<<.LabelMatchers>>}'
+- seriesQuery: 'only_exact_total{namespace!="",pod!=""}'
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  name: {as: only_exact}
+  metricsQuery: 'topk(3, sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>}))'
+externalRules:
+- seriesQuery: 'queue_depth{namespace!=""}'
+  resources: {overrides: {namespace: {resource: namespace}}}
+  metricsQuery: 'sum(<<.Series>>{<<.LabelMatchers>>})'
+- seriesQuery: 'queue_rows{namespace!=""}'
+  resources: {overrides: {namespace: {resource: namespace}}}
+  metricsQuery: '<<.Series>>{<<.LabelMatchers>>}'
+"""
+
+
+def rulebook_of(text: str = PODS_RULES) -> Rulebook:
+    """Parse rules; a rule with an error in it fails the test."""
+    rulebook = parse_rulebook([load_documents(text, "rules.yaml")], MadeUpObjects().resource)
+    assert not rulebook.refused, [str(finding) for finding in rulebook.findings]
+    return rulebook
+
+
+@dataclass
+class House:
+    """Readings on stand-ins."""
+
+    readings: Readings
+    registry: CollectorRegistry
+    clock: FakeClock
+
+    def pods(self, name: str) -> Metric:
+        metric = self.readings.catalogue.find_custom("pods", namespaced=True, name=name)
+        assert metric is not None
+        return metric
+
+    def external(self, name: str) -> Metric:
+        metric = self.readings.catalogue.find_external(name)
+        assert metric is not None
+        return metric
+
+    def pass_time(self, seconds: float, step: float = 0.25) -> None:
+        """Let time go by, calling `run_due` as the process would."""
+        for _ in range(round(seconds / step)):
+            self.clock.forward(step)
+            self.readings.run_due()
+
+    def counter(self, name: str, **labels: str) -> float:
+        return self.registry.get_sample_value(name, labels) or 0.0
+
+
+def make_house(
+    prometheus: Prometheus,
+    *,
+    objects: ObjectSource | None = None,
+    rules: str = PODS_RULES,
+    submit: Callable[[Callable[[], object]], object] | None = None,
+    settings: ReadingSettings | None = None,
+    clock: FakeClock | None = None,
+    real_time: bool = False,
+) -> House:
+    """Put readings together with a fake clock, unless told otherwise."""
+    registry = CollectorRegistry()
+    fake = clock or FakeClock()
+    readings = Readings(
+        rulebook=rulebook_of(rules),
+        objects=objects or MadeUpObjects({"shop": ["web-0", "web-1", "db-0"]}),
+        prometheus=prometheus,
+        submit=submit or Threads(),
+        pace=UNPACED,
+        telemetry=ReadingsTelemetry(registry),
+        settings=settings,
+        clock=Clock() if real_time else fake.clock,
+    )
+    return House(readings, registry, fake)
+
+
+def _json(body: Mapping[str, object]) -> bytearray:
+    return bytearray(json.dumps(body, separators=(",", ":")).encode())
