@@ -31,6 +31,9 @@ _NAMES_A_SLICE = 50
 
 MetricId = tuple[str, str, bool]
 
+_NAMES_A_SLICE = 20
+"""A name takes some 25 us under a rule that reads labels by a template."""
+
 
 @dataclass(slots=True)
 class RuleState:
@@ -92,26 +95,26 @@ class Discovery:
         """Ask for the series and return the metrics that each of the rules makes of them."""
         start = self._clock.wall() - self._settings.metrics_max_age_seconds
         timeout = self._settings.discovery_deadline_seconds
+        shapes = SeriesShapes()
         try:
             answer = self._prometheus.series(series_query, start=start, timeout_seconds=timeout)
-            shapes = SeriesShapes()
             for series in answer.batches(self._pace):
                 shapes.add(series)
         except PrometheusError as error:
             return Finding(series_query, failure=str(error), unreachable=isinstance(error, PrometheusUnreachableError))
         if shapes.left_out:
-            _log.warning(
-                "%s: %d series were left out, there are too many names or labels", series_query, shapes.left_out
-            )
-        metrics = tuple((rule, self._made(rule, shapes)) for rule in rules)
-        return Finding(series_query, metrics, partial=bool(answer.warnings))
+            _log.warning("%s: %d series are left out of the look-up: narrow the query", series_query, shapes.left_out)
+        metrics = tuple((rule, self._metrics_of(rule, shapes)) for rule in rules)
+        return Finding(series_query, metrics, partial=bool(answer.warnings or shapes.left_out))
 
-    def _made(self, rule: Rule, shapes: SeriesShapes) -> dict[MetricId, Metric]:
-        made: dict[MetricId, Metric] = {}
-        for batch in self._pace.slices(metrics_by_name(rule, shapes, self._resolve), _NAMES_A_SLICE):
-            for metrics in batch:
-                made.update(_by_id(metrics))
-        return made
+    def _metrics_of(self, rule: Rule, shapes: SeriesShapes) -> dict[MetricId, Metric]:
+        """Return what the rule makes of the series, a few names at a time."""
+        found: dict[MetricId, Metric] = {}
+        by_name = metrics_by_name(rule, shapes, self._resolve)
+        for part in self._pace.slices(by_name, _NAMES_A_SLICE):
+            for metrics in part:
+                found.update(_by_id(metrics))
+        return found
 
     def take_in(self, finding: Finding, states: Iterable[RuleState]) -> bool:
         """Enter what a look-up brought; return whether that changed which metrics there are."""

@@ -8,11 +8,13 @@ import re
 import socket
 import ssl
 import sys
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from demo.machine.certificates import Authority, KeyPair, Validity
 from demo.machine.processes import start
@@ -73,12 +75,19 @@ def _place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         Authority(folder / name, name, intermediate=name == "front-proxy")
         for name in ("serving", "front-proxy", "cluster", "stranger")
     )
-    pair = serving.server()
+    trusted = [front_proxy.ca_file, cluster.ca_file]
+    with serving_identity(folder, serving.server(), trusted, front_proxy.ca_file) as port:
+        yield Place(port, serving, front_proxy, cluster, stranger)
+
+
+@contextmanager
+def serving_identity(folder: Path, pair: KeyPair, trusted: Sequence[Path], front_proxy_ca: Path) -> Iterator[int]:
+    """Run the server and yield its port; `trusted` is what TLS trusts."""
     settings = {
         "certificate": str(pair.certificate_file),
         "key": str(pair.key_file),
-        "client_cas": [str(front_proxy.ca_file), str(cluster.ca_file)],
-        "front_proxy_ca": str(front_proxy.ca_file),
+        "client_cas": [str(file) for file in trusted],
+        "front_proxy_ca": str(front_proxy_ca),
         "allowed_names": [NAME],
     }
     log = folder / "server.log"
@@ -87,7 +96,7 @@ def _place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         server.wait_until(lambda: _port(log) is not None, 30)
         port = _port(log)
         assert port is not None
-        yield Place(port, serving, front_proxy, cluster, stranger)
+        yield port
 
 
 def _port(log: Path) -> int | None:
@@ -109,6 +118,16 @@ def test_the_front_proxy_speaks_for_users_with_every_group_line_by_itself(place:
     )
     assert (found["name"], found["groups"]) == ("alice", ["a", "b", "system:authenticated"])
     assert found["extra"] == {"k/l": ["v"]}
+
+
+def test_a_bundle_may_hold_an_intermediate_without_its_root(place: Place, tmp_path: Path) -> None:
+    intermediate = place.front_proxy.intermediate
+    assert intermediate is not None
+    bundle = tmp_path / "intermediate.crt"
+    bundle.write_bytes(intermediate.public_bytes(Encoding.PEM))
+    with serving_identity(tmp_path, place.serving.server(), [bundle], bundle) as port:
+        there = replace(place, port=port)
+        assert caller(there.ask(place.front_proxy.client(NAME), ALICE))["name"] == "alice"
 
 
 def test_a_group_with_a_comma_in_it_stays_one_group(place: Place) -> None:

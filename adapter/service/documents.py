@@ -1,0 +1,269 @@
+"""Strict YAML that remembers where everything stood.
+
+Rule files of prometheus-adapter are read by Go, whose decoder knows the type of each field: `as: yes` stays the text
+`yes`, `as: 1e3` stays `1e3`, a key that stands twice is an error. A loader that guesses types has lost all that before
+anybody can ask, and has lost the lines that error messages need. So this module builds its own tree from the parser's
+events: every scalar as its literal text, every node with file, line and column, and what it should be is asked by the
+reader of the node (`mapping()`, `text()`, `boolean()`).
+
+What is broken for the whole file raises `DocumentError`: bad syntax, a key of the top level that stands twice. What is
+broken inside of something (a rule) is attached to the node as `problems`, so that it can harm that rule alone.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    CollectionEndEvent,
+    DocumentStartEvent,
+    MappingStartEvent,
+    NodeEvent,
+    ScalarEvent,
+    SequenceStartEvent,
+)
+
+from adapter.service.nodes import (
+    Document,
+    DocumentError,
+    Entry,
+    Mapping,
+    Node,
+    Problem,
+    Scalar,
+    Sequence,
+    WrongKindError,
+    nearest,
+    problems_within,
+    shortened,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from yaml.events import Event
+
+__all__ = [
+    "Document",
+    "DocumentError",
+    "Entry",
+    "Mapping",
+    "Node",
+    "Problem",
+    "Scalar",
+    "Sequence",
+    "WrongKindError",
+    "load_documents",
+    "nearest",
+    "problems_within",
+    "shortened",
+]
+
+DEEPEST = 64
+"""Levels of nesting. Rule files have about six; the limit keeps a hostile file from exhausting the stack."""
+MOST_NODES = 1_000_000
+"""Nodes after all aliases are followed: a few lines of nested aliases can stand for billions."""
+
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_CORE_TAG = "tag:yaml.org,2002:"
+_CORE_TYPES = frozenset({"str", "int", "float", "bool", "null", "map", "seq", "timestamp", "merge"})
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+_Loader: TypeAlias = "type[yaml.CSafeLoader | yaml.SafeLoader]"
+_Place: TypeAlias = tuple[str, int, int]
+
+
+class _Mark(Protocol):
+    """Where an event began; the C parser and the Python one each have a class for it."""
+
+    line: int
+    column: int
+
+
+def load_documents(text: str, file: str) -> Document:
+    """Return the one document of a YAML text; raises DocumentError where nothing of the file can be used.
+
+    `file` is the name that messages give. A second document in the same text is an error: Go reads the first and
+    silently leaves the rest.
+    """
+    _refuse_unprintable(text, file)
+    loader: _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        return _document(yaml.parse(text, Loader=loader), file)
+    except yaml.MarkedYAMLError as e:
+        mark = e.problem_mark or e.context_mark
+        reason = ", ".join(part for part in (e.context, e.problem) if part)
+        raise _broken(_place(file, mark), f"this is not YAML: {reason}", "correct the syntax") from e
+    except yaml.YAMLError as e:
+        raise _broken(_place(file, None), f"this is not YAML: {e}", "correct the syntax") from e
+
+
+def _refuse_unprintable(text: str, file: str) -> None:
+    found = _UNPRINTABLE.search(text)
+    if found:
+        line = text.count("\n", 0, found.start()) + 1
+        column = found.start() - text.rfind("\n", 0, found.start())
+        message = f"a character that YAML does not allow (U+{ord(found[0]):04X})"
+        raise DocumentError(
+            Problem(file, line, column, message, "remove it, or write it as an escape in double quotes")
+        )
+
+
+def _broken(place: _Place, message: str, fix: str) -> DocumentError:
+    return DocumentError(Problem(*place, message, fix))
+
+
+def _place(file: str, mark: _Mark | None) -> _Place:
+    return (file, mark.line + 1, mark.column + 1) if mark else (file, 1, 1)
+
+
+def _document(events: Iterator[Event], file: str) -> Document:
+    roots: list[Node] = []
+    for event in events:
+        if isinstance(event, DocumentStartEvent):
+            root = _Builder(events, file).node(_next_node(events), depth=1)
+            if roots and not root.is_null:
+                fix = "put it into a file of its own"
+                raise _broken(
+                    _place(file, event.start_mark), "a second document begins here; one file holds one document", fix
+                )
+            roots.append(root)
+    if not roots or roots[0].is_null:
+        return Document(file, None)
+    for problem in roots[0].problems:
+        raise DocumentError(problem)
+    return Document(file, roots[0])
+
+
+def _next_node(events: Iterator[Event]) -> NodeEvent:
+    event = next(events)
+    assert isinstance(event, NodeEvent), "a document starts with a node"
+    return event
+
+
+class _Builder:
+    """Makes nodes of the events of one document."""
+
+    def __init__(self, events: Iterator[Event], file: str) -> None:
+        self._events = events
+        self._file = file
+        self._anchors: dict[str, tuple[Node, int]] = {}
+        """Each anchor's node, and how many nodes it stands for."""
+        self._open: set[str] = set()
+        """Anchors whose node is still being read: an alias to one of them would contain itself."""
+        self._nodes = 0
+
+    def node(self, event: NodeEvent, depth: int) -> Node:
+        if isinstance(event, AliasEvent):
+            return self._aliased(event)
+        if depth > DEEPEST:
+            raise _broken(self._place(event), f"more than {DEEPEST} levels of nesting", "flatten it")
+        before = self._nodes
+        self._count(1, event)
+        if event.anchor:
+            self._open.add(event.anchor)
+        node = self._made(event, depth)
+        if event.anchor:
+            self._open.discard(event.anchor)
+            self._anchors[event.anchor] = node, self._nodes - before
+        return node
+
+    def _aliased(self, event: AliasEvent) -> Node:
+        name = event.anchor or ""
+        if name in self._open:
+            raise _broken(self._place(event), f"*{name} contains itself", "write its content out")
+        if name not in self._anchors:
+            known = nearest(name, self._anchors)
+            fix = f"did you mean *{known}?" if known else f"define it before with &{name}"
+            raise _broken(self._place(event), f"*{name} is not defined", fix)
+        node, size = self._anchors[name]
+        self._count(size, event)
+        return node
+
+    def _count(self, nodes: int, event: NodeEvent) -> None:
+        self._nodes += nodes
+        if self._nodes > MOST_NODES:
+            message = f"the aliases up to here stand for more than {MOST_NODES} values"
+            raise _broken(self._place(event), message, "write fewer aliases of aliases")
+
+    def _made(self, event: NodeEvent, depth: int) -> Node:
+        place = self._place(event)
+        problems = _tag_problems(event, place)
+        if isinstance(event, SequenceStartEvent):
+            return Sequence(*place, problems, tuple(self._children(depth)))
+        if isinstance(event, MappingStartEvent):
+            entries, wrong = _entries(list(self._children(depth)))
+            return Mapping(*place, (*problems, *wrong), tuple(entries))
+        assert isinstance(event, ScalarEvent), "nodes are aliases, lists, mappings and scalars"
+        plain = event.implicit[0] or event.tag == f"{_CORE_TAG}bool"
+        null = (event.implicit[0] and event.value in _NULLS) or event.tag == f"{_CORE_TAG}null"
+        return Scalar(*place, problems, event.value, plain, null)
+
+    def _place(self, event: Event) -> _Place:
+        return _place(self._file, event.start_mark)
+
+    def _children(self, depth: int) -> Iterator[Node]:
+        for event in self._events:
+            if isinstance(event, CollectionEndEvent):
+                return
+            assert isinstance(event, NodeEvent), "collections hold nodes"
+            yield self.node(event, depth + 1)
+
+
+def _tag_problems(event: NodeEvent, place: _Place) -> tuple[Problem, ...]:
+    tag: str | None = getattr(event, "tag", None)
+    if tag is None or tag == "!" or tag.removeprefix(_CORE_TAG) in _CORE_TYPES:
+        return ()
+    return (Problem(*place, f"the tag {shortened(tag)!r} has no meaning here", "remove it"),)
+
+
+def _entries(children: list[Node]) -> tuple[list[Entry], list[Problem]]:
+    """Return the entries of a mapping, merge keys resolved, and what is wrong with its keys."""
+    own: dict[str, Entry] = {}
+    merged: dict[str, Entry] = {}
+    problems: list[Problem] = []
+    for key, value in zip(children[::2], children[1::2], strict=True):
+        if not isinstance(key, Scalar):
+            problems.append(key.problem(f"{key.kind} stands where a key belongs", "write the key as a text"))
+        elif key.plain and key.value == "<<":
+            problems.extend(_merge_all(merged, value))
+        elif key.value in own:
+            message = f"the key {shortened(key.value)!r} stands here for a second time, the first is in line {{}}"
+            problems.append(key.problem(message.format(own[key.value].key.line), "remove one of them"))
+        else:
+            own[key.value] = Entry(key, value)
+            _merge(merged, own[key.value])
+    return list(merged.values()), problems
+
+
+def _merge_all(into: dict[str, Entry], value: Node) -> Iterator[Problem]:
+    """Take over the entries of a merge key's mapping, or of its list of mappings, of which earlier ones win."""
+    sources = reversed(value.items) if isinstance(value, Sequence) else (value,)
+    for source in sources:
+        if isinstance(source, Mapping):
+            for entry in source.entries:
+                _merge(into, entry)
+        else:
+            yield source.problem(f"{source.kind} is merged by `<<`", "merge a mapping or a list of mappings")
+
+
+def _merge(into: dict[str, Entry], entry: Entry) -> None:
+    """Set an entry as Go's yaml.v2 does: what stands later wins, and a mapping fills up the one that is there.
+
+    That decoder writes each field of a struct in place, whether it comes by a merge key or not, in the order of the
+    file. YAML's own rule (explicit keys win, nothing nested is combined) would read the same file differently.
+    """
+    there = into.get(entry.name)
+    if there and isinstance(there.value, Mapping) and isinstance(entry.value, Mapping):
+        combined = {old.name: old for old in there.value.entries}
+        for new in entry.value.entries:
+            _merge(combined, new)
+        problems = (*there.value.problems, *entry.value.problems)
+        value = replace(entry.value, problems=problems, entries=tuple(combined.values()))
+        into[entry.name] = Entry(entry.key, value)
+    else:
+        into[entry.name] = entry

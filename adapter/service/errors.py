@@ -1,0 +1,7 @@
+"""Why a process cannot start."""
+
+from __future__ import annotations
+
+
+class StartError(Exception):
+    """The process cannot start; the message is one line that says why and what to do, fit for stderr."""

@@ -1,0 +1,87 @@
+"""Health as kube-apiserver tells it: named checks behind `/livez`, `/readyz` and `/healthz`.
+
+Checks are asked on every probe, so they answer from memory. Reasons are shown: they are about this process, and whoever
+writes a check keeps secrets out of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import parse_qs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+Probe: TypeAlias = "Callable[[], str | None]"
+"""Returns None when all is well, else the reason in one line. Never waits, never raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class HealthCheck:
+    """One named condition."""
+
+    name: str
+    probe: Probe
+
+
+class Health:
+    """The checks of a process: those that it must live up to, and those that it needs to be given requests."""
+
+    def __init__(self) -> None:
+        self._live: tuple[HealthCheck, ...] = (HealthCheck("ping", lambda: None),)
+        self._ready: tuple[HealthCheck, ...] = ()
+
+    def add_live(self, name: str, probe: Probe) -> None:
+        """Add a condition whose failure means that only a restart helps."""
+        self._live = (*self._live, HealthCheck(name, probe))
+
+    def add_ready(self, name: str, probe: Probe) -> None:
+        """Add a condition for being given requests."""
+        self._ready = (*self._ready, HealthCheck(name, probe))
+
+    def answer(self, path: str, query: str) -> tuple[int, str] | None:
+        """Return status and text for a health path (`/livez`, `/readyz/NAME`, `/healthz?verbose`); None for another."""
+        root = path.split("/", 2)[1] if path.startswith("/") else ""
+        if root == "livez":
+            return render_health(self._live, path, query)
+        if root in {"readyz", "healthz"}:
+            return render_health((*self._live, *self._ready), path, query)
+        return None
+
+
+def render_health(checks: Sequence[HealthCheck], path: str, query: str) -> tuple[int, str]:
+    """Return HTTP status and text, as kube-apiserver prints them, for `/ROOT` or `/ROOT/CHECK`.
+
+    `?verbose` lists the checks of a success too, `?exclude=NAME` leaves one out.
+    """
+    root, _, single = path.strip("/").partition("/")
+    options = parse_qs(query, keep_blank_values=True)
+    if single:
+        return _single(checks, single)
+    excluded = set(options.get("exclude", ()))
+    lines = []
+    well = True
+    for check in checks:
+        if check.name in excluded:
+            lines.append(f"[+]{check.name} excluded: ok")
+            continue
+        reason = check.probe()
+        well = well and reason is None
+        lines.append(f"[+]{check.name} ok" if reason is None else f"[-]{check.name} failed: {reason}")
+    unknown = sorted(excluded - {check.name for check in checks})
+    if unknown:
+        names = ", ".join(f'"{name}"' for name in unknown)
+        lines.append(f"warn: some health checks cannot be excluded: no matches for {names}")
+    if well and "verbose" not in options:
+        return 200, "ok"
+    lines.append(f"{root} check {'passed' if well else 'failed'}")
+    return (200 if well else 500), "\n".join(lines) + "\n"
+
+
+def _single(checks: Sequence[HealthCheck], name: str) -> tuple[int, str]:
+    for check in checks:
+        if check.name == name:
+            reason = check.probe()
+            return (200, "ok") if reason is None else (500, f"internal server error: {reason}\n")
+    return 404, f"no health check is named {name!r}; there are {', '.join(check.name for check in checks)}\n"

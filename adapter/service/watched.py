@@ -1,0 +1,118 @@
+"""Files that are looked at every second, of which the last good content stays in use.
+
+Polling, not inotify: a ConfigMap is mounted as links whose target is swapped by a rename two folders up, network file
+systems send no events, and a few small files cost some microseconds a second. A file is always read, since a change
+within the resolution of its time would otherwise be lost.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from adapter.service.nodes import DocumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """One file as it was read."""
+
+    path: Path
+    text: str
+
+
+class FilesError(Exception):
+    """Files cannot be read; the message names the file and the reason."""
+
+
+EXPECTED = (FilesError, DocumentError, ValueError)
+"""What loaders raise for content that cannot be used; anything else is a fault of the loader."""
+
+
+class WatchedFiles(Generic[T]):
+    """The newest good value of some files; folders stand for the `*.yaml` in them, in the order of their names."""
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        load: Callable[[Sequence[FileContent]], T],
+        *,
+        on_success: Callable[[T], None] = lambda _: None,
+        on_failure: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Load once; raises what `load` raises, or FilesError: at the start there is no last good value."""
+        self._paths = tuple(paths)
+        self._load = load
+        self._on_success = on_success
+        self._on_failure = on_failure
+        contents = read_files(self._paths)
+        self._seen = _digest(contents)
+        self._value = load(contents)
+
+    @property
+    def value(self) -> T:
+        """What was loaded last without an error."""
+        return self._value
+
+    def check(self) -> None:
+        """Look once, and load what has changed; the body of a periodic task."""
+        try:
+            contents = read_files(self._paths)
+        except FilesError as e:
+            self._fail(str(e), seen=f"unreadable: {e}")
+            return
+        seen = _digest(contents)
+        if seen == self._seen:
+            return
+        try:
+            self._value = self._load(contents)
+        except EXPECTED as e:
+            self._fail(str(e), seen)
+            return
+        self._seen = seen
+        self._on_success(self._value)
+
+    def _fail(self, message: str, seen: str) -> None:
+        if seen != self._seen:
+            self._seen = seen
+            self._on_failure(message)
+
+
+def read_files(paths: Iterable[Path]) -> tuple[FileContent, ...]:
+    """Return the files' contents, those of folders included; raises FilesError."""
+    return tuple(_read(file) for path in paths for file in _files_of(path))
+
+
+def _files_of(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    try:
+        # Hidden names are the parts of which a mounted ConfigMap is made.
+        return sorted(file for file in path.glob("*.yaml") if not file.name.startswith("."))
+    except OSError as e:
+        raise FilesError(f"{path}: cannot list the folder: {e.strerror}: check that it may be read") from e
+
+
+def _read(path: Path) -> FileContent:
+    try:
+        return FileContent(path, path.read_bytes().decode())
+    except OSError as e:
+        raise FilesError(f"{path}: cannot read the file: {e.strerror}: check that it exists and may be read") from e
+    except UnicodeDecodeError as e:
+        raise FilesError(f"{path}: byte {e.start} is not UTF-8: save the file as UTF-8") from e
+
+
+def _digest(contents: Iterable[FileContent]) -> str:
+    digest = hashlib.sha256()
+    for content in contents:
+        for part in (str(content.path), content.text):
+            encoded = part.encode(errors="surrogateescape")
+            digest.update(f"{len(encoded)} ".encode() + encoded)
+    return digest.hexdigest()

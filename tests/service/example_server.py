@@ -1,0 +1,124 @@
+"""A process under test: `serve_forever` around a small application that can be slow, large, broken. Run as a module.
+
+The argument is JSON: `certificate`, `key`, `client_cas`, and optionally `tls` (true), `address`, `plain`, `threads`,
+`deadlines`, `connections`, `shutdown_delay_seconds`, `drain_seconds`, `journal` (a file that gets a line for every step
+of the end), `start` (how `make_worker` goes: `well`, `refused`, `broken`), `pin_cpu`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+from adapter.service.addresses import parse_address
+from adapter.service.connections import Deadlines
+from adapter.service.errors import StartError
+from adapter.service.logs import configure_logs
+from adapter.service.process import ConnectionLimits, ServerOptions, WsgiApp, serve_forever
+from adapter.service.tls import TlsSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from adapter.service.context import WorkerContext
+    from adapter.service.tasks import Stop
+
+
+def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    """Do what the path says, and tell the facts of the request."""
+    query = parse_qs(environ["QUERY_STRING"])
+    body = b""
+    match environ["PATH_INFO"]:
+        case "/slow":
+            time.sleep(float(query["seconds"][0]))
+        case "/crash":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "/fail":
+            raise RuntimeError("the application is broken")
+        case "/big":
+            body = b"x" * int(query["bytes"][0])
+        case "/read":
+            body = environ["wsgi.input"].read()
+        case _:
+            body = facts_of(environ)
+    if environ["PATH_INFO"] == "/half":
+        return half_an_answer(start_response)
+    start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))])
+    return [body]
+
+
+def half_an_answer(start_response: Callable[..., Any]) -> Iterator[bytes]:
+    start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", "10")])
+    yield b"12345"
+    raise RuntimeError("the answer broke off")
+
+
+def facts_of(environ: dict[str, Any]) -> bytes:
+    facts = {
+        "headers": environ["tidewatch.headers"],
+        "chain": [certificate.hex() for certificate in environ["tidewatch.peer_chain"]],
+        "raw_uri": environ["RAW_URI"],
+        "scheme": environ["wsgi.url_scheme"],
+        "pid": os.getpid(),
+        "cpus": len(os.sched_getaffinity(0)),
+    }
+    return json.dumps(facts).encode()
+
+
+def make_worker(settings: dict[str, Any], context: WorkerContext) -> WsgiApp:
+    """Build the worker as the settings say."""
+    if settings.get("start") == "refused":
+        raise StartError("the rules cannot be read: adapter.yaml:3: say something else")
+    if settings.get("start") == "broken":
+        raise RuntimeError("something unforeseen")
+    journal = Path(settings.get("journal", os.devnull))
+
+    def note(line: str) -> None:
+        with journal.open("a") as file:
+            file.write(f"{line}\n")
+
+    def until_stopped(stop: Stop) -> None:
+        note("task started")
+        while not stop.wait(10):
+            pass
+        note("task stopped")
+
+    context.tasks.running("watch", until_stopped)
+    context.on_stop(lambda: note("released first"))
+    context.on_stop(lambda: note("released last"))
+    return application
+
+
+def main() -> None:
+    settings = json.loads(sys.argv[1])
+    configure_logs(level=settings.get("level", "info"))
+    tls = TlsSettings(
+        certificate_file=Path(settings["certificate"]),
+        key_file=Path(settings["key"]),
+        client_ca_files=tuple(map(Path, settings["client_cas"])),
+    )
+    options = ServerOptions(
+        program="example-server",
+        version="1.2.3",
+        metrics_prefix="example",
+        address=parse_address(settings.get("address", "127.0.0.1:0")),
+        tls=tls if settings.get("tls", True) else None,
+        plain_address=parse_address(settings.get("plain", "127.0.0.1:0")),
+        threads=settings.get("threads", 4),
+        shutdown_delay_seconds=settings.get("shutdown_delay_seconds", 0.0),
+        drain_seconds=settings.get("drain_seconds", 5.0),
+        deadlines=Deadlines(**settings.get("deadlines", {})),
+        connections=ConnectionLimits(**settings.get("connections", {})),
+        pin_cpu=settings.get("pin_cpu", False),
+    )
+    serve_forever(options, lambda context: make_worker(settings, context))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapter.service.documents import (
+    DEEPEST,
+    DocumentError,
+    Mapping,
+    Node,
+    Scalar,
+    WrongKindError,
+    load_documents,
+    nearest,
+    problems_within,
+)
+
+
+def root(text: str) -> Node:
+    document = load_documents(text, "rules.yaml")
+    assert document.root is not None
+    return document.root
+
+
+def plain(node: Node) -> object:
+    """The tree as built-in values, for comparison."""
+    if isinstance(node, Mapping):
+        return {entry.name: plain(entry.value) for entry in node.entries}
+    if isinstance(node, Scalar):
+        return None if node.is_null else node.value
+    return [plain(item) for item in node.sequence()]
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["yes", "1e3", "007", "0x1F", "1_000", "2026-11-21", "12:30:45", ".inf", "=", "a b", "null x", "1.10"],
+)
+def test_a_scalar_is_its_literal_text(written: str) -> None:
+    assert plain(root(f"as: {written}")) == {"as": written}
+
+
+@pytest.mark.parametrize("written", ["", "~", "null", "Null", "NULL", "!!null anything"])
+def test_null_is_recognised_and_counts_as_absent(written: str) -> None:
+    mapping = root(f"as: {written}\nb: c").mapping()
+    entry = mapping.entry("as")
+    assert entry is not None
+    assert entry.value.is_null
+    assert mapping.get("as") is None
+    assert mapping.entry("nothing") is None
+
+
+@pytest.mark.parametrize("written", ["'null'", '"~"', '""', "!!str null", "|\n  null"])
+def test_quoted_it_is_a_text(written: str) -> None:
+    assert not root(f"as: {written}\n").mapping().entries[0].value.is_null
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("y", True),
+        ("Yes", True),
+        ("on", True),
+        ("TRUE", True),
+        ("n", False),
+        ("No", False),
+        ("OFF", False),
+        ("false", False),
+    ],
+)
+def test_booleans_are_those_of_yaml_1_1(written: str, value: bool) -> None:  # noqa: FBT001 - a column of the table
+    assert root(f"namespaced: {written}").mapping().entries[0].value.boolean() is value
+
+
+@pytest.mark.parametrize("written", ["'true'", "1", "tRue", "~", "[true]", "{}"])
+def test_what_is_no_boolean_is_an_error_with_its_place(written: str) -> None:
+    with pytest.raises(WrongKindError, match=r"rules.yaml:2: .* where true or false belongs"):
+        root(f"a: b\nnamespaced: {written}").mapping().entries[1].value.boolean()
+
+
+def test_each_accessor_refuses_the_other_kinds_and_says_what_belongs_there() -> None:
+    a_list, a_text, a_mapping, nothing = (entry.value for entry in root("a: [1]\nb: c\nd: {}\ne:").mapping().entries)
+    for refused in (a_list.mapping, a_text.mapping, nothing.mapping):
+        with pytest.raises(WrongKindError, match="where a mapping"):
+            refused()
+    for refused_list in (a_mapping.sequence, a_text.sequence, nothing.sequence):
+        with pytest.raises(WrongKindError, match="where a list"):
+            refused_list()
+    for refused_text in (a_mapping.text, a_list.text, nothing.text):
+        with pytest.raises(WrongKindError, match="where a text belongs"):
+            refused_text()
+
+
+def test_nodes_know_where_they_stand() -> None:
+    rule = root("rules:\n- seriesQuery: up\n  name:\n    as: x\n").mapping().entries[0].value.sequence()[0]
+    name = rule.mapping().get("name")
+    assert name is not None
+    assert (rule.file, rule.line, rule.column) == ("rules.yaml", 2, 3)
+    assert (name.line, name.column) == (4, 5)
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# only a comment\n", "---\n", "--- ~\n", "\ufeff", "---\n---\n"])
+def test_an_empty_file_is_an_empty_document(text: str) -> None:
+    assert load_documents(text, "rules.yaml").root is None
+
+
+@pytest.mark.parametrize(
+    "text", ["a: b\n---\n", "a: b\n...\n", "--- {a: b}\n---\n# nothing more\n", "%YAML 1.1\n---\na: b\n"]
+)
+def test_one_document_may_have_empty_ones_around_it(text: str) -> None:
+    assert plain(root(text)) == {"a": "b"}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("a: [1", 1, "not YAML"),
+        ("a: b: c", 1, "not YAML"),
+        ("a: 1\n\tb: 2", 2, "not YAML"),
+        ('a: "open', 1, "not YAML"),
+        ("a: 1\nb: 2\na: 3", 3, "the key 'a' stands here for a second time, the first is in line 1"),
+        ("a: 1\n? [b]\n: 2", 2, "a list stands where a key belongs"),
+        ("a: 1\n---\nb: 2", 2, "a second document begins here"),
+        ("a: 1\nb: *nothing", 2, "*nothing is not defined"),
+        ("base: &base 1\nb: *bose", 2, "did you mean *base?"),
+        ("a: &a [*a]", 1, "*a contains itself"),
+        ("a: &a {b: {<<: *a}}", 1, "*a contains itself"),
+        ("a: ok\nb: \x07", 2, "U+0007"),
+        ("a: ok\nb: \ud800", 2, "U+D800"),
+        ("a:\n " + "[" * 100_000, 2, f"more than {DEEPEST} levels"),
+        ("<<: 5\na: b", 1, "is merged by `<<`"),
+    ],
+)
+def test_what_breaks_the_whole_file_is_raised_with_its_line(text: str, line: int, message: str) -> None:
+    with pytest.raises(DocumentError) as caught:
+        load_documents(text, "rules.yaml")
+    assert caught.value.problem.line in {line, line + 1}, "the C parser sees the end of a file one line later"
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("rules.yaml:")
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("{a: 1, a: 2}", "the key 'a' stands here for a second time"),
+        ("{b: {a: 1, a: 2}}", "the key 'a' stands here for a second time"),
+        ("{? [a] : 1}", "a list stands where a key belongs"),
+        ("{<<: [1]}", "is merged by `<<`"),
+        ("{a: !include other.yaml}", "the tag '!include' has no meaning here"),
+    ],
+)
+def test_what_breaks_one_rule_is_attached_to_that_rule(rule: str, message: str) -> None:
+    bad, good = root(f"rules:\n- {rule}\n- {{a: 1}}").mapping().entries[0].value.sequence()
+    problems = list(problems_within(bad))
+    assert [problem.line for problem in problems] == [2]
+    assert message in problems[0].message
+    assert list(problems_within(good)) == []
+
+
+def test_of_a_key_that_stands_twice_the_first_value_stays() -> None:
+    assert plain(root("rule: {a: 1, a: 2}")) == {"rule": {"a": "1"}}
+
+
+def test_aliases_stand_for_their_anchor() -> None:
+    assert plain(root("a: &x [1, {b: c}]\nd: *x")) == {"a": ["1", {"b": "c"}], "d": ["1", {"b": "c"}]}
+
+
+BASE = "base: &base {a: 1, name: {matches: m, as: x}, list: [1]}\nother: &other {a: 2, b: 3}\nrule:\n"
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("  <<: *base\n", {"a": "1", "name": {"matches": "m", "as": "x"}, "list": ["1"]}),
+        ("  <<: *other\n  a: own\n", {"a": "own", "b": "3"}),
+        # Go's yaml.v2 sets fields in the order of the file, merged ones too: what stands later wins.
+        ("  a: own\n  <<: *other\n", {"a": "2", "b": "3"}),
+        ("  <<: [*other, *base]\n  list: ~\n", {"a": "2", "name": {"matches": "m", "as": "x"}, "list": None, "b": "3"}),
+        # A struct that is there already is filled up, a list is replaced.
+        ("  <<: *base\n  name: {as: y}\n  list: [2]\n", {"a": "1", "name": {"matches": "m", "as": "y"}, "list": ["2"]}),
+        ("  <<: {a: {b: {c: 1}}}\n  a: {b: {d: 2}}\n", {"a": {"b": {"c": "1", "d": "2"}}}),
+        ("  '<<': *other\n", {"<<": {"a": "2", "b": "3"}}),
+    ],
+)
+def test_merge_keys_are_resolved_as_go_does(rule: str, expected: object) -> None:
+    merged = root(BASE + rule).mapping().get("rule")
+    assert merged is not None
+    assert plain(merged) == expected
+    assert list(problems_within(merged)) == []
+
+
+def test_a_merged_entry_keeps_its_own_line() -> None:
+    rule = root(BASE + "  <<: *other\n").mapping().get("rule")
+    assert rule is not None
+    assert [entry.key.line for entry in rule.mapping().entries] == [2, 2]
+
+
+def test_aliases_of_aliases_cannot_stand_for_billions() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 12)]
+    with pytest.raises(DocumentError, match="stand for more than 1000000 values"):
+        load_documents("\n".join(lines), "rules.yaml")
+
+
+def test_unknown_keys_are_those_that_are_not_known() -> None:
+    mapping = root("seriesQuery: a\nserieQuery: b").mapping()
+    assert [entry.name for entry in mapping.unknown({"seriesQuery", "name"})] == ["serieQuery"]
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [("serieQuery", "seriesQuery"), ("SERIESQUERY", "seriesQuery"), ("metricQuery", "metricsQuery"), ("zzz", None)],
+)
+def test_the_nearest_known_word_is_suggested(word: str, meant: str | None) -> None:
+    assert nearest(word, ["seriesQuery", "metricsQuery", "name"]) == meant
+
+
+yaml_like = st.text(alphabet="ab:-[]{}&*!<>?|#'\"\n\t ,%~.1\\\x00é", max_size=60)
+
+
+@settings(max_examples=400, deadline=None)
+@given(yaml_like)
+def test_any_text_is_a_document_or_an_error_that_says_where(text: str) -> None:
+    try:
+        document = load_documents(text, "x")
+        problems = list(problems_within(document.root)) if document.root else []
+    except DocumentError as e:
+        problems = [e.problem]
+    # Lines of YAML also end at characters that only it takes for line ends; hence twice.
+    assert all(1 <= problem.line <= 2 * text.count("\n") + 3 for problem in problems)
+
+
+values = st.recursive(
+    st.text(alphabet="abc 1:'\"-é\n", max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(alphabet="abc", min_size=1), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(values)
+def test_what_json_writes_is_read_back(value: object) -> None:
+    assert plain(root(json.dumps({"value": value}, ensure_ascii=False))) == {"value": value}

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import http.client
+import socket
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.service.addresses import Address, address_of, listening_socket
+from adapter.service.plain import LARGEST_HEAD, MOST_CONNECTIONS, PlainAnswer, PlainServer
+from tests.service.servers import is_closed
+from tests.service.waits import eventually
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BIG = b"x" * 20_000_000
+
+
+def answer(path: str, query: str) -> PlainAnswer | None:
+    match path:
+        case "/metrics":
+            return PlainAnswer(200, f"metrics {query}".encode(), "text/x")
+        case "/big":
+            return PlainAnswer(200, BIG)
+        case "/broken":
+            raise RuntimeError("a collector is broken")
+        case _:
+            return None
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    with closing(listening_socket(Address("127.0.0.1", 0))) as listener:
+        server = PlainServer(listener, answer, deadline_seconds=3600)
+        server.start()
+        yield address_of(listener).port
+        server.stop()
+
+
+def ask(port: int, path: str, method: str = "GET") -> tuple[int, bytes]:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
+        connection.request(method, path)
+        response = connection.getresponse()
+        return response.status, response.read()
+
+
+def connect(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=20)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "body"),
+    [
+        ("GET", "/metrics?a=b", 200, b"metrics a=b"),
+        ("HEAD", "/metrics", 200, b""),
+        ("GET", "/other", 404, b"there are /metrics, /livez and /readyz here\n"),
+        ("POST", "/metrics", 405, b"only GET is served here\n"),
+        ("GET", "/broken", 500, b"internal error\n"),
+        ("GET", "/metrics", 200, b"metrics "),
+    ],
+)
+def test_requests_are_answered(port: int, method: str, path: str, status: int, body: bytes) -> None:
+    assert ask(port, path, method) == (status, body)
+
+
+@pytest.mark.parametrize("line", [b"nonsense", b"GET metrics HTTP/1.1", b"GET / HTTP/2.0", b"\xff\xfe \x00"])
+def test_what_is_no_request_is_a_400(port: int, line: bytes) -> None:
+    with connect(port) as sock:
+        sock.sendall(line + b"\r\n\r\n")
+        assert sock.recv(100).startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_large_answer_arrives_whole(port: int) -> None:
+    assert ask(port, "/big") == (200, BIG)
+
+
+def test_visitors_who_stall_hold_up_nobody(port: int) -> None:
+    with ExitStack() as stack:
+        for first in (b"", b"GET", b"GET /big HTTP/1.1\r\n\r\n") * 20:
+            stack.enter_context(connect(port)).sendall(first)
+        assert ask(port, "/metrics")[0] == 200
+
+
+def test_the_oldest_visitor_goes_when_there_are_too_many(port: int) -> None:
+    with ExitStack() as stack:
+        oldest, *_ = [stack.enter_context(connect(port)) for _ in range(MOST_CONNECTIONS + 1)]
+        assert ask(port, "/metrics")[0] == 200
+        assert is_closed(oldest)
+
+
+@pytest.mark.parametrize("first", [b"", b"GET /metrics", b"GET /big HTTP/1.1\r\n\r\n"])
+def test_a_visit_has_a_deadline_in_total(first: bytes) -> None:
+    with closing(listening_socket(Address("127.0.0.1", 0))) as listener:
+        server = PlainServer(listener, answer, deadline_seconds=0.2)
+        with connect(address_of(listener).port) as sock:
+            server.start()
+            sock.sendall(first)
+            eventually(lambda: server._visitors)
+            eventually(lambda: not server._visitors)
+            size = sum(len(data) for data in iter(lambda: sock.recv(1_000_000), b""))
+        server.stop()
+    assert size < len(BIG)
+
+
+def test_a_head_without_end_is_cut_off(port: int) -> None:
+    with connect(port) as sock:
+        sock.sendall(b"x" * (LARGEST_HEAD + 1))
+        assert is_closed(sock)
+
+
+def test_it_stops_while_visitors_stall() -> None:
+    listener = listening_socket(Address("127.0.0.1", 0))
+    server = PlainServer(listener, answer)
+    server.start()
+    with closing(listener), connect(address_of(listener).port) as sock:
+        sock.sendall(b"GET")
+        server.stop()
+        assert is_closed(sock)

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.service.watched import FileContent, FilesError, WatchedFiles, read_files
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+def joined(contents: Sequence[FileContent]) -> str:
+    """A loader that refuses what says `bad`."""
+    text = "|".join(content.text for content in contents)
+    if "bad" in text:
+        raise ValueError("this is bad")
+    return text
+
+
+class Watch:
+    """Watched files with what they reported."""
+
+    def __init__(self, *paths: Path) -> None:
+        self.taken: list[str] = []
+        self.refused: list[str] = []
+        self.files = WatchedFiles(paths, joined, on_success=self.taken.append, on_failure=self.refused.append)
+
+    def look(self) -> str:
+        self.files.check()
+        return self.files.value
+
+
+def test_a_change_is_taken_in_and_reported_once(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("one")
+    watch = Watch(file)
+    assert (watch.look(), watch.taken) == ("one", [])
+    file.write_text("two")
+    assert (watch.look(), watch.look(), watch.taken) == ("two", "two", ["two"])
+
+
+def test_a_change_of_the_same_length_in_the_same_instant_is_seen(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("one")
+    watch = Watch(file)
+    before = file.stat()
+    file.write_text("two")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert watch.look() == "two"
+
+
+def test_a_touched_file_is_not_loaded_anew(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("one")
+    watch = Watch(file)
+    file.write_text("one")
+    watch.look()
+    assert watch.taken == []
+
+
+def test_the_last_good_value_outlives_a_bad_one_which_is_reported_once(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("good")
+    watch = Watch(file)
+    file.write_text("bad")
+    assert (watch.look(), watch.look(), watch.refused) == ("good", "good", ["this is bad"])
+    file.write_text("bad again")
+    watch.look()
+    assert len(watch.refused) == 2
+    file.write_text("good")
+    assert (watch.look(), watch.taken) == ("good", ["good"])
+
+
+def test_a_file_that_vanishes_is_reported_and_taken_in_when_it_returns(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("one")
+    watch = Watch(file)
+    file.unlink()
+    assert (watch.look(), watch.look()) == ("one", "one")
+    assert watch.refused == [
+        f"{file}: cannot read the file: No such file or directory: check that it exists and may be read"
+    ]
+    file.write_text("one")
+    assert (watch.look(), watch.taken) == ("one", ["one"])
+
+
+def test_a_mounted_config_map_is_swapped_by_its_hidden_link(tmp_path: Path) -> None:
+    for version in ("first", "second"):
+        (tmp_path / f"..{version}").mkdir()
+        (tmp_path / f"..{version}" / "rules.yaml").write_text(version)
+    (tmp_path / "..data").symlink_to("..first")
+    (tmp_path / "rules.yaml").symlink_to("..data/rules.yaml")
+    by_file, by_folder = Watch(tmp_path / "rules.yaml"), Watch(tmp_path)
+    assert (by_file.look(), by_folder.look()) == ("first", "first")
+    (tmp_path / "..next").symlink_to("..second")
+    (tmp_path / "..next").rename(tmp_path / "..data")
+    assert (by_file.look(), by_folder.look()) == ("second", "second")
+
+
+def test_a_folder_stands_for_its_yaml_files_in_the_order_of_their_names(tmp_path: Path) -> None:
+    for name in ("b.yaml", "a.yaml", ".hidden.yaml", "c.json", "d.yml"):
+        (tmp_path / name).write_text(name)
+    watch = Watch(tmp_path)
+    assert watch.look() == "a.yaml|b.yaml"
+    (tmp_path / "aa.yaml").write_text("new")
+    assert watch.look() == "a.yaml|new|b.yaml"
+    (tmp_path / "b.yaml").unlink()
+    assert watch.look() == "a.yaml|new"
+
+
+def test_moving_text_from_one_file_to_the_next_is_a_change(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
+    first.write_text("xy")
+    second.write_text("z")
+    watch = Watch(tmp_path)
+    first.write_text("x")
+    second.write_text("yz")
+    assert watch.look() == "x|yz"
+
+
+def test_at_the_start_there_is_no_last_good_value(tmp_path: Path) -> None:
+    with pytest.raises(FilesError, match="cannot read the file: No such file"):
+        Watch(tmp_path / "missing.yaml")
+    (tmp_path / "a.yaml").write_text("bad")
+    with pytest.raises(ValueError, match="this is bad"):
+        Watch(tmp_path)
+
+
+def test_a_fault_of_the_loader_is_not_taken_for_bad_content(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("one")
+    faults = iter([None, KeyError("a fault")])
+
+    def load(_: Sequence[FileContent]) -> int:
+        fault = next(faults)
+        if fault:
+            raise fault
+        return 1
+
+    files = WatchedFiles([file], load)
+    file.write_text("two")
+    with pytest.raises(KeyError):
+        files.check()
+
+
+def test_what_is_not_utf_8_is_refused_with_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_bytes(b"ab\xff")
+    with pytest.raises(FilesError, match="byte 2 is not UTF-8: save the file as UTF-8"):
+        read_files([file])
