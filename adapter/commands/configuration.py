@@ -11,8 +11,9 @@ from prometheus_client import Counter, Gauge
 from adapter.rulebook.findings import Code
 from adapter.rulebook.model import Severity
 from adapter.rulebook.parse import parse_rulebook
-from adapter.service.documents import load_documents
+from adapter.service.documents import DocumentError, load_documents
 from adapter.service.logs import fields
+from adapter.service.nodes import Mapping
 from adapter.service.watched import WatchedFiles
 
 if TYPE_CHECKING:
@@ -34,7 +35,18 @@ RESOLVE_AGAIN_SECONDS = 15.0
 
 def load_configuration(contents: Sequence[FileContent]) -> tuple[Document, ...]:
     """Return the files as documents; raises DocumentError where nothing of a file can be used."""
-    return tuple(load_documents(content.text, str(content.path)) for content in contents)
+    documents = tuple(load_documents(content.text, str(content.path)) for content in contents)
+    for document in documents:
+        _refuse_bare_rules(document)
+    return documents
+
+
+def _refuse_bare_rules(document: Document) -> None:
+    """Raise DocumentError for a file without keys: at a reload it would put an empty rulebook in force."""
+    root = document.root
+    if root is not None and not isinstance(root, Mapping):
+        fix = "write the rules below `rules:` or `externalRules:`"
+        raise DocumentError(root.problem(f"{root.kind} is all that stands in this file", fix))
 
 
 class Configuration:

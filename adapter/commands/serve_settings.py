@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from adapter.commands.common_flags import PROGRAM, program_version, prometheus_settings
 from adapter.commands.configuration import load_configuration
 from adapter.identity.callers import IdentitySettingsError
-from adapter.identity.front_proxy import FrontProxySettings
+from adapter.identity.front_proxy import FrontProxy, FrontProxySettings
 from adapter.identity.serving import ServingCertificate, given_certificate, made_certificate
 from adapter.readings.settings import ReadingSettings
 from adapter.service.addresses import Address
@@ -146,7 +146,7 @@ def _front_proxy(values: FlagValues) -> FrontProxySettings | None:
     ca_file = values.path("requestheader-client-ca-file")
     if ca_file is None:
         return None
-    return FrontProxySettings(
+    settings = FrontProxySettings(
         ca_file=ca_file,
         allowed_names=values.texts("requestheader-allowed-names"),
         username_headers=values.texts("requestheader-username-headers"),
@@ -154,6 +154,9 @@ def _front_proxy(values: FlagValues) -> FrontProxySettings | None:
         extra_prefixes=values.texts("requestheader-extra-headers-prefix"),
         uid_headers=values.texts("requestheader-uid-headers"),
     )
+    # The worker makes its own, after the fork; this one is to tell before that the file cannot be used.
+    FrontProxy(settings)
+    return settings
 
 
 def _server(

@@ -144,6 +144,9 @@ class Planner:
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = plan_of(metric, keys)
+            # The widest plan is what everybody wants; any other is worth to know the reason of.
+            level = logging.DEBUG if plan.kind is PlanKind.WIDE else logging.INFO
+            _log.log(level, "%s (%s): %s plan: %s", metric.qualified, metric.rule.id, plan.kind, plan.reason)
         return plan
 
     def _adjust(self, group: Group, selector: Selector, now: float) -> None:

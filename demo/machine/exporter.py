@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,13 +12,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+TEXT_FORMAT = "text/plain; version=0.0.4; charset=utf-8"
+
+
 class Exporter:
-    """Serves `text` to every GET, whatever the path."""
+    """Serves `content` to every GET, whatever the path."""
 
     def __init__(self, text: str = "") -> None:
-        self.text = text
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(self))
-        self._server.daemon_threads = True
+        self.content: tuple[str, bytes] = (TEXT_FORMAT, text.encode())
+        """Content type and body, swapped in one assignment."""
+        self._server = _QuietServer(("127.0.0.1", 0), _handler_of(self))
+
+    def publish(self, text: str) -> None:
+        """Serve this text, in Prometheus's text format, from the next scrape on."""
+        self.content = (TEXT_FORMAT, text.encode())
 
     @property
     def target(self) -> str:
@@ -57,14 +65,23 @@ def running_exporter(text: str = "") -> Iterator[Exporter]:
         thread.join()
 
 
+class _QuietServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as the base class has them
+        # A scraper that gives up in the middle is no news.
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 def _handler_of(exporter: Exporter) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            body = exporter.text.encode()
+            content_type, body = exporter.content
             self.send_response(200)
-            self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+            self.send_header("Content-Type", content_type)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

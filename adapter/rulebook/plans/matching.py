@@ -65,11 +65,10 @@ def _result_has_gained(narrow: Matching, left: Verdict, right: Verdict, widening
     gained = widening.gained
     if gained is None:
         return True
-    many, one = (right, left) if narrow.cardinality is Cardinality.ONE_TO_MANY else (left, right)
-    if gained in narrow.include:
-        return one.has_gained
     if narrow.cardinality is Cardinality.ONE_TO_ONE and not narrow.compares(gained):
         return False
+    # A gained label in an include list is compared too (PromQL forbids it beside `on`), so both sides agree in it.
+    many = right if narrow.cardinality is Cardinality.ONE_TO_MANY else left
     return many.has_gained
 
 

@@ -44,12 +44,13 @@ def plan_of(metric: Metric, selector_keys: frozenset[str] = frozenset()) -> Plan
     `selector_keys` are the labels that the asker's metric selector looks at: for external metrics, where the wider
     forms leave the selector out, the plan depends on them.
     """
-    reasons = {
-        kind: reason
-        for kind in (PlanKind.WIDE, PlanKind.NAMESPACE)
-        if (reason := _refusal(metric, kind, selector_keys)) is not None
-    }
-    return Plan(frozenset(PlanKind) - reasons.keys(), reasons)
+    reasons = {PlanKind.WIDE: _refusal(metric, PlanKind.WIDE, selector_keys)}
+    if _row_namespace(metric, PlanKind.WIDE) is None:
+        reasons[PlanKind.NAMESPACE] = reasons[PlanKind.WIDE] or "no namespace restricts the query"
+    else:
+        reasons[PlanKind.NAMESPACE] = _refusal(metric, PlanKind.NAMESPACE, selector_keys)
+    refused = {kind: reason for kind, reason in reasons.items() if reason is not None}
+    return Plan(frozenset(PlanKind) - refused.keys(), refused)
 
 
 def planned_query(metric: Metric, asked: Asked, kind: PlanKind) -> PlannedQuery:
@@ -74,8 +75,6 @@ def planned_query(metric: Metric, asked: Asked, kind: PlanKind) -> PlannedQuery:
 
 def _refusal(metric: Metric, kind: PlanKind, selector_keys: frozenset[str]) -> str | None:
     """Return why the plan is not proven; None if it is."""
-    if kind is PlanKind.NAMESPACE and _row_namespace(metric, PlanKind.WIDE) is None:
-        return "no namespace restricts the query"
     if not metric.rule.metrics_query.is_plain:
         return "the template computes with what is asked, so what holds for made-up values need not hold for real ones"
     unusual = [key for key in selector_keys if not is_label_name(key)]

@@ -157,7 +157,9 @@ def _aggregation(exact: Aggregation, wider: Aggregation, widening: Widening) -> 
         raise NotProvenError(f"the parameter of `{exact.operator}` is made from the request")
     inner = _verdict(exact.expression, wider.expression, widening)
     if inner is Verdict.CONSTANT:
-        raise NotProvenError(f"`{exact.operator}` takes series that the request does not restrict")
+        raise NotProvenError(
+            f"`{exact.operator}` groups series that the request does not restrict, by labels that `.GroupBy` changes"
+        )
     if exact.operator not in GROUP_BY_GROUP:
         told = REFUSED_AGGREGATIONS.get(exact.operator, "is not known to work group by group")
         raise NotProvenError(f"`{exact.operator}` {told}")

@@ -8,7 +8,8 @@ what a value that is not a number means.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from functools import reduce
+from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.rulebook.matchers import RenderError, selector_matchers
 from adapter.rulebook.regex import BadPatternError, compile_pattern, quote_pattern
@@ -21,13 +22,14 @@ if TYPE_CHECKING:
     from adapter.rulebook.matchers import Matcher
     from adapter.rulebook.requests import Fold
 
+RowTest: TypeAlias = "Callable[[Mapping[str, str]], bool]"
+"""Tells by a row's labels whether it is meant."""
+
 _MOST_REMEMBERED = 1000
 """Values of a label whose match with a pattern is remembered."""
 
 
-def row_filter(
-    namespace_label: str | None, namespace: str | None, selector: Selector
-) -> Callable[[Mapping[str, str]], bool]:
+def row_filter(namespace_label: str | None, namespace: str | None, selector: Selector) -> RowTest:
     """Return a test of a row's labels that is true for what the exact query's matchers would have let through.
 
     Make it once for many rows. Raises RenderError for a selector that PromQL cannot say.
@@ -35,9 +37,7 @@ def row_filter(
     tests = [_test(matcher) for matcher in selector_matchers(selector)]
     if namespace_label is not None:
         tests.insert(0, _equals(namespace_label, namespace or ""))
-    if len(tests) == 1:
-        return tests[0]
-    return lambda labels: all(test(labels) for test in tests)
+    return reduce(_both, tests) if tests else lambda _: True
 
 
 def select_rows(
@@ -91,7 +91,11 @@ class RowIndex:
         return select_rows(candidates, namespace_label, namespace, selector)
 
 
-def _test(matcher: Matcher) -> Callable[[Mapping[str, str]], bool]:
+def _both(one: RowTest, other: RowTest) -> RowTest:
+    return lambda labels: one(labels) and other(labels)
+
+
+def _test(matcher: Matcher) -> RowTest:
     label, value = matcher.label, matcher.value
     match matcher.sign:
         case "=":
@@ -104,11 +108,11 @@ def _test(matcher: Matcher) -> Callable[[Mapping[str, str]], bool]:
             return _matches(label, value, wanted=False)
 
 
-def _equals(label: str, value: str) -> Callable[[Mapping[str, str]], bool]:
+def _equals(label: str, value: str) -> RowTest:
     return lambda labels: labels.get(label, "") == value
 
 
-def _matches(label: str, pattern: str, *, wanted: bool) -> Callable[[Mapping[str, str]], bool]:
+def _matches(label: str, pattern: str, *, wanted: bool) -> RowTest:
     values = pattern.split("|")
     if all(value == quote_pattern(value) for value in values):
         literal = frozenset(values)

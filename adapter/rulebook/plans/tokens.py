@@ -21,7 +21,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
-_OPERATOR_SIGNS = frozenset("+-*/%^=!<>")
+_NESTING_SIGNS = frozenset("([+-*/%^=!<>")
 _OPERATOR_WORDS = frozenset({"and", "or", "unless", "atan2"})
 
 
@@ -74,8 +74,15 @@ def closing(tokens: Sequence[Token], opening: int) -> int | None:
     return None
 
 
-def nesting(query: str) -> int:
-    """Return an upper bound of how deep the query's tree can be: its brackets and operators outside of matchers."""
+def nests_deeper_than(levels: int, query: str) -> bool:
+    """Return whether the query's tree may be deeper than this: by the brackets and operators outside of matchers."""
+    # Counting them wherever they stand, in strings too, is enough for nearly all queries and much faster.
+    if sum(map(query.lower().count, _NESTING_SIGNS | _OPERATOR_WORDS)) <= levels:
+        return False
+    return _nesting(query) > levels
+
+
+def _nesting(query: str) -> int:
     depth = 0
     inside_matchers = False
     for token in tokens_of(query):
@@ -91,7 +98,7 @@ def nesting(query: str) -> int:
 def _nests(token: Token) -> bool:
     if token.kind is TokenKind.WORD:
         return token.text.lower() in _OPERATOR_WORDS
-    return token.kind is TokenKind.SIGN and (token.text in _CLOSING or token.text in _OPERATOR_SIGNS)
+    return token.kind is TokenKind.SIGN and token.text in _NESTING_SIGNS
 
 
 def _all_tokens(query: str) -> Iterator[Token]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import promql_parser as library
 
-from adapter.rulebook.plans.tokens import nesting
+from adapter.rulebook.plans.tokens import nests_deeper_than
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,6 +22,18 @@ _LONGEST_CHARACTERS = 8192
 """The parser's time grows with the square of the length: this takes it below a second even for the worst text."""
 _DEEPEST_NESTING = 200
 """The parser recurses without a guard: a few thousand levels end the whole process with a segmentation fault."""
+
+
+# Prometheus 3 calls it double_exponential_smoothing. Registering it again does no harm.
+library.register_extra_functions(
+    [
+        library.Function(
+            "holt_winters",
+            [library.ValueType.Matrix, library.ValueType.Scalar, library.ValueType.Scalar],
+            library.ValueType.Vector,
+        )
+    ]
+)
 
 
 class UnreadableQueryError(ValueError):
@@ -143,12 +155,17 @@ def parse_query(query: str) -> Node:
     """Return the query's tree. Raises UnreadableQueryError."""
     if len(query) > _LONGEST_CHARACTERS:
         raise UnreadableQueryError(f"it has {len(query)} characters, more than {_LONGEST_CHARACTERS}")
-    if nesting(query) > _DEEPEST_NESTING:
+    if nests_deeper_than(_DEEPEST_NESTING, query):
         raise UnreadableQueryError(f"it has more than {_DEEPEST_NESTING} brackets and operators")
     try:
         return _node(library.parse(query))
     except (ValueError, OverflowError) as e:
         raise UnreadableQueryError(str(e).strip()) from e
+    except BaseException as e:
+        # A panic of the Rust code, as for `@ -5`: derived from BaseException, of a class that cannot be imported.
+        if type(e).__name__ != "PanicException":
+            raise
+        raise UnreadableQueryError(f"the parser gave up: {e}") from e
 
 
 def unwrapped(node: Node) -> Node:

@@ -1,0 +1,182 @@
+"""Instant and series queries to Prometheus: the hot path, with a time limit on everything and no retries.
+
+A caller that needs an answer within 2 s gains nothing from a second try after 4 s, and a Prometheus in trouble
+does not recover under twice the load; background refreshes come round again by themselves. There are two exceptions,
+both of which cost nothing: `POST` falls back to `GET` where a proxy refuses it (once, then remembered), and a request
+that met a connection just closed by the server goes out again on a fresh one (`transport`).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+from urllib.parse import urlencode
+
+from adapter.sources.pace import UNPACED, Pace
+from adapter.sources.prometheus.deadlines import Deadline
+from adapter.sources.prometheus.decoding import (
+    INSTANT_LIMITS,
+    SERIES_LIMITS,
+    AnswerLimits,
+    ElementGuard,
+    InstantAnswer,
+    SeriesAnswer,
+    read_instant,
+    read_series,
+)
+from adapter.sources.prometheus.errors import PrometheusError
+from adapter.sources.prometheus.server import Server
+from adapter.sources.prometheus.slicing import SERIES, VECTOR, Shape
+from adapter.sources.prometheus.transport import HttpAnswer, HttpRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from adapter.sources.prometheus.settings import PrometheusSettings, Verb
+    from adapter.sources.prometheus.telemetry import PrometheusTelemetry
+
+_QUERY_PATH = "/api/v1/query"
+_SERIES_PATH = "/api/v1/series"
+_POST_REFUSED = frozenset({405, 501})
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """One query on its way."""
+
+    asked: str
+    """The expression or selector, for messages."""
+    kind: str
+    path: str
+    parameters: tuple[tuple[str, str], ...]
+    shape: Shape
+    limits: AnswerLimits
+    deadline: Deadline
+
+
+class PrometheusClient:
+    """Asks one Prometheus; safe to use from many threads. Every failure is a PrometheusError."""
+
+    def __init__(
+        self,
+        settings: PrometheusSettings,
+        *,
+        telemetry: PrometheusTelemetry | None = None,
+        pace: Pace = UNPACED,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Read the credentials, and connect to nothing yet; raises SettingsError.
+
+        `pace` is for reading an answer and for what must be looked at before it is handed out; decoding takes its own.
+        `clock` gives Unix seconds, the evaluation time of queries.
+        """
+        self._server = Server(settings)
+        self._verb: Verb = settings.verb
+        self._telemetry = telemetry
+        self._pace = pace
+        self._clock = clock
+
+    @property
+    def address(self) -> str:
+        """The server's address without credentials, for messages and logs."""
+        return self._server.endpoint.shown
+
+    def instant(
+        self, query: str, *, timeout_seconds: float, at: float | None = None, limits: AnswerLimits = INSTANT_LIMITS
+    ) -> InstantAnswer:
+        """Evaluate a PromQL expression.
+
+        `at` is in Unix seconds, to the millisecond; None means the last whole second of this machine's clock.
+        The time is always sent, and whole unless given, so that an answer stamped T is what anybody gets for `time=T`.
+        The whole exchange ends within `timeout_seconds`; Prometheus is told, so that it gives up as well. Raises
+        PrometheusError.
+        """
+        evaluated_at = float(math.floor(self._clock())) if at is None else round(at, 3)
+        parameters = (
+            ("query", query),
+            ("time", _timestamp(evaluated_at)),
+            ("timeout", f"{timeout_seconds:.3f}"),
+        )
+        question = _Question(query, "instant", _QUERY_PATH, parameters, VECTOR, limits, Deadline(timeout_seconds))
+        with self._counted(question):
+            body = self._ask(question).body
+            return read_instant(query, body, evaluated_at=evaluated_at, limits=limits, pace=self._pace)
+
+    def series(
+        self,
+        selector: str,
+        *,
+        start: float,
+        timeout_seconds: float,
+        limit: int | None = None,
+        limits: AnswerLimits = SERIES_LIMITS,
+    ) -> SeriesAnswer:
+        """Return the label sets of the series that match a selector and had samples since `start` (Unix seconds).
+
+        A server that knows `limit` sends no more than that many and says so in a warning; older ones ignore it.
+        Raises PrometheusError.
+        """
+        limited = () if limit is None else (("limit", str(limit)),)
+        parameters = (("match[]", selector), ("start", _timestamp(start)), *limited)
+        question = _Question(selector, "series", _SERIES_PATH, parameters, SERIES, limits, Deadline(timeout_seconds))
+        with self._counted(question):
+            return read_series(selector, self._ask(question).body, limits=limits, pace=self._pace)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        self._server.close()
+
+    @contextmanager
+    def _counted(self, question: _Question) -> Iterator[None]:
+        began = time.monotonic()
+        result = "ok"
+        try:
+            yield
+        except PrometheusError as e:
+            result = e.result
+            raise
+        finally:
+            if self._telemetry is not None:
+                self._telemetry.queried(
+                    kind=question.kind,
+                    path=question.path,
+                    server=self.address,
+                    result=result,
+                    seconds=time.monotonic() - began,
+                )
+
+    def _ask(self, question: _Question) -> HttpAnswer:
+        """Return the answer if it is a success."""
+        answer = self._exchange(question)
+        if answer.status in _POST_REFUSED and self._verb == "POST":
+            self._verb = "GET"
+            answer = self._exchange(question)
+        return self._server.success(question.asked, answer)
+
+    def _exchange(self, question: _Question) -> HttpAnswer:
+        endpoint, own = self._server.endpoint, question.parameters
+        posted = self._verb == "POST"
+        in_target = endpoint.parameters if posted else (*endpoint.parameters, *own)
+        request = HttpRequest(
+            method=self._verb,
+            target=f"{endpoint.path}{question.path}{'?' if in_target else ''}{urlencode(in_target)}",
+            headers={"Content-Type": "application/x-www-form-urlencoded"} if posted else {},
+            body=urlencode(own).encode() if posted else None,
+            max_bytes=question.limits.max_bytes,
+            watch=ElementGuard(question.asked, question.shape, question.limits, self._pace),
+        )
+        return self._server.exchange(question.asked, request, question.deadline)
+
+
+def _timestamp(seconds: float) -> str:
+    """Unix seconds as the API reads them: to the millisecond, its resolution."""
+    return f"{seconds:.3f}".rstrip("0").rstrip(".")

@@ -1,0 +1,60 @@
+"""The rare calls: is there a Prometheus, and what does it know? Each opens a connection of its own and closes it.
+
+They go through prometheus-api-client (`library`), which is imported by the first call: its 30 MiB are not for every
+process.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from adapter.sources.prometheus.errors import UnexpectedAnswerError, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.sources.prometheus.library import Library
+    from adapter.sources.prometheus.settings import PrometheusSettings
+
+
+def check_connection(settings: PrometheusSettings, timeout_seconds: float) -> str:
+    """Return the version of the server, or `unknown` where it answers queries and does not tell.
+
+    Raises PrometheusError when it does not answer queries, and SettingsError.
+    """
+    with _library(settings, timeout_seconds, "version of the server") as library:
+        try:
+            return library.version()
+        except (UnexpectedAnswerError, LookupError, TypeError, ValueError):
+            # Some servers have the query API without this part of the status API.
+            library.custom_query("vector(1)")
+            return "unknown"
+
+
+def label_values(
+    settings: PrometheusSettings, label: str, timeout_seconds: float, selector: str | None = None
+) -> list[str]:
+    """Return the values of a label, of all series or of those that match; raises PrometheusError, SettingsError."""
+    with _library(settings, timeout_seconds, f"values of label {label}") as library:
+        parameters = {"match[]": selector} if selector else {}
+        return [str(value) for value in library.get_label_values(quote(label, safe=""), parameters)]
+
+
+def metric_types(settings: PrometheusSettings, metric: str, timeout_seconds: float) -> list[str]:
+    """Return what the targets say the metric is: `counter`, `gauge`, …; raises PrometheusError, SettingsError."""
+    with _library(settings, timeout_seconds, f"metadata of {metric}") as library:
+        return sorted({str(entry["type"]) for entry in library.get_metric_metadata(metric)})
+
+
+@contextmanager
+def _library(settings: PrometheusSettings, timeout_seconds: float, what: str) -> Iterator[Library]:
+    """Open the library; what it fails to find in an answer becomes UnexpectedAnswerError."""
+    from adapter.sources.prometheus.library import Library  # noqa: PLC0415 - large, and needed rarely
+
+    with Library(settings, timeout_seconds) as library:
+        try:
+            yield library
+        except (LookupError, TypeError, AttributeError, ValueError) as e:
+            raise UnexpectedAnswerError(what, f"the answer is not one of Prometheus's API: {shortened(str(e))}") from e

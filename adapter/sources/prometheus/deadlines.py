@@ -1,0 +1,84 @@
+"""Points in time by which a request ends, and reads from a socket that keep to them.
+
+A socket's own time-out covers one read. A server that sends a byte now and then never meets it, neither in the body
+nor in the head, which the standard library reads line by line. So the time-out is set anew before each read, to what is
+left.
+"""
+
+from __future__ import annotations
+
+import http.client
+import io
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
+PIECE_BYTES = 64 * 1024
+"""How much is read at a time at most."""
+
+
+class DeadlinePassedError(TimeoutError):
+    """The time of a request is used up."""
+
+
+class Deadline:
+    """A point in time by which a request ends."""
+
+    __slots__ = ("_at", "_clock", "seconds")
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.seconds = seconds
+        self._clock = clock
+        self._at = clock() + seconds
+
+    def remaining(self) -> float:
+        """Seconds that are left, more than 0; raises DeadlinePassedError."""
+        remaining = self._at - self._clock()
+        if remaining <= 0:
+            raise DeadlinePassedError
+        return remaining
+
+
+class Reading:
+    """What the reads of one answer share: how long the next may wait, and what came so far."""
+
+    __slots__ = ("next_wait", "received")
+
+    def __init__(self, next_wait: Callable[[], float]) -> None:
+        self.next_wait = next_wait
+        self.received = 0
+
+
+class _TimedReader(io.RawIOBase):
+    """Reads from a socket, each time for no longer than allowed."""
+
+    def __init__(self, raw: io.RawIOBase, sock: socket.socket, reading: Reading) -> None:
+        super().__init__()
+        self._raw = raw
+        self._sock = sock
+        self._reading = reading
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - any writable buffer, as io defines it
+        self._sock.settimeout(self._reading.next_wait())
+        count = self._raw.readinto(buffer) or 0
+        self._reading.received += count
+        return count
+
+    def close(self) -> None:
+        # Lets go of the socket, which stays open for its connection.
+        self._raw.close()
+        super().close()
+
+
+class TimedResponse(http.client.HTTPResponse):
+    """An answer whose head and body are read through a time limit."""
+
+    def __init__(self, sock: socket.socket, *arguments: Any, reading: Reading, **options: Any) -> None:  # noqa: ANN401
+        super().__init__(sock, *arguments, **options)
+        self.fp = io.BufferedReader(_TimedReader(self.fp.detach(), sock, reading), PIECE_BYTES)

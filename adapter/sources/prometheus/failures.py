@@ -1,0 +1,155 @@
+"""Tells what an exchange came to, in this package's errors: the one place that knows statuses and exceptions."""
+
+from __future__ import annotations
+
+import http.client
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import msgspec
+import urllib3.exceptions
+
+from adapter.sources.prometheus.errors import (
+    AnswerTooLargeError,
+    AuthenticationRefusedError,
+    PrometheusError,
+    PrometheusTimeoutError,
+    PrometheusUnreachableError,
+    QueryRefusedError,
+    UnexpectedAnswerError,
+    shortened,
+)
+from adapter.sources.prometheus.transport import BodyTooLargeError, BodyUnreadableError, ConnectFailedError, HttpAnswer
+
+if TYPE_CHECKING:
+    from adapter.sources.prometheus.deadlines import Deadline
+    from adapter.sources.prometheus.settings import Endpoint
+
+TRANSPORT_ERRORS = (
+    OSError,
+    http.client.HTTPException,
+    urllib3.exceptions.HTTPError,
+    BodyTooLargeError,
+    BodyUnreadableError,
+)
+"""What `Transport.exchange` raises."""
+
+_SHOWN_BODY_BYTES = 200
+_TOO_LONG = {
+    413: "the request is too long for it",
+    414: "the query is too long for a URL",
+    431: "the query is too long for a URL",
+}
+_CUT_OFF = (http.client.RemoteDisconnected, http.client.IncompleteRead)
+_NOT_ABOUT_THE_QUERY = {401, 403, 429}
+_SERVER_AT_FAULT = {"canceled", "internal", "unavailable"}
+
+
+class _Refusal(msgspec.Struct):
+    status: str
+    error_type: str = msgspec.field(name="errorType", default="")
+    error: str = ""
+
+
+def transport_failure(query: str, error: Exception, endpoint: Endpoint, deadline: Deadline) -> PrometheusError:
+    """Return the error for what the transport raised."""
+    told: type[PrometheusError] = PrometheusUnreachableError
+    cause = f"{endpoint.shown} cut the answer off: {_told_cut(error)}"
+    if isinstance(error, BodyTooLargeError):
+        told, cause = AnswerTooLargeError, str(error)
+    elif isinstance(error, BodyUnreadableError):
+        told, cause = UnexpectedAnswerError, str(error)
+    elif isinstance(error, ConnectFailedError):
+        cause = str(error)
+    elif isinstance(error, (TimeoutError, urllib3.exceptions.TimeoutError)):
+        told, cause = PrometheusTimeoutError, _told_timeout(error, endpoint, deadline)
+    elif isinstance(error, http.client.HTTPException) and not isinstance(error, _CUT_OFF):
+        told, cause = UnexpectedAnswerError, f"{endpoint.shown} does not answer in proper HTTP: is it the right port?"
+    return told(query, cause)
+
+
+def answer_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> PrometheusError | None:
+    """Return the error for an answer that is not a success; None for one that is."""
+    if 200 <= answer.status < 300:
+        return None
+    refusal = _refusal(answer)
+    if refusal is not None and answer.status not in _NOT_ABOUT_THE_QUERY:
+        return _refused(query, refusal, endpoint)
+    return _foreign_failure(query, answer, endpoint)
+
+
+def _foreign_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> PrometheusError:
+    """Return the error for an answer that the status alone explains, as those of gateways."""
+    status = answer.status
+    told = f"{endpoint.shown} answers HTTP {status}"
+    if status in {401, 403}:
+        return AuthenticationRefusedError(
+            query, f"{endpoint.shown} refuses the credentials (HTTP {status}){_told_body(answer)}"
+        )
+    if 300 <= status < 400:
+        return UnexpectedAnswerError(query, _told_redirect(answer, endpoint))
+    if status in _TOO_LONG:
+        return QueryRefusedError(query, f"http_{status}", _TOO_LONG[status])
+    if status >= 500 or status == 429:
+        return PrometheusUnreachableError(query, f"{told}{_told_body(answer)}")
+    hint = ": is the path of the URL right?" if status == 404 else ""
+    return UnexpectedAnswerError(query, f"{told}{hint}{_told_body(answer)}")
+
+
+def _refused(query: str, refusal: _Refusal, endpoint: Endpoint) -> PrometheusError:
+    if refusal.error_type == "timeout":
+        return PrometheusTimeoutError(query, f"Prometheus gave up: {shortened(refusal.error)}")
+    if refusal.error_type in _SERVER_AT_FAULT:
+        return PrometheusUnreachableError(
+            query, f"{endpoint.shown} cannot answer ({refusal.error_type}): {shortened(refusal.error)}"
+        )
+    return QueryRefusedError(query, refusal.error_type or "unknown", refusal.error)
+
+
+def _refusal(answer: HttpAnswer) -> _Refusal | None:
+    """Return Prometheus's own error from the body; None when somebody else wrote it."""
+    try:
+        refusal = msgspec.json.decode(answer.body, type=_Refusal)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+    return refusal if refusal.status == "error" else None
+
+
+def _told_redirect(answer: HttpAnswer, endpoint: Endpoint) -> str:
+    told = f"{endpoint.shown} redirects (HTTP {answer.status})"
+    try:
+        target = urlsplit(answer.headers.get("location", ""))
+        host = f"//{target.hostname}{f':{target.port}' if target.port else ''}" if target.hostname else ""
+    except ValueError:
+        return f"{told} to an address that cannot be read"
+    scheme = f"{target.scheme}:" if target.scheme else ""
+    # Queries and user names of a foreign address stay out of messages: login pages carry secrets in both.
+    return f"{told} to {shortened(scheme + host + target.path)}, which is not followed: give the final address"
+
+
+def _told_body(answer: HttpAnswer) -> str:
+    """Return the first words of a body that a human may have written, without its HTML."""
+    text = bytes(answer.body[: 10 * _SHOWN_BODY_BYTES]).decode(errors="replace")
+    words = " ".join(re.sub(r"<[^>]*>", " ", text).split())
+    printable = "".join(character for character in words if character.isprintable())
+    return f": {printable[:_SHOWN_BODY_BYTES]}" if printable else ""
+
+
+def _told_timeout(error: Exception, endpoint: Endpoint, deadline: Deadline) -> str:
+    if error.args and isinstance(error.args[0], str):
+        return f"no answer of {endpoint.shown} within {deadline.seconds:g} s: {error.args[0]}"
+    return f"no answer of {endpoint.shown} within {deadline.seconds:g} s"
+
+
+def _told_cut(error: BaseException) -> str:
+    if isinstance(error, urllib3.exceptions.HTTPError) and error.__cause__ is not None:
+        # Its own words are a representation of the cause.
+        return _told_cut(error.__cause__)
+    if isinstance(error, http.client.IncompleteRead):
+        return "the end is missing"
+    if isinstance(error, http.client.RemoteDisconnected):
+        return "it closed the connection without one"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return shortened(str(error))

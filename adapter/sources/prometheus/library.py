@@ -1,0 +1,84 @@
+"""prometheus-api-client on this project's transport.
+
+As it comes, that client waits forever, tries again three times with pauses, follows redirects, and puts its own
+connections on the session it is given. Here its session ends in `Server`: the same credentials, deadlines, size limit
+and errors as on the hot path, one try, no redirects. Imported by `connection` alone, when first needed: it is large.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode, urlsplit
+
+import requests
+from prometheus_api_client.prometheus_connect import PrometheusConnect
+from requests.adapters import BaseAdapter
+from requests.structures import CaseInsensitiveDict
+
+from adapter.sources.prometheus.deadlines import Deadline
+from adapter.sources.prometheus.decoding import INSTANT_LIMITS
+from adapter.sources.prometheus.server import Server
+from adapter.sources.prometheus.transport import HttpAnswer, HttpRequest
+
+if TYPE_CHECKING:
+    from adapter.sources.prometheus.settings import PrometheusSettings
+
+
+class Library(PrometheusConnect):
+    """A PrometheusConnect whose calls end in time and fail with a PrometheusError."""
+
+    def __init__(self, settings: PrometheusSettings, timeout_seconds: float) -> None:
+        """Read the credentials; raises SettingsError."""
+        session = requests.Session()
+        # Neither proxies nor .netrc: what is sent is what the settings say.
+        session.trust_env = False
+        # The number is for show: the adapter below keeps the time.
+        super().__init__(url=settings.endpoint.shown, session=session, timeout=math.ceil(timeout_seconds))
+        # Last, since the constructor mounts its own.
+        session.mount(self.url, _ServerAdapter(settings, timeout_seconds))
+
+    def version(self) -> str:
+        """Return the server's version."""
+        answer = self._session.get(f"{self.url}/api/v1/status/buildinfo")
+        return str(answer.json()["data"]["version"])
+
+
+class _ServerAdapter(BaseAdapter):
+    """Sends what requests has prepared by way of a Server."""
+
+    def __init__(self, settings: PrometheusSettings, timeout_seconds: float) -> None:
+        super().__init__()
+        self._server = Server(settings)
+        self._timeout_seconds = timeout_seconds
+
+    def send(self, request: requests.PreparedRequest, *_: object, **_options: object) -> requests.Response:
+        """Return the whole answer if it is a success; raises PrometheusError.
+
+        The options of requests (time-out, verification, proxies) are the settings' affair here.
+        """
+        address = urlsplit(request.url or "")
+        query = "&".join(part for part in (address.query, urlencode(self._server.endpoint.parameters)) if part)
+        outgoing = HttpRequest(
+            method=request.method or "GET",
+            target=f"{address.path}?{query}" if query else address.path,
+            headers={},
+            body=None,
+            max_bytes=INSTANT_LIMITS.max_bytes,
+        )
+        answer = self._server.exchange(address.path, outgoing, Deadline(self._timeout_seconds))
+        return _prepared(request, self._server.success(address.path, answer))
+
+    def close(self) -> None:
+        self._server.close()
+
+
+def _prepared(request: requests.PreparedRequest, answer: HttpAnswer) -> requests.Response:
+    response = requests.Response()
+    response.status_code = answer.status
+    response.headers = CaseInsensitiveDict(answer.headers)
+    response.url = request.url or ""
+    response.request = request
+    response.raw = io.BytesIO(answer.body)
+    return response

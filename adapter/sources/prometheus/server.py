@@ -1,0 +1,55 @@
+"""One Prometheus server as its settings describe it: what every request carries, and what every failure is called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from adapter.sources.prometheus.credentials import Credentials
+from adapter.sources.prometheus.failures import TRANSPORT_ERRORS, answer_failure, transport_failure
+from adapter.sources.prometheus.transport import HttpAnswer, HttpRequest, Transport
+
+if TYPE_CHECKING:
+    from adapter.sources.prometheus.deadlines import Deadline
+    from adapter.sources.prometheus.settings import PrometheusSettings
+
+
+class Server:
+    """Sends requests with the settings' credentials; safe to use from many threads."""
+
+    def __init__(self, settings: PrometheusSettings) -> None:
+        """Read the credentials, and connect to nothing yet; raises SettingsError."""
+        self.endpoint = settings.endpoint
+        self._credentials = Credentials(settings)
+        self._transport = Transport(
+            self.endpoint,
+            size=settings.pool_size,
+            connect_seconds=settings.connect_timeout_seconds,
+            read_seconds=settings.read_timeout_seconds,
+            tls=self._credentials.tls,
+        )
+
+    def exchange(self, asked: str, request: HttpRequest, deadline: Deadline) -> HttpAnswer:
+        """Return the answer, whatever its status; `asked` names it in the PrometheusError of one that did not come."""
+        every = {
+            "Accept": "application/json",
+            # On this machine, compressing costs both sides more than the bytes do: 340 ms for 9 MB.
+            "Accept-Encoding": "identity" if self.endpoint.is_loopback else "gzip",
+            "User-Agent": "tidewatch",
+        }
+        headers = {**every, **request.headers, **self._credentials.headers()}
+        try:
+            return self._transport.exchange(replace(request, headers=headers), deadline)
+        except TRANSPORT_ERRORS as e:
+            raise transport_failure(asked, e, self.endpoint, deadline) from e
+
+    def success(self, asked: str, answer: HttpAnswer) -> HttpAnswer:
+        """Return the answer if its status is a success; raises PrometheusError."""
+        failure = answer_failure(asked, answer, self.endpoint)
+        if failure is not None:
+            raise failure
+        return answer
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        self._transport.close()

@@ -1,0 +1,168 @@
+"""Where Prometheus is and how to be let in: checked once, before anything is asked."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from adapter.sources.prometheus.errors import SettingsError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Verb = Literal["POST", "GET"]
+
+OWN_PARAMETERS = frozenset({"query", "time", "timeout", "match[]", "start", "end", "limit"})
+"""Parameters that each request sets: a base URL that carries one would change every question."""
+
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_OWN_HEADERS = frozenset(
+    {"accept-encoding", "connection", "content-length", "content-type", "host", "transfer-encoding"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """The base URL in parts."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    """Without a trailing slash; empty for the root."""
+    parameters: tuple[tuple[str, str], ...]
+    """The base URL's own query, sent along with every request."""
+
+    @property
+    def shown(self) -> str:
+        """The address without credentials and parameters, for messages and metrics."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}{self.path}"
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether the bytes stay on this machine."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusSettings:
+    """The connection to one Prometheus (or Thanos, Mimir, VictoriaMetrics). Raises SettingsError when it cannot work.
+
+    Files are named here and read by the client, which follows their changes. The representation holds no secret.
+    """
+
+    url: str = field(repr=False)
+    """Base URL; its path is a prefix, its query goes along with every request, its user and password are basic auth."""
+    verb: Verb = "POST"
+    """`POST` falls back to `GET` where the server refuses it; `GET` stays."""
+    ca_file: Path | None = None
+    """Certificate authorities that vouch for the server; None: those of the system."""
+    client_cert_file: Path | None = None
+    client_key_file: Path | None = None
+    token_file: Path | None = None
+    """Holds the bearer token."""
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    """Sent along with every request, a tenant's for instance."""
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    password_file: Path | None = None
+    connect_timeout_seconds: float = 2.0
+    """For the connection, and again for TLS; never more than what is left of the request's own time."""
+    read_timeout_seconds: float = 30.0
+    """Longest silence while an answer is awaited or read; never more than what is left of the request's own time."""
+    pool_size: int = 8
+    """Requests at the same time; one more waits for its turn, within its own time."""
+
+    def __post_init__(self) -> None:
+        endpoint_of(self.url)
+        self._check_request()
+        self._check_credentials()
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return endpoint_of(self.url)
+
+    @property
+    def basic_credentials(self) -> tuple[str, str | None] | None:
+        """User and password, those of the URL if need be; the password is None where it stands in `password_file`."""
+        if self.username is not None:
+            return self.username, self.password
+        parts = urlsplit(self.url)
+        if parts.username is None:
+            return None
+        return unquote(parts.username), unquote(parts.password or "")
+
+    def _check_request(self) -> None:
+        if self.verb not in {"POST", "GET"}:
+            raise SettingsError(f"Prometheus verb {self.verb!r}: write POST or GET")
+        for name, seconds in (("connect", self.connect_timeout_seconds), ("read", self.read_timeout_seconds)):
+            if not 0 < seconds < float("inf"):
+                raise SettingsError(f"Prometheus {name} timeout of {seconds} s: it must be above 0 and finite")
+        if self.pool_size < 1:
+            raise SettingsError(f"Prometheus pool of {self.pool_size} connections: at least 1 is needed")
+        for name, value in self.headers:
+            _check_header(name, value)
+
+    def _check_credentials(self) -> None:
+        if (self.client_cert_file is None) != (self.client_key_file is None):
+            raise SettingsError("Prometheus client certificate and key belong together: name both files, or neither")
+        if self.endpoint.scheme == "http" and (self.ca_file or self.client_cert_file):
+            raise SettingsError(
+                f"Prometheus at {self.endpoint.shown} is asked without TLS, so CA and client certificate files would"
+                " go unused: write https:// or leave the files out"
+            )
+        if self.password is not None and self.password_file is not None:
+            raise SettingsError("Prometheus password is given twice: as a value and as a file")
+        if self.username is None and (self.password is not None or self.password_file is not None):
+            raise SettingsError("Prometheus password without a user name: give both, or neither")
+        if self.username is not None and ":" in self.username:
+            raise SettingsError("Prometheus user name: basic auth has no way to send a colon in it")
+        ways = (
+            self.token_file is not None,
+            self.basic_credentials is not None,
+            any(name.lower() == "authorization" for name, _ in self.headers),
+        )
+        if sum(ways) > 1:
+            raise SettingsError(
+                "Prometheus credentials are given in more than one way: choose one of token file, user and password"
+                " (also as part of the URL), and Authorization header"
+            )
+
+
+def endpoint_of(url: str) -> Endpoint:
+    """Take a base URL apart; raises SettingsError, whose message never holds the URL's user or password."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as e:
+        raise SettingsError("Prometheus URL: host or port cannot be read: write http(s)://HOST[:PORT][/PREFIX]") from e
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise SettingsError(
+            "Prometheus URL has no http:// or https:// or no host: write http(s)://HOST[:PORT][/PREFIX]"
+        )
+    if re.search(r"[\x00-\x20\x7f]", url):
+        raise SettingsError(f"Prometheus URL of host {parts.hostname!r} holds blanks or control characters")
+    if parts.fragment:
+        raise SettingsError(f"Prometheus URL of host {parts.hostname!r}: the part after # is never sent, leave it out")
+    parameters = tuple(parse_qsl(parts.query, keep_blank_values=True))
+    for name, _ in parameters:
+        if name in OWN_PARAMETERS:
+            raise SettingsError(f"Prometheus URL carries the parameter {name!r}, which every query sets: leave it out")
+    default_port = 443 if parts.scheme == "https" else 80
+    return Endpoint(parts.scheme, parts.hostname, port or default_port, parts.path.rstrip("/"), parameters)
+
+
+def _check_header(name: str, value: str) -> None:
+    if not _HEADER_NAME.fullmatch(name):
+        raise SettingsError(f"Prometheus header {name!r}: this is not a name of a header")
+    if name.lower() in _OWN_HEADERS:
+        raise SettingsError(f"Prometheus header {name!r} belongs to the connection and cannot be set")
+    if not value.isprintable() or not value.isascii():
+        raise SettingsError(f"Prometheus header {name!r}: its value holds characters that a header cannot carry")

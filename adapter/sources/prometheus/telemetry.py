@@ -1,0 +1,44 @@
+"""Counters and durations of the queries to Prometheus, in the caller's registry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import Counter, Histogram
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+
+
+class PrometheusTelemetry:
+    """What a `PrometheusClient` counts. One per registry."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._queries = Counter(
+            "tidewatch_adapter_prometheus_queries",
+            "Queries sent to Prometheus, by kind (instant, series) and result (ok, timeout, unreachable, …).",
+            ("kind", "result"),
+            registry=registry,
+        )
+        self._duration = Histogram(
+            "tidewatch_adapter_prometheus_query_duration_seconds",
+            "Time from the question to the whole answer, or to the failure.",
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        # The name of prometheus-adapter, on which dashboards rely.
+        self._request_duration = Histogram(
+            "prometheus_adapter_prometheus_client_request_duration_seconds",
+            "Time of requests to Prometheus, by API path and server.",
+            ("path", "server"),
+            buckets=_SECONDS,
+            registry=registry,
+        )
+
+    def queried(self, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
+        """Count one query: `result` is `ok` or a PrometheusError's `result`."""
+        self._queries.labels(kind, result).inc()
+        self._duration.observe(seconds)
+        self._request_duration.labels(path, server).observe(seconds)

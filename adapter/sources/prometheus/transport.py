@@ -1,0 +1,276 @@
+"""HTTP/1.1 exchanges with one server, each of which ends by its deadline, whatever the server does.
+
+Connections are urllib3's; the pool is our own, for two reasons. A time-out of urllib3 covers one read, so that a server
+which sends a byte a second holds a thread for hours: here each read, of the head and of the body, waits no longer than
+what is left of the request's time. And urllib3 does not tell whether a connection was fresh: a server may close an idle
+connection at the very moment a request is sent on it, which says nothing about the server's health. So a request
+that was sent on a *reused* connection and got *not one byte* back is sent once more, at once, on a fresh connection.
+Queries change nothing on the server, so that is safe; any other failure is the caller's to judge.
+
+The name of the server is looked up by the system's resolver, which keeps its own time (resolv.conf).
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+import zlib
+from collections import deque
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+from adapter.sources.prometheus.deadlines import PIECE_BYTES, Deadline, DeadlinePassedError, Reading, TimedResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from urllib3.response import BaseHTTPResponse
+
+    from adapter.sources.prometheus.settings import Endpoint
+
+
+class ConnectFailedError(ConnectionError):
+    """No connection came about: name, route, port or TLS."""
+
+
+class BodyTooLargeError(Exception):
+    """The body has more bytes than the request allows."""
+
+
+class BodyUnreadableError(Exception):
+    """The body is compressed in a broken or unknown way."""
+
+
+def _watch_nothing(_body: bytearray) -> None:
+    return
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """A request whose answer is awaited."""
+
+    method: str
+    target: str
+    """Path and query."""
+    headers: dict[str, str] = field(repr=False)
+    body: bytes | None
+    max_bytes: int
+    """Of the answer's body, decompressed."""
+    watch: Callable[[bytearray], None] = _watch_nothing
+    """Sees the body after each piece that was read; ends the request by raising."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """A whole answer."""
+
+    status: int
+    headers: dict[str, str] = field(repr=False)
+    """Names in lower case."""
+    body: bytearray = field(repr=False)
+
+
+class Transport:
+    """Connections to one server, at most `size` at a time; safe to use from many threads."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        *,
+        size: int,
+        connect_seconds: float,
+        read_seconds: float,
+        tls: Callable[[], ssl.SSLContext | None],
+    ) -> None:
+        """`tls` gives the context of a new connection; the seconds bound connecting and each silence of the server."""
+        self._endpoint = endpoint
+        self._connect_seconds = connect_seconds
+        self._read_seconds = read_seconds
+        self._tls = tls
+        self._size = size
+        self._turns = threading.BoundedSemaphore(size)
+        # The last one used comes first, so that the surplus of a busy hour idles and is closed by the server.
+        self._idle: deque[HTTPConnection] = deque()
+
+    def exchange(self, request: HttpRequest, deadline: Deadline) -> HttpAnswer:
+        """Send the request and read the whole answer.
+
+        Raises OSError (DeadlinePassedError and ConnectFailedError among them), http.client.HTTPException, urllib3's
+        HTTPError, BodyTooLargeError, BodyUnreadableError, and what the request's `watch` raises.
+        """
+        with self._turn(deadline):
+            reused = self._idle_connection()
+            if reused is not None:
+                answer = self._exchange_on_reused(reused, request, deadline)
+                if answer is not None:
+                    return answer
+            return self._exchange_on(self._connected(deadline), request, deadline)
+
+    def close(self) -> None:
+        """Close the idle connections; the transport stays usable."""
+        while (connection := self._taken()) is not None:
+            connection.close()
+
+    @contextmanager
+    def _turn(self, deadline: Deadline) -> Iterator[None]:
+        if not self._turns.acquire(timeout=deadline.remaining()):
+            raise DeadlinePassedError(f"all {self._size} connections were busy")
+        try:
+            yield
+        finally:
+            self._turns.release()
+
+    def _idle_connection(self) -> HTTPConnection | None:
+        while (connection := self._taken()) is not None:
+            # Readable while nothing is awaited: the server has closed it, or speaks out of turn.
+            if connection.is_connected:
+                return connection
+            connection.close()
+        return None
+
+    def _taken(self) -> HTTPConnection | None:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
+
+    def _connected(self, deadline: Deadline) -> HTTPConnection:
+        context = self._tls()
+        kind = HTTPSConnection if context else HTTPConnection
+        connection = kind(self._endpoint.host, self._endpoint.port)
+        connection.sock = _connected_socket(
+            self._endpoint, context, partial(self._wait, self._connect_seconds, deadline)
+        )
+        return connection
+
+    def _exchange_on_reused(
+        self, connection: HTTPConnection, request: HttpRequest, deadline: Deadline
+    ) -> HttpAnswer | None:
+        """Return None when the server closed the connection instead of answering."""
+        reading = Reading(partial(self._wait, self._read_seconds, deadline))
+        try:
+            return self._exchange_on(connection, request, deadline, reading)
+        except (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
+            if reading.received:
+                raise
+            return None
+
+    def _exchange_on(
+        self, connection: HTTPConnection, request: HttpRequest, deadline: Deadline, reading: Reading | None = None
+    ) -> HttpAnswer:
+        reading = reading or Reading(partial(self._wait, self._read_seconds, deadline))
+        try:
+            response = self._sent(connection, request, reading)
+            body = _read_body(response, request)
+        except BaseException:
+            connection.close()
+            raise
+        # Closed already where the server wants no further request on it.
+        if connection.sock is not None:
+            self._idle.append(connection)
+        return HttpAnswer(response.status, {name.lower(): value for name, value in response.headers.items()}, body)
+
+    def _sent(self, connection: HTTPConnection, request: HttpRequest, reading: Reading) -> BaseHTTPResponse:
+        """Send the request and return the answer when its head is there."""
+        # The connection makes its answers itself; this is where their reads learn of the deadline.
+        connection.response_class = partial(TimedResponse, reading=reading)  # type: ignore[assignment]  # any callable
+        connection.timeout = reading.next_wait()
+        assert connection.sock is not None
+        connection.sock.settimeout(connection.timeout)
+        # What a server said before it closed tells more than that it closed: TLS 1.3 refuses a client's certificate
+        # only after the handshake, when the request is on its way already.
+        with suppress(BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
+            connection.request(
+                request.method, request.target, body=request.body, headers=request.headers, preload_content=False
+            )
+        return connection.getresponse()
+
+    @staticmethod
+    def _wait(limit_seconds: float, deadline: Deadline) -> float:
+        return min(limit_seconds, deadline.remaining())
+
+
+def _connected_socket(
+    endpoint: Endpoint, context: ssl.SSLContext | None, next_wait: Callable[[], float]
+) -> socket.socket:
+    """Try the server's addresses in turn; each gets the time for connecting, and TLS the same again."""
+    try:
+        addresses = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as e:
+        raise ConnectFailedError(f"the name {endpoint.host!r} cannot be resolved: {_cause(e)}") from e
+    failure: OSError | None = None
+    for family, kind, protocol, _, address in addresses:
+        plain = socket.socket(family, kind, protocol)
+        try:
+            plain.settimeout(next_wait())
+            plain.connect(address)
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return _with_tls(plain, endpoint, context, next_wait) if context else plain
+        except (DeadlinePassedError, ConnectFailedError):
+            plain.close()
+            raise
+        except OSError as e:
+            plain.close()
+            failure = e
+    raise ConnectFailedError(f"no connection to {endpoint.shown}: {_cause(failure)}") from failure
+
+
+def _with_tls(
+    plain: socket.socket, endpoint: Endpoint, context: ssl.SSLContext, next_wait: Callable[[], float]
+) -> ssl.SSLSocket:
+    plain.settimeout(next_wait())
+    try:
+        return context.wrap_socket(plain, server_hostname=endpoint.host)
+    except (OSError, ValueError) as e:
+        raise ConnectFailedError(f"no TLS with {endpoint.shown}: {_cause(e)}") from e
+
+
+def _cause(error: Exception | None) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not accepted: {error.verify_message}"
+    if isinstance(error, TimeoutError):
+        return "it took too long"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) if error else "it has no address"
+
+
+def _read_body(response: BaseHTTPResponse, request: HttpRequest) -> bytearray:
+    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    pieces = _raw_pieces(response)
+    if encoding == "gzip":
+        pieces = _gunzipped(pieces)
+    elif encoding not in {"", "identity"}:
+        raise BodyUnreadableError(f"the answer is encoded as {encoding!r}, which was not asked for")
+    body = bytearray()
+    for piece in pieces:
+        body += piece
+        if len(body) > request.max_bytes:
+            raise BodyTooLargeError(f"the answer has more than {request.max_bytes:,} bytes")
+        request.watch(body)
+    return body
+
+
+def _raw_pieces(response: BaseHTTPResponse) -> Iterator[bytes]:
+    while piece := response.read1(PIECE_BYTES, decode_content=False):
+        yield piece
+
+
+def _gunzipped(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Decompress in bounded pieces: a kilobyte may hold a megabyte."""
+    decompressor = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    for piece in pieces:
+        rest = piece
+        while rest and not decompressor.eof:
+            try:
+                yield decompressor.decompress(rest, PIECE_BYTES)
+            except zlib.error as e:
+                raise BodyUnreadableError("the answer's compression is broken") from e
+            rest = decompressor.unconsumed_tail
+    if not decompressor.eof:
+        raise BodyUnreadableError("the answer ends within its compression")

@@ -1,0 +1,47 @@
+"""Queries are counted by kind and result, in the registry that is handed in."""
+
+from __future__ import annotations
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from adapter.sources.prometheus.client import PrometheusClient
+from adapter.sources.prometheus.errors import AuthenticationRefusedError, PrometheusUnreachableError
+from adapter.sources.prometheus.settings import PrometheusSettings
+from adapter.sources.prometheus.telemetry import PrometheusTelemetry
+from tests.support.raw_server import Peer, raw_server
+
+EMPTY = b'{"status":"success","data":{"resultType":"vector","result":[]}}'
+
+
+def test_each_query_is_counted_once_with_its_result() -> None:
+    def script(peer: Peer) -> None:
+        for answer, status in ((EMPTY, "200 OK"), (b"", "401 Unauthorized"), (b"<html>", "502 Bad Gateway")):
+            peer.read()
+            peer.answer(answer, status)
+        peer.read()
+        peer.answer(b'{"status":"success","data":[]}')
+
+    registry = CollectorRegistry()
+    with raw_server(script) as server:
+        settings = PrometheusSettings(server.url.replace("//", "//me:secret@") + "/prefix")
+        with PrometheusClient(settings, telemetry=PrometheusTelemetry(registry)) as client:
+            client.instant("up", timeout_seconds=10)
+            with pytest.raises(AuthenticationRefusedError):
+                client.instant("up", timeout_seconds=10)
+            with pytest.raises(PrometheusUnreachableError):
+                client.instant("up", timeout_seconds=10)
+            client.series("up", start=0, timeout_seconds=10)
+
+    def counted(kind: str, result: str) -> float | None:
+        return registry.get_sample_value("tidewatch_adapter_prometheus_queries_total", {"kind": kind, "result": result})
+
+    assert counted("instant", "ok") == 1
+    assert counted("instant", "unauthenticated") == 1
+    assert counted("instant", "unreachable") == 1
+    assert counted("series", "ok") == 1
+    assert registry.get_sample_value("tidewatch_adapter_prometheus_query_duration_seconds_count") == 4
+    labels = {"path": "/api/v1/query", "server": f"{server.url}/prefix"}
+    name = "prometheus_adapter_prometheus_client_request_duration_seconds_count"
+    assert registry.get_sample_value(name, labels) == 3
+    assert b"secret" not in generate_latest(registry)

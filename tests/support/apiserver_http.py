@@ -1,0 +1,336 @@
+"""How the stand-in for kube-apiserver speaks HTTP: routes, credentials, negotiation, watches, scripted failures."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import sys
+import threading
+import time
+import urllib.parse
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any, Literal
+
+from adapter.objects.resources import Resource
+from tests.support.apiserver_discovery import aggregated, legacy_root, legacy_version
+from tests.support.apiserver_store import (
+    Change,
+    Json,
+    RefusedError,
+    integer,
+    key_of,
+    object_of,
+    partial_of,
+    status_of,
+    too_old,
+)
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Iterator, Mapping
+
+    from tests.support.fake_apiserver import FakeApiServer
+
+_PARAMETERS: dict[str, set[str]] = {
+    "list": {"limit", "continue", "resourceVersion"},
+    "watch": {"watch", "resourceVersion", "allowWatchBookmarks", "timeoutSeconds"},
+    "discover": set(),
+}
+_PARTIAL = {"list": "PartialObjectMetadataList", "watch": "PartialObjectMetadata"}
+_DISCOVERY_V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_HANG_SECONDS = 60.0
+
+
+@dataclass
+class Fault:
+    """Something that goes wrong with the next requests of a verb.
+
+    Attributes:
+        verb: `list`, `watch` or `discover`.
+        what: `status`: an error answer; `cut`: the connection is lost in the middle of the answer; `hang`: no answer at
+            all; `silence`: headers, then nothing, as on a connection that died; `garbage`: `body` as the answer.
+        code, headers: of the answer, for `status`.
+        times: how many requests it hits.
+        skip: how many requests it lets pass before.
+    """
+
+    verb: str
+    what: Literal["status", "cut", "hang", "silence", "garbage"]
+    code: int = 500
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b"<html>no server is available to handle this request</html>"
+    times: int = 1
+    skip: int = 0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request as it came."""
+
+    verb: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+
+
+class Listener(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 64
+
+    def __init__(self, fake: FakeApiServer, port: int, context: ssl.SSLContext | None) -> None:
+        self.fake = fake
+        self.ended = threading.Event()
+        self._context = context
+        self._connections: set[socket.socket] = set()
+        super().__init__(("127.0.0.1", port), Handler)
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, address = super().get_request()
+        if self._context is not None:
+            # The handshake is made by the first read, in the connection's own thread.
+            connection = self._context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        self._connections.add(connection)
+        return connection, address
+
+    def shutdown_request(self, request: Any) -> None:  # noqa: ANN401 - as socketserver declares it
+        self._connections.discard(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401, ARG002 - likewise
+        error = sys.exc_info()[1]
+        if error is not None and not isinstance(error, OSError):
+            self.fake.errors.append(error)
+
+    def end(self) -> None:
+        self.ended.set()
+        self.shutdown()
+        self.server_close()
+        for connection in list(self._connections):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Listener
+
+    def log_message(self, *_arguments: object) -> None:
+        return
+
+    def do_GET(self) -> None:
+        path, _, text = self.path.partition("?")
+        query = dict(urllib.parse.parse_qsl(text, keep_blank_values=True))
+        fake = self.server.fake
+        found = self._collection(path)
+        verb = "discover" if found is None else "watch" if query.get("watch") in {"true", "1"} else "list"
+        fake.requests.append(Asked(verb, path, query, dict(self.headers.items())))
+        fault = fake.take_fault(verb)
+        if fault is not None and fault.what in {"status", "hang", "garbage"}:
+            self._fail(fault)
+            return
+        try:
+            self._authenticate(verb, found)
+            _check_parameters(verb, query)
+            self._serve(verb, path, found, query, fault)
+        except RefusedError as refused:
+            self._send(refused.code, refused.status)
+
+    def _refuse_verb(self) -> None:
+        self._send(
+            405, status_of(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+        )
+
+    do_POST = do_PUT = do_PATCH = do_DELETE = _refuse_verb  # noqa: N815 - as http.server looks them up
+
+    def _collection(self, path: str) -> tuple[Resource, str] | None:
+        """Return the kind and namespace of a collection's path; None for one of discovery."""
+        root, *parts = path.strip("/").split("/")
+        group, version, *rest = (["", *parts] if root == "api" else parts) + ["", ""]
+        rest = [part for part in rest if part]
+        if not rest:
+            return None
+        namespace = rest[1] if len(rest) == 3 and rest[0] == "namespaces" else ""
+        for resource in self.server.fake.resources:
+            if (resource.group, resource.version, resource.plural) == (group, version, rest[-1]):
+                return resource, namespace
+        return Resource(group, version, rest[-1], "", "", namespaced=True), "not served"
+
+    def _authenticate(self, verb: str, found: tuple[Resource, str] | None) -> None:
+        scheme, _, token = self.headers.get("Authorization", "").partition(" ")
+        if scheme and (scheme.lower() != "bearer" or token not in self.server.fake.tokens):
+            raise RefusedError(401, "Unauthorized", "Unauthorized")
+        user = "tester" if scheme else "system:anonymous"
+        if found is None:
+            return
+        resource, _namespace = found
+        if not scheme or (verb, resource.plural) in self.server.fake.forbidden:
+            where = f'resource "{resource.plural}" in API group "{resource.group}" at the cluster scope'
+            raise RefusedError(403, "Forbidden", f'{resource.plural} is forbidden: User "{user}" cannot {verb} {where}')
+
+    def _serve(
+        self, verb: str, path: str, found: tuple[Resource, str] | None, query: Mapping[str, str], fault: Fault | None
+    ) -> None:
+        if found is None:
+            self._send(200, *self._discovery(path), fault=fault)
+        elif found[1] == "not served":
+            self._send_text(404, "404 page not found\n")
+        elif verb == "list":
+            self._list(*found, query, fault)
+        else:
+            self._watch(found[0], found[1], query, fault)
+
+    def _list(self, resource: Resource, namespace: str, query: Mapping[str, str], fault: Fault | None) -> None:
+        partial = self._wants_partial("list")
+        page = self.server.fake.store.page(resource, namespace, query)
+        if partial:
+            # Go writes a slice that was never appended to as null.
+            items = [partial_of(one) for one in page["items"]] or None
+            page |= {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "items": items}
+        self._send(200, page, fault=fault)
+
+    def _watch(self, resource: Resource, namespace: str, query: Mapping[str, str], fault: Fault | None) -> None:
+        partial = self._wants_partial("watch")
+        version, changes = self.server.fake.store.watch_start(resource, query)
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        if fault is not None and fault.what == "silence":
+            self.server.ended.wait(_HANG_SECONDS)
+        if fault is not None:
+            self.wfile.write(b'40\r\n{"type":"ADDED","obj')
+            self._cut()
+            return
+        with self.server.fake.counted_watch(resource.plural):
+            for change in self._changes(resource, version, changes, query):
+                if namespace in {"", key_of(change.object)[0]} or change.type in {"BOOKMARK", "ERROR"}:
+                    shown = partial_of(change.object) if partial and change.type != "ERROR" else change.object
+                    self._chunk(json.dumps({"type": change.type, "object": shown}, separators=(",", ":")) + "\n")
+        self._chunk("")
+
+    def _changes(
+        self, resource: Resource, version: int, changes: list[Change], query: Mapping[str, str]
+    ) -> Iterator[Change]:
+        """Yield what a watch is told, until it ends."""
+        fake, store = self.server.fake, self.server.fake.store
+        end = time.monotonic() + (integer(query, "timeoutSeconds") or 1800)
+        bookmarks = query.get("allowWatchBookmarks") in {"true", "1"}
+        bookmark_at = time.monotonic() + fake.bookmark_seconds
+        expiries = store.expiries
+        while True:
+            for change in changes:
+                version = change.version
+                yield change
+                if change.type == "ERROR":
+                    return
+            if time.monotonic() >= end or self.server.ended.is_set():
+                return
+            if bookmarks and time.monotonic() >= bookmark_at:
+                bookmark_at += fake.bookmark_seconds
+                yield Change(version, resource, "BOOKMARK", object_of(resource, "", "", {}, version))
+            with store.changed:
+                if not store.after(resource, version) and store.expiries == expiries:
+                    store.changed.wait(max(0.0, min(end, bookmark_at) - time.monotonic()))
+                changes = store.after(resource, version)
+                if store.expiries != expiries:
+                    changes = [Change(version, resource, "ERROR", too_old(version, store.version))]
+                elif not changes:
+                    version = store.version
+
+    def _discovery(self, path: str) -> tuple[Json, str]:
+        fake = self.server.fake
+        parts = path.strip("/").split("/")
+        if parts in (["api"], ["apis"]):
+            core = parts == ["api"]
+            for media_type, parameters in _accepted(self.headers.get("Accept", "*/*")):
+                if fake.aggregated and parameters.get("as") == "APIGroupDiscoveryList" and parameters.get("v") == "v2":
+                    return aggregated(fake, core=core), _DISCOVERY_V2
+                if media_type in {"application/json", "*/*"} and not parameters:
+                    return legacy_root(fake, core=core), "application/json"
+            raise RefusedError(406, "NotAcceptable", "only the following media types are accepted: application/json")
+        group, version = ("", parts[1]) if parts[0] == "api" else (parts[1], parts[-1])
+        if group in fake.stale:
+            raise RefusedError(503, "ServiceUnavailable", "the server is currently unable to handle the request")
+        return legacy_version(fake, group, version), "application/json"
+
+    def _wants_partial(self, verb: str) -> bool:
+        for media_type, parameters in _accepted(self.headers.get("Accept", "*/*")):
+            if media_type not in {"application/json", "*/*"}:
+                continue
+            if not parameters:
+                return False
+            wanted = {"as": _PARTIAL[verb], "g": "meta.k8s.io", "v": "v1"}
+            if self.server.fake.metadata_only and parameters == wanted:
+                return True
+        raise RefusedError(406, "NotAcceptable", "only the following media types are accepted: application/json")
+
+    def _fail(self, fault: Fault) -> None:
+        if fault.what == "hang":
+            self.server.ended.wait(_HANG_SECONDS)
+            self._cut()
+        elif fault.what == "garbage":
+            self._send_text(200, fault.body.decode("latin-1"))
+        else:
+            status = status_of(fault.code, "Scripted", "this failure was asked for by the test")
+            self._send(fault.code, status, headers=fault.headers)
+
+    def _send(
+        self,
+        code: int,
+        content: Json,
+        content_type: str = "application/json",
+        headers: Mapping[str, str] | None = None,
+        fault: Fault | None = None,
+    ) -> None:
+        body = json.dumps(content, separators=(",", ":")).encode()
+        self.send_response(code)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        if fault is None:
+            self.wfile.write(body)
+            return
+        if fault.what == "silence":
+            self.server.ended.wait(_HANG_SECONDS)
+        else:
+            self.wfile.write(body[: len(body) // 2])
+        self._cut()
+
+    def _send_text(self, code: int, text: str) -> None:
+        body = text.encode("latin-1")
+        self.send_response(code)
+        self.send_header("Content-Type", "text/plain; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _chunk(self, text: str) -> None:
+        self.wfile.write(f"{len(text.encode()):x}\r\n{text}\r\n".encode())
+
+    def _cut(self) -> None:
+        self.close_connection = True
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+
+def _check_parameters(verb: str, query: Mapping[str, str]) -> None:
+    unknown = query.keys() - _PARAMETERS[verb]
+    if unknown:
+        raise RefusedError(400, "BadRequest", f"parameters that {verb} has no use for: {sorted(unknown)}")
+    for name in ("watch", "allowWatchBookmarks"):
+        if query.get(name, "true") not in {"true", "false", "1", "0"}:
+            raise RefusedError(400, "BadRequest", f"{name} is not a boolean: {query[name]!r}")
+
+
+def _accepted(header: str) -> list[tuple[str, dict[str, str]]]:
+    """Return media types and their parameters, in the order of preference."""
+    found = []
+    for clause in header.split(","):
+        media_type, *parameters = (part.strip() for part in clause.split(";"))
+        found.append((media_type, dict(parameter.split("=", 1) for parameter in parameters)))
+    return found

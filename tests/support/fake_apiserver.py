@@ -1,0 +1,179 @@
+"""A stand-in for kube-apiserver, for tests: lists, watches and discovery over real HTTP, as strict as the real one.
+
+    with FakeApiServer() as server:
+        kubeconfig = server.kubeconfig(folder / "config")   # reaches it with a token that it takes
+        server.put("pods", "shop", "web-0", {"app": "web"})
+        server.remove("pods", "shop", "web-0")
+        server.compact()                                    # versions and continue tokens up to now are 410 from now on
+        server.faults.append(Fault("watch", "cut"))         # the next watch loses its connection
+        assert server.asked("list", "pods")                 # the requests so far
+        assert server.watching("pods") == 1                 # the watches that are open now
+
+What it keeps to, and a client must get right:
+
+- Every change has a resourceVersion of its own, greater than all before. A list is of one version; its further pages
+  are of the same version by a continue token, which expires with it (410) and must come without resourceVersion.
+  With resourceVersion 0 the limit is ignored, as by servers that answer such lists from their cache.
+- A watch tells every change after its resourceVersion, ends after `timeoutSeconds`, and sends bookmarks only when
+  `allowWatchBookmarks` asks for them. A compacted version is refused by an ERROR event (410) in an answer of 200.
+- 401 for a token that is not in `tokens`, 403 for no token (as system:anonymous) and by `forbid`, 405 for verbs other
+  than GET, 406 when nothing that is accepted can be given, 404 for what is not served.
+- `PartialObjectMetadata` is given where it is accepted and `metadata_only` is true, else whole objects.
+- Values of parameters are checked. A parameter that the verb has no use for is refused with 400: the real server would
+  ignore it, and a spelling mistake would go unseen.
+
+Attributes to turn: `tokens`, `metadata_only`, `aggregated` (discovery in two documents), `stale` (groups whose own
+server is away), `bookmark_seconds`. `stop()` and `start()` take it away and bring it back on the same port, with its
+state.
+An exception inside of the server fails the test when the `with` block ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import TYPE_CHECKING, Any, Self
+
+import yaml
+
+from adapter.objects.resources import BUILT_IN, Resource
+from tests.support.apiserver_http import Asked, Fault, Listener
+from tests.support.apiserver_store import Store
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+    from types import TracebackType
+
+__all__ = ["TOKEN", "Asked", "FakeApiServer", "Fault"]
+
+TOKEN = "a-token-that-is-taken"
+
+
+class FakeApiServer:
+    """The server with its objects, and the levers of a test. Thread-safe."""
+
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
+        """`context` makes it serve TLS."""
+        self.tokens = {TOKEN}
+        self.metadata_only = True
+        self.aggregated = True
+        self.stale: set[str] = set()
+        self.bookmark_seconds = 60.0
+        self.faults: list[Fault] = []
+        self.requests: list[Asked] = []
+        self.errors: list[BaseException] = []
+        self.resources: list[Resource] = list(BUILT_IN)
+        self.forbidden: set[tuple[str, str]] = set()
+        self.store = Store()
+        self._watches: list[str] = []
+        self._context = context
+        self._listener: Listener | None = None
+        self._port = 0
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        if self.errors and error is None:
+            raise self.errors[0]
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"{'https' if self._context else 'http'}://127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        """Listen; on the same port as before after `stop`."""
+        self._listener = Listener(self, self._port, self._context)
+        self._port = self._listener.server_address[1]
+        threading.Thread(target=self._listener.serve_forever, args=(0.02,), daemon=True).start()
+
+    def stop(self) -> None:
+        """Go away: no new connections, and the present ones are cut."""
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.end()
+            self.store.wake()
+
+    def kubeconfig(self, path: Path, user: Mapping[str, Any] | None = None, ca_file: Path | None = None) -> Path:
+        """Write a kubeconfig; `user` is its user entry, by default one with a token that is taken."""
+        cluster = {"server": self.url} | ({"certificate-authority": str(ca_file)} if ca_file else {})
+        content = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "test",
+            "clusters": [{"name": "test", "cluster": cluster}],
+            "users": [{"name": "test", "user": dict(user) if user is not None else {"token": TOKEN}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}],
+        }
+        path.write_text(yaml.safe_dump(content))
+        return path
+
+    def put(self, plural: str, namespace: str, name: str, labels: Mapping[str, str] | None = None) -> None:
+        """Create or update an object; `namespace` is empty for a kind without."""
+        self.store.put(self._resource(plural), namespace, name, labels or {})
+
+    def remove(self, plural: str, namespace: str, name: str) -> None:
+        """Delete an object."""
+        self.store.remove(self._resource(plural), namespace, name)
+
+    def compact(self) -> None:
+        """Make all versions before the present one, and all continue tokens, expired."""
+        self.store.compact()
+
+    def expire_watches(self) -> None:
+        """Tell all open watches by an ERROR event that their version is too old, as one is told that fell behind."""
+        self.store.expire_watches()
+
+    def define(self, resource: Resource) -> None:
+        """Serve a further kind."""
+        self.resources.append(resource)
+
+    def forbid(self, verb: str, plural: str) -> None:
+        """Answer 403 to `list` or `watch` of the kind, until `allow`."""
+        self.forbidden.add((verb, plural))
+
+    def allow(self, verb: str, plural: str) -> None:
+        """Take back `forbid`."""
+        self.forbidden.discard((verb, plural))
+
+    def asked(self, verb: str, plural: str = "") -> list[Asked]:
+        """Return the requests so far of this verb, for this kind."""
+        return [asked for asked in list(self.requests) if asked.verb == verb and asked.path.endswith(plural)]
+
+    def watching(self, plural: str) -> int:
+        """Return how many watches of the kind are open."""
+        return self._watches.count(plural)
+
+    @contextlib.contextmanager
+    def counted_watch(self, plural: str) -> Iterator[None]:
+        """Count a watch as open during the block."""
+        self._watches.append(plural)
+        try:
+            yield
+        finally:
+            self._watches.remove(plural)
+
+    def take_fault(self, verb: str) -> Fault | None:
+        """Return what goes wrong with this request."""
+        with self.store.changed:
+            for fault in self.faults:
+                if fault.verb != verb:
+                    continue
+                if fault.skip:
+                    fault.skip -= 1
+                    return None
+                fault.times -= 1
+                if not fault.times:
+                    self.faults.remove(fault)
+                return fault
+        return None
+
+    def _resource(self, plural: str) -> Resource:
+        return next(resource for resource in self.resources if resource.plural == plural)

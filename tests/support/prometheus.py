@@ -1,0 +1,86 @@
+"""A real Prometheus for tests, fed by an exporter whose text they can change."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.parse
+import urllib.request
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from demo.machine.exporter import Exporter, running_exporter
+from demo.machine.prometheus import PrometheusProcess, backfill, running_prometheus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+_SEEN_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class ScrapedPrometheus:
+    """A Prometheus that scrapes one exporter."""
+
+    prometheus: PrometheusProcess
+    exporter: Exporter
+
+    @property
+    def url(self) -> str:
+        return self.prometheus.url
+
+    def query(self, expression: str, at: float | None = None) -> list[dict[str, Any]]:
+        """Return `data.result` of an instant query, by a way that shares no code with the product."""
+        parameters = {"query": expression} | ({} if at is None else {"time": str(at)})
+        address = f"{self.url}/api/v1/query?{urllib.parse.urlencode(parameters)}"
+        with urllib.request.urlopen(address, timeout=10) as response:
+            result: list[dict[str, Any]] = json.load(response)["data"]["result"]
+        return result
+
+    def publish(self, text: str, *, seen: str) -> None:
+        """Change what is exported, and wait until the query `seen` has a result: one that only the new text gives."""
+        self.exporter.publish(text)
+        self.wait_for(seen)
+
+    def wait_for(self, expression: str) -> None:
+        """Wait until the query has a result."""
+        until = time.monotonic() + _SEEN_SECONDS
+        while not self.query(expression):
+            assert time.monotonic() < until, f"{expression} has no result after {_SEEN_SECONDS} s"
+            time.sleep(0.05)
+
+
+@contextmanager
+def scraped_prometheus(
+    folder: Path, text: str = "", *, history: str = "", interval: str = "2s", extra_flags: Sequence[str] = ()
+) -> Iterator[ScrapedPrometheus]:
+    """Run an exporter with this text and a Prometheus that scrapes it; `history` is there from the start (`backfill`).
+
+    Samples of the past are the better choice for tests of one moment: Prometheus takes about five seconds to its first
+    scrape, and a scrape that takes longer than the interval, on a busy machine, leaves a gap.
+    """
+    if history:
+        backfill(folder, history)
+    with (
+        running_exporter(text) as exporter,
+        running_prometheus(
+            folder, scrape_configs=[exporter.scrape_config(interval=interval)], extra_flags=extra_flags
+        ) as prometheus,
+    ):
+        yield ScrapedPrometheus(prometheus, exporter)
+
+
+@pytest.fixture(scope="session")
+def start_prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., ScrapedPrometheus]]:
+    """Start a Prometheus of one's own with `scraped_prometheus`'s arguments after the folder; ended with the run."""
+    with ExitStack() as stack:
+
+        def start(text: str = "", **options: Any) -> ScrapedPrometheus:  # noqa: ANN401 - handed on as they are
+            folder = tmp_path_factory.mktemp("prometheus")
+            return stack.enter_context(scraped_prometheus(folder, text, **options))
+
+        yield start

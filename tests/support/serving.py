@@ -1,0 +1,353 @@
+"""The real program, as a user starts it, and a strict client that speaks as kube-apiserver's aggregator does."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import ssl
+import subprocess
+import sys
+import urllib.parse
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from demo.machine.certificates import Authority, KeyPair
+from demo.machine.files import replace_file
+from demo.machine.processes import ManagedProcess, start
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+T = TypeVar("T")
+
+PROGRAM = str(Path(sys.executable).with_name("tidewatch-adapter"))
+FRONT_PROXY = "front-proxy-client"
+PATIENCE_SECONDS = 30.0
+"""Of clients and of waits: on a busy machine everything is slow, and nothing may take for ever."""
+CUSTOM = "/apis/custom.metrics.k8s.io"
+EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
+
+_HPA = (("X-Remote-User", "system:serviceaccount:kube-system:horizontal-pod-autoscaler"),)
+_AS_GO = (
+    ("User-Agent", "kube-controller-manager/v1.36.0"),
+    ("Accept", "application/vnd.kubernetes.protobuf, */*"),
+    ("Accept-Encoding", "gzip"),
+    ("X-Forwarded-For", "10.0.0.1"),
+)
+_SUFFIXES = {"m": Decimal("0.001"), "": Decimal(1), "k": Decimal(10**3), "M": Decimal(10**6), "G": Decimal(10**9)}
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Who shows what to whom."""
+
+    serving: Authority
+    server: KeyPair
+    front_proxies: Authority
+    front_proxy: KeyPair
+    strangers: Authority
+    """A CA that the adapter knows nothing of."""
+
+    @classmethod
+    def made_in(cls, folder: Path) -> Trust:
+        """Make all of it."""
+        serving, strangers = Authority(folder / "serving", "serving"), Authority(folder / "strangers", "strangers")
+        front_proxies = Authority(folder / "front-proxies", "front-proxies", intermediate=True)
+        return cls(serving, serving.server(), front_proxies, front_proxies.client(FRONT_PROXY), strangers)
+
+    def flags(self) -> tuple[str, ...]:
+        """Return the flags by which the program takes part."""
+        return (
+            f"--tls-cert-file={self.server.certificate_file}",
+            f"--tls-private-key-file={self.server.key_file}",
+            f"--requestheader-client-ca-file={self.front_proxies.ca_file}",
+            f"--requestheader-allowed-names={FRONT_PROXY}",
+        )
+
+    def context(self, client: KeyPair | None = None) -> ssl.SSLContext:
+        """Return how a client reaches the program, with a certificate of its own or without."""
+        context = ssl.create_default_context(cafile=self.serving.ca_file)
+        if client is not None:
+            context.load_cert_chain(client.certificate_file, client.key_file)
+        return context
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+    def header(self, name: str) -> str | None:
+        return next((value for found, value in self.headers if found.lower() == name.lower()), None)
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+    @property
+    def document(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.body)
+        return found
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        assert self.status == 200, self.text
+        found: list[dict[str, Any]] = self.document["items"]
+        return found
+
+    @property
+    def values(self) -> dict[str, Decimal]:
+        """Values of custom metrics by the name of their object."""
+        return {item["describedObject"]["name"]: number(item["value"]) for item in self.items}
+
+    @property
+    def evaluated_at(self) -> float:
+        """Unix seconds, which all items state alike."""
+        (moment,) = {item["timestamp"] for item in self.items}
+        return datetime.fromisoformat(moment).timestamp()
+
+    @property
+    def message(self) -> str:
+        found: str = self.document["message"]
+        return found
+
+
+class Caller:
+    """One kept connection. Whatever comes back over it is checked for what must hold of every answer."""
+
+    def __init__(self, port: int, context: ssl.SSLContext, identity: Sequence[tuple[str, str]] = _HPA) -> None:
+        self._connection = http.client.HTTPSConnection("localhost", port, context=context, timeout=PATIENCE_SECONDS)
+        self._identity = tuple(identity)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._connection.close()
+
+    def get(self, path: str, headers: Sequence[tuple[str, str]] = (), **parameters: str) -> Answer:
+        """GET with these parameters."""
+        query = f"?{urllib.parse.urlencode(parameters)}" if parameters else ""
+        return self.ask("GET", path + query, headers)
+
+    def ask(self, method: str, target: str, headers: Sequence[tuple[str, str]] = ()) -> Answer:
+        """Send each header as a line of its own; those given take the place of the usual ones of the same name."""
+        own = {name.lower() for name, _ in headers}
+        self._connection.putrequest(method, target, skip_accept_encoding=True)
+        for name, value in (*_AS_GO, *self._identity):
+            if name.lower() not in own:
+                self._connection.putheader(name, value)
+        for name, value in headers:
+            self._connection.putheader(name, value)
+        self._connection.endheaders()
+        response = self._connection.getresponse()
+        answer = Answer(response.status, tuple(response.getheaders()), response.read())
+        check(target, answer)
+        return answer
+
+    def pods(self, metric: str, namespace: str = "shop", version: str = "v1beta2", **parameters: str) -> Answer:
+        """Ask for a metric of all pods that `labelSelector` chooses, as an HPA does."""
+        return self.get(f"{CUSTOM}/{version}/namespaces/{namespace}/pods/%2A/{metric}", **parameters)
+
+    def external(self, metric: str, namespace: str = "shop", **parameters: str) -> Answer:
+        """Ask for an external metric, as an HPA does."""
+        return self.get(f"{EXTERNAL}/namespaces/{namespace}/{metric}", **parameters)
+
+    def listed(self, group: str = CUSTOM, version: str = "v1beta2") -> set[str]:
+        """Return the names of the metrics that discovery lists."""
+        return {item["name"] for item in self.get(f"{group}/{version}").document["resources"]}
+
+
+def check(target: str, answer: Answer) -> None:
+    """Assert what must hold of every answer, whatever was asked."""
+    assert answer.header("Retry-After") is None, "an HPA controller's worker would sleep on it"
+    assert answer.header("Content-Encoding") is None
+    names = [name.lower() for name, _ in answer.headers]
+    assert names.count("content-length") == names.count("content-type") == (0 if answer.status == 304 else 1)
+    if answer.status >= 400 and not target.startswith(("/healthz", "/livez", "/readyz")):
+        check_status(answer)
+
+
+def check_status(answer: Answer) -> None:
+    """Assert that the answer is a whole Kubernetes `Status` of a failure."""
+    assert answer.header("Content-Type") == "application/json", answer
+    status = answer.document
+    assert (status["kind"], status["apiVersion"], status["status"]) == ("Status", "v1", "Failure")
+    assert status["code"] == answer.status
+    assert status["reason"]
+    assert status["message"]
+
+
+class Adapter:
+    """A running `tidewatch-adapter serve`."""
+
+    def __init__(self, process: ManagedProcess, trust: Trust) -> None:
+        self.process = process
+        self.trust = trust
+
+    @property
+    def log(self) -> str:
+        return self.process.log_path.read_text()
+
+    @property
+    def port(self) -> int:
+        return int(self._last(r" serving address=https://\S+:(\d+) "))
+
+    @property
+    def plain_port(self) -> int:
+        return int(self._last(r" metrics and health are served address=\S+:(\d+)"))
+
+    @property
+    def worker(self) -> int:
+        """Id of the process that answers."""
+        return int(self._last(r" serving address=\S+ pid=(\d+)"))
+
+    def caller(self, client: KeyPair | None = None, identity: Sequence[tuple[str, str]] = _HPA) -> Caller:
+        """Return a connection through the front proxy, or with another certificate."""
+        return Caller(self.port, self.trust.context(client or self.trust.front_proxy), identity)
+
+    def stranger(self, identity: Sequence[tuple[str, str]] = ()) -> Caller:
+        """Return a connection without a certificate."""
+        return Caller(self.port, self.trust.context(), identity)
+
+    def plain(self, path: str) -> Answer:
+        """GET from the plain port."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.plain_port, timeout=PATIENCE_SECONDS)
+        try:
+            connection.request("GET", path)
+            response = connection.getresponse()
+            return Answer(response.status, tuple(response.getheaders()), response.read())
+        finally:
+            connection.close()
+
+    def metric(self, name: str, **labels: str) -> float:
+        """Return one of the program's own metrics, the sum over those that have these labels."""
+        wanted = {f'{key}="{value}"' for key, value in labels.items()}
+        found = [
+            float(line.rpartition(" ")[2])
+            for line in self.plain("/metrics").text.splitlines()
+            if re.match(rf"{name}[{{ ]", line) and all(label in line for label in wanted)
+        ]
+        return sum(found)
+
+    def said(self, pattern: str) -> list[str]:
+        """Return the lines of the log in which the pattern is found."""
+        return [line for line in self.log.splitlines() if re.search(pattern, line)]
+
+    def wait_for(self, pattern: str) -> str:
+        """Wait for a line of the log and return the first."""
+        return eventually(lambda: self.said(pattern))[0]
+
+    def group_is_gone(self) -> bool:
+        """Whether nothing is left of all the processes that were started."""
+        try:
+            os.killpg(self.process.pid, 0)
+        except ProcessLookupError:
+            return True
+        return False
+
+    def _last(self, pattern: str) -> str:
+        found: list[str] = re.findall(pattern, self.log)
+        assert found, f"{pattern} is not in the log:\n{self.log}"
+        return found[-1]
+
+
+@contextmanager
+def running_adapter(
+    folder: Path,
+    trust: Trust,
+    *flags: str,
+    prometheus_url: str,
+    rules: str | Path,
+    objects: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+    is_up: str = r" serving address=",
+) -> Iterator[Adapter]:
+    """Start the program on free ports, wait until `is_up` is in its log, kill it in the end.
+
+    `rules` is the text of a rule file, or the path of one; `objects` are files by name, which stand in
+    `folder/objects`. Flags that are given here come last, so they win.
+    """
+    command = [PROGRAM, "serve", *serving_flags(folder, prometheus_url, rules, objects or {}), *trust.flags(), *flags]
+    with start(command, log_path=folder / "adapter.log", name="adapter", environment=environment) as process:
+        adapter = Adapter(process, trust)
+        process.wait_until(lambda: bool(adapter.said(is_up)), PATIENCE_SECONDS)
+        try:
+            yield adapter
+        finally:
+            process.kill()
+
+
+def serving_flags(
+    folder: Path, prometheus_url: str, rules: str | Path, objects: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Return the flags without which nothing can be served, and write the files that they name."""
+    (folder / "objects").mkdir(parents=True, exist_ok=True)
+    for name, document in objects.items():
+        replace_file(folder / "objects" / name, json.dumps(document))
+    if isinstance(rules, str):
+        replace_file(folder / "rules.yaml", rules)
+    return (
+        "--bind-address=127.0.0.1",
+        "--secure-port=0",
+        "--plain-bind-address=127.0.0.1:0",
+        f"--prometheus-url={prometheus_url}",
+        f"--config={folder / 'rules.yaml' if isinstance(rules, str) else rules}",
+        f"--objects={folder / 'objects'}",
+        "--shutdown-delay=0s",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run of the program ended by itself."""
+
+    code: int
+    out: str
+    error: str
+
+
+def run(*arguments: str, environment: Mapping[str, str] | None = None) -> Ended:
+    """Run the program until it ends by itself."""
+    done = subprocess.run(
+        [PROGRAM, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, **(environment or {})},
+    )
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
+def eventually(condition: Callable[[], T]) -> T:
+    """Return the first result that is true."""
+    return until(condition, PATIENCE_SECONDS)
+
+
+def pod(name: str, namespace: str = "shop", **labels: str) -> dict[str, Any]:
+    """Return a Pod as the API server lists it."""
+    metadata = {"name": name, "namespace": namespace, "labels": labels}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}
+
+
+def listed(*objects: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a List of objects."""
+    return {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+
+
+def number(quantity: str) -> Decimal:
+    """Return the value of a quantity in canonical form."""
+    found = re.fullmatch(r"(-?[0-9]+)([a-zA-Z]*)", quantity)
+    assert found, quantity
+    return Decimal(found[1]) * _SUFFIXES[found[2]]
