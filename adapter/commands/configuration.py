@@ -11,9 +11,8 @@ from prometheus_client import Counter, Gauge
 from adapter.rulebook.findings import Code
 from adapter.rulebook.model import Severity
 from adapter.rulebook.parse import parse_rulebook
-from adapter.service.documents import DocumentError, load_documents
+from adapter.service.documents import DocumentError, Mapping, load_documents
 from adapter.service.logs import fields
-from adapter.service.nodes import Mapping
 from adapter.service.watched import WatchedFiles
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ from adapter.sources.kubernetes.access import access
 from adapter.sources.kubernetes.client import KubernetesClient
 from adapter.sources.kubernetes.cluster import ClusterObjects
 from adapter.sources.kubernetes.errors import KubernetesError
-from adapter.sources.kubernetes.reflector import WatchSettings
+from adapter.sources.kubernetes.settings import WatchSettings
 from adapter.sources.kubernetes.telemetry import WatchMetrics
 from adapter.sources.objects import ObjectsError
 from adapter.sources.pace import Pace
@@ -149,9 +149,7 @@ def _objects(settings: ServeSettings, context: WorkerContext, pace: Pace) -> Obj
 
 def _file_objects(settings: ServeSettings, context: WorkerContext, pace: Pace) -> FileObjects:
     try:
-        objects = FileObjects(
-            settings.objects or "", pace, report=lambda problem: _log.error("%s; its last good content stays", problem)
-        )
+        objects = FileObjects(settings.objects or "", pace, report=lambda problem: _log.error("%s", problem))
         objects.refresh()
     except ObjectsError as error:
         raise StartError(str(error)) from error

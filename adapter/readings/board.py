@@ -117,9 +117,13 @@ class Board:
         self._launch_all(due)
 
     def next_due(self) -> float | None:
-        """Return when the next query is due, in monotonic seconds; None where none is."""
+        """Return when to look again, in monotonic seconds; None where nothing is due, or no more may run at once.
+
+        What is due while no more may run is not told: a caller that came back for it at once would spin.
+        """
         with self._lock:
-            return self._schedule.next_due()
+            free = self._in_flight < self._settings.max_concurrent_refreshes
+            return self._schedule.next_due() if free else None
 
     def settle(self, query: Query, outcome: Reading | Failure) -> Reading | None:
         """Enter how a query ended, and return the reading that it replaces."""

@@ -112,8 +112,9 @@ class Plan:
     @property
     def reason(self) -> str:
         """Why the next wider plan was refused; `proven` for a wide plan."""
-        wider = [kind for kind in PlanKind if kind not in self.proven]
-        return self.reasons.get(wider[-1], "") if wider else "proven"
+        kinds = tuple(PlanKind)
+        position = kinds.index(self.kind)
+        return self.reasons.get(kinds[position - 1], "") if position else "proven"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import yaml
 
@@ -75,7 +75,7 @@ class _Reader:
                 self._anchors.clear()
                 yield from self._document(next(self._events))
 
-    def _paced(self, pace: Pace) -> Iterator[Any]:
+    def _paced(self, pace: Pace) -> Iterator[yaml.Event]:
         source = self._parsed()
         while True:
             with pace.slice():
@@ -84,11 +84,11 @@ class _Reader:
                 return
             yield from part
 
-    def _parsed(self) -> Iterator[Any]:
+    def _parsed(self) -> Iterator[yaml.Event]:
         while self._loader.check_event():
             yield self._loader.get_event()
 
-    def _document(self, event: Any) -> Iterator[YamlObject]:  # noqa: ANN401 - the events of PyYAML share no useful type
+    def _document(self, event: yaml.Event) -> Iterator[YamlObject]:
         """Yield the object of a document, or the items of its List as they come."""
         if isinstance(event, yaml.ScalarEvent) and self._scalar(event) is None:
             # Nothing between two `---`.
@@ -116,7 +116,7 @@ class _Reader:
                 raise YamlObjectsError("expected an object in the items of a List", _line(event))
             yield item, _line(event)
 
-    def _value(self, event: Any) -> YamlValue:  # noqa: ANN401 - likewise
+    def _value(self, event: yaml.Event) -> YamlValue:
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self._anchors:
                 raise YamlObjectsError(f"alias *{event.anchor} has no anchor before it", _line(event))
@@ -128,11 +128,11 @@ class _Reader:
             value = [self._value(element) for element in self._elements()]
         else:
             value = {key: self._value(each) for key, each in self._pairs(event)}
-        if event.anchor is not None:
+        if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
             self._anchors[event.anchor] = value
         return value
 
-    def _scalar(self, event: Any) -> YamlValue:  # noqa: ANN401 - likewise
+    def _scalar(self, event: yaml.ScalarEvent) -> YamlValue:
         tag = event.tag
         if tag is None or tag == "!":
             tag = self._loader.resolve(yaml.ScalarNode, event.value, event.implicit)
@@ -147,14 +147,14 @@ class _Reader:
             case _:
                 return str(event.value)
 
-    def _elements(self) -> Iterator[Any]:
+    def _elements(self) -> Iterator[yaml.Event]:
         """Yield the event that starts each element, up to the end of the sequence."""
         for event in self._events:
             if isinstance(event, yaml.SequenceEndEvent):
                 return
             yield event
 
-    def _pairs(self, start: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - likewise
+    def _pairs(self, start: yaml.Event) -> Iterator[tuple[str, yaml.Event]]:
         """Yield each key of the mapping with the event that starts its value, up to its end."""
         seen: set[str] = set()
         for event in self._events:
@@ -168,5 +168,5 @@ class _Reader:
             yield event.value, next(self._events)
 
 
-def _line(event: Any) -> int:  # noqa: ANN401 - likewise
-    return int(event.start_mark.line) + 1
+def _line(event: yaml.Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark else 1

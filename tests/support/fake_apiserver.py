@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Iterator, Mapping
     from pathlib import Path
-    from types import TracebackType
 
 __all__ = ["TOKEN", "Asked", "FakeApiServer", "Fault"]
 
@@ -76,9 +75,7 @@ class FakeApiServer:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self.stop()
         if self.errors and error is None:
             raise self.errors[0]

@@ -308,16 +308,18 @@ class TemplateGenerator:
 
     def _joined(self, depth: int) -> str:
         left, right = self._sides(depth)
-        return f"({left}) {self._operator()} {self._matching()} ({right})"
+        return f"{left} {self._operator()} {self._matching()} {right}"
 
     def _set_operation(self, depth: int) -> str:
         left, right = self._sides(depth)
-        return f"({left}) {self._pick(('and', 'or', 'unless'))} {self._lists()} ({right})"
+        return f"{left} {self._pick(('and', 'or', 'unless'))} {self._lists()} {right}"
 
     def _sides(self, depth: int) -> tuple[str, str]:
         sides = [self._side(depth), self._constant() if self._chance(0.35) else self._side(depth - 1)]
         self._random.shuffle(sides)
-        return sides[0], sides[1]
+        # Rarely bare, so that the parser's precedence is compared with Prometheus's too.
+        left, right = (side if self._chance(0.1) else f"({side})" for side in sides)
+        return left, right
 
     def _side(self, depth: int) -> str:
         """Return series of which many have few labels, so that some find a partner."""

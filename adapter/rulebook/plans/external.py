@@ -7,6 +7,7 @@ printed from its tree, and the edited text is parsed again: unless it is the tre
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -71,7 +72,7 @@ def with_keys(text: str, found: Foldable, keys: frozenset[str]) -> str:
 
 
 def _vector_of(node: Node) -> float | None:
-    """Return c where the node is `vector(c)` with a number; else None."""
+    """Return c where the node is `vector(c)` with a number that can be served; else None."""
     call = unwrapped(node)
     if not (isinstance(call, Call) and call.function == "vector"):
         return None
@@ -81,7 +82,8 @@ def _vector_of(node: Node) -> float | None:
         argument = unwrapped(argument.expression)
     if not isinstance(argument, Number):
         return None
-    return -float(argument.text) if negative else float(argument.text)
+    number = float(argument.text)
+    return None if math.isnan(number) else -number if negative else number
 
 
 def _argument(text: str) -> str:

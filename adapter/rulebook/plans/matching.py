@@ -21,43 +21,40 @@ _SET_OPERATORS = frozenset({"and", "or", "unless"})
 
 def binary_verdict(exact: Binary, wider: Binary, left: Verdict, right: Verdict, widening: Widening) -> Verdict:
     """Return what is known of the operator's result, given what is known of its sides. Raises NotProvenError."""
-    if exact.operator != wider.operator or exact.returns_bool != wider.returns_bool:
-        raise NotProvenError(f"the operator `{exact.operator}` is made from the request")
-    if exact.matching is None or wider.matching is None:
+    operator, narrow, wide = exact.operator, exact.matching, wider.matching
+    if operator != wider.operator or exact.returns_bool != wider.returns_bool:
+        raise NotProvenError(f"the operator `{operator}` is made from the request")
+    if narrow is None or wide is None:
         return right if left is Verdict.CONSTANT else left
-    if exact.matching.fill or wider.matching.fill:
-        raise NotProvenError(f"`fill` of `{exact.operator}` makes values for series without a partner")
+    if narrow.fill or wide.fill:
+        raise NotProvenError(f"`fill` of `{operator}` makes values for series without a partner")
     if Verdict.CONSTANT not in {left, right}:
-        _same_lists(exact, exact.matching, wider.matching, widening)
-        return _of_two_filterable(exact, wider.matching, left, right, widening)
-    if exact.matching != wider.matching:
+        _check_lists(operator, narrow, wide, widening)
+        _check_partners(operator, narrow, wide, widening, uneven=left.has_gained != right.has_gained)
+        return filterable(has_gained=_result_has_gained(narrow, left, right, widening))
+    if narrow != wide:
         raise NotProvenError(
-            f"`{exact.operator}` matches series that the request does not restrict, by labels that `.GroupBy` changes"
+            f"`{operator}` matches series that the request does not restrict, by labels that `.GroupBy` changes"
         )
     if left is right:
-        raise NotProvenError(f"the sides of `{exact.operator}` differ between the forms")
-    return _with_constant(exact, exact.matching, left, right, widening)
+        raise NotProvenError(f"the sides of `{operator}` differ between the forms")
+    return _with_constant(exact, narrow, left, right, widening)
 
 
-def _same_lists(exact: Binary, narrow: Matching, wide: Matching, widening: Widening) -> None:
+def _check_lists(operator: str, narrow: Matching, wide: Matching, widening: Widening) -> None:
     """Check that the forms match alike, but for the label that `.GroupBy` gains in an `on`."""
     others_equal = (narrow.cardinality, narrow.on, narrow.include) == (wide.cardinality, wide.on, wide.include)
     gained = {widening.gained} if wide.on and widening.gained else set()
     if not others_equal or narrow.labels not in {wide.labels, wide.labels - gained}:
-        raise NotProvenError(f"the label lists of `{exact.operator}` differ in more than `on` may gain by `.GroupBy`")
+        raise NotProvenError(f"the label lists of `{operator}` differ in more than `on` may gain by `.GroupBy`")
 
 
-def _of_two_filterable(exact: Binary, wide: Matching, left: Verdict, right: Verdict, widening: Widening) -> Verdict:
-    narrow = exact.matching
-    assert narrow is not None
+def _check_partners(operator: str, narrow: Matching, wide: Matching, widening: Widening, *, uneven: bool) -> None:
+    """Check that two filterable sides find the same partners in both forms; `uneven`: one side lost the label."""
     if missing := _not_compared(wide, widening):
-        raise NotProvenError(f"`{exact.operator}` matches series of different {quoted(missing)}: {_spelled(wide)}")
-    uneven = left.has_gained != right.has_gained
-    if uneven and (exact.operator == "or" or _compares_gained(narrow, widening)):
-        raise NotProvenError(
-            f"one side of `{exact.operator}` has lost {quoted([widening.gained or ''])} in the exact query"
-        )
-    return filterable(has_gained=_result_has_gained(narrow, left, right, widening))
+        raise NotProvenError(f"`{operator}` matches series of different {quoted(missing)}: {_spelled(wide)}")
+    if uneven and (operator == "or" or _compares_gained(narrow, widening)):
+        raise NotProvenError(f"one side of `{operator}` has lost {quoted([widening.gained or ''])} in the exact query")
 
 
 def _result_has_gained(narrow: Matching, left: Verdict, right: Verdict, widening: Widening) -> bool:

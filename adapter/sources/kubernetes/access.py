@@ -1,0 +1,117 @@
+"""Where kube-apiserver is and who asks: a kubeconfig, or the service account of the pod.
+
+The package `kubernetes` reads both. It is imported inside of functions: a process that has its objects from files does
+not pay 35 MiB for it. Of the package only configuration, authentication and transport are used; the first touch of one
+of its model classes would cost 80 MiB more.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from adapter.sources.kubernetes.errors import ConfigurationError, trimmed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from kubernetes.client.api_client import ApiClient
+    from kubernetes.client.configuration import Configuration
+
+SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+
+def access(kubeconfig: str | None, context: str | None) -> Callable[[], ApiClient]:
+    """Return what makes a transport with fresh credentials.
+
+    A kubeconfig that is named is used. Else the service account, in a pod; else `$KUBECONFIG` or `~/.kube/config`, as
+    kubectl does.
+    """
+    if kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+        return in_cluster()
+    return from_kubeconfig(kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config", context)
+
+
+def from_kubeconfig(path: str, context: str | None = None) -> Callable[[], ApiClient]:
+    """Return what makes a transport from a kubeconfig (several, joined by `:`); `context` None is its current one."""
+
+    def connect() -> ApiClient:
+        from kubernetes.config.kube_config import load_kube_config  # noqa: PLC0415 - see the module's docstring
+
+        configuration = _configuration()
+        _load(
+            f"kubeconfig {path}",
+            lambda: load_kube_config(  # type: ignore[no-untyped-call]  # the package's loaders have no types
+                config_file=path, context=context, client_configuration=configuration, persist_config=False
+            ),
+        )
+        return _transport(configuration)
+
+    return connect
+
+
+def in_cluster(
+    folder: str | Path = SERVICE_ACCOUNT, environ: Mapping[str, str] = os.environ
+) -> Callable[[], ApiClient]:
+    """Return what makes a transport from the service account of the pod, whose token is read anew each minute."""
+
+    def connect() -> ApiClient:
+        from kubernetes.config.incluster_config import InClusterConfigLoader  # noqa: PLC0415 - likewise
+
+        configuration = _configuration()
+        loader = InClusterConfigLoader(  # type: ignore[no-untyped-call]  # likewise
+            f"{folder}/token", f"{folder}/ca.crt", environ=environ
+        )
+        _load(
+            f"service account in {folder}",
+            lambda: loader.load_and_set(configuration),  # type: ignore[no-untyped-call]  # likewise
+        )
+        return _transport(configuration)
+
+    return connect
+
+
+def _configuration() -> Configuration:
+    from kubernetes.client.configuration import Configuration  # noqa: PLC0415 - likewise
+
+    configuration = Configuration()
+    # The caller backs off and knows how long it may take; urllib3's own three tries would triple every deadline,
+    # and a redirect would carry the token to wherever it points.
+    configuration.retries = False
+    configuration.keep_alive = True
+    return configuration
+
+
+def _load(source: str, load: Callable[[], object]) -> None:
+    """Run the package's loader. Its exceptions may quote the user's entry, token and all, so they are not chained."""
+    from kubernetes.config import ConfigException  # noqa: PLC0415 - likewise
+    from yaml import MarkedYAMLError  # noqa: PLC0415 - stays unloaded where no kubeconfig is read
+
+    try:
+        load()
+    except ConfigException as error:
+        # What follows " in " names the place by printing it.
+        reason = str(error).split(" in ", 1)[0]
+    except OSError as error:
+        reason = f"{error.strerror}: {error.filename}"
+    except MarkedYAMLError as error:
+        reason = f"not YAML, line {error.problem_mark.line + 1}" if error.problem_mark else "not YAML"
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        # A list where the package expects a mapping, data that is not base64: it does not look before it reads.
+        reason = f"not of the form that is expected ({type(error).__name__})"
+    else:
+        return
+    message = f"{source}: {trimmed(reason)}: name a usable file by --kubeconfig, or run in a pod with a service account"
+    raise ConfigurationError(message) from None
+
+
+def _transport(configuration: Configuration) -> ApiClient:
+    from kubernetes.client.api_client import ApiClient  # noqa: PLC0415 - likewise
+    from urllib3.exceptions import HTTPError  # noqa: PLC0415 - likewise
+
+    try:
+        return ApiClient(configuration)
+    except (OSError, HTTPError) as error:
+        message = f"certificates for {configuration.host}: {trimmed(str(error))}"
+        raise ConfigurationError(message) from None

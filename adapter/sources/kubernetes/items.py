@@ -1,0 +1,192 @@
+"""Decodes the `items` of a JSON list in slices, so that a large list never holds the interpreter in one piece.
+
+A page of 500 pods is 2.5 MB and takes 6 ms to decode, a file of 50,000 pods 100 times that; every request would wait
+meanwhile. No parser at hand works in steps, so the document is cut into parts that are decoded one by one.
+
+Where to cut is guessed from the way the first item begins, and the guess is proven by decoding: a part starts at the
+start of an item, and if it is a JSON array once brackets are put around it, then it ends at the end of an item. A cut
+inside of an item or of a string leaves the part unfinished, and the next place is tried. So a cut is never wrong, at
+worst late.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.sources.pace import Pace
+
+T = TypeVar("T")
+
+PART_BYTES = 1 << 17
+"""About 25 pods with all of their metadata: 0.3 ms to decode and file."""
+
+_ITEMS = re.compile(rb'"items"\s*:\s*\[')
+_FIRST_KEY = re.compile(rb'(\s*)\{\s*("[^"\\]*")')
+_BETWEEN_OBJECTS = re.compile(rb"\}\s*,\s*(?=\{)")
+_BYTE = re.compile(r" \(byte (\d+)\)$")
+_ITEM_OF_PART = re.compile(r"\$\[\d+\]")
+_TRIES = 16
+
+
+class ListMetadata(msgspec.Struct, gc=False, rename={"resource_version": "resourceVersion", "next_page": "continue"}):
+    """The fields of `meta/v1 ListMeta` that are read."""
+
+    resource_version: str = ""
+    next_page: str = ""
+    """What to ask the next page with; empty on the last."""
+
+
+class ListHead(msgspec.Struct, rename={"api_version": "apiVersion"}):
+    """All of a list but its items."""
+
+    kind: str = ""
+    api_version: str = ""
+    metadata: ListMetadata = msgspec.field(default_factory=ListMetadata)
+
+
+class ItemsError(ValueError):
+    """The document is not JSON of the expected form.
+
+    Attributes:
+        line: on which that shows, from 1; None where it is not known.
+    """
+
+    def __init__(self, reason: str, line: int | None) -> None:
+        """`reason` is what `str()` gives, without the line."""
+        super().__init__(reason)
+        self.line = line
+
+
+class JsonList(Generic[T]):
+    """A JSON document with a list of objects in its top-level key `items`."""
+
+    def __init__(self, body: bytes, item: type[T], part_bytes: int = PART_BYTES) -> None:
+        """`item` is the type of the items; a part is about `part_bytes` long."""
+        self._body = body
+        self._items = msgspec.json.Decoder(list[item])  # type: ignore[valid-type]  # known only when it runs
+        self._part_bytes = part_bytes
+        self._start = start_of_items(body)
+        self._separator = _separator(body, self._start)
+        self._head: ListHead | None = None
+
+    @property
+    def prefix(self) -> ListHead:
+        """What stands before the items."""
+        return decode_json(self._body[: self._start] + b"]}" if self._start >= 0 else b"{}", ListHead)
+
+    @property
+    def head(self) -> ListHead:
+        """What stands around the items. Known when all items were read."""
+        if self._head is None:
+            raise RuntimeError("the items were not read to their end")
+        return self._head
+
+    def parts(self, pace: Pace) -> Iterator[list[T]]:
+        """Yield the items in order, a part at a time, each decoded in a slice of the pace. Raises ItemsError.
+
+        As with `Pace.slices`, the work on a part belongs to the slice in which it was decoded.
+        """
+        position = self._start
+        if position < 0:
+            # For an empty list Go writes `null` where it holds no slice.
+            self._head = decode_json(self._body, ListHead)
+        while position >= 0:
+            with pace.slice():
+                items, position = self._part(position)
+            yield items
+
+    def _part(self, start: int) -> tuple[list[T], int]:
+        """Decode the next part; return its items and where the following part starts, -1 at the end."""
+        reach = start + self._part_bytes
+        for tried in range(_TRIES):
+            end, following = self._cut(reach)
+            if end < 0:
+                break
+            try:
+                return self._decoded(start, end), following
+            except msgspec.ValidationError as error:
+                raise self._failure(error, start) from error
+            except msgspec.DecodeError:
+                reach = end + (end - start) * tried // 4
+        return self._last_part(start), -1
+
+    def _cut(self, reach: int) -> tuple[int, int]:
+        """Guess an end of an item beyond `reach`, and the start of the next; (-1, -1) where there is none."""
+        between = self._separator.search(self._body, reach) or _BETWEEN_OBJECTS.search(self._body, reach)
+        return (between.start() + 1, between.end()) if between else (-1, -1)
+
+    def _last_part(self, start: int) -> list[T]:
+        """Decode up to the bracket that closes the items, and what stands around them."""
+        end = len(self._body)
+        failure: msgspec.DecodeError | None = None
+        for _ in range(_TRIES):
+            end = self._body.rfind(b"]", start, end)
+            if end < 0:
+                break
+            try:
+                items = self._decoded(start, end)
+            except msgspec.DecodeError as error:
+                failure = failure or error
+                continue
+            self._head = decode_json(self._body[: self._start] + self._body[end:], ListHead)
+            return items
+        if failure is None:
+            raise ItemsError("the list of items is not closed", None)
+        raise self._failure(failure, start) from failure
+
+    def _decoded(self, start: int, end: int) -> list[T]:
+        try:
+            return self._items.decode(b"[" + self._body[start:end] + b"]")
+        except UnicodeDecodeError as error:
+            raise ItemsError(f"not UTF-8: {error.reason}", None) from error
+
+    def _failure(self, error: msgspec.DecodeError, start: int) -> ItemsError:
+        # The bracket before the part shifts all places in it by one byte; which item of the part it is says nothing.
+        return _items_error(error, self._body, start - 1, "$.items[]")
+
+
+def start_of_items(body: bytes) -> int:
+    """Return where the first item of the top-level key `items` starts; -1 when there is no such list."""
+    for tried, found in enumerate(_ITEMS.finditer(body)):
+        if tried == _TRIES:
+            break
+        try:
+            msgspec.json.decode(body[: found.end()] + b"]}", type=dict[str, msgspec.Raw])
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            # A key of that name further in.
+            continue
+        return found.end()
+    return -1
+
+
+def _separator(body: bytes, start: int) -> re.Pattern[bytes]:
+    """Return what is likely to stand between items: all begin with the key of the first, and on lines as far in."""
+    first = _FIRST_KEY.match(body, start) if start >= 0 else None
+    if first is None:
+        return _BETWEEN_OBJECTS
+    indent = re.escape(first.group(1)) if b"\n" in first.group(1) else rb"\s*"
+    return re.compile(rb"\}\s*," + indent + rb"(?=\{\s*" + re.escape(first.group(2)) + rb")")
+
+
+def decode_json(body: bytes, form: type[T]) -> T:
+    """Return the whole document as that type. Raises ItemsError."""
+    try:
+        return msgspec.json.decode(body, type=form)
+    except msgspec.DecodeError as error:
+        raise _items_error(error, body, 0, "$") from error
+    except UnicodeDecodeError as error:
+        raise ItemsError(f"not UTF-8: {error.reason}", None) from error
+
+
+def _items_error(error: msgspec.DecodeError, body: bytes, offset: int, root: str) -> ItemsError:
+    text = _ITEM_OF_PART.sub(root, str(error))
+    place = _BYTE.search(text)
+    if place is None:
+        return ItemsError(text, None)
+    return ItemsError(_BYTE.sub("", text), body.count(b"\n", 0, offset + int(place.group(1))) + 1)

@@ -1,0 +1,310 @@
+"""Keeps an index of one kind of object equal to what the cluster has: a paged list, then a watch from where it ended.
+
+Only metadata is asked for (`PartialObjectMetadata`); a server that answers with whole objects is understood too.
+
+The protocol is that of "Efficient detection of changes" in the Kubernetes API concepts. A list without a
+resourceVersion is the most recent state, and all its pages are of one moment. A watch from its resourceVersion tells
+every later change; bookmarks move that version on where nothing changes. A version that is compacted (410) means a new
+list. A list is never older than what is known, so no object comes back from the dead.
+
+While the server is away what is known stays known: `synced` remains true, and a metric tells when it was last heard.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from adapter.sources.kubernetes.client import METADATA, METADATA_LIST
+from adapter.sources.kubernetes.errors import (
+    ExpiredError,
+    KubernetesError,
+    ServerError,
+    SilentError,
+    Status,
+    StatusError,
+    ThrottledError,
+    UnauthorizedError,
+    UnexpectedAnswerError,
+    UnreachableError,
+    error_of_status,
+)
+from adapter.sources.kubernetes.items import ItemsError, JsonList
+from adapter.sources.kubernetes.settings import WatchSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from threading import Event
+
+    from adapter.objects.resources import Resource
+    from adapter.sources.index import ObjectIndex
+    from adapter.sources.kubernetes.backoff import Backoff
+    from adapter.sources.kubernetes.client import Answer, KubernetesClient
+
+__all__ = ["Reflector", "WatchSettings", "collection_path"]
+
+logger = logging.getLogger(__name__)
+
+_LIST_SECONDS = 60.0
+_WINDOW_GRACE_SECONDS = 30.0
+_TOO_SHORT_SECONDS = 1.0
+
+
+class _Metadata(msgspec.Struct, gc=False, rename={"resource_version": "resourceVersion"}):
+    resource_version: str
+    name: str = ""
+    """A bookmark has none."""
+    namespace: str | None = None
+    labels: dict[str, str] | None = None
+
+
+class _Object(msgspec.Struct, gc=False):
+    metadata: _Metadata
+
+
+class _Event(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+class Reflector:
+    """Lists and watches one kind, for as long as `run` runs."""
+
+    def __init__(
+        self,
+        client: KubernetesClient,
+        resource: Resource,
+        index: ObjectIndex,
+        settings: WatchSettings,
+    ) -> None:
+        """`index` is written by this reflector alone."""
+        self.index = index
+        self.resource = resource
+        self._client = client
+        self._settings = settings
+        self._path = collection_path(resource)
+        self._events = msgspec.json.Decoder(_Event)
+        self._objects = msgspec.json.Decoder(_Object)
+        self._version: str | None = None
+        self._synced = False
+        self._stood_since: float | None = None
+        self._failure: KubernetesError | None = None
+        self._answer: Answer | None = None
+        self._ended = False
+        self._answer_lock = threading.Lock()
+        settings.telemetry.synced(resource.qualified, synced=False)
+
+    @property
+    def synced(self) -> bool:
+        """Whether a whole list has been taken in. Stays true while a newer one is under way."""
+        return self._synced
+
+    @property
+    def failure(self) -> KubernetesError | None:
+        """Why the last list or watch failed; None when it did not."""
+        return self._failure
+
+    def run(self, stop: Event) -> None:
+        """List and watch until `stop` is set; a read that waits then is ended."""
+        backoff = self._settings.backoff()
+        with _when_set(stop, self._end):
+            while not stop.is_set():
+                try:
+                    delay = self._round(backoff)
+                except KubernetesError as error:
+                    if stop.is_set():
+                        return
+                    delay = self._failed(error, backoff)
+                if delay > 0:
+                    self._settings.wait(stop, delay)
+
+    def _round(self, backoff: Backoff) -> float:
+        """List if that is due, then watch for one window. Return how long to wait before the next."""
+        self._stood_since = None
+        if self._version is None:
+            self._version = self._list()
+        told = self._watch(self._version)
+        stood = self._stood_seconds()
+        if stood >= self._settings.healthy_seconds:
+            backoff.reset()
+        # A watch that ends at once and tells nothing is a server in trouble, even if it says nothing of it.
+        return backoff.delay() if stood < _TOO_SHORT_SECONDS and not told else 0.0
+
+    def _failed(self, error: KubernetesError, backoff: Backoff) -> float:
+        """Take note of the failure, decide whether to list anew, and return how long to wait."""
+        if self._stood_seconds() >= self._settings.healthy_seconds:
+            backoff.reset()
+        if not _resumable(error, backoff.failures):
+            self._version = None
+        self._settings.telemetry.failed(self.resource.qualified, type(error).__name__)
+        level = (
+            logging.DEBUG if type(error) is type(self._failure) or isinstance(error, ExpiredError) else logging.WARNING
+        )
+        self._failure = error
+        logger.log(level, "watch of %s failed, will try again: %s", self.resource.qualified, error)
+        return backoff.delay(error.retry_after_seconds if isinstance(error, StatusError) else 0.0)
+
+    def _list(self) -> str:
+        """Replace the index by a new list; return the resourceVersion that it is of."""
+        try:
+            return self._list_pages()
+        except ExpiredError:
+            # Pages are kept for five minutes. What was read so far is of no use without the rest.
+            logger.info("list of %s took longer than its pages are kept, begun anew", self.resource.qualified)
+            return self._list_pages()
+
+    def _list_pages(self) -> str:
+        replacement = self.index.replacement()
+        query = {"limit": str(self._settings.page_size)}
+        while True:
+            page = self._page(query)
+            try:
+                for objects in page.parts(self._settings.pace):
+                    for item in objects:
+                        replacement.put(item.metadata.namespace, item.metadata.name, item.metadata.labels or {})
+            except ItemsError as error:
+                raise UnexpectedAnswerError(f"GET {self._path}: not a list of objects: {error}") from error
+            self._heard()
+            metadata = page.head.metadata
+            if not metadata.next_page:
+                break
+            # A continue token holds the version that the list began with, and must come without one.
+            query["continue"] = metadata.next_page
+        if not metadata.resource_version:
+            raise UnexpectedAnswerError(f"GET {self._path}: a list without a resourceVersion")
+        replacement.commit()
+        self._now_synced()
+        return metadata.resource_version
+
+    def _page(self, query: Mapping[str, str]) -> JsonList[_Object]:
+        with self._opened(query, METADATA_LIST) as answer:
+            body = b"".join(answer.pieces(_LIST_SECONDS))
+        return JsonList(body, _Object)
+
+    def _watch(self, version: str) -> bool:
+        """Take in changes until the server ends the watch; return whether it told any."""
+        window = self._settings.uniform(*self._settings.window_seconds)
+        query = {
+            "watch": "true",
+            "resourceVersion": version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(int(window)),
+        }
+        told = False
+        with self._opened(query, METADATA, self._settings.silence_seconds) as answer:
+            self._opened_watch()
+            try:
+                for lines in _lines(answer.pieces(window + _WINDOW_GRACE_SECONDS)):
+                    with self._settings.pace.slice():
+                        for line in lines:
+                            self._take(line)
+                            told = True
+                    self._heard()
+            except SilentError:
+                logger.debug("watch of %s was silent for long, opened anew", self.resource.qualified)
+        return told
+
+    def _take(self, line: bytes) -> None:
+        """Take in one event of a watch."""
+        try:
+            event = self._events.decode(line)
+            if event.type == "ERROR":
+                raise error_of_status(f"watch of {self._path}", msgspec.json.decode(event.object, type=Status))
+            metadata = self._objects.decode(event.object).metadata
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise UnexpectedAnswerError(f"watch of {self._path}: not an event: {error}") from error
+        match event.type:
+            case "ADDED" | "MODIFIED":
+                self.index.put(metadata.namespace, metadata.name, metadata.labels or {})
+            case "DELETED":
+                self.index.remove(metadata.namespace, metadata.name)
+            case "BOOKMARK":
+                pass
+            case unknown:
+                raise UnexpectedAnswerError(f"watch of {self._path}: an event of type {unknown[:32]!r}")
+        self._version = metadata.resource_version
+
+    @contextmanager
+    def _opened(self, query: Mapping[str, str], accept: str, silence: float | None = None) -> Iterator[Answer]:
+        with self._client.open(self._path, query, accept, silence) as answer:
+            with self._answer_lock:
+                self._answer = answer
+                if self._ended:
+                    answer.cancel()
+            try:
+                yield answer
+            finally:
+                with self._answer_lock:
+                    self._answer = None
+
+    def _end(self) -> None:
+        with self._answer_lock:
+            self._ended = True
+            if self._answer is not None:
+                self._answer.cancel()
+
+    def _heard(self) -> None:
+        self._settings.telemetry.heard(self.resource.qualified, self._settings.wall_clock())
+
+    def _now_synced(self) -> None:
+        self._synced = True
+        self._settings.telemetry.synced(self.resource.qualified, synced=True)
+        logger.info("%s: %d objects listed", self.resource.qualified, len(self.index))
+
+    def _stood_seconds(self) -> float:
+        """How long the present watch stands, or stood; 0 when it was not opened."""
+        return 0.0 if self._stood_since is None else self._settings.clock() - self._stood_since
+
+    def _opened_watch(self) -> None:
+        self._stood_since = self._settings.clock()
+        self._heard()
+        if self._failure is not None:
+            logger.info("watch of %s stands again", self.resource.qualified)
+            self._failure = None
+
+
+def collection_path(resource: Resource) -> str:
+    """Return the path of all objects of the kind, in all namespaces."""
+    root = f"/apis/{resource.group}" if resource.group else "/api"
+    return f"{root}/{resource.version}/{resource.plural}"
+
+
+def _resumable(error: KubernetesError, failures: int) -> bool:
+    """Tell whether the watch may go on from where it was, after so many failures before this one.
+
+    A server that fails again may do so because of the version that it is asked for; a new list has none.
+    """
+    if isinstance(error, ServerError):
+        return failures == 0
+    return isinstance(error, (UnreachableError, ThrottledError, UnauthorizedError))
+
+
+def _lines(pieces: Iterator[bytes]) -> Iterator[list[bytes]]:
+    """Yield the whole lines of each piece; what is left without its end is dropped, it will be told again."""
+    rest = b""
+    for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        if lines:
+            yield [line for line in lines if line]
+
+
+@contextmanager
+def _when_set(stop: Event, end: Callable[[], None]) -> Iterator[None]:
+    """Call `end` from another thread if `stop` is set during the block: a thread in a read cannot see it."""
+    left = threading.Event()
+
+    def wait() -> None:
+        while not left.is_set():
+            if stop.wait(1.0):
+                end()
+                return
+
+    threading.Thread(target=wait, name="end of watch", daemon=True).start()
+    try:
+        yield
+    finally:
+        left.set()

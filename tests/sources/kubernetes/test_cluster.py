@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.objects.resources import BUILT_IN, Resource, find_resource
+from adapter.objects.selectors import EVERYTHING, parse_selector
+from adapter.sources.kubernetes.backoff import Backoff
+from adapter.sources.kubernetes.cluster import PODS, ClusterObjects
+from adapter.sources.kubernetes.settings import WatchSettings
+from adapter.sources.objects import (
+    ObjectsError,
+    ObjectsForbiddenError,
+    ObjectsNotServedError,
+    ObjectsNotSyncedError,
+    ObjectSource,
+)
+from tests.support.fake_apiserver import FakeApiServer, Fault
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from adapter.sources.kubernetes.client import KubernetesClient
+
+    from .conftest import Tasks
+
+SERVICES = find_resource(BUILT_IN, "", "services")
+DEPLOYMENTS = find_resource(BUILT_IN, "apps", "deployments")
+NODES = find_resource(BUILT_IN, "", "nodes")
+
+
+@pytest.fixture
+def cluster(client: KubernetesClient, tasks: Tasks) -> ClusterObjects:
+    settings = WatchSettings(
+        window_seconds=(60.0, 60.0), backoff=lambda: Backoff(first_seconds=0.01, longest_seconds=0.05)
+    )
+    return ClusterObjects(client, tasks.start, settings)
+
+
+def failure_of(cluster: ClusterObjects, resource: Resource) -> ObjectsError | None:
+    try:
+        cluster.names(resource, None, EVERYTHING)
+    except ObjectsError as error:
+        return error
+    return None
+
+
+def test_it_is_an_object_source(cluster: ClusterObjects) -> None:
+    source: ObjectSource = cluster
+    assert source.resource("", "pod") == PODS
+
+
+def test_pods_are_watched_from_the_start(server: FakeApiServer, cluster: ClusterObjects, tasks: Tasks) -> None:
+    server.put("pods", "shop", "a", {"app": "web"})
+    server.put("pods", "chat", "b", {"app": "web"})
+    until(lambda: cluster.synced(PODS))
+    until(lambda: cluster.names(PODS, "shop", parse_selector("app=web")) == ("a",))
+    until(lambda: cluster.namespaces_of(PODS) == ("chat", "shop"))
+    assert tasks.names == ["discovery", "watch pods"]
+
+
+def test_other_kinds_are_watched_from_the_first_time_they_are_asked_for(
+    server: FakeApiServer, cluster: ClusterObjects, tasks: Tasks
+) -> None:
+    server.put("deployments", "shop", "web", {"tier": "front"})
+    assert not cluster.synced(DEPLOYMENTS)
+    assert not server.asked("list", "deployments")
+    with pytest.raises(ObjectsNotSyncedError, match=r"^deployments\.apps: the first list has not arrived yet"):
+        cluster.names(DEPLOYMENTS, "shop", EVERYTHING)
+    until(lambda: cluster.synced(DEPLOYMENTS))
+    assert cluster.names(DEPLOYMENTS, "shop", EVERYTHING) == ("web",)
+    assert tasks.names.count("watch deployments.apps") == 1
+
+
+def test_namespaces_start_a_watch_as_well(server: FakeApiServer, cluster: ClusterObjects) -> None:
+    server.put("services", "shop", "front")
+    with pytest.raises(ObjectsNotSyncedError):
+        cluster.namespaces_of(SERVICES)
+    until(lambda: cluster.synced(SERVICES))
+    assert cluster.namespaces_of(SERVICES) == ("shop",)
+
+
+def test_kinds_without_a_namespace(server: FakeApiServer, cluster: ClusterObjects) -> None:
+    server.put("nodes", "", "n1", {"zone": "a"})
+    until(lambda: failure_of(cluster, NODES) is None)
+    assert cluster.names(NODES, None, parse_selector("zone=a")) == ("n1",)
+
+
+def test_a_request_before_the_first_list_says_what_keeps_it(server: FakeApiServer, cluster: ClusterObjects) -> None:
+    server.faults.append(Fault("list", "status", code=500, times=1000))
+    until(lambda: failure_of(cluster, SERVICES) is not None and "500" in str(failure_of(cluster, SERVICES)))
+    assert isinstance(failure_of(cluster, SERVICES), ObjectsNotSyncedError)
+
+
+@pytest.mark.parametrize(
+    ("resource", "needed"),
+    [
+        (SERVICES, "services: needs get, list, watch on services in the core group"),
+        (DEPLOYMENTS, "deployments.apps: needs get, list, watch on deployments in the API group apps"),
+    ],
+    ids=["core", "group"],
+)
+def test_a_kind_that_may_not_be_read_names_the_permission_and_recovers(
+    server: FakeApiServer, cluster: ClusterObjects, resource: Resource, needed: str
+) -> None:
+    server.forbid("list", resource.plural)
+    until(lambda: isinstance(failure_of(cluster, resource), ObjectsForbiddenError))
+    assert str(failure_of(cluster, resource)).startswith(needed)
+    until(lambda: cluster.synced(PODS))
+    server.allow("list", resource.plural)
+    until(lambda: failure_of(cluster, resource) is None)
+
+
+def test_a_right_that_is_taken_away_is_told_instead_of_what_was_known(
+    server: FakeApiServer, cluster: ClusterObjects
+) -> None:
+    server.put("pods", "shop", "a")
+    until(lambda: server.watching("pods"))
+    server.forbid("list", "pods")
+    server.forbid("watch", "pods")
+    server.expire_watches()
+    until(lambda: isinstance(failure_of(cluster, PODS), ObjectsForbiddenError))
+    assert cluster.synced(PODS)
+
+
+def test_a_kind_that_the_cluster_does_not_have(cluster: ClusterObjects) -> None:
+    widgets = Resource("shop.example", "v1", "widgets", "widget", "Widget", namespaced=True)
+    until(lambda: isinstance(failure_of(cluster, widgets), ObjectsNotServedError))
+    assert "does not serve widgets in version v1 of the API group shop.example" in str(failure_of(cluster, widgets))

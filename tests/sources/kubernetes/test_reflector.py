@@ -1,0 +1,377 @@
+"""Against the stand-in for kube-apiserver, over real HTTP."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from adapter.objects.resources import BUILT_IN, find_resource
+from adapter.objects.selectors import EVERYTHING, parse_selector
+from adapter.sources.index import ObjectIndex
+from adapter.sources.kubernetes.backoff import Backoff
+from adapter.sources.kubernetes.errors import (
+    ForbiddenError,
+    ServerError,
+    UnauthorizedError,
+    UnexpectedAnswerError,
+    UnreachableError,
+)
+from adapter.sources.kubernetes.reflector import Reflector, collection_path
+from adapter.sources.kubernetes.settings import WatchSettings
+from adapter.sources.kubernetes.telemetry import NoTelemetry, WatchMetrics
+from tests.support.fake_apiserver import FakeApiServer, Fault
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.sources.kubernetes.client import KubernetesClient
+
+    from .conftest import Tasks
+
+PODS = find_resource(BUILT_IN, "", "pods")
+DEPLOYMENTS = find_resource(BUILT_IN, "apps", "deployments")
+NODES = find_resource(BUILT_IN, "", "nodes")
+
+SETTINGS = WatchSettings(
+    page_size=2,
+    window_seconds=(60.0, 60.0),
+    silence_seconds=5.0,
+    backoff=lambda: Backoff(first_seconds=0.01, longest_seconds=0.05),
+)
+
+
+@pytest.fixture
+def start(client: KubernetesClient, tasks: Tasks) -> Callable[..., Reflector]:
+    def started(settings: WatchSettings = SETTINGS) -> Reflector:
+        reflector = Reflector(client, PODS, ObjectIndex(), settings)
+        tasks.start("watch pods", reflector.run)
+        return reflector
+
+    return started
+
+
+class Recording(NoTelemetry):
+    def __init__(self) -> None:
+        self.failures: list[tuple[str, str]] = []
+
+    def failed(self, resource: str, error: str) -> None:
+        self.failures.append((resource, error))
+
+
+def pods(reflector: Reflector, selector: str = "", namespace: str = "shop") -> tuple[str, ...]:
+    return reflector.index.names(namespace, parse_selector(selector))
+
+
+def fill(server: FakeApiServer, count: int) -> tuple[str, ...]:
+    names = tuple(f"web-{number:02d}" for number in range(count))
+    for name in names:
+        server.put("pods", "shop", name, {"app": "web", "pod": name})
+    return names
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 7])
+def test_a_list_is_taken_in_page_by_page(server: FakeApiServer, start: Callable[..., Reflector], count: int) -> None:
+    names = fill(server, count)
+    reflector = start()
+    until(lambda: reflector.synced)
+    assert pods(reflector) == names
+    assert len(server.asked("list", "pods")) == max(1, -(-count // 2))
+    assert len(reflector.index) == count
+
+
+def test_only_metadata_is_asked_for(server: FakeApiServer, start: Callable[..., Reflector]) -> None:
+    start()
+    until(lambda: server.watching("pods"))
+    listed, watched = server.asked("list", "pods")[0], server.asked("watch", "pods")[0]
+    assert listed.headers["Accept"].startswith("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,")
+    assert watched.headers["Accept"].startswith("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,")
+    assert watched.query["allowWatchBookmarks"] == "true"
+    assert watched.query["timeoutSeconds"] == "60"
+
+
+def test_whole_objects_are_understood_too(server: FakeApiServer, start: Callable[..., Reflector]) -> None:
+    server.metadata_only = False
+    fill(server, 3)
+    reflector = start()
+    until(lambda: server.watching("pods"))
+    server.put("pods", "shop", "web-99", {"app": "web"})
+    until(lambda: pods(reflector) == ("web-00", "web-01", "web-02", "web-99"))
+
+
+def test_changes_are_followed(server: FakeApiServer, start: Callable[..., Reflector]) -> None:
+    server.put("pods", "shop", "a", {"app": "web"})
+    reflector = start()
+    until(lambda: server.watching("pods"))
+    server.put("pods", "shop", "b", {"app": "web"})
+    until(lambda: pods(reflector, "app=web") == ("a", "b"))
+    server.put("pods", "shop", "a", {"app": "api"})
+    until(lambda: pods(reflector, "app=web") == ("b",))
+    server.remove("pods", "shop", "b")
+    until(lambda: pods(reflector) == ("a",))
+    assert len(server.asked("list", "pods")) == 1
+
+
+def test_other_kinds_are_not_mixed_in(server: FakeApiServer, start: Callable[..., Reflector]) -> None:
+    server.put("services", "shop", "front", {"app": "web"})
+    server.put("pods", "shop", "a")
+    reflector = start()
+    until(lambda: reflector.synced)
+    assert pods(reflector) == ("a",)
+
+
+def test_a_window_that_ends_is_followed_by_the_next_without_a_list(
+    server: FakeApiServer, start: Callable[..., Reflector]
+) -> None:
+    reflector = start(dataclasses.replace(SETTINGS, window_seconds=(1.0, 1.0)))
+    until(lambda: len(server.asked("watch", "pods")) >= 2)
+    server.put("pods", "shop", "late")
+    until(lambda: pods(reflector) == ("late",))
+    assert len(server.asked("list", "pods")) == 1
+
+
+def test_bookmarks_move_the_version_on_so_that_compaction_does_no_harm(
+    server: FakeApiServer, start: Callable[..., Reflector]
+) -> None:
+    server.bookmark_seconds = 0.05
+    reflector = start(dataclasses.replace(SETTINGS, window_seconds=(1.0, 1.0)))
+    until(lambda: server.watching("pods"))
+    server.put("services", "shop", "elsewhere")
+    present = str(server.store.version)
+    server.compact()
+    until(lambda: server.asked("watch", "pods")[-1].query["resourceVersion"] == present)
+    assert reflector.failure is None
+    assert len(server.asked("list", "pods")) == 1
+
+
+def test_an_expired_version_means_a_new_list_in_which_what_vanished_is_gone(
+    server: FakeApiServer, start: Callable[..., Reflector]
+) -> None:
+    fill(server, 5)
+    reflector = start()
+    until(lambda: server.watching("pods"))
+    # The next watch starts from a version that is compacted meanwhile, and misses what happened in between.
+    server.faults.append(Fault("watch", "status", code=503, times=2))
+    server.stop()
+    server.remove("pods", "shop", "web-01")
+    server.put("pods", "shop", "web-77")
+    server.compact()
+    server.start()
+    until(lambda: pods(reflector) == ("web-00", "web-02", "web-03", "web-04", "web-77"))
+
+
+def test_an_error_event_of_an_open_watch_means_a_new_list(
+    server: FakeApiServer, start: Callable[..., Reflector]
+) -> None:
+    reflector = start()
+    until(lambda: server.watching("pods"))
+    server.expire_watches()
+    until(lambda: len(server.asked("list", "pods")) == 2)
+    until(lambda: reflector.failure is None)
+
+
+def test_pages_that_expire_on_the_way_mean_that_the_list_begins_anew(
+    server: FakeApiServer, start: Callable[..., Reflector]
+) -> None:
+    names = fill(server, 5)
+    server.faults.append(Fault("list", "status", code=410, skip=1))
+    reflector = start()
+    until(lambda: reflector.synced)
+    assert pods(reflector) == names
+    assert [("continue" in asked.query) for asked in server.asked("list", "pods")] == [False, True, False, True, True]
+
+
+def test_what_is_known_stays_known_while_the_list_is_made_anew(
+    server: FakeApiServer, start: Callable[..., Reflector]
+) -> None:
+    names = fill(server, 4)
+    reflector = start()
+    until(lambda: server.watching("pods"))
+    server.faults.append(Fault("list", "hang", skip=1, times=1))
+    server.expire_watches()
+    until(lambda: len(server.asked("list", "pods")) == 4)
+    assert reflector.synced
+    assert pods(reflector) == names
+
+
+ITEM_WITH_A_NUMBER = b'{"items":[{"metadata":{"name":"a","resourceVersion":"1","labels":{"a":1}}}]}'
+UNKNOWN_EVENT = b'{"type":"NEWS","object":{"metadata":{"resourceVersion":"1"}}}\n'
+ERROR_EVENT = b'{"type":"ERROR","object":{"code":500,"message":"etcd"}}\n'
+FAILURES = {
+    "list: 500": (Fault("list", "status", code=500), ServerError),
+    "list: cut": (Fault("list", "cut"), UnreachableError),
+    "list: no answer": (Fault("list", "hang"), UnreachableError),
+    "list: no body": (Fault("list", "silence"), UnreachableError),
+    "list: HTML": (Fault("list", "garbage"), UnexpectedAnswerError),
+    "list: a label that is a number": (Fault("list", "garbage", body=ITEM_WITH_A_NUMBER), UnexpectedAnswerError),
+    "list: no version": (Fault("list", "garbage", body=b'{"items":[],"metadata":{}}'), UnexpectedAnswerError),
+    "list: not UTF-8": (Fault("list", "garbage", body=b'{"items":[{"kind":"\xff"}]}'), UnexpectedAnswerError),
+    "list: nothing in it": (Fault("list", "garbage", body=b"{}"), UnexpectedAnswerError),
+    "watch: text": (Fault("watch", "garbage", body=b"not an event\n"), UnexpectedAnswerError),
+    "watch: unknown event": (Fault("watch", "garbage", body=UNKNOWN_EVENT), UnexpectedAnswerError),
+    "watch: error event": (Fault("watch", "garbage", body=ERROR_EVENT), ServerError),
+    "watch: cut": (Fault("watch", "cut"), UnreachableError),
+    "watch: no answer": (Fault("watch", "hang"), UnreachableError),
+    "watch: 403": (Fault("watch", "status", code=403), ForbiddenError),
+    "watch: 401": (Fault("watch", "status", code=401, times=2), UnauthorizedError),
+}
+
+
+@pytest.mark.parametrize(("fault", "failure"), FAILURES.values(), ids=FAILURES.keys())
+def test_after_a_failure_all_is_known_again(
+    server: FakeApiServer, start: Callable[..., Reflector], fault: Fault, failure: type[Exception]
+) -> None:
+    fill(server, 1)
+    # The table is shared by all runs of this test, and a fault counts down.
+    server.faults.append(dataclasses.replace(fault))
+    telemetry = Recording()
+    reflector = start(dataclasses.replace(SETTINGS, telemetry=telemetry))
+    until(lambda: server.watching("pods") and reflector.failure is None)
+    server.put("pods", "shop", "web-99")
+    until(lambda: pods(reflector) == ("web-00", "web-99"))
+    assert {resource for resource, _ in telemetry.failures} == {"pods"}
+    assert {error for _, error in telemetry.failures} <= {
+        failure.__name__,
+        *(one.__name__ for one in failure.__subclasses__()),
+    }
+    assert telemetry.failures
+
+
+def test_a_watch_on_a_connection_that_died_is_opened_anew_from_where_it_was(
+    server: FakeApiServer, start: Callable[..., Reflector]
+) -> None:
+    server.faults.append(Fault("watch", "silence"))
+    reflector = start(dataclasses.replace(SETTINGS, silence_seconds=0.3))
+    until(lambda: len(server.asked("watch", "pods")) == 1)
+    server.put("pods", "shop", "unheard")
+    until(lambda: pods(reflector) == ("unheard",))
+    assert len(server.asked("list", "pods")) == 1
+    assert reflector.failure is None
+
+
+def test_what_is_known_outlives_the_server_and_is_brought_up_to_date_when_it_is_back(
+    server: FakeApiServer, start: Callable[..., Reflector]
+) -> None:
+    fill(server, 2)
+    reflector = start()
+    until(lambda: server.watching("pods"))
+    server.stop()
+    until(lambda: isinstance(reflector.failure, UnreachableError))
+    assert reflector.synced
+    assert pods(reflector) == ("web-00", "web-01")
+    server.remove("pods", "shop", "web-00")
+    server.start()
+    until(lambda: pods(reflector) == ("web-01",))
+    until(lambda: reflector.failure is None)
+    # The version was still known, so the watch went on and nothing was listed again.
+    assert len(server.asked("list", "pods")) == 1
+
+
+def test_the_server_says_when_to_come_again(client: KubernetesClient, server: FakeApiServer, tasks: Tasks) -> None:
+    waits: list[float] = []
+
+    def wait(stop: threading.Event, seconds: float) -> bool:
+        waits.append(seconds)
+        return stop.wait(0.01)
+
+    server.faults.append(Fault("list", "status", code=429, headers={"Retry-After": "7"}))
+    reflector = Reflector(client, PODS, ObjectIndex(), dataclasses.replace(SETTINGS, wait=wait))
+    tasks.start("watch pods", reflector.run)
+    until(lambda: reflector.synced)
+    assert 7.0 <= waits[0] <= 7.5
+
+
+def test_a_server_that_ends_every_watch_at_once_is_not_overrun(
+    client: KubernetesClient, server: FakeApiServer, tasks: Tasks
+) -> None:
+    waits: list[float] = []
+
+    def wait(stop: threading.Event, seconds: float) -> bool:
+        waits.append(seconds)
+        return stop.wait(0.001)
+
+    server.faults.append(Fault("watch", "garbage", body=b"", times=8))
+    settings = dataclasses.replace(
+        SETTINGS, wait=wait, backoff=lambda: Backoff(uniform=lambda _least, most: most), silence_seconds=5.0
+    )
+    reflector = Reflector(client, PODS, ObjectIndex(), settings)
+    tasks.start("watch pods", reflector.run)
+    until(lambda: server.watching("pods"))
+    assert waits == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
+
+
+def test_the_back_off_starts_anew_after_a_healthy_watch(
+    client: KubernetesClient, server: FakeApiServer, tasks: Tasks
+) -> None:
+    waits: list[float] = []
+
+    def wait(stop: threading.Event, seconds: float) -> bool:
+        waits.append(seconds)
+        return stop.wait(0.001)
+
+    settings = dataclasses.replace(
+        SETTINGS, wait=wait, healthy_seconds=1e-9, backoff=lambda: Backoff(uniform=lambda _least, most: most)
+    )
+    server.faults.append(Fault("list", "status", times=3))
+    reflector = Reflector(client, PODS, ObjectIndex(), settings)
+    tasks.start("watch pods", reflector.run)
+    until(lambda: server.watching("pods"))
+    server.faults.append(Fault("watch", "status", code=503))
+    server.expire_watches()
+    until(lambda: len(waits) == 5)
+    assert waits == [0.5, 1.0, 2.0, 0.5, 1.0]
+
+
+def test_the_state_is_told_to_prometheus(server: FakeApiServer, start: Callable[..., Reflector]) -> None:
+    registry = CollectorRegistry()
+    server.faults.append(Fault("list", "status", code=500, times=1))
+    reflector = start(
+        dataclasses.replace(SETTINGS, telemetry=WatchMetrics(registry), wall_clock=lambda: 1_800_000_000.0)
+    )
+    labels = {"resource": "pods"}
+    until(lambda: registry.get_sample_value("tidewatch_adapter_watch_synced", labels) == 1.0)
+    assert reflector.synced
+    assert registry.get_sample_value("tidewatch_adapter_watch_last_heard_timestamp_seconds", labels) == 1_800_000_000.0
+    failures = {"resource": "pods", "error": "ServerError"}
+    assert registry.get_sample_value("tidewatch_adapter_watch_failures_total", failures) == 1.0
+
+
+def test_nothing_is_synced_before_the_first_list(client: KubernetesClient) -> None:
+    registry = CollectorRegistry()
+    reflector = Reflector(client, PODS, ObjectIndex(), dataclasses.replace(SETTINGS, telemetry=WatchMetrics(registry)))
+    assert not reflector.synced
+    assert registry.get_sample_value("tidewatch_adapter_watch_synced", {"resource": "pods"}) == 0.0
+
+
+def test_a_stop_ends_a_watch_that_waits_for_the_next_event(server: FakeApiServer, client: KubernetesClient) -> None:
+    stop = threading.Event()
+    reflector = Reflector(client, PODS, ObjectIndex(), dataclasses.replace(SETTINGS, silence_seconds=60.0))
+    running = threading.Thread(target=reflector.run, args=(stop,), daemon=True)
+    running.start()
+    until(lambda: server.watching("pods"))
+    stop.set()
+    running.join(10.0)
+    assert not running.is_alive()
+    assert reflector.failure is None
+
+
+def test_objects_without_a_namespace_are_kept_apart(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks
+) -> None:
+    server.put("nodes", "", "n1", {"zone": "a"})
+    reflector = Reflector(client, NODES, ObjectIndex(), SETTINGS)
+    tasks.start("watch nodes", reflector.run)
+    until(lambda: reflector.synced)
+    assert reflector.index.names(None, EVERYTHING) == ("n1",)
+    assert reflector.index.namespaces() == ()
+
+
+@pytest.mark.parametrize(
+    ("resource", "path"), [(PODS, "/api/v1/pods"), (DEPLOYMENTS, "/apis/apps/v1/deployments")], ids=["core", "group"]
+)
+def test_the_path_of_a_collection(resource: object, path: str) -> None:
+    assert collection_path(resource) == path  # type: ignore[arg-type]  # the table's type is wider
