@@ -15,7 +15,7 @@ from adapter.readings.settings import ReadingSettings
 from adapter.service.addresses import Address
 from adapter.service.documents import DocumentError
 from adapter.service.flags import UsageError
-from adapter.service.process import ServerOptions
+from adapter.service.options import ServerOptions
 from adapter.service.tls import VERSIONS, TlsSettings, openssl_suites
 from adapter.service.watched import FilesError, read_files
 

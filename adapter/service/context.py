@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.service.addresses import Address
-    from adapter.service.process import ServerOptions
+    from adapter.service.options import ServerOptions
     from adapter.service.telemetry import ConnectionCounts
 
 _log = logging.getLogger(__name__)

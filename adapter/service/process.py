@@ -19,7 +19,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
@@ -29,9 +28,8 @@ from gunicorn.errors import HaltServer
 from gunicorn.glogging import Logger
 from gunicorn.sock import TCP6Socket, TCPSocket
 
-from adapter.service.addresses import Address, address_of, listening_socket
+from adapter.service.addresses import address_of, listening_socket
 from adapter.service.collector import settle_collector
-from adapter.service.connections import Deadlines
 from adapter.service.context import WorkerContext
 from adapter.service.errors import StartError
 from adapter.service.logs import fields
@@ -42,7 +40,8 @@ if TYPE_CHECKING:
 
     from gunicorn.config import Config
 
-    from adapter.service.tls import TlsSettings
+    from adapter.service.addresses import Address
+    from adapter.service.options import ServerOptions
 
 _log = logging.getLogger(__name__)
 
@@ -55,43 +54,6 @@ STEADY_SECONDS = 60.0
 """A worker that lived so long is replaced at once; one that did not, after a wait that doubles."""
 LONGEST_RESTART_WAIT = 30.0
 _SPARE_DESCRIPTORS = 256
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionLimits:
-    """How many connections may be open."""
-
-    most: int = 4000
-    most_unfinished: int = 1000
-    """Of those, in handshake or within a request's head."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerOptions:
-    """How a process serves."""
-
-    program: str
-    """Begins the one line on stderr that says why it could not start."""
-    version: str
-    metrics_prefix: str
-    address: Address
-    tls: TlsSettings | None
-    """None: plain HTTP."""
-    plain_address: Address | None
-    """Metrics and health, without TLS."""
-    threads: int = 16
-    shutdown_delay_seconds: float = 5.0
-    drain_seconds: float = 5.0
-    stop_seconds: float = 3.0
-    """For tasks and callbacks, after the drain."""
-    pin_cpu: bool = False
-    connections: ConnectionLimits = field(default_factory=ConnectionLimits)
-    deadlines: Deadlines = field(default_factory=Deadlines)
-
-    @property
-    def end_seconds(self) -> float:
-        """Within which the worker has ended, or is killed."""
-        return self.shutdown_delay_seconds + self.drain_seconds + self.stop_seconds + 1.5
 
 
 def serve_forever(options: ServerOptions, make_worker: MakeWorker) -> NoReturn:

@@ -18,7 +18,8 @@ from adapter.identity.front_proxy import FrontProxy, FrontProxySettings
 from adapter.identity.gate import Gate
 from adapter.service.addresses import Address
 from adapter.service.logs import configure_logs
-from adapter.service.process import ServerOptions, serve_forever
+from adapter.service.options import ServerOptions
+from adapter.service.process import serve_forever
 from adapter.service.tls import TlsSettings
 
 if TYPE_CHECKING:

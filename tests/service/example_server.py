@@ -20,7 +20,8 @@ from adapter.service.addresses import parse_address
 from adapter.service.connections import Deadlines
 from adapter.service.errors import StartError
 from adapter.service.logs import configure_logs
-from adapter.service.process import ConnectionLimits, ServerOptions, WsgiApp, serve_forever
+from adapter.service.options import ConnectionLimits, ServerOptions
+from adapter.service.process import WsgiApp, serve_forever
 from adapter.service.tls import TlsSettings
 
 if TYPE_CHECKING:

@@ -34,7 +34,6 @@ from adapter.sources.kubernetes.errors import (
     error_of_status,
 )
 from adapter.sources.kubernetes.items import ItemsError, JsonList
-from adapter.sources.kubernetes.settings import WatchSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -44,8 +43,7 @@ if TYPE_CHECKING:
     from adapter.sources.index import ObjectIndex
     from adapter.sources.kubernetes.backoff import Backoff
     from adapter.sources.kubernetes.client import Answer, KubernetesClient
-
-__all__ = ["Reflector", "WatchSettings", "collection_path"]
+    from adapter.sources.kubernetes.settings import WatchSettings
 
 logger = logging.getLogger(__name__)
 

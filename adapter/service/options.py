@@ -1,0 +1,49 @@
+"""How a process serves: what its flags come down to, for the server and for the worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from adapter.service.connections import Deadlines
+
+if TYPE_CHECKING:
+    from adapter.service.addresses import Address
+    from adapter.service.tls import TlsSettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLimits:
+    """How many connections may be open."""
+
+    most: int = 4000
+    most_unfinished: int = 1000
+    """Of those, in handshake or within a request's head."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerOptions:
+    """How a process serves."""
+
+    program: str
+    """Begins the one line on stderr that says why it could not start."""
+    version: str
+    metrics_prefix: str
+    address: Address
+    tls: TlsSettings | None
+    """None: plain HTTP."""
+    plain_address: Address | None
+    """Metrics and health, without TLS."""
+    threads: int = 16
+    shutdown_delay_seconds: float = 5.0
+    drain_seconds: float = 5.0
+    stop_seconds: float = 3.0
+    """For tasks and callbacks, after the drain."""
+    pin_cpu: bool = False
+    connections: ConnectionLimits = field(default_factory=ConnectionLimits)
+    deadlines: Deadlines = field(default_factory=Deadlines)
+
+    @property
+    def end_seconds(self) -> float:
+        """Within which the worker has ended, or is killed."""
+        return self.shutdown_delay_seconds + self.drain_seconds + self.stop_seconds + 1.5
