@@ -164,22 +164,27 @@ def _access(values: FlagValues) -> _Access:
     if in_cluster:
         ca_file = SERVICE_ACCOUNT / "ca.crt" if values.text("prometheus-url").startswith("https://") else None
         return replace(named, ca_file=ca_file, token_file=named.token_file or SERVICE_ACCOUNT / "token")
-    return _of_kubeconfig(str(config))
+    found = _of_kubeconfig(str(config), with_tls=values.text("prometheus-url").startswith("https://"))
+    return replace(found, token_file=named.token_file, headers=()) if named.token_file else found
 
 
-def _of_kubeconfig(path: str) -> _Access:
+def _of_kubeconfig(path: str, *, with_tls: bool) -> _Access:
     """Return what a kubeconfig's current context says, as it stands at the start."""
     try:
         configuration = from_kubeconfig(path)().configuration
     except ConfigurationError as error:
         raise UsageError(f"--prometheus-auth-config: {error}") from error
-    token = configuration.api_key.get("authorization")
+    # The package has changed the name under which it keeps the token; this knows both.
+    token = configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
+    headers = (("Authorization", token),) if token else ()
+    if not with_tls:
+        return _Access(None, None, None, token_file=None, headers=headers)
     return _Access(
         _path(configuration.ssl_ca_cert),
         _path(configuration.cert_file),
         _path(configuration.key_file),
         token_file=None,
-        headers=(("Authorization", token),) if token else (),
+        headers=headers,
     )
 
 

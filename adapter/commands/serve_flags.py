@@ -6,6 +6,8 @@ the reason.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from adapter.commands.common_flags import CLUSTER_FLAGS, LOG_FLAGS, PROGRAM, PROMETHEUS_FLAGS, program_version
 from adapter.service.addresses import Address
 from adapter.service.flag_table import (
@@ -133,7 +135,7 @@ _SERVING_FLAGS = (
     Flag(
         name="cert-dir",
         kind=PATH,
-        default="apiserver.local.config/certificates",
+        default=Path("apiserver.local.config/certificates"),
         help="Where a self-made certificate is kept when none is given.",
         group=_SERVING,
     ),

@@ -62,6 +62,8 @@ class ServeSettings:
 
 def serve_settings(values: FlagValues) -> ServeSettings:
     """Return what the flags ask for; raises UsageError with one line that says what to do."""
+    if not values.paths("config"):
+        raise UsageError("--config is empty: name a rule file, or a folder of *.yaml")
     try:
         load_configuration(read_files(values.paths("config")))
         self_made = _self_made(values)

@@ -98,7 +98,7 @@ class FlagValues:
         return "" if value is None else self._typed(name, value, str)
 
     def path(self, name: str) -> Path | None:
-        """Return a path flag; None if it is not set."""
+        """Return a path flag; None if it is not set, or set to nothing."""
         value = self.values[name]
         return None if value is None else self._typed(name, value, Path)
 
@@ -125,8 +125,9 @@ class FlagValues:
         return tuple(self._typed(name, value, str) for value in self._typed(name, self.values[name], tuple))
 
     def paths(self, name: str) -> tuple[Path, ...]:
-        """Return the values of a repeated path flag."""
-        return tuple(self._typed(name, value, Path) for value in self._typed(name, self.values[name], tuple))
+        """Return the values of a repeated path flag, without empty ones."""
+        values = self._typed(name, self.values[name], tuple)
+        return tuple(self._typed(name, value, Path) for value in values if value is not None)
 
     def _typed(self, name: str, value: object, kind: type[T]) -> T:
         if not isinstance(value, kind):
@@ -163,6 +164,11 @@ def one_of(*choices: str) -> Kind:
     return Kind("|".join(choices), parse)
 
 
+def _path(text: str) -> Path | None:
+    """Return the path; None for an empty text, which charts fill in for "none" and `Path` takes for the folder `.`."""
+    return Path(text) if text else None
+
+
 def _boolean(text: str) -> bool:
     if text not in _TRUE | _FALSE:
         raise ValueError(f"{text!r} is not a boolean: write true or false")
@@ -181,7 +187,7 @@ def _shown(value: object) -> str:
 
 
 TEXT = Kind("TEXT", str)
-PATH = Kind("PATH", Path)
+PATH = Kind("PATH", _path)
 BOOLEAN = Kind("", _boolean, _shown)
 INTEGER = Kind("NUMBER", _integer)
 PORT = Kind("PORT", parse_port)

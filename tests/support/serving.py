@@ -135,7 +135,9 @@ class Caller:
     def __exit__(self, *_exception: object) -> None:
         self._connection.close()
 
-    def get(self, path: str, headers: Sequence[tuple[str, str]] = (), **parameters: str) -> Answer:
+    def get(
+        self, path: str, headers: Sequence[tuple[str, str]] = (), parameters: Mapping[str, str] | None = None
+    ) -> Answer:
         """GET with these parameters."""
         query = f"?{urllib.parse.urlencode(parameters)}" if parameters else ""
         return self.ask("GET", path + query, headers)
@@ -157,11 +159,11 @@ class Caller:
 
     def pods(self, metric: str, namespace: str = "shop", version: str = "v1beta2", **parameters: str) -> Answer:
         """Ask for a metric of all pods that `labelSelector` chooses, as an HPA does."""
-        return self.get(f"{CUSTOM}/{version}/namespaces/{namespace}/pods/%2A/{metric}", **parameters)
+        return self.get(f"{CUSTOM}/{version}/namespaces/{namespace}/pods/%2A/{metric}", parameters=parameters)
 
     def external(self, metric: str, namespace: str = "shop", **parameters: str) -> Answer:
         """Ask for an external metric, as an HPA does."""
-        return self.get(f"{EXTERNAL}/namespaces/{namespace}/{metric}", **parameters)
+        return self.get(f"{EXTERNAL}/namespaces/{namespace}/{metric}", parameters=parameters)
 
     def listed(self, group: str = CUSTOM, version: str = "v1beta2") -> set[str]:
         """Return the names of the metrics that discovery lists."""
@@ -271,15 +273,17 @@ def running_adapter(
     rules: str | Path,
     objects: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
+    work_in: Path | None = None,
     is_up: str = r" serving address=",
 ) -> Iterator[Adapter]:
     """Start the program on free ports, wait until `is_up` is in its log, kill it in the end.
 
     `rules` is the text of a rule file, or the path of one; `objects` are files by name, which stand in
-    `folder/objects`. Flags that are given here come last, so they win.
+    `folder/objects`. Flags that are given here come last, so they win. `work_in` is its working directory.
     """
     command = [PROGRAM, "serve", *serving_flags(folder, prometheus_url, rules, objects or {}), *trust.flags(), *flags]
-    with start(command, log_path=folder / "adapter.log", name="adapter", environment=environment) as process:
+    log_path = folder / "adapter.log"
+    with start(command, log_path=log_path, name="adapter", environment=environment, folder=work_in) as process:
         adapter = Adapter(process, trust)
         process.wait_until(lambda: bool(adapter.said(is_up)), PATIENCE_SECONDS)
         try:
@@ -288,9 +292,7 @@ def running_adapter(
             process.kill()
 
 
-def serving_flags(
-    folder: Path, prometheus_url: str, rules: str | Path, objects: Mapping[str, Any]
-) -> tuple[str, ...]:
+def serving_flags(folder: Path, prometheus_url: str, rules: str | Path, objects: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the flags without which nothing can be served, and write the files that they name."""
     (folder / "objects").mkdir(parents=True, exist_ok=True)
     for name, document in objects.items():
