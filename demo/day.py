@@ -69,6 +69,7 @@ def _watch(
     """Follow the day to its end, scaling on the way."""
     moments: list[Moment] = []
     syncs: list[Sync] = []
+    replicas = settings.target.min_replicas
     next_sync = started = time.monotonic()
     while not (moments and moments[-1].over):
         if not running.fleet.alive:
@@ -76,10 +77,11 @@ def _watch(
         now = time.monotonic()
         if settings.hpa and now >= next_sync:
             next_sync += settings.sync_seconds
-            sync = controller.sync(now - started, running.fleet.state)
+            sync = controller.sync(now - started, replicas, running.fleet.state)
             syncs.append(sync)
-            if sync.desired != sync.replicas:
-                running.fleet.scale(sync.desired)
+            if sync.desired != replicas:
+                replicas = sync.desired
+                running.fleet.scale(replicas)
         moment = moment_of(running.fleet.state)
         if moment is not None:
             moments.append(moment)

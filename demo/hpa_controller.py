@@ -92,18 +92,22 @@ class HpaController:
                 raise NoMetricsError(f"no first value after {FIRST_METRICS_SECONDS:.0f} s: {connections}, {total}")
             time.sleep(0.2)
 
-    def sync(self, seconds: float, state: Mapping[str, Any]) -> Sync:
-        """Return what an HPA decides now, and what it was told; `seconds` is the loop's own clock."""
+    def sync(self, seconds: float, replicas: int, state: Mapping[str, Any]) -> Sync:
+        """Return what an HPA decides now, and what it was told.
+
+        `seconds` is the loop's own clock, `replicas` what was asked for last.
+        """
         connections, total = self._pods_metric(), self._external_metric()
         pods = state["pods"]
-        workload = Workload(spec_replicas=len(pods), status_replicas=len(pods), pods=tuple(map(_pod, pods)))
+        workload = Workload(spec_replicas=replicas, status_replicas=len(pods), pods=tuple(map(_pod, pods)))
         decision = evaluate(
             self._spec, workload, (_pod_samples(connections), _totals(total)), self._history, now=seconds
         )
         self._history = decision.history
         return Sync(
             seconds=seconds,
-            replicas=len(pods),
+            replicas=replicas,
+            status_replicas=len(pods),
             pods=tuple(pod["name"] for pod in pods),
             pending=tuple(pod["name"] for pod in pods if pod["port"] is None),
             connections=connections if isinstance(connections, Served) else None,

@@ -40,7 +40,9 @@ class Sync:
     seconds: float
     """On the loop's own clock."""
     replicas: int
-    """How many there were."""
+    """How many were asked for before: the scale's `spec.replicas`."""
+    status_replicas: int
+    """How many pods there were."""
     pods: tuple[str, ...]
     pending: tuple[str, ...]
     """Those of the pods that had not started yet."""

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from demo.records import Target
 
-TARGET = Target(
-    connections_per_pod=40,
-    min_replicas=2,
-    max_replicas=30,
-    scale_up_period_seconds=5.0,
-    scale_down_window_seconds=8.0,
-)
+DAY_SECONDS = 120.0
+
+
+def target_of(seconds: float) -> Target:
+    """Return the HPA for a day of this length: its looks back are as compressed as the day is."""
+    share = min(1.0, seconds / DAY_SECONDS)
+    return Target(
+        connections_per_pod=40,
+        min_replicas=2,
+        max_replicas=30,
+        scale_up_period_seconds=5.0,
+        scale_down_window_seconds=max(3.0, round(8.0 * share)),
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The numbers of one run."""
 
-    seconds: float = 120.0
+    seconds: float = DAY_SECONDS
     """How long the compressed day takes."""
     seed: int = 20261121
     hpa: bool = True
@@ -31,5 +37,9 @@ class Settings:
     """How long a pod takes from being asked for to serving."""
     connection_limit: int = 100
     """Connections that a pod takes."""
-    target: Target = field(default=TARGET)
     largest_refused_ratio: float = 0.02
+
+    @property
+    def target(self) -> Target:
+        """The HPA over the fleet."""
+        return target_of(self.seconds)

@@ -41,14 +41,12 @@ def judge(moments: Sequence[Moment], syncs: Sequence[Sync], findings: Findings, 
     most = max(moment.replicas for moment in moments)
     least = min(moment.replicas for moment in moments)
     floor = settings.target.min_replicas
-    failed = sum(bool(sync.errors) for sync in syncs)
     claims = {
         f"{last.refused} of {last.attempted} connections were refused ({last.refused_ratio:.1%}), more than "
         f"{settings.largest_refused_ratio:.0%}": last.refused_ratio > settings.largest_refused_ratio,
         f"there were never more than {most} pods: three times the minimum of {floor} was expected": most < 3 * floor,
         f"{last.replicas} pods were left, expected at most {floor + 1}": last.replicas > floor + 1,
         "no decision was made": not syncs,
-        f"{failed} rounds of the HPA got an error instead of a value": failed > 0,
         f"{len(findings.answers_wrong)} of {findings.answers_checked} answers differ from Prometheus, first: "
         f"{_first(findings.answers_wrong)}": bool(findings.answers_wrong),
         f"{len(findings.decisions_wrong)} of {findings.decisions_checked} decisions differ from the formula, first: "
@@ -94,6 +92,7 @@ def summary(
         "scale_ups": sum(step > 0 for step in steps),
         "scale_downs": sum(step < 0 for step in steps),
         "rounds": len(syncs),
+        "rounds_without_a_value": sum(bool(sync.errors) for sync in syncs),
         "answers_checked": findings.answers_checked,
         "answers_wrong": len(findings.answers_wrong),
         "decisions_checked": findings.decisions_checked,

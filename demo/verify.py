@@ -5,9 +5,9 @@ library, with another query than the rules use. Decisions follow the formulas of
 HorizontalPodAutoscaler, in exact fractions.
 
 A value is right if it is what Prometheus gives for the very second that the answer bears. Two of Prometheus's own
-writes are seen later than the time they bear: a scrape (so a value that stood less than half a second before is right
-too), and the mark that ends the series of a target that is gone (so the last value of such a pod is right for two
-scrapes more).
+writes are seen later than the time they bear: a scrape, by as long as it takes, at most its time-out of a second (so
+what stood less than a second before is right too), and the mark that ends the series of a target that is gone (so the
+last value of such a pod is right for two scrapes more).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from demo.records import Served, Sync, Target
 
-SCRAPE_WRITES_SECONDS = (0.25, 0.5)
-END_WRITES_SECONDS = (1.0, 1.75, 2.5)
+SCRAPE_WRITES_SECONDS = (0.25, 0.5, 0.75, 1.0)
+END_WRITES_SECONDS = (1.75, 2.5)
 OLDEST_ANSWER_SECONDS = 10.0
 QUERY = 'websocket_connections{job="gateway"}'
 TOLERANCE = Fraction(1, 10)
@@ -170,8 +170,8 @@ def _by_average(served: Served, sync: Sync, target: Target) -> int | None:
 
 def _by_total(served: Served, sync: Sync, target: Target) -> int:
     goal = target.connections_per_pod * 1000
-    total = sum(served.values.values())
-    return sync.replicas if _tolerated(Fraction(total, goal * sync.replicas)) else math.ceil(Fraction(total, goal))
+    total, pods = sum(served.values.values()), sync.status_replicas
+    return pods if _tolerated(Fraction(total, goal * pods)) else math.ceil(Fraction(total, goal))
 
 
 def _tolerated(ratio: Fraction) -> bool:

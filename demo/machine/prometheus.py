@@ -31,12 +31,15 @@ class PrometheusMissingError(Exception):
 class PrometheusProcess:
     """A Prometheus with its configuration and data in one folder."""
 
-    def __init__(self, folder: Path, flags: Sequence[str], tls: ssl.SSLContext | None) -> None:
+    def __init__(
+        self, folder: Path, flags: Sequence[str], tls: ssl.SSLContext | None, headers: Mapping[str, str]
+    ) -> None:
         self.folder = folder
         self.config_path = folder / "prometheus.json"
         self.port = free_port()
         self._flags = flags
         self._tls = tls
+        self._headers = headers
         self._process: ManagedProcess | None = None
 
     @property
@@ -118,8 +121,7 @@ class PrometheusProcess:
 
     def _is_ready(self) -> bool:
         try:
-            # 401 is an answer too: a server that wants a password is up.
-            return self._ask("GET", "/-/ready", timeout_seconds=1.0)[0] in {200, 401}
+            return self._ask("GET", "/-/ready", timeout_seconds=1.0)[0] == 200
         except (OSError, http.client.HTTPException):
             return False
 
@@ -130,7 +132,7 @@ class PrometheusProcess:
         else:
             connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout_seconds)
         try:
-            connection.request(method, path)
+            connection.request(method, path, headers=dict(self._headers))
             response = connection.getresponse()
             return response.status, response.read().decode(errors="replace")
         finally:
@@ -147,15 +149,18 @@ def running_prometheus(
     scrape_interval: str = "1s",
     retention: str = "15d",
     tls: ssl.SSLContext | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> Iterator[PrometheusProcess]:
     """Run a Prometheus and yield it when it answers.
 
     Its files are in `folder`, its data in `folder/data` (see `backfill`).
-    `tls` is how to reach it where `extra_flags` name a `--web.config.file` that switches TLS on. Start it from the
+    `tls` and `headers` are how to reach it where `extra_flags` name a `--web.config.file` that demands them. Start it from the
     main thread.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    prometheus = PrometheusProcess(folder, [f"--storage.tsdb.retention.time={retention}", *extra_flags], tls)
+    prometheus = PrometheusProcess(
+        folder, [f"--storage.tsdb.retention.time={retention}", *extra_flags], tls, headers or {}
+    )
     prometheus.configure(
         {
             "global": {

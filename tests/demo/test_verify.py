@@ -37,6 +37,7 @@ def sync_of(values: dict[str, int], *, desired: int, replicas: int = 2, seconds:
     return Sync(
         seconds=seconds,
         replicas=replicas,
+        status_replicas=replicas,
         pods=pods,
         pending=(),
         connections=Served(NOW + 0.5, NOW, {pod: 1000 * value for pod, value in values.items()}),

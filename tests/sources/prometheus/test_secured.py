@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import ssl
 from dataclasses import replace
@@ -37,7 +38,9 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusSet
     )
     tls = ssl.create_default_context(cafile=server.ca_file)
     tls.load_cert_chain(client.certificate_file, client.key_file)
-    with running_prometheus(folder, extra_flags=[f"--web.config.file={web_config}"], tls=tls) as prometheus:
+    login = {"Authorization": "Basic " + base64.b64encode(f"tidewatch:{PASSWORD}".encode()).decode()}
+    flags = [f"--web.config.file={web_config}"]
+    with running_prometheus(folder, extra_flags=flags, tls=tls, headers=login) as prometheus:
         yield PrometheusSettings(
             prometheus.url,
             ca_file=server.ca_file,
