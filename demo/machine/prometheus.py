@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,14 @@ _TRIES_FOR_A_PORT = 3
 _CHECKOUT = Path(__file__).resolve().parents[2]
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How to be let in where a `--web.config.file` demands it."""
+
+    tls: ssl.SSLContext | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
 class PrometheusMissingError(Exception):
     """There is no Prometheus on this machine."""
 
@@ -31,20 +40,17 @@ class PrometheusMissingError(Exception):
 class PrometheusProcess:
     """A Prometheus with its configuration and data in one folder."""
 
-    def __init__(
-        self, folder: Path, flags: Sequence[str], tls: ssl.SSLContext | None, headers: Mapping[str, str]
-    ) -> None:
+    def __init__(self, folder: Path, flags: Sequence[str], access: Access) -> None:
         self.folder = folder
         self.config_path = folder / "prometheus.json"
         self.port = free_port()
         self._flags = flags
-        self._tls = tls
-        self._headers = headers
+        self._access = access
         self._process: ManagedProcess | None = None
 
     @property
     def url(self) -> str:
-        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}"
+        return f"{'https' if self._access.tls else 'http'}://127.0.0.1:{self.port}"
 
     @property
     def pid(self) -> int:
@@ -127,12 +133,14 @@ class PrometheusProcess:
 
     def _ask(self, method: str, path: str, timeout_seconds: float) -> tuple[int, str]:
         connection: http.client.HTTPConnection
-        if self._tls:
-            connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout_seconds, context=self._tls)
+        if self._access.tls:
+            connection = http.client.HTTPSConnection(
+                "127.0.0.1", self.port, timeout=timeout_seconds, context=self._access.tls
+            )
         else:
             connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout_seconds)
         try:
-            connection.request(method, path, headers=dict(self._headers))
+            connection.request(method, path, headers=dict(self._access.headers))
             response = connection.getresponse()
             return response.status, response.read().decode(errors="replace")
         finally:
@@ -148,18 +156,16 @@ def running_prometheus(
     extra_flags: Sequence[str] = (),
     scrape_interval: str = "1s",
     retention: str = "15d",
-    tls: ssl.SSLContext | None = None,
-    headers: Mapping[str, str] | None = None,
+    access: Access | None = None,
 ) -> Iterator[PrometheusProcess]:
     """Run a Prometheus and yield it when it answers.
 
     Its files are in `folder`, its data in `folder/data` (see `backfill`).
-    `tls` and `headers` are how to reach it where `extra_flags` name a `--web.config.file` that demands them. Start it from the
-    main thread.
+    `access` is for a server whose `extra_flags` name a `--web.config.file`. Start it from the main thread.
     """
     folder.mkdir(parents=True, exist_ok=True)
     prometheus = PrometheusProcess(
-        folder, [f"--storage.tsdb.retention.time={retention}", *extra_flags], tls, headers or {}
+        folder, [f"--storage.tsdb.retention.time={retention}", *extra_flags], access or Access()
     )
     prometheus.configure(
         {

@@ -16,7 +16,7 @@ from adapter.sources.prometheus.connection import check_connection
 from adapter.sources.prometheus.errors import AuthenticationRefusedError, PrometheusUnreachableError
 from adapter.sources.prometheus.settings import PrometheusSettings
 from demo.machine.certificates import Authority
-from demo.machine.prometheus import running_prometheus
+from demo.machine.prometheus import Access, running_prometheus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusSet
     tls.load_cert_chain(client.certificate_file, client.key_file)
     login = {"Authorization": "Basic " + base64.b64encode(f"tidewatch:{PASSWORD}".encode()).decode()}
     flags = [f"--web.config.file={web_config}"]
-    with running_prometheus(folder, extra_flags=flags, tls=tls, headers=login) as prometheus:
+    with running_prometheus(folder, extra_flags=flags, access=Access(tls, login)) as prometheus:
         yield PrometheusSettings(
             prometheus.url,
             ca_file=server.ca_file,
