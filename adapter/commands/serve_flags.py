@@ -177,6 +177,7 @@ _SERVING_FLAGS = (
     ),
     Flag(name="max-requests-inflight", kind=INTEGER, group=_SERVING, state=Ignored("16 threads answer requests")),
     Flag(name="disable-http2", kind=BOOLEAN, group=_SERVING, state=_NO_HTTP2),
+    Flag(name="disable-http2-serving", kind=BOOLEAN, group=_SERVING, state=_NO_HTTP2),
     Flag(name="http2-max-streams-per-connection", kind=INTEGER, group=_SERVING, state=_NO_HTTP2),
     Flag(name="profiling", kind=BOOLEAN, group=_SERVING, state=_NO_PROFILES),
     Flag(name="contention-profiling", kind=BOOLEAN, group=_SERVING, state=_NO_PROFILES),

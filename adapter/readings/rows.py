@@ -11,10 +11,11 @@ from adapter.readings.snapshot import Dropped
 from adapter.rulebook.matchers import RenderError
 from adapter.rulebook.model import PlanKind
 from adapter.rulebook.plans import RowIndex, fold_rows
+from adapter.rulebook.quoting import go_quoted
 from adapter.rulebook.requests import Row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence, Sized
+    from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 
     from adapter.objects.selectors import Selector
     from adapter.readings.snapshot import Evaluation
@@ -132,8 +133,14 @@ class _NotFinite(str):
 
 def _not_finite(rows: Sequence[Row]) -> _NotFinite:
     bad = [row for row in rows if not math.isfinite(row.value)]
-    shown = "; ".join(f"{dict(row.labels)} is {row.value}" for row in bad[:_SHOWN_ROWS])
+    shown = "; ".join(f"{_as_series(row.labels)} is {row.value}" for row in bad[:_SHOWN_ROWS])
     return _NotFinite(
         f"{len(bad)} of {len(rows)} series have no finite value ({shown}): a sum without them would be too low; "
         "aggregate or filter them in the rule's metricsQuery"
     )
+
+
+def _as_series(labels: Mapping[str, str]) -> str:
+    """Return the labels as Prometheus writes a series: `name{label="value"}`."""
+    others = ",".join(f"{name}={go_quoted(value)}" for name, value in sorted(labels.items()) if name != "__name__")
+    return f"{labels.get('__name__', '')}{{{others}}}"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import socket
 import ssl
 import time
@@ -189,6 +190,12 @@ class Connection:
     def head_is_too_large(self) -> bool:
         """Whether no end of the head is in sight within the limit."""
         return len(self.head) > LARGEST_HEAD
+
+    def has_room_for_answer(self) -> bool:
+        """Whether earlier answers were read so far that a small one can be sent without waiting (or never will be)."""
+        poll = select.poll()
+        poll.register(self.sock, select.POLLOUT)
+        return bool(poll.poll(0))
 
     def begin_request(self, cfg: Config, seconds: float) -> HeadParser:
         """Hand the buffered bytes to the parser; reads of the body and writes may take so long."""

@@ -32,6 +32,7 @@ from adapter.service.addresses import address_of, listening_socket
 from adapter.service.collector import settle_collector
 from adapter.service.context import WorkerContext
 from adapter.service.errors import StartError
+from adapter.service.heap import settle_heap
 from adapter.service.logs import fields
 from adapter.service.tls import ServerTls
 
@@ -106,6 +107,7 @@ class ServerApplication(BaseApplication):
 
     def before_worker(self) -> None:
         """Prepare the worker's process, before it has threads."""
+        settle_heap()
         if self.options.pin_cpu:
             cpus = sorted(os.sched_getaffinity(0))
             # Not always the same core: replicas on one node would crowd it.

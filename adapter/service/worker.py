@@ -77,6 +77,7 @@ class TidewatchWorker(ThreadWorker):
         self._phase = Phase.SERVING
         self._in_request = 0
         self._accept_again = 0.0
+        self._show_life_at = 0.0
         self._here = threading.local()
         self._room: WaitingRoom
         self.dropped: Counter[str] = Counter()
@@ -128,7 +129,7 @@ class TidewatchWorker(ThreadWorker):
         self.poller.register(self.method_queue.fileno(), selectors.EVENT_READ, self.method_queue.run_callbacks)
         self.app.context.serving(self)
         while self._phase is not Phase.OVER and not self._is_drained():
-            self.notify()
+            self._show_life()
             self.set_accept_enabled(self._may_accept())
             self._dispatch(self._room.next_expiry(LONGEST_WAIT))
             for conn in self._room.expired():
@@ -159,7 +160,7 @@ class TidewatchWorker(ThreadWorker):
             return
         conn.end_request()
         if conn.head_is_whole():
-            self._submit(conn)
+            self._submit_when_heard(conn)
         else:
             self._room.put(conn, Stage.HEAD if conn.head else Stage.IDLE)
 
@@ -167,6 +168,13 @@ class TidewatchWorker(ThreadWorker):
         """How many connections stand in each stage."""
         waiting = {stage.name.lower(): count for stage, count in self._room.counts().items()}
         return waiting | {"request": self._in_request}
+
+    def _show_life(self) -> None:
+        """Tell the arbiter that the poller lives: seldom, for each time costs a system call and the interpreter."""
+        now = time.monotonic()
+        if now >= self._show_life_at:
+            self.notify()
+            self._show_life_at = now + LONGEST_WAIT
 
     def _may_accept(self) -> bool:
         return (
@@ -224,12 +232,19 @@ class TidewatchWorker(ThreadWorker):
         self._room.put(conn, Stage.HEAD)
 
     def _read(self, conn: Connection) -> None:
-        if conn.read_head():
-            self._submit(conn)
+        if conn.head_is_whole() or conn.read_head():
+            self._submit_when_heard(conn)
         elif conn.head_is_too_large:
             self._refuse(conn, 431, "Request Header Fields Too Large", "head_too_large")
         elif conn.stage is Stage.IDLE:
             self._room.put(conn, Stage.HEAD)
+
+    def _submit_when_heard(self, conn: Connection) -> None:
+        """Hand the request over once an answer has room: a client that asks and never reads would hold a thread."""
+        if conn.has_room_for_answer():
+            self._submit(conn)
+        else:
+            self._room.put(conn, Stage.HEAD, selectors.EVENT_WRITE)
 
     def _submit(self, conn: Connection) -> None:
         self._room.take(conn)

@@ -68,7 +68,7 @@ def test_a_list_with_some_values_missing_is_an_error_since_its_sum_would_be_too_
     house, _ = house_with(QUEUES)
 
     for _ in range(2):
-        with pytest.raises(PartialAnswerError, match=r"1 of 2 series have no finite value .*'queue': 'n'.* is nan"):
+        with pytest.raises(PartialAnswerError, match=r"1 of 2 series have no finite value .*queue=\"n\"} is nan"):
             ask(house, "queue_rows", "queue in (b,n)")
 
 

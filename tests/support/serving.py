@@ -1,4 +1,4 @@
-"""The real program, as a user starts it, and a strict client that speaks as kube-apiserver's aggregator does."""
+"""The real program, as a user starts it, with real TLS on free ports."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ import re
 import ssl
 import subprocess
 import sys
-import urllib.parse
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
-from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from demo.machine.certificates import Authority, KeyPair
 from demo.machine.files import replace_file
 from demo.machine.processes import ManagedProcess, start
+from tests.support.caller import HPA, PATIENCE_SECONDS, Answer, Caller
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
@@ -29,19 +27,6 @@ T = TypeVar("T")
 
 PROGRAM = str(Path(sys.executable).with_name("tidewatch-adapter"))
 FRONT_PROXY = "front-proxy-client"
-PATIENCE_SECONDS = 30.0
-"""Of clients and of waits: on a busy machine everything is slow, and nothing may take for ever."""
-CUSTOM = "/apis/custom.metrics.k8s.io"
-EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
-
-_HPA = (("X-Remote-User", "system:serviceaccount:kube-system:horizontal-pod-autoscaler"),)
-_AS_GO = (
-    ("User-Agent", "kube-controller-manager/v1.36.0"),
-    ("Accept", "application/vnd.kubernetes.protobuf, */*"),
-    ("Accept-Encoding", "gzip"),
-    ("X-Forwarded-For", "10.0.0.1"),
-)
-_SUFFIXES = {"m": Decimal("0.001"), "": Decimal(1), "k": Decimal(10**3), "M": Decimal(10**6), "G": Decimal(10**9)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,117 +64,6 @@ class Trust:
         return context
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What came back."""
-
-    status: int
-    headers: tuple[tuple[str, str], ...]
-    body: bytes
-
-    def header(self, name: str) -> str | None:
-        return next((value for found, value in self.headers if found.lower() == name.lower()), None)
-
-    @property
-    def text(self) -> str:
-        return self.body.decode()
-
-    @property
-    def document(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.body)
-        return found
-
-    @property
-    def items(self) -> list[dict[str, Any]]:
-        assert self.status == 200, self.text
-        found: list[dict[str, Any]] = self.document["items"]
-        return found
-
-    @property
-    def values(self) -> dict[str, Decimal]:
-        """Values of custom metrics by the name of their object."""
-        return {item["describedObject"]["name"]: number(item["value"]) for item in self.items}
-
-    @property
-    def evaluated_at(self) -> float:
-        """Unix seconds, which all items state alike."""
-        (moment,) = {item["timestamp"] for item in self.items}
-        return datetime.fromisoformat(moment).timestamp()
-
-    @property
-    def message(self) -> str:
-        found: str = self.document["message"]
-        return found
-
-
-class Caller:
-    """One kept connection. Whatever comes back over it is checked for what must hold of every answer."""
-
-    def __init__(self, port: int, context: ssl.SSLContext, identity: Sequence[tuple[str, str]] = _HPA) -> None:
-        self._connection = http.client.HTTPSConnection("localhost", port, context=context, timeout=PATIENCE_SECONDS)
-        self._identity = tuple(identity)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        self._connection.close()
-
-    def get(
-        self, path: str, headers: Sequence[tuple[str, str]] = (), parameters: Mapping[str, str] | None = None
-    ) -> Answer:
-        """GET with these parameters."""
-        query = f"?{urllib.parse.urlencode(parameters)}" if parameters else ""
-        return self.ask("GET", path + query, headers)
-
-    def ask(self, method: str, target: str, headers: Sequence[tuple[str, str]] = ()) -> Answer:
-        """Send each header as a line of its own; those given take the place of the usual ones of the same name."""
-        own = {name.lower() for name, _ in headers}
-        self._connection.putrequest(method, target, skip_accept_encoding=True)
-        for name, value in (*_AS_GO, *self._identity):
-            if name.lower() not in own:
-                self._connection.putheader(name, value)
-        for name, value in headers:
-            self._connection.putheader(name, value)
-        self._connection.endheaders()
-        response = self._connection.getresponse()
-        answer = Answer(response.status, tuple(response.getheaders()), response.read())
-        check(target, answer)
-        return answer
-
-    def pods(self, metric: str, namespace: str = "shop", version: str = "v1beta2", **parameters: str) -> Answer:
-        """Ask for a metric of all pods that `labelSelector` chooses, as an HPA does."""
-        return self.get(f"{CUSTOM}/{version}/namespaces/{namespace}/pods/%2A/{metric}", parameters=parameters)
-
-    def external(self, metric: str, namespace: str = "shop", **parameters: str) -> Answer:
-        """Ask for an external metric, as an HPA does."""
-        return self.get(f"{EXTERNAL}/namespaces/{namespace}/{metric}", parameters=parameters)
-
-    def listed(self, group: str = CUSTOM, version: str = "v1beta2") -> set[str]:
-        """Return the names of the metrics that discovery lists."""
-        return {item["name"] for item in self.get(f"{group}/{version}").document["resources"]}
-
-
-def check(target: str, answer: Answer) -> None:
-    """Assert what must hold of every answer, whatever was asked."""
-    assert answer.header("Retry-After") is None, "an HPA controller's worker would sleep on it"
-    assert answer.header("Content-Encoding") is None
-    names = [name.lower() for name, _ in answer.headers]
-    assert names.count("content-length") == names.count("content-type") == (0 if answer.status == 304 else 1)
-    if answer.status >= 400 and not target.startswith(("/healthz", "/livez", "/readyz")):
-        check_status(answer)
-
-
-def check_status(answer: Answer) -> None:
-    """Assert that the answer is a whole Kubernetes `Status` of a failure."""
-    assert answer.header("Content-Type") == "application/json", answer
-    status = answer.document
-    assert (status["kind"], status["apiVersion"], status["status"]) == ("Status", "v1", "Failure")
-    assert status["code"] == answer.status
-    assert status["reason"]
-    assert status["message"]
-
-
 class Adapter:
     """A running `tidewatch-adapter serve`."""
 
@@ -214,9 +88,14 @@ class Adapter:
         """Id of the process that answers."""
         return int(self._last(r" serving address=\S+ pid=(\d+)"))
 
-    def caller(self, client: KeyPair | None = None, identity: Sequence[tuple[str, str]] = _HPA) -> Caller:
+    def caller(
+        self,
+        client: KeyPair | None = None,
+        identity: Sequence[tuple[str, str]] = HPA,
+        seconds: float = PATIENCE_SECONDS,
+    ) -> Caller:
         """Return a connection through the front proxy, or with another certificate."""
-        return Caller(self.port, self.trust.context(client or self.trust.front_proxy), identity)
+        return Caller(self.port, self.trust.context(client or self.trust.front_proxy), identity, seconds)
 
     def stranger(self, identity: Sequence[tuple[str, str]] = ()) -> Caller:
         """Return a connection without a certificate."""
@@ -228,9 +107,11 @@ class Adapter:
         try:
             connection.request("GET", path)
             response = connection.getresponse()
-            return Answer(response.status, tuple(response.getheaders()), response.read())
+            answer = Answer(response.status, tuple(response.getheaders()), response.read())
         finally:
             connection.close()
+        assert answer.header("Retry-After") is None
+        return answer
 
     def metric(self, name: str, **labels: str) -> float:
         """Return one of the program's own metrics, the sum over those that have these labels."""
@@ -346,10 +227,3 @@ def pod(name: str, namespace: str = "shop", **labels: str) -> dict[str, Any]:
 def listed(*objects: Mapping[str, Any]) -> dict[str, Any]:
     """Return a List of objects."""
     return {"apiVersion": "v1", "kind": "List", "items": list(objects)}
-
-
-def number(quantity: str) -> Decimal:
-    """Return the value of a quantity in canonical form."""
-    found = re.fullmatch(r"(-?[0-9]+)([a-zA-Z]*)", quantity)
-    assert found, quantity
-    return Decimal(found[1]) * _SUFFIXES[found[2]]
