@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 python := .venv/bin/python
 # At once when the environment stands; else it is made.
-with_prometheus = export PATH="$$(.ci/prometheus):$$PATH";
+with_prometheus = folder="$$(.ci/prometheus)"; export PATH="$$folder:$$PATH";
 tests ?= tests
 jobs ?= 2
 

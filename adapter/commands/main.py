@@ -27,7 +27,7 @@ Commands:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; leaves by SystemExit where there is a status to tell."""
-    name, *rest = sys.argv[1:] if arguments is None else list(arguments) or ["--help"]
+    name, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     if name in {"--help", "-h", "help"}:
         print(USAGE)  # noqa: T201 - what was asked for
     elif name == "--version":

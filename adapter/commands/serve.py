@@ -63,7 +63,8 @@ _log = logging.getLogger(__name__)
 PODS = find_resource(BUILT_IN, "", "pods")
 READY_WITHOUT_PODS_SECONDS = 10.0
 """A cluster whose pods cannot be listed must not take the APIService away: then requests say what is wrong."""
-QUERY_THREADS = 16
+QUERY_THREADS = 24
+"""More than the queries and look-ups that `ReadingSettings` lets run at once."""
 LONGEST_REFRESH_PAUSE_SECONDS = 0.2
 CONNECTION_CHECK_SECONDS = 30.0
 

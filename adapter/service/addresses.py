@@ -11,6 +11,9 @@ from adapter.service.errors import StartError
 BACKLOG = 1024
 """Connections that the kernel holds ready while nobody accepts, such as during a restart of the worker."""
 
+NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+"""Why `accept` fails while a connection waits: descriptors or memory have run out."""
+
 _WILDCARDS = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - compared, not bound without being asked
 
 

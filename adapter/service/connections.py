@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import os
 import re
-import select
 import socket
 import ssl
+import struct
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -39,6 +39,10 @@ LARGEST_HEAD = 1024 * 1024
 _JUDGED = re.compile(rb"\r\n\r\n|(?<!\r)\n")
 """The end of a head, or what makes it wrong already: a line that ends without a carriage return."""
 _LONGEST_END = 4
+_SO_MEMINFO = 55
+"""Linux's number (asm-generic/socket.h); the standard library has no name for it."""
+_MEMINFO = struct.Struct("12xI4xI")
+"""Of its numbers (`SK_MEMINFO_*`): the size of the send buffer, and the bytes in it with their overhead."""
 
 
 class Stage(Enum):
@@ -191,11 +195,18 @@ class Connection:
         """Whether no end of the head is in sight within the limit."""
         return len(self.head) > LARGEST_HEAD
 
-    def has_room_for_answer(self) -> bool:
-        """Whether earlier answers were read so far that a small one can be sent without waiting (or never will be)."""
-        poll = select.poll()
-        poll.register(self.sock, select.POLLOUT)
-        return bool(poll.poll(0))
+    def answers_are_read(self) -> bool:
+        """Whether what was sent so far leaves room to send a small answer without waiting.
+
+        A socket that is waited for is writable up to two thirds of its buffer, and an answer is written in two pieces:
+        one third leaves room for both.
+        """
+        try:
+            memory = self.sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size)
+        except OSError:
+            return True  # not Linux, or already closed: then writing tells
+        send_buffer, queued = _MEMINFO.unpack(memory)
+        return bool(3 * queued <= send_buffer)
 
     def begin_request(self, cfg: Config, seconds: float) -> HeadParser:
         """Hand the buffered bytes to the parser; reads of the body and writes may take so long."""

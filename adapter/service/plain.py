@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeAlias
 
+from adapter.service.addresses import NO_ROOM
+
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
@@ -26,6 +28,7 @@ LARGEST_HEAD = 16 * 1024
 DEADLINE = 5.0
 """Seconds from accept to the last byte of the answer."""
 _LONGEST_WAIT = 0.5
+_ACCEPT_PAUSE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +82,24 @@ class PlainServer:
     def _accept(self) -> None:
         try:
             sock, _ = self._listener.accept()
-        except OSError:
+        except OSError as e:
+            if e.errno in NO_ROOM and not self._make_room():
+                # The listener stays readable: without a pause this would be a loop that never sleeps.
+                self._stopped.wait(_ACCEPT_PAUSE)
             return
         if len(self._visitors) >= MOST_CONNECTIONS:
-            self._close(next(iter(self._visitors)))
+            self._make_room()
         sock.settimeout(0)
         visitor = _Visitor(sock, time.monotonic() + self._deadline)
         self._visitors[visitor] = None
         self._poller.register(sock, selectors.EVENT_READ, visitor)
+
+    def _make_room(self) -> bool:
+        """Close the oldest visitor; returns whether there was one."""
+        oldest = next(iter(self._visitors), None)
+        if oldest is not None:
+            self._close(oldest)
+        return oldest is not None
 
     def _advance(self, visitor: _Visitor) -> None:
         if visitor not in self._visitors:

@@ -19,6 +19,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
@@ -34,6 +35,7 @@ from adapter.service.context import WorkerContext
 from adapter.service.errors import StartError
 from adapter.service.heap import settle_heap
 from adapter.service.logs import fields
+from adapter.service.options import ConnectionLimits
 from adapter.service.tls import ServerTls
 
 if TYPE_CHECKING:
@@ -54,7 +56,8 @@ LOST_WORKER_SECONDS = 60
 STEADY_SECONDS = 60.0
 """A worker that lived so long is replaced at once; one that did not, after a wait that doubles."""
 LONGEST_RESTART_WAIT = 30.0
-_SPARE_DESCRIPTORS = 256
+SPARE_DESCRIPTORS = 256
+"""Kept for everything that is no connection: health, Prometheus, the cluster, files that are read anew."""
 
 
 def serve_forever(options: ServerOptions, make_worker: MakeWorker) -> NoReturn:
@@ -63,7 +66,8 @@ def serve_forever(options: ServerOptions, make_worker: MakeWorker) -> NoReturn:
     `make_worker` is called in the worker process with its context: it builds everything, starts tasks, and returns the
     application. It may raise StartError. Note that SystemExit passes through the caller's frames in the worker too.
     """
-    _raise_descriptor_limit(options.connections.most + _SPARE_DESCRIPTORS)
+    descriptors = _raise_descriptor_limit(options.connections.most + SPARE_DESCRIPTORS)
+    options = replace(options, connections=connections_within(options.connections, descriptors))
     try:
         listener = listening_socket(options.address)
         plain = listening_socket(options.plain_address) if options.plain_address else None
@@ -257,7 +261,24 @@ def _settings(options: ServerOptions) -> dict[str, object]:
     }
 
 
-def _raise_descriptor_limit(wanted: int) -> None:
+def connections_within(limits: ConnectionLimits, descriptors: int) -> ConnectionLimits:
+    """Return the limits, lowered to what so many file descriptors allow: at least half of them stay for the rest."""
+    most = min(limits.most, max(descriptors - SPARE_DESCRIPTORS, descriptors // 2))
+    if most == limits.most:
+        return limits
+    _log.warning(
+        "fewer connections are allowed than otherwise: raise the hard limit of open files (ulimit -Hn)",
+        extra=fields(connections=most, descriptors=descriptors),
+    )
+    return ConnectionLimits(most=most, most_unfinished=min(limits.most_unfinished, max(1, most // 2)))
+
+
+def _raise_descriptor_limit(wanted: int) -> int:
+    """Return how many descriptors the process may have open: as many as wanted, or as the hard limit allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard), hard))
+    if hard == resource.RLIM_INFINITY:
+        hard = max(soft, wanted)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return wanted if soft == resource.RLIM_INFINITY else soft

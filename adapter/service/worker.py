@@ -13,7 +13,6 @@ Written against gunicorn 27.0.1, whose request handling, thread pool and signals
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import selectors
@@ -29,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 from gunicorn.http import errors as http_errors
 from gunicorn.workers.gthread import ThreadWorker
 
+from adapter.service.addresses import NO_ROOM
 from adapter.service.connections import Connection, Stage
 from adapter.service.ending import Ending, Phase
 from adapter.service.waiting import WaitingRoom
@@ -51,7 +51,6 @@ LONGEST_WAIT = 1.0
 ACCEPT_PAUSE = 0.2
 """Seconds without accepting after the file descriptors have run out with no connection to give up."""
 
-_NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _STATUS_OF: dict[type[Exception], tuple[int, str]] = {
     http_errors.LimitRequestLine: (414, "URI Too Long"),
     http_errors.LimitRequestHeaders: (431, "Request Header Fields Too Large"),
@@ -147,7 +146,7 @@ class TidewatchWorker(ThreadWorker):
             except BlockingIOError:
                 return
             except OSError as e:
-                if e.errno in _NO_ROOM and not self._make_room("no_file_descriptors"):
+                if e.errno in NO_ROOM and not self._make_room("no_file_descriptors"):
                     self._accept_again = time.monotonic() + ACCEPT_PAUSE
                 return
             self._open(sock, client[:2], listener.getsockname()[:2])
@@ -160,7 +159,7 @@ class TidewatchWorker(ThreadWorker):
             return
         conn.end_request()
         if conn.head_is_whole():
-            self._submit_when_heard(conn)
+            self._submit_if_heard(conn)
         else:
             self._room.put(conn, Stage.HEAD if conn.head else Stage.IDLE)
 
@@ -233,18 +232,19 @@ class TidewatchWorker(ThreadWorker):
 
     def _read(self, conn: Connection) -> None:
         if conn.head_is_whole() or conn.read_head():
-            self._submit_when_heard(conn)
+            self._submit_if_heard(conn)
         elif conn.head_is_too_large:
             self._refuse(conn, 431, "Request Header Fields Too Large", "head_too_large")
         elif conn.stage is Stage.IDLE:
             self._room.put(conn, Stage.HEAD)
 
-    def _submit_when_heard(self, conn: Connection) -> None:
-        """Hand the request over once an answer has room: a client that asks and never reads would hold a thread."""
-        if conn.has_room_for_answer():
+    def _submit_if_heard(self, conn: Connection) -> None:
+        """Hand the request over, unless the client asks on and reads nothing: its answer would hold a thread."""
+        if conn.answers_are_read():
             self._submit(conn)
         else:
-            self._room.put(conn, Stage.HEAD, selectors.EVENT_WRITE)
+            self.dropped["answers_unread"] += 1
+            self._say_goodbye(conn)
 
     def _submit(self, conn: Connection) -> None:
         self._room.take(conn)

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import errno
 import http.client
+import select
 import socket
+import threading
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from adapter.service.addresses import Address, address_of, listening_socket
-from adapter.service.plain import LARGEST_HEAD, MOST_CONNECTIONS, PlainAnswer, PlainServer
+from adapter.service.plain import _ACCEPT_PAUSE, LARGEST_HEAD, MOST_CONNECTIONS, PlainAnswer, PlainServer
 from tests.service.servers import is_closed
 from tests.service.waits import eventually
 
@@ -102,6 +105,64 @@ def test_a_visit_has_a_deadline_in_total(first: bytes) -> None:
             size = sum(len(data) for data in iter(lambda: sock.recv(1_000_000), b""))
         server.stop()
     assert size < len(BIG)
+
+
+class NoDescriptors:
+    """A listening socket of a process that has no descriptor left until a connection of its own is closed."""
+
+    def __init__(self, listener: socket.socket, until: socket.socket) -> None:
+        self._listener = listener
+        self._until = until
+        self.attempts = 0
+        self.exhausted = False
+
+    def fileno(self) -> int:
+        return self._listener.fileno()
+
+    def accept(self) -> tuple[socket.socket, object]:
+        if self.exhausted and not select.select([self._until], [], [], 0)[0]:
+            self.attempts += 1
+            raise OSError(errno.EMFILE, "Too many open files")
+        return self._listener.accept()
+
+
+def test_without_a_descriptor_left_the_oldest_visitor_makes_room() -> None:
+    with closing(listening_socket(Address("127.0.0.1", 0))) as real, socket.socket() as oldest:
+        port = address_of(real).port
+        oldest.connect(("127.0.0.1", port))
+        listener = NoDescriptors(real, oldest)
+        server = PlainServer(cast("socket.socket", listener), answer, deadline_seconds=3600)
+        server.start()
+        eventually(lambda: server._visitors)
+        listener.exhausted = True
+        assert ask(port, "/metrics")[0] == 200
+        assert listener.attempts == 1
+        assert is_closed(oldest)
+        server.stop()
+
+
+class Pauses(threading.Event):
+    """Notes how long somebody wants to wait, and does not wait."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: list[float | None] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.seconds.append(timeout)
+        return self.is_set()
+
+
+def test_without_a_descriptor_left_and_nobody_to_close_it_pauses() -> None:
+    quiet, other = socket.socketpair()
+    with closing(quiet), closing(other), closing(listening_socket(Address("127.0.0.1", 0))) as real:
+        listener = NoDescriptors(real, quiet)
+        listener.exhausted = True
+        server = PlainServer(cast("socket.socket", listener), answer)
+        pauses = server._stopped = Pauses()
+        server._accept()
+    assert listener.attempts == 1
+    assert pauses.seconds == [_ACCEPT_PAUSE]
 
 
 def test_a_head_without_end_is_cut_off(port: int) -> None:

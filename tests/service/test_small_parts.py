@@ -11,7 +11,8 @@ from adapter.service.addresses import Address, address_of, listening_socket, par
 from adapter.service.ending import Ending, Phase
 from adapter.service.errors import StartError
 from adapter.service.health import Health, HealthCheck, render_health
-from adapter.service.process import restart_wait
+from adapter.service.options import ConnectionLimits
+from adapter.service.process import connections_within, restart_wait
 from adapter.service.tls import openssl_suites
 
 WELL = HealthCheck("ping", lambda: None)
@@ -139,3 +140,13 @@ def test_suites_are_named_as_go_names_them() -> None:
 def test_suites_that_are_broken_or_unknown_are_refused(name: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         openssl_suites((name,))
+
+
+@pytest.mark.parametrize(
+    ("descriptors", "most", "unfinished"),
+    [(1_000_000, 4000, 1000), (4256, 4000, 1000), (2256, 2000, 1000), (1024, 768, 384), (300, 150, 75), (64, 32, 16)],
+)
+def test_connections_leave_descriptors_for_the_rest(descriptors: int, most: int, unfinished: int) -> None:
+    assert connections_within(ConnectionLimits(), descriptors) == ConnectionLimits(
+        most=most, most_unfinished=unfinished
+    )
