@@ -141,3 +141,9 @@ def test_logs_can_be_json(tmp_path: Path, trust: Trust) -> None:
     ) as adapter:
         lines = [json.loads(line) for line in adapter.log.splitlines()]
         assert {"time", "level", "logger", "message"} <= set.intersection(*(set(line) for line in lines))
+
+
+def test_without_a_command_the_usage_is_printed() -> None:
+    ended = run()
+    assert (ended.code, ended.error) == (0, "")
+    assert ended.out.startswith("Usage: tidewatch-adapter COMMAND")
