@@ -116,7 +116,7 @@ _CONFIGURATION = (
         name="compatibility",
         kind=one_of("prometheus-adapter"),
         group=_METRICS,
-        state=Refused("no former answer can be restored; docs/migration-from-prometheus-adapter.md lists what differs"),
+        state=Refused("no answer of prometheus-adapter that differs can be had back: leave the flag out"),
     ),
 )
 

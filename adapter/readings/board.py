@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from adapter.readings.catalogue import same_metric
 from adapter.readings.demand import Demand, Entry
 from adapter.readings.errors import ReadingError, UnanswerableSelectorError
+from adapter.readings.lanes import Lanes
 from adapter.readings.planning import Planner
 from adapter.readings.queries import Failure
-from adapter.readings.schedule import Schedule, period_for, retry_after
+from adapter.readings.schedule import period_for, retry_after
 from adapter.rulebook.model import PlanKind
 
 if TYPE_CHECKING:
@@ -54,8 +55,7 @@ class Board:
         self._lock = threading.Lock()
         self._demand = Demand(settings.demand_ttl_seconds, settings.max_demand_per_namespace)
         self._planner = Planner(settings)
-        self._schedule: Schedule[Query] = Schedule()
-        self._in_flight = 0
+        self._lanes = Lanes(settings)
         self._source_failed = False
         self.last_success: dict[str, float] = {}
         """Rule id, and unix seconds of the evaluation that last brought a reading."""
@@ -68,7 +68,7 @@ class Board:
         now = self._clock.monotonic()
         entry = self._demand.find(request)
         if entry is None:
-            return self._admit(metric, request, now)
+            return self._admit(metric, request)
         interval = entry.arrivals.note(now)
         if entry.metric is not metric or entry.scope.retired or entry.scope.group.retired:
             self.rebind(entry, metric)
@@ -91,8 +91,8 @@ class Board:
         What answered it so far goes on until the new one does, unless the metric has changed. Raises
         UnanswerableSelectorError, and then the request stands no longer.
         """
-        now = self._clock.monotonic()
         with self._lock:
+            now = self._clock.monotonic()
             if not self._demand.holds(entry):
                 return
             former = entry.scope
@@ -105,16 +105,14 @@ class Board:
                 raise
             self._planner.release(entry.request, former, now)
             entry.metric, entry.scope = metric, scope
-            new = self._started(self._planner.take_new(), now)
-        self._launch_all(new)
+            begun = self._begin(now)
+        self._launch_all(begun)
 
     def take_due(self) -> None:
         """Launch the queries that are due, as many as may run at once."""
-        now = self._clock.monotonic()
         with self._lock:
-            free = self._settings.max_concurrent_refreshes - self._in_flight
-            due = self._started(self._schedule.pop_due(now, max(0, free)), now)
-        self._launch_all(due)
+            begun = self._begin(self._clock.monotonic())
+        self._launch_all(begun)
 
     def next_due(self) -> float | None:
         """Return when to look again, in monotonic seconds; None where nothing is due, or no more may run at once.
@@ -122,32 +120,32 @@ class Board:
         What is due while no more may run is not told: a caller that came back for it at once would spin.
         """
         with self._lock:
-            free = self._in_flight < self._settings.max_concurrent_refreshes
-            return self._schedule.next_due() if free else None
+            return self._lanes.next_due()
 
     def settle(self, query: Query, outcome: Reading | Failure) -> Reading | None:
         """Enter how a query ended, and return the reading that it replaces."""
-        now = self._clock.monotonic()
         with self._lock:
-            query.running = False
-            self._in_flight -= 1
+            now = self._clock.monotonic()
+            self._lanes.end(query, now)
             replaced = None
             if isinstance(outcome, Failure):
                 self._fail(query, outcome, now)
             else:
                 replaced = self._succeed(query, outcome, now)
             self._join(query)
-            new = self._started(self._planner.take_new(), now)
+            begun = self._begin(now)
             query.settled.set()
-        self._launch_all(new)
+        self._launch_all(begun)
         return replaced
 
     def sweep(self, pace: Pace) -> None:
         """Forget demand that has expired and queries that nobody needs; tell each query's period from its askers."""
-        began = self._clock.monotonic()
+        with self._lock:
+            # Whatever is bound after this moment is bound at a later time: see `bound_at` below.
+            began, standing = self._clock.monotonic(), self._demand.entries()
         periods: dict[Query, float] = {}
         longest = self._settings.refresh_interval_seconds
-        for entries in pace.slices(self._demand.entries(), _ENTRIES_A_SLICE):
+        for entries in pace.slices(standing, _ENTRIES_A_SLICE):
             now = self._clock.monotonic()
             for entry in entries:
                 if self._demand.expired(entry, now):
@@ -162,7 +160,7 @@ class Board:
                     query.period = periods[query]
                 elif query.bound_at < began:
                     self._planner.drop(query)
-                    self._schedule.discard(query)
+                    self._lanes.discard(query)
 
     def replan(self, catalogue: Catalogue, pace: Pace) -> None:
         """Prove all plans again and forget what was refused, as after a reload.
@@ -187,36 +185,36 @@ class Board:
         with self._lock:
             return self._planner.groups()
 
-    def _admit(self, metric: Metric, request: Request, now: float) -> Entry:
+    def _admit(self, metric: Metric, request: Request) -> Entry:
         with self._lock:
+            now = self._clock.monotonic()
             entry = self._demand.find(request)
             if entry is not None:
                 return entry
             self._demand.check_room(request.namespace)
             entry = Entry(request, metric, self._planner.bind(metric, request, now), now)
             self._demand.add(entry)
-            new = self._started(self._planner.take_new(), now)
-        self._launch_all(new)
+            begun = self._begin(now)
+        self._launch_all(begun)
         return entry
 
     def _expire(self, entry: Entry) -> None:
-        now = self._clock.monotonic()
         with self._lock:
+            now = self._clock.monotonic()
             if self._demand.holds(entry):
                 self._remove(entry, now)
-            new = self._started(self._planner.take_new(), now)
-        self._launch_all(new)
+            begun = self._begin(now)
+        self._launch_all(begun)
 
     def _remove(self, entry: Entry, now: float) -> None:
         self._demand.remove(entry)
         self._planner.release(entry.request, entry.scope, now)
 
-    def _started(self, queries: list[Query], now: float) -> list[Query]:
-        for query in queries:
-            query.running = True
-            query.started_at = now
-        self._in_flight += len(queries)
-        return queries
+    def _begin(self, now: float) -> list[Query]:
+        """Return the queries to launch: new ones are due at once."""
+        for query in self._planner.take_new():
+            self._lanes.set(query, now)
+        return self._lanes.begin(now)
 
     def _launch_all(self, queries: list[Query]) -> None:
         for query in queries:
@@ -225,7 +223,7 @@ class Board:
     def _hasten(self, query: Query, period: float) -> None:
         query.period = min(query.period, period)
         if not query.failures:
-            self._schedule.hasten(query, query.started_at + query.period)
+            self._lanes.hasten(query, query.started_at + query.period)
 
     def _succeed(self, query: Query, reading: Reading, now: float) -> Reading | None:
         if query.failure is not None and not query.failure.of_source:
@@ -268,7 +266,7 @@ class Board:
 
     def _reschedule(self, query: Query, due: float) -> None:
         if self._planner.queries.get(query.key) is query:
-            self._schedule.set(query, due)
+            self._lanes.set(query, due)
 
     def _join(self, query: Query) -> None:
         """Let the scopes that waited for the query's first reading use it."""

@@ -33,6 +33,7 @@ class Cataloguer:
         self._lock = threading.Lock()
         self._schedule: Schedule[str] = Schedule()
         self._failures: dict[str, int] = {}
+        self._running = 0
         self.catalogue = Catalogue()
         """The metrics that are served now."""
         self.rulebook = rulebook
@@ -54,20 +55,23 @@ class Cataloguer:
         self._adopt(rulebook, states)
 
     def take_due(self) -> list[str]:
-        """Return the series queries to look up now; each is due again when its look-up has ended."""
+        """Return the series queries to look up now, as many as may be at once; `look_up` is to be called for each."""
         with self._lock:
-            return self._schedule.pop_due(self._clock.monotonic(), len(self._schedule))
+            due = self._schedule.pop_due(self._clock.monotonic(), self._free())
+            self._running += len(due)
+            return due
 
     def next_due(self) -> float | None:
-        """Return when the next look-up is due, in monotonic seconds; None where none is."""
+        """Return when the next look-up is due, in monotonic seconds; None where none is, or no more may run at once."""
         with self._lock:
-            return self._schedule.next_due()
+            return self._schedule.next_due() if self._free() else None
 
     def look_up(self, series_query: str) -> None:
         """Look up the series of all rules with that query, and swap the catalogue if that changed it."""
         started = self._clock.monotonic()
         finding = self._finding(series_query, self._discovery.states)
         with self._lock:
+            self._running -= 1
             if self._discovery.take_in(finding, self._discovery.states):
                 self._swap()
             if series_query in _series_queries(self._discovery.states):
@@ -76,6 +80,9 @@ class Cataloguer:
     def states(self) -> tuple[RuleState, ...]:
         """Return what is known of each rule."""
         return self._discovery.states
+
+    def _free(self) -> int:
+        return self._settings.max_concurrent_look_ups - self._running
 
     def _finding(self, series_query: str, states: Iterable[RuleState]) -> Finding:
         rules = [state.rule for state in states if state.rule.series_query == series_query]

@@ -65,6 +65,9 @@ class Planner:
         _leave(group, request.namespace)
         if not group.asking and self._groups.get(group.key) is group:
             del self._groups[group.key]
+            # Askers choose the labels of their selectors: what is known of those goes with the last who uses them.
+            self._plans.pop(group.key, None)
+            self._refused.pop(group.key, None)
         elif not group.retired:
             self._adjust(group, request.selector, now)
 
@@ -174,11 +177,13 @@ class Planner:
         metric, namespace, which = group.metric, request.namespace, request.which
         names = () if metric.resource is None else (which.name,) if isinstance(which, ByName) else (_ANY_NAME,)
         planned = planned_query(metric, Asked(namespace, names, request.selector), kind)
+        by_selector = which if kind is PlanKind.EXACT and isinstance(which, BySelector) else None
         key = QueryKey(
             planned,
             namespace if kind is not PlanKind.WIDE and metric.namespace_label else None,
             metric.namespace_label,
-            which if kind is PlanKind.EXACT and isinstance(which, BySelector) else None,
+            by_selector,
+            metric.resource if by_selector else None,
         )
         query = self.queries.get(key)
         if query is None:
@@ -210,6 +215,8 @@ def _identity(metric: Metric) -> tuple[object, ...]:
         metric.series,
         metric.object_label,
         metric.namespace_label,
+        # A request that began before a reload may come in after it: what it asks for is not what the rule says now.
+        metric.rule.metrics_query.text,
     )
 
 

@@ -15,9 +15,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from adapter.readings.lanes import Lane
 from adapter.rulebook.model import PlanKind
 
 if TYPE_CHECKING:
+    from adapter.objects.resources import Resource
     from adapter.objects.selectors import Selector
     from adapter.readings.answers import BySelector
     from adapter.readings.errors import ReadingError
@@ -62,6 +64,8 @@ class QueryKey(NamedTuple):
     namespace_label: str | None
     which: BySelector | None
     """The objects whose names are filled in; None where the text is fixed."""
+    resource: Resource | None
+    """Their kind: one label may hold the names of pods to one rule and of services to another."""
 
 
 class Query:
@@ -75,10 +79,10 @@ class Query:
         "joining",
         "key",
         "labels",
+        "lane",
         "metric",
         "period",
         "reading",
-        "running",
         "selector",
         "settled",
         "started_at",
@@ -101,8 +105,8 @@ class Query:
         """In a row."""
         self.settled = threading.Event()
         """Set once there is a reading or a failure."""
-        self.running = False
-        """Handed to a thread and not come back."""
+        self.lane = Lane.FIRST
+        """Changed by `Lanes` alone."""
         self.started_at = 0.0
         self.bound_at = 0.0
         """When a scope was last pointed at it, in monotonic seconds."""

@@ -10,6 +10,7 @@ together:
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
 from collections import Counter
@@ -140,8 +141,7 @@ class Readings:
         """Start what is due, without waiting for it; return the seconds until something is due again, at most five."""
         now = self._clock.monotonic()
         self._board.take_due()
-        for series_query in self._cataloguer.take_due():
-            self._submit(lambda series_query=series_query: self._cataloguer.look_up(series_query))  # type: ignore[misc]
+        self._look_up_due()
         if now - self._swept_at >= _SWEEP_SECONDS:
             self._swept_at = now
             self._submit(lambda: self._board.sweep(self._pace))
@@ -204,6 +204,14 @@ class Readings:
         reason = failure.message if failure else "the refresh has not come back"
         limit = self._settings.max_answer_age_seconds
         return f"{reason}; the last good answer is {age:.0f} s old, and none older than {limit:g} s is served"
+
+    def _look_up_due(self) -> None:
+        for series_query in self._cataloguer.take_due():
+            self._submit(functools.partial(self._look_up, series_query))
+
+    def _look_up(self, series_query: str) -> None:
+        self._cataloguer.look_up(series_query)
+        self._look_up_due()
 
     def _refresh(self, query: Query) -> None:
         """Ask a query once, and enter how it ended."""

@@ -129,7 +129,7 @@ class Refresher:
 
     def _names_for(self, query: Query) -> tuple[str, ...] | None:
         """Return the objects to ask for, None where the query's text is fixed."""
-        which, resource = query.key.which, query.metric.resource
+        which, resource = query.key.which, query.key.resource
         if which is None or resource is None:
             return None
         return tuple(self._objects.names(resource, query.key.namespace, which.selector))

@@ -35,11 +35,19 @@ class ReadingSettings:
     query_deadline_seconds: float = 10.0
     """When a query in the background is given up."""
     max_concurrent_refreshes: int = 4
-    """Queries in the background that run at once; first askers' queries come on top."""
+    """Queries in the background that run at once; the next two come on top."""
+    max_concurrent_first_queries: int = 8
+    """Queries that were never asked before and run at once; further ones queue."""
+    max_concurrent_slow_queries: int = 4
+    """Queries that took long the last time and run at once."""
+    slow_query_seconds: float = 2.0
+    """From when on a query takes long."""
     namespace_plan_limit: int = 4
     """Up to so many asking namespaces are each asked for alone; more are asked for together."""
     discovery_deadline_seconds: float = 10.0
     """When the look-up of one rule's series is given up."""
+    max_concurrent_look_ups: int = 4
+    """Look-ups of series that run at once, so that slow ones leave threads to the queries."""
     reload_discovery_seconds: float = 5.0
     """How long a reload may look up series of changed rules before they take effect without."""
 

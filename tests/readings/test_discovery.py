@@ -6,7 +6,7 @@ import pytest
 
 from adapter.readings.settings import ReadingSettings
 from adapter.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError
-from tests.support.readings import House, ScriptedPrometheus, make_house, rulebook_of
+from tests.support.readings import House, ScriptedPrometheus, Threads, make_house, rulebook_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -209,3 +209,23 @@ def test_the_last_success_of_each_rule_is_told() -> None:
 
     assert house.counter(name, rule="rules[0]") == pytest.approx(house.clock.clock.wall(), abs=2)
     assert house.registry.get_sample_value(name, {"rule": "rules[1]"}) is None
+
+
+def test_few_look_ups_run_at_once_so_that_slow_ones_leave_threads_to_the_queries() -> None:
+    threads = Threads(held=True)
+    prometheus = ScriptedPrometheus()
+    rules = "".join(
+        f"""
+- seriesQuery: 'slow_{number}{{namespace!="",pod!=""}}'
+  resources: {{overrides: {{namespace: {{resource: namespace}}, pod: {{resource: pod}}}}}}
+  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{{<<.LabelMatchers>>}})'
+"""
+        for number in range(20)
+    )
+    house = make_house(prometheus, rules=f"rules:{rules}", submit=threads)
+    house.pass_time(2)
+
+    assert len(threads.waiting) == ReadingSettings().max_concurrent_look_ups
+    while threads.waiting:
+        threads.run()
+    assert len(set(prometheus.looked_up)) == 20

@@ -34,6 +34,8 @@ from tests.support.readings import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sized
 
+    from adapter.objects.resources import Resource
+    from adapter.objects.selectors import Selector
     from adapter.rulebook.model import Metric
     from adapter.rulebook.requests import Asked, PlannedQuery
     from tests.support.readings import Reply
@@ -373,3 +375,51 @@ def test_a_reload_that_goes_back_to_a_wider_plan_mixes_up_nobody_meanwhile(name:
     assert ask_queues() == [0, 1]
     threads.run()
     assert ask_queues() == [10, 11]
+
+
+def test_who_asked_before_a_reload_and_comes_in_after_it_leaves_no_former_answer_behind() -> None:
+    answer = reply(({"pod": "web-0"}, "1"))
+    prometheus = ScriptedPrometheus(answer=lambda query: reply(({"pod": "web-0"}, "2")) if "[2m]" in query else answer)
+    house = make_house(prometheus, objects=OBJECTS)
+    former = house.pods("http_rps")
+    house.readings.replace_rulebook(rulebook_of(PODS_RULES.replace("[1m]", "[2m]")))
+    house.readings.objects(former, "ns0", WEB, EVERYTHING)
+
+    assert ask(house, "ns0") == 2
+
+
+def test_a_label_that_names_pods_to_one_rule_and_services_to_another_is_asked_for_each() -> None:
+    class PodsAndServices(MadeUpObjects):
+        def names(self, resource: Resource, namespace: str | None, selector: Selector) -> tuple[str, ...]:
+            assert (namespace, selector) == ("ns0", WEB.selector)
+            return (f"{resource.singular}-0",)
+
+    rule = """
+- seriesQuery: 'load{namespace!="",target!=""}'
+  resources: {overrides: {namespace: {resource: namespace}, target: {resource: %s}}}
+  metricsQuery: 'topk(3, <<.Series>>{<<.LabelMatchers>>})'
+"""
+    samples = {name: reply(({"namespace": "ns0", "target": name}, "1")) for name in ("pod-0", "service-0")}
+    prometheus = ScriptedPrometheus(lambda query: next(samples[name] for name in samples if f'"{name}"' in query))
+    house = make_house(prometheus, objects=PodsAndServices(), rules="rules:" + rule % "pod" + rule % "service")
+    found = {}
+    for _ in range(2):
+        for kind in ("pods", "services"):
+            metric = house.readings.catalogue.find_custom(kind, namespaced=True, name="load")
+            assert metric is not None
+            found[kind] = house.readings.objects(metric, "ns0", WEB, EVERYTHING).values
+        house.pass_time(20)
+
+    assert found == {"pods": (("pod-0", 1.0),), "services": (("service-0", 1.0),)}
+
+
+def test_what_was_learnt_about_the_labels_of_selectors_is_forgotten_with_the_last_who_used_them() -> None:
+    prometheus = ScriptedPrometheus(answer=refuse_wide)
+    house = make_house(prometheus, objects=OBJECTS)
+    for number in range(30):
+        for ns in NAMESPACES:
+            house.readings.external(house.external("queue_depth"), ns, parse_selector(f"label{number}=a"))
+    house.pass_time(620, step=5)
+
+    planner = house.readings._board._planner
+    assert (planner._plans, planner._refused) == ({}, {})

@@ -134,12 +134,19 @@ class Threads:
     def __init__(self, *, held: bool = False) -> None:
         self.held = held
         self.waiting: deque[Callable[[], object]] = deque()
+        self._at_work = False
 
     def __call__(self, function: Callable[[], object]) -> None:
-        if self.held:
-            self.waiting.append(function)
-        else:
-            function()
+        self.waiting.append(function)
+        if self.held or self._at_work:
+            # What is submitted by what runs comes after it, as on real threads.
+            return
+        self._at_work = True
+        try:
+            while self.waiting:
+                self.waiting.popleft()()
+        finally:
+            self._at_work = False
 
     def run(self) -> None:
         """Run what waits by now."""

@@ -1,0 +1,166 @@
+"""Queries that take long, or fail for it, harm nobody's but their own."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from adapter.objects.selectors import EVERYTHING, parse_selector
+from adapter.readings.answers import BySelector
+from adapter.readings.board import Board
+from adapter.readings.demand import Request
+from adapter.readings.errors import SourceSlowError
+from adapter.readings.queries import Failure
+from adapter.readings.settings import Clock, ReadingSettings
+from adapter.readings.snapshot import Evaluation, ObjectReading
+from adapter.readings.telemetry import ReadingsTelemetry
+from adapter.sources.pace import Pace
+from tests.support.readings import FakeClock, ScriptedPrometheus, make_house
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from adapter.readings.demand import Entry
+    from adapter.readings.queries import Query
+
+T = TypeVar("T")
+
+STEP = 0.125
+"""Not longer than the pause of the process between two looks at what is due."""
+
+
+class Simulation:
+    """A board whose queries take a given time each."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.catalogue = make_house(ScriptedPrometheus(), clock=self.clock).readings.catalogue
+        self.running: list[tuple[float, Query]] = []
+        self.most_running = 0
+        self.board = Board(
+            settings=ReadingSettings(),
+            clock=self.clock.clock,
+            telemetry=ReadingsTelemetry(CollectorRegistry()),
+            launch=lambda query: self.running.append((self.clock.now + self.seconds(query), query)),
+        )
+        self.slow = 10.0
+
+    def seconds(self, query: Query) -> float:
+        return self.slow if "only_exact" in query.key.planned.text else 0.05
+
+    def ask(self, name: str, number: int = 0) -> Entry:
+        metric = self.catalogue.find_custom("pods", namespaced=True, name=name)
+        assert metric is not None
+        which = BySelector(parse_selector(f"app=web{number}"))
+        return self.board.entry(metric, Request(metric.qualified, "shop", which, EVERYTHING))
+
+    def step(self) -> None:
+        until = self.clock.now + STEP
+        self.most_running = max(self.most_running, len(self.running))
+        while self.running and min(self.running, key=lambda pair: pair[0])[0] <= until:
+            pair = min(self.running, key=lambda pair: pair[0])
+            self.running.remove(pair)
+            self.clock.now = pair[0]
+            self.board.settle(pair[1], self.outcome(pair[1]))
+        self.clock.now = until
+        self.board.take_due()
+
+    def outcome(self, query: Query) -> ObjectReading | Failure:
+        if self.seconds(query) >= 10:
+            return Failure(SourceSlowError, "no answer within 10 s")
+        wall, monotonic = self.clock.clock.wall(), self.clock.now
+        return ObjectReading(Evaluation(wall - 0.05, monotonic - 0.05))
+
+    def ages(self, entry: Entry, seconds: float) -> float:
+        """Return the largest age that the entry's reading has within so many seconds."""
+        largest = 0.0
+        for _ in range(round(seconds / STEP)):
+            self.step()
+            reading = entry.scope.query.reading
+            age = 1e9 if reading is None else self.clock.now - reading.evaluated.monotonic
+            largest = max(largest, age)
+        return largest
+
+
+@pytest.mark.parametrize("slow", [8.0, 10.0], ids=["late answers", "no answers"])
+def test_many_queries_that_take_long_do_not_make_the_others_answers_old(
+    slow: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL)
+    simulation = Simulation()
+    simulation.slow = slow
+    quick = simulation.ask("http_rps")
+    simulation.ages(quick, 1)
+    for number in range(200):
+        simulation.ask("only_exact", number)
+
+    assert simulation.ages(quick, 300) < 11
+    assert simulation.most_running <= 16
+
+
+def test_a_first_asker_is_not_kept_waiting_by_what_takes_long_in_the_background() -> None:
+    simulation = Simulation()
+    for number in range(50):
+        simulation.ask("only_exact", number)
+        for _ in range(8):
+            simulation.step()
+    for _ in range(round(60 / STEP)):
+        simulation.step()
+    entry = simulation.ask("http_rps")
+    simulation.step()
+
+    assert entry.scope.query.reading is not None
+
+
+def test_a_thousand_quick_queries_are_each_refreshed_when_due() -> None:
+    simulation = Simulation()
+    simulation.slow = 0.01
+    entries = [simulation.ask("only_exact", number) for number in range(1000)]
+    for _ in range(round(60 / STEP)):
+        simulation.step()
+
+    readings = [entry.scope.query.reading for entry in entries]
+    assert all(readings)
+    assert max(simulation.clock.now - reading.evaluated.monotonic for reading in readings if reading) < 13
+
+
+@pytest.mark.parametrize("look", [1, 2])
+def test_a_request_that_comes_in_while_the_board_is_swept_is_refreshed_from_then_on(look: int) -> None:
+    """The sweep begins while the asker looks at the clock for the n-th time."""
+    simulation = Simulation()
+    seen, admitted = threading.Event(), threading.Event()
+    looks = itertools.count(1)
+
+    class Held(Pace):
+        def slices(self, items: Iterable[T], size: int = 1) -> Iterator[list[T]]:
+            held = list(items)
+            seen.set()
+            assert admitted.wait(10)
+            yield held[:size]
+
+    def sweep() -> None:
+        simulation.board.sweep(Held(sleep=lambda _: None))
+
+    sweeping = threading.Thread(target=sweep)
+
+    def time_is_told() -> float:
+        now = simulation.clock.now
+        if threading.current_thread() is not sweeping and next(looks) == look:
+            simulation.clock.forward(0.001)
+            sweeping.start()
+            seen.wait(0.2)
+        return now
+
+    clock = simulation.clock.clock
+    simulation.board._clock = Clock(monotonic=time_is_told, wall=clock.wall)
+    entry = simulation.ask("http_rps")
+    admitted.set()
+    sweeping.join()
+
+    assert simulation.ages(entry, 1) > 0
+    assert simulation.ages(entry, 60) < 13
