@@ -56,6 +56,9 @@ LOST_WORKER_SECONDS = 60
 STEADY_SECONDS = 60.0
 """A worker that lived so long is replaced at once; one that did not, after a wait that doubles."""
 LONGEST_RESTART_WAIT = 30.0
+SWITCH_SECONDS = 0.0005
+"""How soon a thread that wants the interpreter gets it from one that computes. Python's own 5 ms doubled the 99th
+percentile of requests beside the refresh of 250,000 values."""
 SPARE_DESCRIPTORS = 256
 """Kept for everything that is no connection: health, Prometheus, the cluster, files that are read anew."""
 
@@ -112,6 +115,7 @@ class ServerApplication(BaseApplication):
     def before_worker(self) -> None:
         """Prepare the worker's process, before it has threads."""
         settle_heap()
+        sys.setswitchinterval(SWITCH_SECONDS)
         if self.options.pin_cpu:
             cpus = sorted(os.sched_getaffinity(0))
             # Not always the same core: replicas on one node would crowd it.

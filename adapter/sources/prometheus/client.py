@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import urlencode
 
 from adapter.sources.pace import UNPACED, Pace
+from adapter.sources.prometheus.clocks import refuse_other_time
 from adapter.sources.prometheus.deadlines import Deadline
 from adapter.sources.prometheus.decoding import (
     INSTANT_LIMITS,
@@ -102,8 +103,10 @@ class PrometheusClient:
         )
         question = _Question(query, "instant", _QUERY_PATH, parameters, VECTOR, limits, Deadline(timeout_seconds))
         with self._counted(question):
-            body = self._ask(question).body
-            return read_instant(query, body, evaluated_at=evaluated_at, limits=limits, pace=self._pace)
+            answer = self._ask(question)
+            if at is None:
+                refuse_other_time(query, answer.headers, self._clock())
+            return read_instant(query, answer.body, evaluated_at=evaluated_at, limits=limits, pace=self._pace)
 
     def series(
         self,

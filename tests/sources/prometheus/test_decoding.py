@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapter.sources.pace import UNPACED
@@ -303,6 +303,7 @@ def test_a_damaged_answer_ends_in_an_error(damage: str, separators: tuple[str, s
 
 
 @given(st.binary(max_size=60), st.integers(0, 200_000), st.integers(0, 40))
+@example(noise=b"\x80", where=248, cut_out=20)
 def test_damage_anywhere_is_an_error_or_does_not_touch_the_others(noise: bytes, where: int, cut_out: int) -> None:
     body = bytes(BIG)
     damaged = body[:where] + noise + body[where + cut_out :]
@@ -310,8 +311,9 @@ def test_damage_anywhere_is_an_error_or_does_not_touch_the_others(noise: bytes, 
         found = samples(read(damaged))
     except UnexpectedAnswerError:
         return
-    # Whatever came through is what a decoder of the whole document gives.
-    assert len(found) == len(msgspec.json.decode(damaged)["data"]["result"])
+    # Whatever came through is what a decoder of the whole document gives. (Bytes that are no text may stand in the name
+    # of a field that nobody reads.)
+    assert len(found) == len(msgspec.json.decode(damaged.decode(errors="replace"))["data"]["result"])
 
 
 BIG = vector(many(1500))
