@@ -76,12 +76,19 @@ def table(rows: Sequence[Row]) -> str:
 
 
 def _aligned(grid: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
-    return ["  ".join(_placed(cell, width) for cell, width in zip(line, widths, strict=True)) for line in grid]
+    """Return lines of equally long cells; numbers, and what stands above numbers alone, at the right."""
+    columns = [_column(cells) for cells in zip(*grid, strict=True)]
+    return ["  ".join(line) for line in zip(*columns, strict=True)]
 
 
-def _placed(cell: str, width: int) -> str:
-    return cell.rjust(width) if cell[:1].isdigit() or cell[:1] == "-" else cell.ljust(width)
+def _column(cells: Sequence[str]) -> list[str]:
+    width = max(map(len, cells))
+    heads_numbers = all(map(_is_number, cells[1:]))
+    return [cell.rjust(width) if heads_numbers or _is_number(cell) else cell.ljust(width) for cell in cells]
+
+
+def _is_number(cell: str) -> bool:
+    return cell == "-" or cell.removeprefix("-")[:1].isdigit()
 
 
 def _shown(cell: Cell) -> str:

@@ -1,0 +1,87 @@
+"""`make bench`: every benchmark, as a table and as `benchmarks/out/NAME.json`."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from benchmarks.progress import Progress
+from benchmarks.report import as_text, from_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+OUT = Path(__file__).resolve().parent / "out"
+CHECKOUT = OUT.parents[1]
+LONGEST_SECONDS = 3600.0
+"""For one benchmark; then it is ended."""
+END_SECONDS = 20.0
+
+BENCHMARKS: Mapping[str, Sequence[str]] = {
+    "adapter_load": ("--hpas", "10000", "--seconds", "60"),
+    "plan_proof": (),
+}
+"""Names, and the options with which the README's figures are made."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run all benchmarks, or those that are named; return 0 if every one succeeded."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}; default: all")
+    names = parser.parse_args(arguments).names or list(BENCHMARKS)
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"no benchmark is called {unknown[0]!r}: there are {', '.join(BENCHMARKS)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    progress = Progress("benchmarks")
+    try:
+        failed = [name for name in names if not _succeeds(name, progress)]
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
+    if failed:
+        progress.say(f"failed: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+def _succeeds(name: str, progress: Progress) -> bool:
+    progress.say(f"{name} {' '.join(BENCHMARKS[name])}".rstrip())
+    command = [sys.executable, "-m", f"benchmarks.{name}", *BENCHMARKS[name], "-o", "json"]
+    try:
+        status, document = _output(command)
+        found = from_json(document)
+    except subprocess.TimeoutExpired:
+        progress.say(f"{name} took longer than {LONGEST_SECONDS:.0f} s and was ended")
+        return False
+    except msgspec.DecodeError as error:
+        progress.say(f"{name} ended with status {status} and without a report: {error}")
+        return False
+    OUT.mkdir(exist_ok=True)
+    (OUT / f"{name}.json").write_bytes(document)
+    print(as_text(found), flush=True)
+    return status == 0
+
+
+def _output(command: Sequence[str]) -> tuple[int, bytes]:
+    """Return exit status and stdout; what the program tells on stderr is shown. Raises TimeoutExpired."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=CHECKOUT) as process:
+        try:
+            document, _ = process.communicate(timeout=LONGEST_SECONDS)
+        except BaseException:
+            # It ends its own processes, if it is given the time.
+            process.terminate()
+            try:
+                process.wait(END_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            raise
+    return process.returncode, document
+
+
+if __name__ == "__main__":
+    sys.exit(main())

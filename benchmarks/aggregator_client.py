@@ -1,0 +1,286 @@
+"""Asks as kube-apiserver's aggregator does for many HPAs: `python -m benchmarks.aggregator_client PLAN`.
+
+Mutual TLS with a front-proxy certificate, identity in X-Remote-* headers, connections that are kept alive. The load is
+open: each request has its intended moment, evenly spaced and independent of the answers before it, and its latency
+counts from that moment, so a server that stalls cannot hide it by being asked less. Connections are used in turn; when
+all of them wait for an answer the request waits as well, and that counts.
+
+It is a process of one thread, so that it disturbs neither its own clock nor the server's processor.
+"""
+
+from __future__ import annotations
+
+import gc
+import selectors
+import socket
+import ssl
+import sys
+import time
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from benchmarks.fleet_of_pods import QUEUE, Fleet
+from benchmarks.judging import WrongAnswerError, judge_pods, judge_queue
+from benchmarks.tally import Outcome, Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_HEADERS = (
+    "Host: metrics.example.svc:443\r\n"
+    "User-Agent: kube-controller-manager/v1.34.4 (linux/amd64) kubernetes/system:serviceaccount:kube-system:hpa\r\n"
+    "Accept: application/json, */*\r\n"
+    "Accept-Encoding: gzip\r\n"
+    "X-Forwarded-For: 10.0.0.7\r\n"
+    "X-Remote-User: system:serviceaccount:kube-system:horizontal-pod-autoscaler\r\n"
+    "X-Remote-Group: system:serviceaccounts\r\n"
+    "X-Remote-Group: system:serviceaccounts:kube-system\r\n"
+    "X-Remote-Group: system:authenticated\r\n"
+    "X-Remote-Extra-Authentication.kubernetes.io%2fcredential-Id: JTI=5ed2f6a6-3a0f-4a1e-9a3b-6a6f1f3f2b0e\r\n"
+    "\r\n"
+)
+_RECORD = 64 * 1024
+_CONNECT_SECONDS = 5.0
+_SWEEP_SECONDS = 0.25
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the adapter is, and how to be the API server before it."""
+
+    port: int
+    ca_file: str
+    certificate_file: str
+    key_file: str
+
+
+class LoadPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What to ask. Moments are monotonic seconds, which all processes of a machine share."""
+
+    fleet: Fleet
+    workload: Literal["pods", "external"]
+    endpoint: Endpoint
+    rate: float
+    """Requests a second."""
+    start_at: float
+    measure_from: float
+    """What comes before is warm-up: checked, and counted apart."""
+    measure_until: float
+    connections: int = 25
+    timeout_seconds: float = 10.0
+    result_file: str
+
+    @property
+    def requests(self) -> int:
+        """How many are sent in all."""
+        return round((self.measure_until - self.start_at) * self.rate)
+
+    def intended(self, number: int) -> float:
+        """Return when a request is to be sent."""
+        return self.start_at + number / self.rate
+
+    def app(self, number: int) -> int:
+        """Return whose request it is: each app's HPA comes once in a round, in an order that mixes namespaces."""
+        return number * _stride(self.fleet.apps) % self.fleet.apps
+
+    def path(self, app: int) -> str:
+        """Return what the app's HPA asks for."""
+        fleet = self.fleet
+        if self.workload == "external":
+            group = "external.metrics.k8s.io/v1beta1"
+            return f"/apis/{group}/namespaces/{fleet.namespace(app)}/{QUEUE}?labelSelector=queue%3D{fleet.queue(app)}"
+        return (
+            f"/apis/custom.metrics.k8s.io/v1beta2/namespaces/{fleet.namespace(app)}/pods/%2A/"
+            f"{fleet.metric_name(fleet.metric_of(app))}?labelSelector=app%3D{fleet.name(app)}"
+        )
+
+
+class Connection:
+    """One connection with at most one request on its way; it is opened by the first one and again after a failure."""
+
+    def __init__(self, connect: Callable[[], ssl.SSLSocket]) -> None:
+        self._connect = connect
+        self.sock: ssl.SSLSocket | None = None
+        self.number: int | None = None
+        """The request on its way."""
+        self.deadline = 0.0
+        self._buffer = bytearray()
+
+    def open(self) -> ssl.SSLSocket:
+        """Connect anew; raises OSError."""
+        self.sock = self._connect()
+        self._buffer.clear()
+        return self.sock
+
+    def close(self) -> None:
+        """Close it; nothing if it is not open."""
+        if self.sock is not None:
+            self.sock.close()
+            self.sock = None
+
+    def receive(self) -> tuple[int, bytes] | None:
+        """Return status and body once both are whole. Raises OSError, also where the server has hung up."""
+        while (answer := self._whole()) is None:
+            try:
+                data = self.sock.recv(_RECORD) if self.sock is not None else b""
+            except ssl.SSLWantReadError:
+                return None
+            if not data:
+                raise ConnectionResetError("the server closed the connection")
+            self._buffer += data
+        self._buffer.clear()
+        return answer
+
+    def _whole(self) -> tuple[int, bytes] | None:
+        end = self._buffer.find(b"\r\n\r\n")
+        if end < 0:
+            return None
+        head = bytes(self._buffer[:end]).lower()
+        length = int(head.partition(b"\r\ncontent-length:")[2].split(b"\r\n", 1)[0])
+        body = bytes(self._buffer[end + 4 :])
+        return (int(head[9:12]), body) if len(body) >= length else None
+
+
+class AggregatorClient:
+    """Sends what the plan says, and judges what comes back."""
+
+    def __init__(self, plan: LoadPlan) -> None:
+        """Open all connections; raises OSError."""
+        self._plan = plan
+        self._judge = judge_pods if plan.workload == "pods" else judge_queue
+        self._context = _tls(plan.endpoint)
+        # select(2) waits in microseconds, epoll in milliseconds: too coarse to send at a given moment.
+        self._selector = selectors.SelectSelector()
+        self._idle = deque(Connection(self._connected) for _ in range(plan.connections))
+        for connection in self._idle:
+            self._selector.register(connection.open(), selectors.EVENT_READ, connection)
+        self._busy: dict[Connection, None] = {}
+        self._waiting: deque[int] = deque()
+        self._tally = Tally(plan.start_at, plan.measure_from)
+
+    def run(self) -> Outcome:
+        """Send everything, wait for the last answers, and return what was found."""
+        plan, sent, swept_at = self._plan, 0, 0.0
+        while sent < plan.requests or self._waiting or self._busy:
+            now = time.monotonic()
+            while sent < plan.requests and plan.intended(sent) <= now:
+                self._tally.noticed(plan.intended(sent), now)
+                self._waiting.append(sent)
+                sent += 1
+            while self._waiting and self._idle:
+                self._send(self._idle.popleft(), self._waiting.popleft())
+            if now - swept_at > _SWEEP_SECONDS:
+                self._give_up_overdue(now)
+                swept_at = now
+            due = plan.intended(sent) if sent < plan.requests else now + _SWEEP_SECONDS
+            self._receive(min(_SWEEP_SECONDS, max(0.0, due - time.monotonic())))
+        return self._tally.outcome(plan.measure_until - plan.measure_from)
+
+    def close(self) -> None:
+        """Close all connections."""
+        for connection in (*self._idle, *self._busy):
+            connection.close()
+        self._selector.close()
+
+    def _connected(self) -> ssl.SSLSocket:
+        plain = socket.create_connection(("127.0.0.1", self._plan.endpoint.port), timeout=_CONNECT_SECONDS)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock = self._context.wrap_socket(plain, server_hostname="localhost")
+        sock.setblocking(False)  # noqa: FBT003 - the standard library's signature
+        return sock
+
+    def _send(self, connection: Connection, number: int) -> None:
+        path = self._plan.path(self._plan.app(number))
+        connection.number = number
+        connection.deadline = time.monotonic() + self._plan.timeout_seconds
+        self._busy[connection] = None
+        try:
+            sock = connection.sock
+            if sock is None:
+                sock = connection.open()
+                self._selector.register(sock, selectors.EVENT_READ, connection)
+            sock.send(f"GET {path} HTTP/1.1\r\n{_HEADERS}".encode("latin-1"))
+        except OSError as e:
+            self._lost(connection, f"connection lost: {e}")
+
+    def _receive(self, seconds: float) -> None:
+        for key, _ in self._selector.select(seconds):
+            connection: Connection = key.data
+            try:
+                answer = connection.receive()
+                if answer is not None:
+                    self._answered(connection, *answer)
+            except OSError as e:
+                self._lost(connection, f"connection lost: {e}")
+
+    def _answered(self, connection: Connection, status: int, body: bytes) -> None:
+        now = time.monotonic()
+        number = self._freed(connection)
+        if number is None:
+            raise ConnectionResetError("an answer that nobody asked for")
+        intended = self._plan.intended(number)
+        try:
+            stamp = self._judge(self._plan.fleet, self._plan.app(number), status, body)
+        except WrongAnswerError as e:
+            self._tally.failed(intended, str(e))
+        else:
+            self._tally.answered(intended, now - intended, time.time() - stamp)
+
+    def _give_up_overdue(self, now: float) -> None:
+        for connection in [connection for connection in self._busy if connection.deadline < now]:
+            self._lost(connection, f"no answer within {self._plan.timeout_seconds:g} s")
+
+    def _lost(self, connection: Connection, reason: str) -> None:
+        """Close a connection, and count the request that was on its way as failed."""
+        if connection.sock is not None:
+            self._selector.unregister(connection.sock)
+            connection.close()
+        number = self._freed(connection)
+        if number is not None:
+            self._tally.failed(self._plan.intended(number), reason)
+
+    def _freed(self, connection: Connection) -> int | None:
+        """Take a connection back from its request, if it has one, and return that."""
+        number, connection.number = connection.number, None
+        if number is not None:
+            del self._busy[connection]
+            self._idle.append(connection)
+        return number
+
+
+def main() -> None:
+    """Do what the plan says and write the outcome."""
+    plan = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=LoadPlan)
+    client = AggregatorClient(plan)
+    # A collection would be seen as latency; what is made here is freed by reference counts.
+    gc.freeze()
+    gc.disable()
+    outcome = client.run()
+    client.close()
+    Path(plan.result_file).write_bytes(msgspec.json.encode(outcome))
+
+
+def _tls(endpoint: Endpoint) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=endpoint.ca_file)
+    context.load_cert_chain(endpoint.certificate_file, endpoint.key_file)
+    return context
+
+
+def _stride(apps: int) -> int:
+    """Return a step that visits each of the apps once in a round: without a common divisor, and far from 1."""
+    stride = max(1, int(apps * 0.618))
+    while _common_divisor(stride, apps) > 1:
+        stride += 1
+    return stride
+
+
+def _common_divisor(one: int, other: int) -> int:
+    while other:
+        one, other = other, one % other
+    return one
+
+
+if __name__ == "__main__":
+    main()

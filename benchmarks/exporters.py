@@ -1,0 +1,85 @@
+"""A process with scrape targets for a whole fleet, cheap to scrape: `python -m benchmarks.exporters PLAN`.
+
+Gauges are text that was written once. A counter's value is its rate times the time, in whole seconds, and is exposed
+with that very timestamp: so its rate is known to the last digit however late a scrape comes.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.fleet_of_pods import Fleet  # noqa: TC001 - msgspec reads the annotations
+from demo.machine.files import replace_file
+
+_EPOCH = 1_700_000_000
+"""When all counters began (unix seconds)."""
+
+
+class ExporterPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What to expose, and where to tell the port."""
+
+    fleet: Fleet
+    targets: int
+    port_file: str
+
+
+class Target:
+    """One scrape target's text."""
+
+    def __init__(self, fleet: Fleet, apps: range) -> None:
+        self._gauges = "".join(fleet.gauge_lines(apps)).encode()
+        self._counters = [
+            (rate, [line.encode() for line in lines]) for rate, lines in fleet.counter_series(apps).items()
+        ]
+
+    def text(self, now: float) -> bytes:
+        """Return the exposition at that time (unix seconds)."""
+        second = int(now)
+        pieces = [self._gauges]
+        for rate, series in self._counters:
+            end = b" %d %d\n" % (rate * (second - _EPOCH), 1000 * second)
+            pieces += [end.join(series), end]
+        return b"".join(pieces)
+
+
+def apps_of_target(fleet: Fleet, targets: int, number: int) -> range:
+    """Return the apps that one of the targets exposes."""
+    return range(number, fleet.apps, targets)
+
+
+def main() -> None:
+    """Serve until killed: target N at `/N`."""
+    plan = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=ExporterPlan)
+    fleet = plan.fleet
+    targets = [Target(fleet, apps_of_target(fleet, plan.targets, number)) for number in range(plan.targets)]
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(targets))
+    server.daemon_threads = True
+    replace_file(Path(plan.port_file), str(server.server_address[1]))
+    server.serve_forever()
+
+
+def _handler_of(targets: list[Target]) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            body = targets[int(self.path.strip("/"))].text(time.time())
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_arguments: object) -> None:
+            return
+
+    return Handler
+
+
+if __name__ == "__main__":
+    main()

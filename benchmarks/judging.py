@@ -1,0 +1,115 @@
+"""Whether an answer is right: status, objects, names and every value, read without any of the adapter's own code."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from benchmarks.fleet_of_pods import Fleet
+
+RATE_TOLERANCE_MILLI = 2
+"""Prometheus computes a rate in floating point, and what is below a thousandth is cut off."""
+
+_SUFFIXES = {"m": 1, "": 1000, "k": 10**6, "M": 10**9, "G": 10**12}
+
+
+class WrongAnswerError(Exception):
+    """The answer is not what it must be; the message says in what."""
+
+
+class _Described(msgspec.Struct, frozen=True):
+    kind: str
+    namespace: str
+    name: str
+
+
+class _MetricName(msgspec.Struct, frozen=True):
+    name: str
+
+
+class _PodItem(msgspec.Struct, frozen=True, rename={"described": "describedObject"}):
+    described: _Described
+    metric: _MetricName
+    timestamp: str
+    value: str
+
+
+class _PodAnswer(msgspec.Struct, frozen=True):
+    kind: str
+    items: list[_PodItem]
+
+
+class _QueueItem(msgspec.Struct, frozen=True, rename={"metric_name": "metricName"}):
+    metric_name: str
+    timestamp: str
+    value: str
+
+
+class _QueueAnswer(msgspec.Struct, frozen=True):
+    kind: str
+    items: list[_QueueItem]
+
+
+_pod_answers = msgspec.json.Decoder(_PodAnswer)
+_queue_answers = msgspec.json.Decoder(_QueueAnswer)
+
+
+def judge_pods(fleet: Fleet, app: int, status: int, body: bytes) -> float:
+    """Return the time of the values (unix seconds) if they are those of the app's pods; raises WrongAnswerError."""
+    answer: _PodAnswer = _decoded(_pod_answers.decode, status, body)
+    metric = fleet.metric_of(app)
+    if {item.metric.name for item in answer.items} != {fleet.metric_name(metric)}:
+        raise WrongAnswerError(f"{fleet.metric_name(metric)} was asked for, the answer has another metric or none")
+    if {(item.described.kind, item.described.namespace) for item in answer.items} != {("Pod", fleet.namespace(app))}:
+        raise WrongAnswerError(f"not all objects are pods of {fleet.namespace(app)}")
+    values = {item.described.name: item.value for item in answer.items}
+    expected = {fleet.pod(app, number): fleet.milli(app, number, metric) for number in range(fleet.pods_per_app)}
+    if len(answer.items) != len(expected) or values.keys() != expected.keys():
+        raise WrongAnswerError(f"{len(expected)} pods were asked for, answered for {[*values]}")
+    tolerance = RATE_TOLERANCE_MILLI if metric == 0 else 0
+    _compare({pod: milli(value) for pod, value in values.items()}, expected, tolerance)
+    return _one_time({item.timestamp for item in answer.items})
+
+
+def judge_queue(fleet: Fleet, app: int, status: int, body: bytes) -> float:
+    """Return the time of the value (unix seconds) if it is that of the app's queue; raises WrongAnswerError."""
+    answer: _QueueAnswer = _decoded(_queue_answers.decode, status, body)
+    if len(answer.items) != 1:
+        raise WrongAnswerError(f"1 value was expected, not {len(answer.items)}")
+    _compare({fleet.queue(app): milli(answer.items[0].value)}, {fleet.queue(app): fleet.queue_milli(app)}, 0)
+    return _one_time({item.timestamp for item in answer.items})
+
+
+def milli(quantity: str) -> int:
+    """Return a quantity of the API (`1500m`, `12k`) in thousandths; raises WrongAnswerError for anything else."""
+    digits = quantity.rstrip("mkMG")
+    factor = _SUFFIXES.get(quantity[len(digits) :])
+    if factor is None or not digits.isdecimal():
+        raise WrongAnswerError(f"{quantity!r} is no quantity that is expected here")
+    return int(digits) * factor
+
+
+def _decoded(decode: Callable[[bytes], Any], status: int, body: bytes) -> Any:  # noqa: ANN401 - the decoder's type
+    if status != 200:
+        raise WrongAnswerError(f"status {status}: {body[:200].decode(errors='replace')}")
+    try:
+        return decode(body)
+    except msgspec.DecodeError as e:
+        raise WrongAnswerError(f"not the answer's form: {e}") from e
+
+
+def _compare(values: Mapping[str, int], expected: Mapping[str, int], tolerance: int) -> None:
+    for name, value in values.items():
+        if abs(value - expected[name]) > tolerance:
+            raise WrongAnswerError(f"{name}: {value} thousandths, where {expected[name]} are right")
+
+
+def _one_time(stamps: set[str]) -> float:
+    if len(stamps) != 1:
+        raise WrongAnswerError(f"values of {len(stamps)} different times in one answer")
+    return datetime.fromisoformat(stamps.pop()).timestamp()

@@ -1,0 +1,120 @@
+"""A reference to compare with: the adapter's own server, which asks Prometheus anew at each request.
+
+This is how an adapter without a memory works: one live query for each request, restricted to the request's objects. It
+is written for this comparison, from the product's own parts, and is not prometheus-adapter: TLS, identity, rules,
+objects and the making of answers are the same code as in `tidewatch-adapter serve`, so that the difference is the query
+alone. It takes the same flags. It finds objects in memory, which spares it the LIST that prometheus-adapter sends to
+the API server with each request.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from adapter.apis.handler import Handler, Parts
+from adapter.apis.telemetry import Telemetry
+from adapter.apis.web import wsgi_application
+from adapter.commands.configuration import load_configuration
+from adapter.commands.serve_flags import SERVE
+from adapter.commands.serve_settings import serve_settings
+from adapter.identity.front_proxy import FrontProxy
+from adapter.identity.gate import Gate
+from adapter.readings.answers import ByName, ExternalAnswer, ObjectsAnswer
+from adapter.readings.catalogue import Catalogue
+from adapter.readings.errors import NoObjectsMatchError, SourceUnreachableError
+from adapter.rulebook.discover import static_metrics
+from adapter.rulebook.parse import parse_rulebook
+from adapter.rulebook.render import exact_query
+from adapter.rulebook.requests import Asked, Row
+from adapter.service.flags import flags_or_exit
+from adapter.service.process import serve_forever
+from adapter.service.telemetry import exposition
+from adapter.service.watched import read_files
+from adapter.sources.files import FileObjects
+from adapter.sources.pace import UNPACED
+from adapter.sources.prometheus.client import PrometheusClient
+from adapter.sources.prometheus.errors import PrometheusError
+
+if TYPE_CHECKING:
+    from adapter.commands.serve_settings import ServeSettings
+    from adapter.objects.selectors import Selector
+    from adapter.readings.answers import BySelector
+    from adapter.rulebook.model import Metric
+    from adapter.service.context import WorkerContext
+    from adapter.service.process import WsgiApp
+    from adapter.sources.prometheus.decoding import Sample
+
+_DEADLINE_SECONDS = 10.0
+
+
+class LiveReadings:
+    """Values straight from Prometheus: a query for each call. A `Served` for the APIs."""
+
+    def __init__(self, catalogue: Catalogue, objects: FileObjects, prometheus: PrometheusClient) -> None:
+        self.catalogue = catalogue
+        self._objects = objects
+        self._prometheus = prometheus
+
+    def objects(
+        self, metric: Metric, namespace: str | None, which: ByName | BySelector, metric_selector: Selector
+    ) -> ObjectsAnswer:
+        """Ask for exactly these objects. Raises ReadingError."""
+        if metric.resource is None or metric.object_label is None:
+            raise NoObjectsMatchError(f"{metric.qualified} describes no objects")
+        names = (
+            (which.name,)
+            if isinstance(which, ByName)
+            else self._objects.names(metric.resource, namespace, which.selector)
+        )
+        if not names:
+            raise NoObjectsMatchError(f"no {metric.resource.qualified} match")
+        samples, second = self._ask(exact_query(metric, Asked(namespace, names, metric_selector)))
+        values = {sample.labels[metric.object_label]: sample.value for sample in samples}
+        return ObjectsAnswer(tuple((name, values[name]) for name in names if name in values), second)
+
+    def external(self, metric: Metric, namespace: str, selector: Selector) -> ExternalAnswer:
+        """Ask for exactly this selector. Raises ReadingError."""
+        samples, second = self._ask(exact_query(metric, Asked(namespace, (), selector)))
+        return ExternalAnswer(tuple(Row(sample.labels, sample.value) for sample in samples), second)
+
+    def _ask(self, query: str) -> tuple[list[Sample], float]:
+        second = float(math.floor(time.time()))
+        try:
+            answer = self._prometheus.instant(query, timeout_seconds=_DEADLINE_SECONDS, at=second)
+            return [sample for batch in answer.batches(UNPACED) for sample in batch], second
+        except PrometheusError as e:
+            raise SourceUnreachableError(str(e)) from e
+
+
+def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
+    """Build the worker from the product's parts."""
+    if settings.objects is None or settings.front_proxy is None:
+        raise SystemExit("the reference needs --objects and --requestheader-client-ca-file")
+    objects = FileObjects(settings.objects)
+    objects.refresh()
+    rulebook = parse_rulebook(load_configuration(read_files(settings.configuration)), objects.resource)
+    catalogue = Catalogue(metric for rule in rulebook.rules for metric in static_metrics(rule, objects.resource))
+    prometheus = PrometheusClient(settings.prometheus)
+    context.on_stop(prometheus.close)
+    handler = Handler(
+        Parts(
+            admit=Gate(FrontProxy(settings.front_proxy)).admit,
+            served=LiveReadings(catalogue, objects, prometheus),
+            resolve=objects.resource,
+            health=context.health.answer,
+            metrics=lambda: exposition(context.registry)[0],
+            telemetry=Telemetry(context.registry),
+            version=settings.server.version,
+        )
+    )
+    return wsgi_application(handler.handle)
+
+
+if __name__ == "__main__":
+    settings = serve_settings(flags_or_exit(SERVE, sys.argv[1:], os.environ))
+    serve_forever(settings.server, functools.partial(make_worker, settings))

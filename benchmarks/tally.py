@@ -1,0 +1,106 @@
+"""Counts what a client was answered: latencies of the good answers, and everything else as errors."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_REASONS_KEPT = 5
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found in the measured time. Latencies are those of good answers, from the intended moment on."""
+
+    requests: int
+    good: int
+    p50_ms: float | None
+    p99_ms: float | None
+    max_ms: float | None
+    rate_per_second: float
+    """Good answers a second."""
+    client_delay_p99_ms: float | None
+    """How late the client itself was to notice that a request is due: contained in the latencies, no fault of the
+    server."""
+    answer_age_max_seconds: float | None
+    """The oldest values that were answered, by their timestamp."""
+    warm_up_errors: int
+    cold_start_seconds: float
+    """From the first request to the last one of the warm-up that was not answered well; 0 where all were."""
+    reasons: dict[str, int]
+    """What errors said, warm-up included, and how often; a few of them."""
+
+    @property
+    def errors(self) -> int:
+        """Requests with a wrong answer or none."""
+        return self.requests - self.good
+
+
+class Tally:
+    """Takes note of each request once; what was intended before `measure_from` is warm-up.
+
+    Moments are monotonic seconds.
+    """
+
+    def __init__(self, start_at: float, measure_from: float) -> None:
+        self._start_at = start_at
+        self._measure_from = measure_from
+        self._latencies: list[float] = []
+        self._delays: list[float] = []
+        self._oldest: float | None = None
+        self._failed = 0
+        self._warm_up_errors = 0
+        self._cold_start_seconds = 0.0
+        self._reasons: Counter[str] = Counter()
+
+    def noticed(self, intended: float, now: float) -> None:
+        """Note when the client saw that a request is due."""
+        if intended >= self._measure_from:
+            self._delays.append(now - intended)
+
+    def answered(self, intended: float, latency: float, age: float) -> None:
+        """Note a good answer and the age of its values, in seconds."""
+        if intended >= self._measure_from:
+            self._latencies.append(latency)
+            self._oldest = age if self._oldest is None else max(age, self._oldest)
+
+    def failed(self, intended: float, reason: str) -> None:
+        """Note a wrong answer, or none."""
+        if intended >= self._measure_from:
+            self._failed += 1
+        else:
+            self._warm_up_errors += 1
+            self._cold_start_seconds = max(self._cold_start_seconds, intended - self._start_at)
+        if reason in self._reasons or len(self._reasons) < _REASONS_KEPT:
+            self._reasons[reason] += 1
+
+    def outcome(self, seconds: float) -> Outcome:
+        """Return what was found; `seconds` is how long was measured."""
+        latencies, delays = sorted(self._latencies), sorted(self._delays)
+        return Outcome(
+            requests=len(latencies) + self._failed,
+            good=len(latencies),
+            p50_ms=_milliseconds(quantile(latencies, 0.5)),
+            p99_ms=_milliseconds(quantile(latencies, 0.99)),
+            max_ms=_milliseconds(latencies[-1] if latencies else None),
+            rate_per_second=round(len(latencies) / seconds, 1),
+            client_delay_p99_ms=_milliseconds(quantile(delays, 0.99)),
+            answer_age_max_seconds=None if self._oldest is None else round(self._oldest, 1),
+            warm_up_errors=self._warm_up_errors,
+            cold_start_seconds=round(self._cold_start_seconds, 1),
+            reasons=dict(self._reasons),
+        )
+
+
+def quantile(ascending: Sequence[float], share: float) -> float | None:
+    """Return the smallest value that at least this share of the values does not exceed; None of no values."""
+    return ascending[max(0, math.ceil(share * len(ascending)) - 1)] if ascending else None
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else round(1000 * seconds, 2)
