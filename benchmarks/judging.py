@@ -96,7 +96,7 @@ def milli(quantity: str) -> int:
 
 def _decoded(decode: Callable[[bytes], Any], status: int, body: bytes) -> Any:  # noqa: ANN401 - the decoder's type
     if status != 200:
-        raise WrongAnswerError(f"status {status}: {body[:200].decode(errors='replace')}")
+        raise WrongAnswerError(f"status {status}: {body[:400].decode(errors='replace')}")
     try:
         return decode(body)
     except msgspec.DecodeError as e:

@@ -11,7 +11,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_REASONS_KEPT = 5
+_REASONS_KEPT = 20
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

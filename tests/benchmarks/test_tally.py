@@ -46,4 +46,4 @@ def test_only_a_few_reasons_are_kept_and_those_are_counted() -> None:
         tally.failed(1.0, f"reason {number % 50}")
     outcome = tally.outcome(seconds=1.0)
     assert outcome.errors == 100
-    assert outcome.reasons == {f"reason {number}": 2 for number in range(5)}
+    assert outcome.reasons == {f"reason {number}": 2 for number in range(20)}
