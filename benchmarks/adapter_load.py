@@ -130,12 +130,12 @@ def loads(settings: Settings) -> list[Load]:
 
 
 def wait_for_series(stage: Backdrop, scrape_seconds: int, progress: Progress) -> None:
-    """Wait until Prometheus has scraped everything twice. Raises ProcessFailedError."""
+    """Wait until Prometheus can tell every value rightly. Raises ProcessFailedError."""
     until = time.monotonic() + SCRAPES_TO_WAIT * scrape_seconds + GRACE_SECONDS
     while not is_scraped(stage):
         if time.monotonic() > until:
             raise ProcessFailedError(f"Prometheus has not scraped all series; see {stage.prometheus.log_path}")
-        progress.wait_until(time.monotonic() + 1.0, "waiting for two scrapes of everything")
+        progress.wait_until(time.monotonic() + 1.0, "waiting until every counter has been scraped for a whole window")
     progress.say("Prometheus has all series")
 
 

@@ -101,9 +101,15 @@ def backdrop(folder: Path, fleet: Fleet, cores: Cores, scrape_seconds: int) -> I
 
 
 def is_scraped(stage: Backdrop) -> bool:
-    """Return whether Prometheus has every series, and the counters twice."""
+    """Return whether Prometheus has every series, and the counters for a whole window.
+
+    Before that `rate()` tells less than the truth, which would look like a fault of the adapter.
+    """
     fleet, window = stage.fleet, SCRAPES_IN_A_WINDOW * _scrape_seconds(stage)
-    wanted = {f"count(rate({COUNTER}[{window}s]))": fleet.pods, f"count({QUEUE})": fleet.apps}
+    wanted = {
+        f"count(count_over_time({COUNTER}[{window}s]) >= {SCRAPES_IN_A_WINDOW})": fleet.pods,
+        f"count({QUEUE})": fleet.apps,
+    }
     if fleet.metrics > 1:
         wanted[f"count({fleet.metric_name(fleet.metrics - 1)})"] = fleet.pods
     return all(_number(stage.prometheus.url, query) == count for query, count in wanted.items())
