@@ -20,6 +20,7 @@ from adapter.readings.schedule import period_for, retry_after
 from adapter.rulebook.model import PlanKind
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable
 
     from adapter.readings.catalogue import Catalogue
@@ -97,6 +98,9 @@ class Board:
                 return
             former = entry.scope
             keep = former.query if same_metric(entry.metric, metric) and former.query.reading is not None else None
+            if self._planner.distrusts(metric):
+                # What is known to be another's value is not served while the right one is on its way.
+                keep = None
             try:
                 # Bound before it is released: a group that loses its last request is forgotten.
                 scope = self._planner.bind(metric, entry.request, now, keep)
@@ -179,6 +183,31 @@ class Board:
                     self.rebind(entry, metric)
                 except UnanswerableSelectorError as error:
                     _log.info("no longer asked for: %s", error.message)
+
+    def entries(self) -> list[Entry]:
+        """Return all requests that stand."""
+        return self._demand.entries()
+
+    def distrust(self, group: Group, difference: str) -> None:
+        """Ask a metric exactly until the next reload: its wider plan was seen to change somebody's answer."""
+        with self._lock:
+            if group.retired or self._planner.distrusts(group.metric):
+                return
+            kind = group.kind
+            self._planner.distrust(group.metric, self._clock.monotonic())
+        _log.error(
+            "%s (%s): its %s plan gives other values than its exact query, so it is asked exactly until the next "
+            "reload: %s",
+            group.metric.qualified,
+            group.metric.rule.id,
+            kind,
+            difference,
+        )
+
+    def distrusted(self) -> Counter[str]:
+        """Return rule ids and how many of a rule's metrics are asked exactly because their plan gave other values."""
+        with self._lock:
+            return self._planner.distrusted_rules()
 
     def groups(self) -> list[Group]:
         """Return what is asked for, by metric and selector."""

@@ -8,8 +8,10 @@ ask more queries, and a server that is too slow for one needs no more of them.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import ByName, BySelector
 from adapter.readings.demand import Request
 from adapter.readings.errors import UnanswerableSelectorError
@@ -30,6 +32,8 @@ _log = logging.getLogger(__name__)
 _MOST_INDEXED = 16
 """Labels of external metrics that rows are indexed by; who selects by yet others costs more when asking."""
 
+_WIDER = frozenset({PlanKind.WIDE, PlanKind.NAMESPACE})
+
 _ANY_NAME = "any"
 """Stands for the names that are filled in with each refresh."""
 
@@ -44,6 +48,7 @@ class Planner:
         self._plans: dict[tuple[object, ...], Plan] = {}
         self._refused: dict[tuple[object, ...], set[PlanKind]] = {}
         self._new: list[Query] = []
+        self._distrusted: dict[tuple[object, ...], str] = {}
 
     def bind(self, metric: Metric, request: Request, now: float, former: Query | None = None) -> Scope:
         """Return the scope of a request, which counts as standing from now on.
@@ -82,6 +87,22 @@ class Planner:
             self._adjust(group, query.selector, now)
         return fallen
 
+    def distrust(self, metric: Metric, now: float) -> None:
+        """Use no wider plan for the metric until all is forgotten."""
+        self._distrusted[_identity(metric)] = metric.rule.id
+        for group in list(self._groups.values()):
+            if _identity(group.metric) == _identity(metric):
+                group.refused |= _WIDER
+                self._adjust(group, EVERYTHING, now)
+
+    def distrusts(self, metric: Metric) -> bool:
+        """Tell whether the metric's wider plans were seen to give other values."""
+        return bool(self._distrusted) and _identity(metric) in self._distrusted
+
+    def distrusted_rules(self) -> Counter[str]:
+        """Return rule ids and how many of a rule's metrics are distrusted."""
+        return Counter(self._distrusted.values())
+
     def forget(self) -> None:
         """Begin anew, as after a reload: plans are proven again and refusals forgotten. Queries keep their readings."""
         for group in self._groups.values():
@@ -91,6 +112,7 @@ class Planner:
         self._groups.clear()
         self._plans.clear()
         self._refused.clear()
+        self._distrusted.clear()
 
     def drop(self, query: Query) -> None:
         """Forget a query."""
@@ -137,7 +159,8 @@ class Planner:
         key = (*_identity(metric), shared)
         group = self._groups.get(key)
         if group is None:
-            group = Group(key, metric, self._plan(metric, request), set(self._refused.get(key, ())))
+            refused = _WIDER if self.distrusts(metric) else self._refused.get(key, ())
+            group = Group(key, metric, self._plan(metric, request), set(refused))
         group.metric = metric
         return group
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, cast
 from adapter.readings.answers import ByName, ExternalAnswer, ObjectsAnswer
 from adapter.readings.board import Board
 from adapter.readings.cataloguing import Cataloguer
+from adapter.readings.cross_check import CrossCheck
 from adapter.readings.demand import Request
 from adapter.readings.discovery import Discovery
 from adapter.readings.errors import (
@@ -106,6 +107,16 @@ class Readings:
             telemetry=telemetry,
             launch=lambda query: submit(lambda: self._refresh(query)),
         )
+        self._cross_check = CrossCheck(
+            board=self._board,
+            refresher=self._refresher,
+            objects=objects,
+            settings=self._settings,
+            clock=self._clock,
+            pace=pace,
+            telemetry=telemetry,
+        )
+        self._checking = False
         telemetry.observe(self._overview)
 
     @property
@@ -145,6 +156,9 @@ class Readings:
         if now - self._swept_at >= _SWEEP_SECONDS:
             self._swept_at = now
             self._submit(lambda: self._board.sweep(self._pace))
+        if now >= self._cross_check.due and not self._checking:
+            self._checking = True
+            self._submit(self._check_a_plan)
         due = (self._board.next_due(), self._cataloguer.next_due(), self._swept_at + _SWEEP_SECONDS)
         return max(0.0, min(moment for moment in due if moment is not None) - now)
 
@@ -205,6 +219,12 @@ class Readings:
         limit = self._settings.max_answer_age_seconds
         return f"{reason}; the last good answer is {age:.0f} s old, and none older than {limit:g} s is served"
 
+    def _check_a_plan(self) -> None:
+        try:
+            self._cross_check.step()
+        finally:
+            self._checking = False
+
     def _look_up_due(self) -> None:
         for series_query in self._cataloguer.take_due():
             self._submit(functools.partial(self._look_up, series_query))
@@ -242,5 +262,6 @@ class Readings:
             demanded=len({group.metric.qualified for group in groups}),
             rule_states={"ok": len(states) - failing, "refused": len(rulebook.refused), "failing": failing},
             plans=Counter((group.metric.rule.id, group.kind) for group in groups),
+            distrusted=self._board.distrusted(),
             last_success=success,
         )

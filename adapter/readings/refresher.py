@@ -93,10 +93,10 @@ class Refresher:
         self._names = names
         self._telemetry = telemetry
 
-    def ask(self, query: Query) -> Reading | Failure:
-        """Send the query and return what its answer says."""
+    def ask(self, query: Query, second: float | None = None) -> Reading | Failure:
+        """Send the query and return what its answer says; `second` (unix seconds) asks for another time than now."""
         try:
-            return self._ask(query)
+            return self._ask(query, second)
         except PrometheusError as error:
             return failure_of(error)
         except ReadingError as error:
@@ -106,9 +106,9 @@ class Refresher:
         except RenderError as error:
             return Failure(QueryRefusedByPrometheusError, f"{query.metric.qualified}: {error}")
 
-    def _ask(self, query: Query) -> Reading:
+    def _ask(self, query: Query, at: float | None) -> Reading:
         wall, monotonic = self._clock.wall(), self._clock.monotonic()
-        second = float(math.floor(wall))
+        second = float(math.floor(wall if at is None else at))
         evaluated = Evaluation(second, monotonic - (wall - second))
         names = self._names_for(query)
         if names is not None and not names:

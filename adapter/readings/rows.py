@@ -57,6 +57,10 @@ class ExternalReading:
             raise PartialAnswerError(made)
         return made
 
+    def rows(self, namespace: str | None, selector: Selector) -> Sequence[Row]:
+        """Return an asker's rows as they come, those that are not finite included. Raises UnanswerableSelectorError."""
+        return self._select(namespace, selector)
+
     def parts(self) -> list[Sized]:
         """Return what it is made of, for freeing it piece by piece."""
         return [self._rows[start : start + _PART] for start in range(0, len(self._rows), _PART)]

@@ -48,6 +48,10 @@ class ReadingSettings:
     """When the look-up of one rule's series is given up."""
     max_concurrent_look_ups: int = 4
     """Look-ups of series that run at once, so that slow ones leave threads to the queries."""
+    cross_check_interval_seconds: float = 60.0
+    """How often each wider plan is compared with what it replaces."""
+    cross_check_delay_seconds: float = 60.0
+    """How far back plans are compared: where no sample is still on its way."""
     reload_discovery_seconds: float = 5.0
     """How long a reload may look up series of changed rules before they take effect without."""
 

@@ -36,6 +36,8 @@ class Overview:
     """State and how many rules are in it."""
     plans: Mapping[tuple[str, PlanKind], int] = field(default_factory=dict)
     """Rule and plan, and how many metrics and selectors of the rule are asked by it."""
+    distrusted: Mapping[str, int] = field(default_factory=dict)
+    """Rule, and how many of its metrics are asked exactly because a wider plan gave other values."""
     last_success: Mapping[str, float] = field(default_factory=dict)
     """Rule, and unix seconds of its last good answer from Prometheus."""
 
@@ -62,6 +64,12 @@ class ReadingsTelemetry:
             ["rule", "plan"],
             registry=registry,
         )
+        self._cross_checks = Counter(
+            f"{_PREFIX}plan_cross_checks",
+            "Comparisons of a wider plan with the exact query, two queries each: equal, different, failed.",
+            ["rule", "result"],
+            registry=registry,
+        )
         self._registry = registry
 
     def observe(self, overview: Callable[[], Overview]) -> None:
@@ -81,6 +89,10 @@ class ReadingsTelemetry:
     def narrowed(self, rule: str, refused: PlanKind) -> None:
         """Count a plan that Prometheus refused."""
         self._narrowings.labels(rule, refused.value).inc()
+
+    def cross_checked(self, rule: str, result: str) -> None:
+        """Count a comparison of two plans: `equal`, `different` or `failed`."""
+        self._cross_checks.labels(rule, result).inc()
 
 
 class _OverviewCollector(Collector):
@@ -115,6 +127,14 @@ def _families(overview: Overview) -> Iterator[Family]:
     for (rule, plan), number in overview.plans.items():
         plans.add_metric([rule, plan.value], number)
     yield plans
+    distrusted = GaugeMetricFamily(
+        f"{_PREFIX}rule_plan_distrusted",
+        "Metrics of a rule that are asked exactly until the next reload: a wider plan gave other values.",
+        labels=["rule"],
+    )
+    for rule, number in overview.distrusted.items():
+        distrusted.add_metric([rule], number)
+    yield distrusted
     success = GaugeMetricFamily(
         f"{_PREFIX}rule_last_success_timestamp_seconds", "When Prometheus last answered for a rule.", labels=["rule"]
     )
