@@ -24,18 +24,24 @@ class Code(StrEnum):
     BAD_SERIES_QUERY = "bad-series-query"
     BAD_TEMPLATE = "bad-template"
     BAD_YAML = "bad-yaml"
+    COUNTER_WITHOUT_RATE = "counter-without-rate"
     EMPTY_CONFIGURATION = "empty-configuration"
     EMPTY_QUERY = "empty-query"
+    EXACT_PLAN = "exact-plan"
     FOREIGN_DELIMITERS = "foreign-delimiters"
+    MATCHES_EVERYTHING = "matches-everything"
     MISSING_AS = "missing-as"
     MISSING_KEY = "missing-key"
+    NAME_COLLISION = "name-collision"
     NAMESPACED_IGNORED = "namespaced-ignored"
+    NO_GROUP_BY = "no-group-by"
     NO_LABEL_MATCHERS = "no-label-matchers"
     NO_NAMESPACE_LABEL = "no-namespace-label"
     NO_RESOURCES = "no-resources"
     QUERY_NOT_READ = "query-not-read"
     RESOURCE_RULES_NOT_SERVED = "resource-rules-not-served"
     SERIES_QUERY_NOT_READ = "series-query-not-read"
+    UNANCHORED_PATTERN = "unanchored-pattern"
     UNKNOWN_GROUP = "unknown-group"
     UNKNOWN_KEY = "unknown-key"
     UNKNOWN_RESOURCE = "unknown-resource"
@@ -79,23 +85,45 @@ EXPLANATIONS: Final[Mapping[Code, str]] = {
         "Error. Something in the rule is YAML, but means nothing certain: a key that stands twice, a tag, a list as "
         "a key. Where this concerns the whole file, the file is refused."
     ),
+    Code.COUNTER_WITHOUT_RATE: (
+        "Warning. The series is a counter (`_total`, `_bucket`), which only ever grows, and `metricsQuery` uses it "
+        "without `rate`, `increase` or the like. An HPA would scale by how long a pod has lived."
+    ),
     Code.EMPTY_CONFIGURATION: "Warning. The file is valid and holds no rule, so nothing is served from it.",
     Code.EMPTY_QUERY: (
         "Error. `metricsQuery` gives no query at all for the values it was tried with: an `if` that is never true, "
         "or nothing but actions that print nothing."
     ),
+    Code.EXACT_PLAN: (
+        "Warning. It cannot be proven that one query may answer all askers of this rule, so each asker is a query of "
+        "its own, as with prometheus-adapter: a hundred autoscalers are a hundred queries. The message says which "
+        "part of the query stands in the way."
+    ),
     Code.FOREIGN_DELIMITERS: (
         "Warning. `metricsQuery` holds `{{ }}`. Actions stand in `<< >>` here; anything else reaches Prometheus as "
         "it is, which refuses it."
+    ),
+    Code.MATCHES_EVERYTHING: (
+        "Warning. `seriesQuery` restricts neither the name nor any label to a value, so Prometheus is asked to list "
+        "all its series that have some label, with every look-up, and the API lists thousands of metrics that "
+        "nobody asked for. `seriesFilters` choose after that and make it no cheaper."
     ),
     Code.MISSING_AS: (
         "Error. `name.matches` has two groups or more, and `name.as` does not say how the name is made of them. "
         "Only without a group (the whole match) or with one (that group) can it be left out."
     ),
     Code.MISSING_KEY: "Error. A key that a rule cannot do without is absent or empty: `seriesQuery`, `metricsQuery`.",
+    Code.NAME_COLLISION: (
+        "Warning. Two rules make a metric of the same name for the same kind of object. The last one in the files "
+        "wins, and the other serves nothing under that name. prometheus-adapter does the same without a word."
+    ),
     Code.NAMESPACED_IGNORED: (
         "Warning. `resources.namespaced` has a meaning in `externalRules` alone. Whether a custom metric is "
         "namespaced is told by the kind of object that it describes."
+    ),
+    Code.NO_GROUP_BY: (
+        "Warning. The answer to `metricsQuery` does not carry the label by which values find their objects, so no "
+        "object ever has a value: an aggregation drops it. Write `by (<<.GroupBy>>)`."
     ),
     Code.NO_LABEL_MATCHERS: (
         "Warning. `metricsQuery` uses neither `<<.LabelMatchers>>` nor `<<.LabelValuesByName>>`, so it gives the "
@@ -121,6 +149,11 @@ EXPLANATIONS: Final[Mapping[Code, str]] = {
     Code.SERIES_QUERY_NOT_READ: (
         "Warning. `seriesQuery` cannot be read here. Prometheus may know more, so it is asked; but no metric is "
         "served before its series exists."
+    ),
+    Code.UNANCHORED_PATTERN: (
+        "Warning. Patterns are searched for anywhere in a name, so one that ends in `_total` also finds "
+        "`x_total_created`, and a bare word finds every name that contains it. Write `^` and `$` where the name is "
+        "to begin and to end."
     ),
     Code.UNKNOWN_GROUP: "Warning. `name.as` refers to a group that `name.matches` lacks. It expands to nothing.",
     Code.UNKNOWN_KEY: (

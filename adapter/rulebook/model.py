@@ -43,6 +43,8 @@ class Finding:
     fix: str
     rule: str | None = None
     """The rule's id; None for the file as a whole."""
+    column: int = 1
+    """Where on the line, from 1."""
 
     def __str__(self) -> str:
         """`FILE:LINE: what is wrong: what to do`."""

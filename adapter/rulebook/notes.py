@@ -33,26 +33,27 @@ class Notes:
 
     def error(self, code: Code, node: Node, message: str, fix: str) -> None:
         """Note what refuses the rule."""
-        self.add_at(Severity.ERROR, code, node.file, node.line, message, fix)
+        self.add_at(Severity.ERROR, code, node.file, node.line, message, fix, column=node.column)
 
     def warning(self, code: Code, node: Node, message: str, fix: str) -> None:
         """Note what is doubtful."""
-        self.add_at(Severity.WARNING, code, node.file, node.line, message, fix)
+        self.add_at(Severity.WARNING, code, node.file, node.line, message, fix, column=node.column)
 
-    def add_at(self, severity: Severity, code: Code, file: str, line: int, message: str, fix: str) -> None:
+    def add_at(
+        self, severity: Severity, code: Code, file: str, line: int, message: str, fix: str, *, column: int = 1
+    ) -> None:
         """Note something at a place that no node stands at; the message becomes one line."""
         message = message.replace("\n", " ")
-        self.findings.append(Finding(severity, code.value, file, line, message, fix, self._rule))
+        self.findings.append(Finding(severity, code.value, file, line, message, fix, self._rule, column))
 
     def bad_yaml(self, problems: Iterable[Problem]) -> None:
         """Note what the YAML reader found wrong inside of something."""
         for problem in problems:
-            self.add_at(Severity.ERROR, Code.BAD_YAML, problem.file, problem.line, problem.message, problem.fix)
+            self._add_problem(Code.BAD_YAML, problem)
 
     def wrong_kind(self, error: DocumentError) -> None:
         """Note that a node is something else than belongs there."""
-        problem = error.problem
-        self.add_at(Severity.ERROR, Code.WRONG_KIND, problem.file, problem.line, problem.message, problem.fix)
+        self._add_problem(Code.WRONG_KIND, error.problem)
 
     def unknown_key(self, entry: Entry, known: Sequence[str]) -> None:
         """Note a key that is none of the known ones, with the nearest of them."""
@@ -96,6 +97,10 @@ class Notes:
         node = mapping.get(key) if mapping else None
         value = None if node is None else self._read(node.boolean)
         return default if value is None else value
+
+    def _add_problem(self, code: Code, problem: Problem) -> None:
+        place = (problem.file, problem.line)
+        self.add_at(Severity.ERROR, code, *place, problem.message, problem.fix, column=problem.column)
 
     def _read(self, read: Callable[[], T]) -> T | None:
         try:

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from adapter.rulebook.model import Finding
     from adapter.service.documents import Document, Mapping, Node
 
-_APIS = {"rules": Api.CUSTOM, "externalRules": Api.EXTERNAL}
+RULE_LISTS = {"rules": Api.CUSTOM, "externalRules": Api.EXTERNAL}
+"""The keys of a file that hold lists of rules, and which API each of them feeds."""
 _RESOURCE_RULES = "resourceRules"
-_KEYS = (*_APIS, _RESOURCE_RULES)
+_KEYS = (*RULE_LISTS, _RESOURCE_RULES)
 
 
 def parse_rulebook(documents: Sequence[Document], resolve: ResolveResource) -> Rulebook:
@@ -48,14 +49,14 @@ class _Reading:
         self.refused: list[RefusedRule] = []
         self.findings: list[Finding] = []
         self._resolve = resolve
-        self._counted = dict.fromkeys(_APIS, 0)
+        self._counted = dict.fromkeys(RULE_LISTS, 0)
 
     def take(self, document: Document) -> None:
         notes = Notes(rule=None)
         rules: list[tuple[str, Node]] = []
         top = _top(document, notes)
         if top is not None:
-            rules = [(key, item) for key in _APIS for item in _items(top, key, notes)]
+            rules = [(key, item) for key in RULE_LISTS for item in _items(top, key, notes)]
             _note_resource_rules(top, notes)
             if not rules and top.get(_RESOURCE_RULES) is None and not notes.has_errors:
                 _note_empty(notes, document)
@@ -67,10 +68,10 @@ class _Reading:
         rule_id = f"{key}[{self._counted[key]}]"
         self._counted[key] += 1
         notes = Notes(rule_id)
-        rule = read_rule(node, rule_id, _APIS[key], self._resolve, notes)
+        rule = read_rule(node, rule_id, RULE_LISTS[key], self._resolve, notes)
         self.findings.extend(notes.findings)
         if rule is None:
-            self.refused.append(RefusedRule(rule_id, _APIS[key], node.file, node.line))
+            self.refused.append(RefusedRule(rule_id, RULE_LISTS[key], node.file, node.line))
         else:
             self.rules.append(rule)
 

@@ -1,0 +1,47 @@
+"""What is doubtful about rules that are valid: told by `tidewatch-adapter check`, and never a reason to refuse a rule.
+
+Pure: rule files and what was parsed of them in, findings out. Everything that can be told without Prometheus.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.rulebook.lint.collisions import collisions
+from adapter.rulebook.lint.examples import example_of
+from adapter.rulebook.lint.patterns import open_patterns
+from adapter.rulebook.lint.places import Place, rule_nodes
+from adapter.rulebook.lint.queries import query_findings
+from adapter.rulebook.lint.selection import selects_everything
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from adapter.objects.resources import ResolveResource
+    from adapter.rulebook.model import Finding, Rulebook
+    from adapter.service.documents import Document
+
+__all__ = ["example_of", "lint"]
+
+
+def lint(documents: Sequence[Document], rulebook: Rulebook, resolve: ResolveResource) -> tuple[Finding, ...]:
+    """Return what is doubtful about the rules of a rulebook, in the order of the files.
+
+    `documents` are what the rulebook was parsed of.
+    """
+    order = {file: position for position, file in enumerate(rulebook.files)}
+    found = _findings(documents, rulebook, resolve)
+    return tuple(sorted(found, key=lambda finding: (order.get(finding.file, 0), finding.line, finding.code)))
+
+
+def _findings(documents: Sequence[Document], rulebook: Rulebook, resolve: ResolveResource) -> Iterator[Finding]:
+    nodes = rule_nodes(documents)
+    places = {rule.id: Place(rule.id, nodes[rule.id]) for rule in rulebook.rules}
+    for rule in rulebook.rules:
+        place = places[rule.id]
+        yield from open_patterns(rule, place)
+        yield from selects_everything(rule, place)
+        example = example_of(rule, resolve)
+        if example is not None:
+            yield from query_findings(example, place)
+    yield from collisions(rulebook.rules, places, resolve)

@@ -1,0 +1,50 @@
+"""Rules that take each other's names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.rulebook.discover import static_metrics
+from adapter.rulebook.findings import Code
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from adapter.objects.resources import ResolveResource
+    from adapter.rulebook.lint.places import Place
+    from adapter.rulebook.model import Api, Finding, Rule
+
+
+def collisions(rules: Sequence[Rule], places: Mapping[str, Place], resolve: ResolveResource) -> Iterator[Finding]:
+    """Yield a finding for each rule that surely loses a metric to a later one: the last in the files wins."""
+    winners: dict[tuple[Api, str], Rule] = {}
+    makers: dict[tuple[object, ...], Rule] = {}
+    for rule in reversed(rules):
+        names = {metric.qualified for metric in static_metrics(rule, resolve)}
+        taken = {name: winner for name in names if (winner := winners.get((rule.api, name))) is not None}
+        same = makers.get(_making(rule))
+        if taken:
+            yield _lost(places[rule.id], ", ".join(sorted(taken)), taken[max(taken)])
+        elif same is not None:
+            yield _lost(places[rule.id], "every metric", same)
+        winners.update({(rule.api, name): rule for name in names - taken.keys()})
+        makers.setdefault(_making(rule), rule)
+
+
+def _lost(place: Place, what: str, winner: Rule) -> Finding:
+    message = (
+        f"{what} of this rule is also made by {winner.id} ({winner.file}:{winner.line}), which comes later and wins"
+    )
+    return place.warning(Code.NAME_COLLISION, (), message, "give one of them another name, or remove it")
+
+
+def _making(rule: Rule) -> tuple[object, ...]:
+    """Return what decides which metrics a rule makes."""
+    return (
+        rule.api,
+        rule.series_query,
+        rule.series_filters,
+        rule.naming.pattern.text,
+        rule.naming.template,
+        rule.resources,
+    )

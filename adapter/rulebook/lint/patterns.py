@@ -1,0 +1,54 @@
+"""Patterns that find more names than their author meant: they are searched for anywhere in a name."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from adapter.rulebook.findings import Code
+from adapter.rulebook.lint.selection import spelled_out_name
+from adapter.service.documents import Mapping, Scalar, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.rulebook.lint.places import Place
+    from adapter.rulebook.model import Finding, Rule
+    from adapter.service.documents import Node
+
+_WORD = re.compile(r"[A-Za-z0-9_:]+")
+_ENDINGS = ("_total", "_seconds", "_bytes", "_bucket", "_count", "_sum", "_ratio", "_info", "_celsius")
+"""Endings that Prometheus's naming practice gives a meaning: whoever writes one last means the end of the name."""
+
+
+def open_patterns(rule: Rule, place: Place) -> Iterator[Finding]:
+    """Yield a finding for each pattern of the rule that surely finds more names than it says.
+
+    None where `seriesQuery` spells the name out: the patterns see no other then.
+    """
+    if spelled_out_name(rule) is not None:
+        return
+    for key, node in _patterns(place):
+        text = node.value
+        if _WORD.fullmatch(text):
+            message = f"`{key}` {shortened(text)!r} finds every name that contains it, such as other_{text}_more"
+            yield place.warning_at(Code.UNANCHORED_PATTERN, node, message, f"write ^{text}$ if the whole name is meant")
+        elif text.endswith(_ENDINGS):
+            message = f"`{key}` {shortened(text)!r} also finds names that go on behind it, as in …_created"
+            yield place.warning_at(Code.UNANCHORED_PATTERN, node, message, "end it with $")
+
+
+def _patterns(place: Place) -> Iterator[tuple[str, Scalar]]:
+    for item in place.items("seriesFilters"):
+        yield from _scalars(item, ("is", "isNot"))
+    fields = place.node
+    name = fields.get("name") if isinstance(fields, Mapping) else None
+    if name is not None:
+        yield from _scalars(name, ("matches",))
+
+
+def _scalars(node: Node, keys: tuple[str, ...]) -> Iterator[tuple[str, Scalar]]:
+    for key in keys:
+        value = node.get(key) if isinstance(node, Mapping) else None
+        if isinstance(value, Scalar) and value.value:
+            yield key, value

@@ -1,0 +1,62 @@
+"""Where in the rule files something stands, for findings that are made after parsing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.rulebook.model import Finding, Severity
+from adapter.rulebook.parse import RULE_LISTS
+from adapter.service.documents import Mapping, Sequence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adapter.rulebook.findings import Code
+    from adapter.service.documents import Document, Node
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One rule in its file."""
+
+    rule: str
+    node: Node
+
+    def warning(self, code: Code, path: tuple[str, ...], message: str, fix: str) -> Finding:
+        """Return a warning at the value under these keys, or at the nearest that is there."""
+        return self.warning_at(code, _below(self.node, path), message, fix)
+
+    def warning_at(self, code: Code, node: Node, message: str, fix: str) -> Finding:
+        """Return a warning at a node of the rule."""
+        return Finding(
+            Severity.WARNING, code.value, node.file, node.line, message, fix, rule=self.rule, column=node.column
+        )
+
+    def items(self, key: str) -> tuple[Node, ...]:
+        """Return the items of a list of the rule; none where there is no list."""
+        found = _below(self.node, (key,))
+        return found.items if isinstance(found, Sequence) else ()
+
+
+def rule_nodes(documents: Iterable[Document]) -> dict[str, Node]:
+    """Return each rule's node by its id; rules are counted over all files, as the rulebook counts them."""
+    found: dict[str, Node] = {}
+    counted = dict.fromkeys(RULE_LISTS, 0)
+    for document in documents:
+        root = document.root
+        for key in RULE_LISTS if isinstance(root, Mapping) else ():
+            items = root.get(key) if isinstance(root, Mapping) else None
+            for item in items.items if isinstance(items, Sequence) else ():
+                found[f"{key}[{counted[key]}]"] = item
+                counted[key] += 1
+    return found
+
+
+def _below(node: Node, path: tuple[str, ...]) -> Node:
+    for key in path:
+        below = node.get(key) if isinstance(node, Mapping) else None
+        if below is None:
+            return node
+        node = below
+    return node

@@ -1,0 +1,102 @@
+"""What the query of a rule does with its series: whether its answer finds its objects, and what it costs to ask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.objects.selectors import EVERYTHING
+from adapter.rulebook.findings import Code
+from adapter.rulebook.lint.labels import keeps_label
+from adapter.rulebook.lint.selection import spelled_out_name
+from adapter.rulebook.model import PlanKind
+from adapter.rulebook.plans import plan_of
+from adapter.rulebook.plans.tree import (
+    Aggregation,
+    Binary,
+    Call,
+    Selector,
+    UnreadableQueryError,
+    Wrapper,
+    parse_query,
+)
+from adapter.rulebook.render import RenderError, exact_query
+from adapter.rulebook.requests import Asked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.rulebook.lint.places import Place
+    from adapter.rulebook.model import Finding, Metric, Rule
+    from adapter.rulebook.plans.tree import Node
+
+_COUNTERS = ("_total", "_bucket")
+"""Endings that only counters have. `_count` and `_sum` are ends of gauges' names as well."""
+_FOR_COUNTERS = frozenset({"rate", "irate", "increase", "resets", "changes", "absent", "absent_over_time", "timestamp"})
+_ASKED_NAMES = ("some-object", "some-other-object")
+
+
+def query_findings(metric: Metric, place: Place) -> Iterator[Finding]:
+    """Yield what is doubtful about the query of a rule; `metric` is one that the rule makes."""
+    try:
+        tree = parse_query(_query(metric))
+    except (RenderError, UnreadableQueryError):
+        # Noted when the rule was read.
+        return
+    path = ("metricsQuery",)
+    if _is_counter(metric.rule) and _uses_raw(tree, metric.series):
+        message = "`metricsQuery` uses a counter, which only ever grows, as it is"
+        fix = "write rate(<<.Series>>{<<.LabelMatchers>>}[2m])"
+        yield place.warning(Code.COUNTER_WITHOUT_RATE, path, message, fix)
+    label = metric.object_label
+    if label is not None and not keeps_label(tree, label):
+        message = f"the answer to `metricsQuery` does not carry the label {label!r}, by which values find their objects"
+        yield place.warning(Code.NO_GROUP_BY, path, message, "aggregate with `by (<<.GroupBy>>)`")
+        # That is also the reason why it cannot be shared.
+        return
+    plan = plan_of(metric)
+    if plan.kind is PlanKind.EXACT:
+        message = f"each asker of this rule is a query of its own: {plan.reason}"
+        yield place.warning(
+            Code.EXACT_PLAN, path, message, "see the documentation of query plans for what can be shared"
+        )
+
+
+def _query(metric: Metric) -> str:
+    names = () if metric.resource is None else _ASKED_NAMES
+    namespace = "some-namespace" if metric.namespaced else None
+    return exact_query(metric, Asked(namespace, names, EVERYTHING))
+
+
+def _is_counter(rule: Rule) -> bool:
+    """Return whether every series of the rule is a counter by its name."""
+    name = spelled_out_name(rule)
+    if name is not None:
+        return name.endswith(_COUNTERS)
+    wanted = [series_filter.pattern.text for series_filter in rule.series_filters if series_filter.wanted]
+    return any(text.endswith(tuple(f"{ending}$" for ending in _COUNTERS)) for text in wanted)
+
+
+def _uses_raw(node: Node, series: str) -> bool:
+    """Return whether the series is used anywhere but below a function for counters."""
+    if isinstance(node, Selector):
+        return any(matcher.label == "__name__" and matcher.value == series for matcher in node.matchers)
+    return not _suits_counters(node) and any(_uses_raw(part, series) for part in _parts(node))
+
+
+def _suits_counters(node: Node) -> bool:
+    if isinstance(node, Aggregation):
+        # How many series there are does not depend on how high they have counted.
+        return node.operator in {"count", "group"}
+    return isinstance(node, Call) and node.function in _FOR_COUNTERS
+
+
+def _parts(node: Node) -> tuple[Node, ...]:
+    match node:
+        case Call():
+            return node.arguments
+        case Wrapper() | Aggregation():
+            return (node.expression,)
+        case Binary():
+            return (node.left, node.right)
+        case _:
+            return ()

@@ -1,0 +1,53 @@
+"""How much of Prometheus a `seriesQuery` selects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.rulebook.findings import Code
+from adapter.rulebook.plans.tree import Selector, UnreadableQueryError, parse_query
+from adapter.rulebook.regex import BadPatternError, compile_pattern
+from adapter.rulebook.series import NotASelectorError, parse_series_query
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.rulebook.lint.places import Place
+    from adapter.rulebook.model import Finding, Rule
+    from adapter.rulebook.plans.tree import Matcher
+
+_ANYTHING = ("zq7_nobodys_name", "x")
+"""What only a pattern that says next to nothing matches."""
+
+
+def selects_everything(rule: Rule, place: Place) -> Iterator[Finding]:
+    """Yield a finding if the series query restricts nothing to a value."""
+    try:
+        node = parse_query(rule.series_query)
+    except UnreadableQueryError:
+        return
+    if not isinstance(node, Selector) or node.alternatives or any(map(_restricts, node.matchers)):
+        return
+    message = "`seriesQuery` selects all series of Prometheus that have such labels, with every look-up"
+    fix = 'restrict the name, as in {__name__=~"http_.*",namespace!=""}'
+    yield place.warning(Code.MATCHES_EVERYTHING, ("seriesQuery",), message, fix)
+
+
+def spelled_out_name(rule: Rule) -> str | None:
+    """Return the name of the series if the series query states it."""
+    try:
+        return parse_series_query(rule.series_query).name
+    except (NotASelectorError, UnreadableQueryError):
+        return None
+
+
+def _restricts(matcher: Matcher) -> bool:
+    if matcher.operator == "=":
+        return matcher.value != ""
+    if matcher.operator != "=~":
+        return False
+    try:
+        pattern = compile_pattern(matcher.value)
+    except BadPatternError:
+        return True
+    return not all(map(pattern.matches_all_of, _ANYTHING))

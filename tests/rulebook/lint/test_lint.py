@@ -1,0 +1,199 @@
+"""What is doubtful about valid rules: each kind of finding, and the rules that must not be complained of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.objects.resources import BUILT_IN, Resource, find_resource
+from adapter.rulebook.lint import lint
+from adapter.rulebook.parse import parse_rulebook
+from adapter.service.documents import load_documents
+
+if TYPE_CHECKING:
+    from adapter.rulebook.model import Finding
+
+POD = "overrides: {namespace: {resource: namespace}, pod: {resource: pod}}"
+GOOD_QUERY = "sum by (<<.GroupBy>>) (rate(<<.Series>>{<<.LabelMatchers>>}[2m]))"
+
+
+def resolve(group: str, name: str) -> Resource:
+    return find_resource(BUILT_IN, group, name)
+
+
+def findings(*texts: str) -> list[Finding]:
+    documents = [load_documents(text, f"file{number}.yaml") for number, text in enumerate(texts)]
+    rulebook = parse_rulebook(documents, resolve)
+    assert not rulebook.refused, [str(finding) for finding in rulebook.findings]
+    return list(lint(documents, rulebook, resolve))
+
+
+def rule(
+    query: str = GOOD_QUERY,
+    *,
+    series: str = "http_requests_total",
+    resources: str = POD,
+    more: str = "",
+) -> str:
+    return f"- seriesQuery: '{series}'\n  resources: {{{resources}}}\n  metricsQuery: '{query}'\n{more}"
+
+
+def codes(*rules: str, external: bool = False) -> list[str]:
+    return [finding.code for finding in findings(f"{'externalRules' if external else 'rules'}:\n{''.join(rules)}")]
+
+
+def test_a_good_rule_gives_no_finding() -> None:
+    assert codes(rule()) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        pytest.param("sum(rate(<<.Series>>{<<.LabelMatchers>>}[2m]))", True, id="summed over all pods"),
+        pytest.param("sum by (namespace) (rate(<<.Series>>{<<.LabelMatchers>>}[2m]))", True, id="by another label"),
+        pytest.param("sum without (pod) (rate(<<.Series>>{<<.LabelMatchers>>}[2m]))", True, id="without it"),
+        pytest.param("vector(1)", True, id="a number"),
+        pytest.param("rate(<<.Series>>{<<.LabelMatchers>>}[2m])", False, id="no aggregation"),
+        pytest.param("sum without (job) (rate(<<.Series>>{<<.LabelMatchers>>}[2m]))", False, id="without others"),
+        pytest.param("sum by (pod) (rate(<<.Series>>{<<.LabelMatchers>>}[2m]))", False, id="written out"),
+        pytest.param(
+            'sum by (pod) (label_replace(rate(<<.Series>>{<<.LabelMatchers>>}[2m]), "pod", "$1", "x", "(.*)"))',
+            False,
+            id="a label that is made",
+        ),
+        pytest.param(
+            "sum by (pod) (rate(<<.Series>>{<<.LabelMatchers>>}[2m])) / on (pod) group_left () "
+            "sum by (pod) (kube_pod_info{<<.LabelMatchers>>})",
+            False,
+            id="join on it",
+        ),
+        pytest.param(
+            "sum by (pod) (rate(<<.Series>>{<<.LabelMatchers>>}[2m])) / ignoring (pod) "
+            "sum by (pod) (kube_pod_info{<<.LabelMatchers>>})",
+            True,
+            id="join that ignores it",
+        ),
+        pytest.param("rate(<<.Series>>{<<.LabelMatchers>>}[2m]) or vector(0)", False, id="one side of or"),
+    ],
+)
+def test_an_answer_that_cannot_carry_the_objects_label(query: str, *, found: bool) -> None:
+    assert ("no-group-by" in codes(rule(query))) == found
+
+
+@pytest.mark.parametrize(
+    ("series", "query", "more", "found"),
+    [
+        ("a_total", "sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})", "", True),
+        ("a_bucket", "sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})", "", True),
+        ("a_total", "sum by (<<.GroupBy>>) (sum_over_time(<<.Series>>{<<.LabelMatchers>>}[1m]))", "", True),
+        ("a_total", "sum by (<<.GroupBy>>) (increase(<<.Series>>{<<.LabelMatchers>>}[1m]))", "", False),
+        ("a_total", "sum by (<<.GroupBy>>) (rate(<<.Series>>{<<.LabelMatchers>>}[1m:10s]))", "", False),
+        ("a_total", "count by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})", "", False),
+        ("a_count", "sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})", "", False),
+        ("a_connections", "sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})", "", False),
+        (
+            '{__name__=~"a_.*"}',
+            "sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})",
+            "  seriesFilters: [{is: _total$}]\n",
+            True,
+        ),
+        (
+            '{__name__=~"a_.*"}',
+            "sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})",
+            "  seriesFilters: [{isNot: _total$}]\n",
+            False,
+        ),
+    ],
+)
+def test_counters_that_are_used_as_they_are(series: str, query: str, more: str, *, found: bool) -> None:
+    assert ("counter-without-rate" in codes(rule(query, series=series, more=more))) == found
+
+
+@pytest.mark.parametrize(
+    ("series", "found"),
+    [
+        ('{namespace!=""}', True),
+        ('{__name__!~"^container_.*",namespace!=""}', True),
+        ('{__name__=~".+"}', True),
+        ('{__name__=~".*",pod!=""}', True),
+        ('{__name__=~"^container_.*",namespace!=""}', False),
+        ('{job="api",namespace!=""}', False),
+        ("http_requests_total", False),
+        ('http_requests_total{namespace!=""}', False),
+    ],
+)
+def test_series_queries_that_select_all_of_prometheus(series: str, *, found: bool) -> None:
+    assert ("matches-everything" in codes(rule(series=series))) == found
+
+
+@pytest.mark.parametrize(
+    ("more", "lines"),
+    [
+        pytest.param("  seriesFilters: [{is: http}]\n", [5], id="a bare word"),
+        pytest.param("  seriesFilters: [{is: ^http_.*_total}]\n", [5], id="an ending without an end"),
+        pytest.param("  name: {matches: ^(.*)_seconds, as: $1}\n", [5], id="the name's pattern"),
+        pytest.param("  seriesFilters: [{is: ^http_.*_total$}]\n", [], id="anchored"),
+        pytest.param("  seriesFilters: [{isNot: ^container_.*}]\n", [], id="a prefix"),
+        pytest.param("  seriesFilters: [{is: ^container_}]\n", [], id="a prefix without the rest"),
+        pytest.param("  name: {matches: ^(.*)_seconds_total$, as: $1}\n", [], id="as the default rules have it"),
+    ],
+)
+def test_patterns_that_find_more_than_they_say(more: str, lines: list[int]) -> None:
+    found = findings("rules:\n" + rule(series='{__name__=~"http_.*"}', more=more))
+
+    assert [finding.line for finding in found if finding.code == "unanchored-pattern"] == lines
+
+
+def test_a_spelled_out_name_makes_anchors_needless() -> None:
+    assert codes(rule(more="  name: {matches: http_requests_total, as: rps}\n")) == []
+
+
+def test_rules_that_lose_their_name_to_a_later_one() -> None:
+    named = "  name: {as: rps}\n"
+    found = findings(f"rules:\n{rule(more=named)}", f"rules:\n{rule(series='other_total', more=named)}")
+
+    assert [(finding.code, finding.rule) for finding in found] == [("name-collision", "rules[0]")]
+    assert "pods/rps" in found[0].message
+    assert "rules[1] (file1.yaml:2)" in found[0].message
+
+
+def test_rules_with_the_same_pattern_collide_too() -> None:
+    assert codes(rule(series='{__name__=~"http_.*"}'), rule(series='{__name__=~"http_.*"}')) == ["name-collision"]
+
+
+def test_rules_for_other_objects_do_not_collide() -> None:
+    services = "overrides: {namespace: {resource: namespace}, service: {resource: service}}"
+    one = rule(resources="overrides: {pod: {resource: pod}, namespace: {resource: namespace}}")
+    found = codes(one, rule(resources=services))
+
+    assert found == ["name-collision"], "both serve the namespace metric"
+    assert codes(rule(more="  name: {as: a}\n"), rule(more="  name: {as: b}\n")) == []
+
+
+def test_a_plan_that_is_only_exact_says_why() -> None:
+    (found,) = findings(f"rules:\n{rule('topk(3, rate(<<.Series>>{<<.LabelMatchers>>}[2m]))')}")
+
+    assert found.code == "exact-plan"
+    assert "topk" in found.message
+
+
+def test_external_rules_are_looked_at_as_well() -> None:
+    namespace = "overrides: {namespace: {resource: namespace}}"
+    assert codes(rule("sum(rate(<<.Series>>{<<.LabelMatchers>>}[2m]))", resources=namespace), external=True) == []
+    assert codes(rule("sum(<<.Series>>{<<.LabelMatchers>>})", resources=namespace), external=True) == [
+        "counter-without-rate"
+    ]
+
+
+def test_a_finding_says_where_it_stands() -> None:
+    (found,) = findings(f"rules:\n{rule('sum(rate(<<.Series>>{<<.LabelMatchers>>}[2m]))')}")
+
+    assert (found.file, found.line, found.column, found.rule) == ("file0.yaml", 4, 17, "rules[0]")
+
+
+def test_rules_for_kinds_that_nobody_knows_are_passed_by() -> None:
+    documents = [load_documents("rules:\n- {seriesQuery: a, metricsQuery: b}", "rules.yaml")]
+    rulebook = parse_rulebook(documents, resolve)
+
+    assert lint(documents, rulebook, resolve) == ()
