@@ -103,6 +103,17 @@ def house(client: PrometheusClient) -> House:
     return house
 
 
+def test_a_value_of_another_time_is_not_served(prometheus: ScrapedPrometheus) -> None:
+    behind = 3600.0
+    settings = PrometheusSettings(url=prometheus.url)
+    with closing(PrometheusClient(settings, clock=lambda: time.time() - behind)) as client:
+        clock = FakeClock(wall_offset=time.time() - behind - 1000.0)
+        house = make_house(client, objects=OBJECTS, rules=RULES, clock=clock)
+        house.pass_time(0.25)
+        with pytest.raises(SourceUnreachableError, match="3600 s behind Prometheus's"):
+            ask(house, "load0", "ns0")
+
+
 def publish(server: ScrapedPrometheus) -> None:
     """Wait until the samples are there for whole seconds, which is what readings ask for."""
     seen = 'odd{pod="fine"}'

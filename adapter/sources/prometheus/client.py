@@ -92,6 +92,7 @@ class PrometheusClient:
 
         `at` is in Unix seconds, to the millisecond; None means the last whole second of this machine's clock.
         The time is always sent, and whole unless given, so that an answer stamped T is what anybody gets for `time=T`.
+        Where Prometheus's clock differs from ours by more than a minute the answer is of another time and refused.
         The whole exchange ends within `timeout_seconds`; Prometheus is told, so that it gives up as well. Raises
         PrometheusError.
         """
@@ -104,8 +105,7 @@ class PrometheusClient:
         question = _Question(query, "instant", _QUERY_PATH, parameters, VECTOR, limits, Deadline(timeout_seconds))
         with self._counted(question):
             answer = self._ask(question)
-            if at is None:
-                refuse_other_time(query, answer.headers, self._clock())
+            refuse_other_time(query, answer.headers, self._clock())
             return read_instant(query, answer.body, evaluated_at=evaluated_at, limits=limits, pace=self._pace)
 
     def series(

@@ -40,5 +40,6 @@ def test_without_a_date_nothing_is_compared() -> None:
     assert values() == values(Date="yesterday") == [1.0]
 
 
-def test_a_question_about_a_given_moment_needs_no_clock() -> None:
-    assert values(at=1_700_000_000.0, Date=formatdate(NOW + 3600, usegmt=True)) == [1.0]
+def test_a_given_moment_was_told_by_our_clock_as_well() -> None:
+    with pytest.raises(UnexpectedAnswerError, match="behind"):
+        values(at=NOW - 1, Date=formatdate(NOW + 3600, usegmt=True))
