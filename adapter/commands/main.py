@@ -12,7 +12,10 @@ from adapter.service.nodes import nearest
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-SUMMARIES = {"serve": "serve the metrics APIs from Prometheus"}
+SUMMARIES = {
+    "serve": "serve the metrics APIs from Prometheus",
+    "check": "say what is wrong or doubtful in rule files, and what they would serve",
+}
 
 USAGE = f"""\
 Usage: {PROGRAM} COMMAND [flags]
@@ -46,4 +49,8 @@ def _command(name: str) -> Callable[[Sequence[str]], None]:
         from adapter.commands.serve import serve  # noqa: PLC0415 - see above
 
         return serve
+    if name == "check":
+        from adapter.commands.check import check  # noqa: PLC0415 - see above
+
+        return check
     raise AssertionError(name)

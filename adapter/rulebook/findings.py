@@ -38,7 +38,10 @@ class Code(StrEnum):
     NO_LABEL_MATCHERS = "no-label-matchers"
     NO_NAMESPACE_LABEL = "no-namespace-label"
     NO_RESOURCES = "no-resources"
+    NO_SERIES = "no-series"
+    NOT_ASKED = "not-asked"
     QUERY_NOT_READ = "query-not-read"
+    QUERY_REFUSED = "query-refused"
     RESOURCE_RULES_NOT_SERVED = "resource-rules-not-served"
     SERIES_QUERY_NOT_READ = "series-query-not-read"
     UNANCHORED_PATTERN = "unanchored-pattern"
@@ -138,9 +141,21 @@ EXPLANATIONS: Final[Mapping[Code, str]] = {
         "Error. A custom rule has neither `resources.overrides` nor `resources.template`, so no label of its series "
         "stands for an object."
     ),
+    Code.NO_SERIES: (
+        "Warning, with `--prometheus-url`. Prometheus has no series now that the rule makes a metric of: none is "
+        "selected, the filters drop them, or no label stands for an object."
+    ),
+    Code.NOT_ASKED: (
+        "Error, with `--prometheus-url`. Prometheus could not be asked about the rule: it cannot be reached, refuses "
+        "the credentials, or did not answer in time."
+    ),
     Code.QUERY_NOT_READ: (
         "Warning. The query that `metricsQuery` makes cannot be read here. Prometheus may know more, so the rule "
         "serves; but each asker is asked for singly, and if Prometheus refuses the query too, every request fails."
+    ),
+    Code.QUERY_REFUSED: (
+        "Error, with `--prometheus-url`. Prometheus itself refuses `seriesQuery` or the query that `metricsQuery` "
+        "makes; the message is Prometheus's own."
     ),
     Code.RESOURCE_RULES_NOT_SERVED: (
         "Warning. `resourceRules` (the metrics.k8s.io API) are recognised and not served by this version. They come "

@@ -31,6 +31,16 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Repair:
+    """A mechanical change of one line of a rule file."""
+
+    old: str
+    """What stands at the finding's place, or behind it on the line."""
+    new: str = ""
+    """Empty: the line goes, if nothing else stands on it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """Something wrong or doubtful in a rule file."""
 
@@ -45,6 +55,8 @@ class Finding:
     """The rule's id; None for the file as a whole."""
     column: int = 1
     """Where on the line, from 1."""
+    repair: Repair | None = None
+    """How to mend it where that is mechanical."""
 
     def __str__(self) -> str:
         """`FILE:LINE: what is wrong: what to do`."""

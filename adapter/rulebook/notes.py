@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.rulebook.findings import Code
-from adapter.rulebook.model import Finding, Severity
+from adapter.rulebook.model import Finding, Repair, Severity
 from adapter.service.documents import WrongKindError, nearest, shortened
 
 if TYPE_CHECKING:
@@ -31,20 +32,17 @@ class Notes:
         """Whether the rule must be refused."""
         return any(finding.severity is Severity.ERROR for finding in self.findings)
 
-    def error(self, code: Code, node: Node, message: str, fix: str) -> None:
+    def error(self, code: Code, node: Node, message: str, fix: str, repair: Repair | None = None) -> None:
         """Note what refuses the rule."""
-        self.add_at(Severity.ERROR, code, node.file, node.line, message, fix, column=node.column)
+        self._add(Finding(Severity.ERROR, code.value, node.file, node.line, message, fix, None, node.column, repair))
 
-    def warning(self, code: Code, node: Node, message: str, fix: str) -> None:
+    def warning(self, code: Code, node: Node, message: str, fix: str, repair: Repair | None = None) -> None:
         """Note what is doubtful."""
-        self.add_at(Severity.WARNING, code, node.file, node.line, message, fix, column=node.column)
+        self._add(Finding(Severity.WARNING, code.value, node.file, node.line, message, fix, None, node.column, repair))
 
-    def add_at(
-        self, severity: Severity, code: Code, file: str, line: int, message: str, fix: str, *, column: int = 1
-    ) -> None:
-        """Note something at a place that no node stands at; the message becomes one line."""
-        message = message.replace("\n", " ")
-        self.findings.append(Finding(severity, code.value, file, line, message, fix, self._rule, column))
+    def add_at(self, severity: Severity, code: Code, file: str, line: int, message: str, fix: str) -> None:
+        """Note something at a place that no node stands at."""
+        self._add(Finding(severity, code.value, file, line, message, fix))
 
     def bad_yaml(self, problems: Iterable[Problem]) -> None:
         """Note what the YAML reader found wrong inside of something."""
@@ -60,7 +58,8 @@ class Notes:
         meant = nearest(entry.name, known)
         self._meant.update([meant] if meant else ())
         fix = f"did you mean {meant!r}?" if meant else f"remove it; the keys here are {', '.join(known)}"
-        self.error(Code.UNKNOWN_KEY, entry.key, f"the key {shortened(entry.name)!r} is not known", fix)
+        repair = Repair(f"{entry.name}:", f"{meant}:") if meant else None
+        self.error(Code.UNKNOWN_KEY, entry.key, f"the key {shortened(entry.name)!r} is not known", fix, repair)
 
     def mapping(self, node: Node | None, known: Sequence[str]) -> Mapping | None:
         """Return the node as a mapping, its unknown keys noted; None if it is absent or something else."""
@@ -100,7 +99,11 @@ class Notes:
 
     def _add_problem(self, code: Code, problem: Problem) -> None:
         place = (problem.file, problem.line)
-        self.add_at(Severity.ERROR, code, *place, problem.message, problem.fix, column=problem.column)
+        self._add(Finding(Severity.ERROR, code.value, *place, problem.message, problem.fix, None, problem.column))
+
+    def _add(self, finding: Finding) -> None:
+        """Note a finding of this rule; its message becomes one line."""
+        self.findings.append(replace(finding, message=finding.message.replace("\n", " "), rule=self._rule))
 
     def _read(self, read: Callable[[], T]) -> T | None:
         try:

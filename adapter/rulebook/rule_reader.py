@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from adapter.objects.resources import UnknownResourceError
 from adapter.rulebook.findings import Code
 from adapter.rulebook.gotemplate import TemplateError
-from adapter.rulebook.model import Api, Rule
+from adapter.rulebook.model import Api, Repair, Rule
 from adapter.rulebook.naming import Naming, NamingError, SeriesFilter, make_naming
 from adapter.rulebook.plans.tree import UnreadableQueryError
 from adapter.rulebook.query_check import read_metrics_query
@@ -15,7 +16,7 @@ from adapter.rulebook.quoting import is_label_name
 from adapter.rulebook.regex import BadPatternError, Pattern, compile_pattern
 from adapter.rulebook.resources import LabelTemplate, LabelTemplateError, ResourceMapping, parse_label_template
 from adapter.rulebook.series import NotASelectorError, parse_series_query
-from adapter.service.documents import problems_within, shortened
+from adapter.service.documents import Scalar, problems_within, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from adapter.rulebook.notes import Notes
     from adapter.service.documents import Mapping, Node
 
+_RUN_IN = re.compile(r"\$([0-9]+)([A-Za-z_][A-Za-z0-9_]*)")
 _KEYS = ("seriesQuery", "seriesFilters", "resources", "name", "metricsQuery")
 
 
@@ -131,15 +133,26 @@ def _check_naming(naming: Naming, node: Node, notes: Notes) -> None:
     unknown = ", ".join(naming.unknown_groups)
     if naming.always_empty:
         message = f"`as` {naming.template!r} makes every name empty: `matches` has no group {unknown}"
-        notes.error(Code.BAD_METRIC_NAME, node, message, "put braces around the group, as in ${1}_rate")
+        notes.error(
+            Code.BAD_METRIC_NAME, node, message, "put braces around the group, as in ${1}_rate", _braces(naming, node)
+        )
     elif unknown:
         message = f"`as` {naming.template!r} refers to {unknown}, and `matches` has no such group"
-        notes.warning(
-            Code.UNKNOWN_GROUP, node, message, "put braces around the group, as in ${1}_rate, or name one that exists"
-        )
+        fix = "put braces around the group, as in ${1}_rate, or name one that exists"
+        notes.warning(Code.UNKNOWN_GROUP, node, message, fix, _braces(naming, node))
     if "/" in naming.literal:
         message = f"`as` {naming.template!r} makes names with a slash, which no request can spell"
         notes.error(Code.BAD_METRIC_NAME, node, message, "use another character")
+
+
+def _braces(naming: Naming, node: Node) -> Repair | None:
+    """Return the repair of a group that runs into the text behind it, as in `$1_rate`."""
+    mended = _RUN_IN.sub(r"${\1}\2", naming.template)
+    if mended == naming.template or "$$" in naming.template or "'" in mended:
+        return None
+    # Braces without quotes would be a mapping to YAML where the rule is written in one line.
+    bare = isinstance(node, Scalar) and node.plain
+    return Repair(naming.template, f"'{mended}'" if bare else mended)
 
 
 def _namespaced(resources: Mapping | None, api: Api, notes: Notes) -> bool:
@@ -147,7 +160,8 @@ def _namespaced(resources: Mapping | None, api: Api, notes: Notes) -> bool:
     entry = resources.entry("namespaced") if resources else None
     if entry is not None and api is Api.CUSTOM:
         message = "`namespaced` has no meaning in `rules`: the kind of object tells it"
-        notes.warning(Code.NAMESPACED_IGNORED, entry.key, message, "remove it")
+        value = entry.value.value if isinstance(entry.value, Scalar) else ""
+        notes.warning(Code.NAMESPACED_IGNORED, entry.key, message, "remove it", Repair(f"{entry.name}: {value}"))
     return namespaced
 
 

@@ -304,13 +304,16 @@ def test_a_resource_that_comes_later_heals_its_rule(resolve: ResolveResource) ->
 def test_every_code_is_explained_and_can_be_found() -> None:
     assert set(EXPLANATIONS) == set(Code)
     assert all(text.rstrip().endswith(".") for text in EXPLANATIONS.values())
-    lints = {
+    of_check = {
         Code.COUNTER_WITHOUT_RATE,
         Code.EXACT_PLAN,
         Code.MATCHES_EVERYTHING,
         Code.NAME_COLLISION,
         Code.NO_GROUP_BY,
+        Code.NO_SERIES,
+        Code.NOT_ASKED,
+        Code.QUERY_REFUSED,
         Code.UNANCHORED_PATTERN,
     }
-    elsewhere = lints | {Code.EMPTY_CONFIGURATION, Code.RESOURCE_RULES_NOT_SERVED, Code.FOREIGN_DELIMITERS}
+    elsewhere = of_check | {Code.EMPTY_CONFIGURATION, Code.RESOURCE_RULES_NOT_SERVED, Code.FOREIGN_DELIMITERS}
     assert {code for *_, code, _ in (*ERRORS, *WARNINGS)} | elsewhere == set(Code)

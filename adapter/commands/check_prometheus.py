@@ -1,0 +1,126 @@
+"""What each rule would serve, asked of a real Prometheus; and whether Prometheus takes the rule's query."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from adapter.objects.selectors import EVERYTHING
+from adapter.rulebook.discover import SeriesShapes, metrics_by_name
+from adapter.rulebook.findings import Code
+from adapter.rulebook.model import Finding, Severity
+from adapter.rulebook.plans import plan_of, planned_query
+from adapter.rulebook.render import RenderError, exact_query
+from adapter.rulebook.report import Served, ServedMetric
+from adapter.rulebook.requests import Asked
+from adapter.sources.pace import UNPACED
+from adapter.sources.prometheus.errors import PrometheusError, QueryRefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from adapter.objects.resources import ResolveResource
+    from adapter.rulebook.model import Metric, Rule
+    from adapter.sources.prometheus.client import PrometheusClient
+
+_ANYBODY = ("some-namespace", ("some-object",))
+
+
+def served_by(
+    rules: Sequence[Rule],
+    client: PrometheusClient,
+    resolve: ResolveResource,
+    *,
+    max_age_seconds: float,
+    timeout_seconds: float,
+) -> dict[str, Served]:
+    """Return by rule what it makes of the series of the last `max_age_seconds`; each series query is asked once."""
+    known: dict[str, SeriesShapes | PrometheusError] = {}
+    counts: dict[str, Mapping[str, int]] = {}
+    found: dict[str, Served] = {}
+    for rule in rules:
+        query = rule.series_query
+        if query not in known:
+            known[query] = _shapes(client, query, time.time() - max_age_seconds, timeout_seconds)
+            counts[query] = _counts(client, query, timeout_seconds)
+        shapes = known[query]
+        if isinstance(shapes, PrometheusError):
+            found[rule.id] = Served(findings=(_failed(rule, shapes),))
+        else:
+            metrics = [metric for part in metrics_by_name(rule, shapes, resolve) for metric in part]
+            found[rule.id] = _served(rule, metrics, counts[query], client, timeout_seconds)
+    return found
+
+
+def _shapes(
+    client: PrometheusClient, query: str, start: float, timeout_seconds: float
+) -> SeriesShapes | PrometheusError:
+    shapes = SeriesShapes()
+    try:
+        for series in client.series(query, start=start, timeout_seconds=timeout_seconds).batches(UNPACED):
+            shapes.add(series)
+    except PrometheusError as error:
+        return error
+    return shapes
+
+
+def _counts(client: PrometheusClient, query: str, timeout_seconds: float) -> Mapping[str, int]:
+    """Return how many series each name has now; empty where that cannot be asked: it is for information."""
+    try:
+        answer = client.instant(f"count by (__name__) ({query})", timeout_seconds=timeout_seconds)
+        samples = [sample for batch in answer.batches(UNPACED) for sample in batch]
+    except PrometheusError:
+        return {}
+    return {sample.labels.get("__name__", ""): int(sample.value) for sample in samples}
+
+
+def _served(
+    rule: Rule, metrics: list[Metric], counts: Mapping[str, int], client: PrometheusClient, timeout_seconds: float
+) -> Served:
+    if not metrics:
+        message = "Prometheus has no series that this rule makes a metric of"
+        fix = "compare `seriesQuery`, the filters and the labels with what Prometheus has"
+        return Served(findings=(_finding(rule, Severity.WARNING, Code.NO_SERIES, message, fix),))
+    shown = tuple(
+        ServedMetric(metric.qualified, metric.namespaced, counts.get(metric.series, 0), _query(metric))
+        for metric in sorted(metrics, key=lambda metric: metric.qualified)
+    )
+    return Served(shown, tuple(_trial(rule, metrics[0], client, timeout_seconds)))
+
+
+def _query(metric: Metric) -> str:
+    try:
+        return planned_query(metric, _asked(metric), plan_of(metric).kind).text
+    except RenderError as error:
+        return f"none: {error}"
+
+
+def _trial(rule: Rule, metric: Metric, client: PrometheusClient, timeout_seconds: float) -> Iterator[Finding]:
+    """Ask the query for an object that does not exist: that costs nothing, and shows whether Prometheus takes it."""
+    try:
+        client.instant(exact_query(metric, _asked(metric)), timeout_seconds=timeout_seconds)
+    except RenderError as error:
+        message = f"no query can be made of {metric.qualified}: {error}"
+        yield _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, "correct `metricsQuery`")
+    except QueryRefusedError as error:
+        message = f"Prometheus refuses the query of {metric.qualified}: {error}"
+        yield _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, "correct `metricsQuery`")
+    except PrometheusError as error:
+        yield _failed(rule, error)
+
+
+def _asked(metric: Metric) -> Asked:
+    namespace, names = _ANYBODY
+    return Asked(namespace if metric.namespaced else None, names if metric.resource else (), EVERYTHING)
+
+
+def _failed(rule: Rule, error: PrometheusError) -> Finding:
+    if isinstance(error, QueryRefusedError):
+        message = f"Prometheus refuses `seriesQuery`: {error}"
+        return _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, "correct it")
+    message = f"Prometheus could not be asked: {error}"
+    return _finding(rule, Severity.ERROR, Code.NOT_ASKED, message, "see --prometheus-url and the flags beside it")
+
+
+def _finding(rule: Rule, severity: Severity, code: Code, message: str, fix: str) -> Finding:
+    return Finding(severity, code.value, rule.file, rule.line, message.replace("\n", " "), fix, rule=rule.id)

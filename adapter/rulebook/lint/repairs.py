@@ -1,0 +1,53 @@
+"""Mends rule files where that is mechanical: on the text itself, so that comments and layout stay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.service.documents import DocumentError, load_documents
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adapter.rulebook.model import Finding
+
+
+def repaired(text: str, findings: Iterable[Finding]) -> tuple[str, tuple[Finding, ...]]:
+    """Return the text of one file with the findings that know a repair mended, and which those were.
+
+    A finding whose place looks otherwise than expected (another style of quotes, something else on a line that should
+    go), or whose repair would leave no valid YAML, is left to its author.
+    """
+    lines = text.splitlines(keepends=True)
+    mended: list[Finding] = []
+    # From the end, so that no repair moves the place of another.
+    for finding in sorted(findings, key=lambda finding: (finding.line, finding.column), reverse=True):
+        line = _mended(lines[finding.line - 1], finding) if 0 < finding.line <= len(lines) else None
+        if line is None:
+            continue
+        tried = [*lines[: finding.line - 1], line, *lines[finding.line :]]
+        if _is_readable("".join(tried)):
+            lines = tried
+            mended.append(finding)
+    return "".join(lines), tuple(reversed(mended))
+
+
+def _is_readable(text: str) -> bool:
+    try:
+        load_documents(text, "")
+    except DocumentError:
+        return False
+    return True
+
+
+def _mended(line: str, finding: Finding) -> str | None:
+    repair = finding.repair
+    if repair is None:
+        return None
+    head, rest = line[: finding.column - 1], line[finding.column - 1 :]
+    before, found, behind = rest.partition(repair.old)
+    if not found:
+        return None
+    if repair.new:
+        return f"{head}{before}{repair.new}{behind}"
+    return None if (head + before + behind).strip() else ""

@@ -1,0 +1,132 @@
+"""All that is known of rule files, rule by rule: what `tidewatch-adapter check` tells (pure)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.rulebook.lint import example_of, lint
+from adapter.rulebook.model import Severity
+from adapter.rulebook.plans import plan_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from adapter.objects.resources import ResolveResource
+    from adapter.rulebook.model import Api, Finding, Plan, RefusedRule, Rule, Rulebook
+    from adapter.service.documents import Document
+
+
+@dataclass(frozen=True, slots=True)
+class ServedMetric:
+    """One metric that a rule makes of the series that Prometheus has."""
+
+    name: str
+    """As the API lists it: `pods/http_rps`, `queue_depth`."""
+    namespaced: bool
+    series: int
+    """How many series Prometheus has of that name: what one query for everybody reads."""
+    query: str
+    """As it is sent by the rule's plan, with made-up names such as `some-namespace` where it names somebody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What Prometheus says of a rule."""
+
+    metrics: tuple[ServedMetric, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RuleReport:
+    """All about one rule."""
+
+    id: str
+    api: Api
+    file: str
+    line: int
+    findings: tuple[Finding, ...]
+    plan: Plan | None
+    """None for a rule that is refused, or of whose metrics nothing can be told."""
+    metrics: tuple[ServedMetric, ...] | None
+    """None where Prometheus was not asked."""
+
+    @property
+    def status(self) -> str:
+        """`error`, `warning` or `ok`: the worst of the findings."""
+        return worst(self.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class RulebookReport:
+    """All about some files."""
+
+    files: tuple[str, ...]
+    rules: tuple[RuleReport, ...]
+    findings: tuple[Finding, ...]
+    """Those of no rule."""
+
+    @property
+    def all_findings(self) -> tuple[Finding, ...]:
+        """Those of no rule first, then those of the rules."""
+        return (*self.findings, *(finding for rule in self.rules for finding in rule.findings))
+
+    def count(self, severity: Severity) -> int:
+        """Return how many findings are of this severity."""
+        return sum(finding.severity is severity for finding in self.all_findings)
+
+
+def rulebook_report(
+    documents: Sequence[Document],
+    rulebook: Rulebook,
+    resolve: ResolveResource,
+    served: Mapping[str, Served] | None = None,
+) -> RulebookReport:
+    """Return the report on a rulebook; `served` is what Prometheus says by rule, None where it was not asked."""
+    by_rule: defaultdict[str | None, list[Finding]] = defaultdict(list)
+    for finding in (*rulebook.findings, *lint(documents, rulebook, resolve)):
+        by_rule[finding.rule].append(finding)
+    for rule_id, told in (served or {}).items():
+        by_rule[rule_id].extend(told.findings)
+    rules: list[Rule | RefusedRule] = [*rulebook.rules, *rulebook.refused]
+    plans = {rule.id: _plan(rule, resolve) for rule in rulebook.rules}
+    position = {file: number for number, file in enumerate(rulebook.files)}
+    rules.sort(key=lambda rule: (position[rule.file], rule.line))
+    return RulebookReport(
+        files=rulebook.files,
+        rules=tuple(
+            RuleReport(
+                id=rule.id,
+                api=rule.api,
+                file=rule.file,
+                line=rule.line,
+                findings=_in_order(by_rule[rule.id]),
+                plan=plans.get(rule.id),
+                metrics=None if served is None else _metrics(served.get(rule.id)),
+            )
+            for rule in rules
+        ),
+        findings=_in_order(by_rule[None]),
+    )
+
+
+def worst(findings: Iterable[Finding]) -> str:
+    """Return `error`, `warning` or `ok`."""
+    severities = {finding.severity for finding in findings}
+    found = next((severity for severity in (Severity.ERROR, Severity.WARNING) if severity in severities), None)
+    return "ok" if found is None else found.value
+
+
+def _plan(rule: Rule, resolve: ResolveResource) -> Plan | None:
+    example = example_of(rule, resolve)
+    return None if example is None else plan_of(example)
+
+
+def _metrics(served: Served | None) -> tuple[ServedMetric, ...]:
+    return () if served is None else served.metrics
+
+
+def _in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=lambda finding: (finding.line, finding.column)))

@@ -1,0 +1,186 @@
+"""`tidewatch-adapter check` as its users run it: what it prints, its exit status, its JSON, and what it mends."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.commands.world import RULES
+from tests.support.serving import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from demo.machine.prometheus import PrometheusProcess
+    from tests.support.serving import Ended
+
+POD = "{overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}"
+GOOD = f"""rules:
+- seriesQuery: 'open_connections{{namespace!="",pod!=""}}'
+  resources: {POD}
+  metricsQuery: sum by (<<.GroupBy>>) (<<.Series>>{{<<.LabelMatchers>>}})
+"""
+MENDABLE = """# Mine.
+rules:
+- seriesQuery: http_requests_total
+  resources:
+    overrides: {namespace: {resource: namespace}, pod: {resource: pod}}
+    namespaced: false   # as the old program had it
+  name: {matches: ^(.*)_total$, as: $1_per_second}
+  metricQuery: sum by (<<.GroupBy>>) (rate(<<.Series>>{<<.LabelMatchers>>}[2m]))
+"""
+
+
+def check(folder: Path, rules: str, *arguments: str) -> Ended:
+    file = folder / "rules.yaml"
+    file.write_text(rules)
+    return run("check", f"--config={file}", *arguments)
+
+
+def document(ended: Ended) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(ended.out)
+    return found
+
+
+def test_good_rules_are_one_line_and_exit_0(tmp_path: Path) -> None:
+    ended = check(tmp_path, GOOD)
+
+    assert (ended.code, ended.error) == (0, "")
+    assert ended.out == f"1 rule in {tmp_path}/rules.yaml: 0 errors, 0 warnings\n"
+
+
+def test_a_finding_is_shown_with_its_line_a_caret_and_its_repair(tmp_path: Path) -> None:
+    ended = check(tmp_path, GOOD.replace("pod: {resource: pod}", "pod: {resource: pdo}"))
+
+    assert ended.code == 1
+    place, line, caret, fix, *_ = ended.out.splitlines()
+    assert place.startswith(f"{tmp_path}/rules.yaml:3:")
+    assert ": error[unknown-resource]: no resource 'pdo'" in place
+    assert line[caret.index("^") :].startswith("pdo}")
+    assert fix.strip().startswith("fix: ")
+
+
+def test_warnings_alone_exit_0(tmp_path: Path) -> None:
+    ended = check(tmp_path, GOOD.replace("sum by (<<.GroupBy>>)", "sum"))
+
+    assert ended.code == 0
+    assert "warning[no-group-by]" in ended.out
+    assert ended.out.endswith("0 errors, 1 warning\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param((), "give either --config", id="nothing to check"),
+        pytest.param(("--config=/nowhere/rules.yaml",), "/nowhere/rules.yaml", id="no such file"),
+        pytest.param(("--configmap=rules",), "write NAMESPACE/NAME", id="a ConfigMap without a namespace"),
+        pytest.param(("--configmap=a/b", "--fix"), "--fix mends files", id="a ConfigMap cannot be mended"),
+        pytest.param(("--config=x", "--output=xml"), "not one of text, json", id="another format"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_2(arguments: tuple[str, ...], words: str) -> None:
+    ended = run("check", *arguments)
+
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.error.startswith("tidewatch-adapter: ")
+    assert words in ended.error
+    assert ended.error.count("\n") == 1
+
+
+def test_a_file_that_is_no_yaml_is_exit_2_with_its_line(tmp_path: Path) -> None:
+    ended = check(tmp_path, "rules: [\n")
+
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.error.startswith(f"tidewatch-adapter: {tmp_path}/rules.yaml:")
+
+
+def test_json_holds_what_the_interface_says(tmp_path: Path) -> None:
+    ended = check(tmp_path, GOOD + "- seriesQuery: '['\n", "-o", "json")
+    found = document(ended)
+
+    assert ended.code == 1
+    assert (found["apiVersion"], found["kind"]) == ("tidewatch.io/v1alpha1", "RulebookReport")
+    assert found["files"] == [f"{tmp_path}/rules.yaml"]
+    assert found["errors"] == sum(rule["status"] == "error" for rule in found["rules"]) + 1
+    good, bad = found["rules"]
+    assert good == {
+        "id": "rules[0]",
+        "api": "custom",
+        "file": f"{tmp_path}/rules.yaml",
+        "line": 2,
+        "status": "ok",
+        "plan": "wide",
+        "plan_reason": "proven",
+        "findings": [],
+        "metrics": None,
+    }
+    assert (bad["id"], bad["status"], bad["plan"], bad["plan_reason"]) == ("rules[1]", "error", None, None)
+    assert {finding["code"] for finding in bad["findings"]} >= {"missing-key", "no-resources"} - {"no-resources"}
+    assert all(
+        finding.keys() == {"severity", "code", "line", "column", "message", "fix"} for finding in bad["findings"]
+    )
+
+
+def test_what_is_mechanical_is_mended_and_the_rest_of_the_file_stays(tmp_path: Path) -> None:
+    before = check(tmp_path, MENDABLE)
+    assert before.code == 1
+    ended = check(tmp_path, MENDABLE, "--fix")
+
+    assert ended.code == 0
+    assert ended.out.startswith("mended 2 findings\n")
+    text = (tmp_path / "rules.yaml").read_text()
+    assert text == MENDABLE.replace("metricQuery", "metricsQuery").replace("$1_per_second", "'${1}_per_second'")
+    assert "namespaced-ignored" in ended.out, "its line holds a comment, which nobody may throw away"
+    assert [file.name for file in tmp_path.iterdir()] == ["rules.yaml"]
+
+
+def test_a_line_that_holds_nothing_else_is_removed(tmp_path: Path) -> None:
+    rules = MENDABLE.replace("   # as the old program had it", "")
+    ended = check(tmp_path, rules, "--fix")
+
+    assert "namespaced" not in (tmp_path / "rules.yaml").read_text()
+    assert ended.out.startswith("mended 3 findings\n")
+
+
+def test_with_prometheus_each_rule_tells_what_it_would_serve(tmp_path: Path, prometheus: PrometheusProcess) -> None:
+    ended = check(tmp_path, RULES, "-o", "json", f"--prometheus-url={prometheus.url}", "--metrics-max-age=10m")
+    rules = {rule["id"]: rule for rule in document(ended)["rules"]}
+    pods = {metric["name"]: metric for metric in rules["rules[0]"]["metrics"]}
+
+    assert pods["pods/open_connections"] == {
+        "name": "pods/open_connections",
+        "namespaced": True,
+        "series": 8,
+        "query": 'sum by (namespace,pod) (open_connections{namespace!="",pod!=""})',
+    }
+    assert pods["namespaces/open_connections"]["namespaced"] is False
+    assert {metric["name"] for metric in rules["rules[1]"]["metrics"]} >= {"pods/odd", "pods/twice"}
+    assert [metric["series"] for metric in rules["externalRules[0]"]["metrics"]] == [4]
+    assert rules["rules[2]"]["metrics"] == []
+    assert [finding["code"] for finding in rules["rules[2]"]["findings"]] == ["no-series"]
+
+
+def test_a_query_that_prometheus_refuses_is_an_error_of_its_rule(tmp_path: Path, prometheus: PrometheusProcess) -> None:
+    rules = GOOD.replace("sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})", "no_such_function(<<.Series>>)")
+    ended = check(tmp_path, rules, f"--prometheus-url={prometheus.url}", "--metrics-max-age=10m")
+
+    assert ended.code == 1
+    assert "error[query-refused]" in ended.out
+    assert "no_such_function" in ended.out
+
+
+def test_a_prometheus_that_cannot_be_reached_is_an_error_and_lints_are_told(tmp_path: Path) -> None:
+    ended = check(tmp_path, GOOD.replace("sum by (<<.GroupBy>>)", "sum"), "--prometheus-url=http://127.0.0.1:9")
+
+    assert ended.code == 1
+    assert "error[not-asked]" in ended.out
+    assert "warning[no-group-by]" in ended.out
+
+
+def test_kinds_of_custom_resources_are_taken_on_trust_without_a_cluster(tmp_path: Path) -> None:
+    custom = GOOD.replace("pod: {resource: pod}", "pod: {resource: brand, group: cheese.io}")
+
+    assert check(tmp_path, custom).code == 0
+    assert "unknown-resource" in check(tmp_path, GOOD.replace("resource: pod}", "resource: brand}")).out
