@@ -54,7 +54,7 @@ class Board:
         self._telemetry = telemetry
         self._launch = launch
         self._lock = threading.Lock()
-        self._demand = Demand(settings.demand_ttl_seconds, settings.max_demand_per_namespace)
+        self._demand = Demand(settings.demand_ttl_seconds, settings.max_demand_per_namespace, settings.max_demand)
         self._planner = Planner(settings)
         self._lanes = Lanes(settings)
         self._source_failed = False

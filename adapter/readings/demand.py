@@ -45,9 +45,10 @@ class Entry:
 class Demand:
     """All requests that stand. Reading is safe from every thread; the owner locks around changes."""
 
-    def __init__(self, ttl_seconds: float, bound_per_namespace: int) -> None:
+    def __init__(self, ttl_seconds: float, bound_per_namespace: int, bound: int) -> None:
         self._ttl_seconds = ttl_seconds
-        self._bound = bound_per_namespace
+        self._bound_per_namespace = bound_per_namespace
+        self._bound = bound
         self._entries: dict[Request, Entry] = {}
         self._by_namespace: Counter[str | None] = Counter()
 
@@ -56,13 +57,16 @@ class Demand:
         return self._entries.get(request)
 
     def check_room(self, namespace: str | None) -> None:
-        """Raise TooMuchDemandError if the namespace has as many requests standing as it may."""
-        if self._by_namespace[namespace] >= self._bound:
+        """Raise TooMuchDemandError if as many requests stand as may, in the namespace or in all."""
+        forgotten = f"one that is not repeated for {self._ttl_seconds:g} s is forgotten"
+        if self._by_namespace[namespace] >= self._bound_per_namespace:
             where = f"namespace {namespace!r}" if namespace else "objects outside of namespaces"
             raise TooMuchDemandError(
-                f"{where}: {self._bound} different requests stand already (--max-demand-per-namespace); "
-                f"one that is not repeated for {self._ttl_seconds:g} s is forgotten"
+                f"{where}: {self._bound_per_namespace} different requests stand already (--max-demand-per-namespace); "
+                f"{forgotten}"
             )
+        if len(self._entries) >= self._bound:
+            raise TooMuchDemandError(f"{self._bound} different requests stand already in all namespaces; {forgotten}")
 
     def add(self, entry: Entry) -> None:
         """Let a new request stand."""

@@ -20,6 +20,8 @@ class ReadingSettings:
     """How long something counts as asked for after the last request."""
     max_demand_per_namespace: int = 2000
     """Different requests that one namespace may have standing."""
+    max_demand: int = 100_000
+    """Different requests that all together may have standing: namespaces of External metrics need not exist."""
     max_answer_age_seconds: float = 60.0
     """Now minus the evaluation time of the query; an older answer is an error."""
     relist_interval_seconds: float = 60.0

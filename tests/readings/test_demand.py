@@ -25,6 +25,16 @@ def test_a_namespace_may_ask_for_so_many_different_things_and_others_are_not_har
     assert house.readings.objects(metric, "bank", ByName("web-0"), EVERYTHING).values == (("web-0", 2.0),)
 
 
+def test_namespaces_that_need_not_exist_are_bounded_together() -> None:
+    house = make_house(ScriptedPrometheus(), settings=ReadingSettings(max_demand=3))
+    for number in range(3):
+        house.readings.external(house.external("queue_depth"), f"made-up-{number}", EVERYTHING)
+
+    with pytest.raises(TooMuchDemandError, match="3 different requests stand already in all namespaces"):
+        house.readings.external(house.external("queue_depth"), "made-up-4", EVERYTHING)
+    house.readings.external(house.external("queue_depth"), "made-up-1", EVERYTHING)
+
+
 def test_a_refused_request_costs_prometheus_nothing() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     house = make_house(prometheus, settings=ReadingSettings(max_demand_per_namespace=1))
