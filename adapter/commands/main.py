@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 SUMMARIES = {
     "serve": "serve the metrics APIs from Prometheus",
+    "explain": "say why a metric has, or lacks, a value",
     "check": "say what is wrong or doubtful in rule files, and what they would serve",
+    "doctor": "look at an installation for what usually goes wrong",
 }
 
 USAGE = f"""\
@@ -49,8 +51,16 @@ def _command(name: str) -> Callable[[Sequence[str]], None]:
         from adapter.commands.serve import serve  # noqa: PLC0415 - see above
 
         return serve
+    if name == "explain":
+        from adapter.commands.explain import explain  # noqa: PLC0415 - see above
+
+        return explain
     if name == "check":
         from adapter.commands.check import check  # noqa: PLC0415 - see above
 
         return check
+    if name == "doctor":
+        from adapter.commands.doctor import doctor  # noqa: PLC0415 - see above
+
+        return doctor
     raise AssertionError(name)

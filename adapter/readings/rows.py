@@ -137,14 +137,14 @@ class _NotFinite(str):
 
 def _not_finite(rows: Sequence[Row]) -> _NotFinite:
     bad = [row for row in rows if not math.isfinite(row.value)]
-    shown = "; ".join(f"{_as_series(row.labels)} is {row.value}" for row in bad[:_SHOWN_ROWS])
+    shown = "; ".join(f"{as_series(row.labels)} is {row.value}" for row in bad[:_SHOWN_ROWS])
     return _NotFinite(
         f"{len(bad)} of {len(rows)} series have no finite value ({shown}): a sum without them would be too low; "
         "aggregate or filter them in the rule's metricsQuery"
     )
 
 
-def _as_series(labels: Mapping[str, str]) -> str:
+def as_series(labels: Mapping[str, str]) -> str:
     """Return the labels as Prometheus writes a series: `name{label="value"}`."""
     others = ",".join(f"{name}={go_quoted(value)}" for name, value in sorted(labels.items()) if name != "__name__")
     return f"{labels.get('__name__', '')}{{{others}}}"

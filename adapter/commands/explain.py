@@ -1,0 +1,214 @@
+"""`tidewatch-adapter explain METRIC`: why a metric has, or lacks, a value."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn
+
+import msgspec
+
+from adapter.commands.common_flags import (
+    CLUSTER_FLAGS,
+    LOG_FLAGS,
+    PROGRAM,
+    PROMETHEUS_FLAGS,
+    configure_logs_by,
+    program_version,
+    prometheus_settings,
+)
+from adapter.commands.configuration import load_configuration
+from adapter.commands.kinds import kinds_by
+from adapter.objects.resources import UnknownResourceError
+from adapter.objects.selectors import SelectorError, parse_selector
+from adapter.readings.explaining import Explainer
+from adapter.readings.explanation import Question, Verdict
+from adapter.readings.settings import Clock, ReadingSettings
+from adapter.rulebook.model import Api
+from adapter.rulebook.parse import parse_rulebook
+from adapter.service.documents import DocumentError
+from adapter.service.flag_table import DURATION, PATH, TEXT, Command, Flag, Repeat, one_of
+from adapter.service.flags import UsageError, exit_for_usage, flags_or_exit
+from adapter.service.watched import FilesError, read_files
+from adapter.sources.files import FileObjects
+from adapter.sources.kubernetes.access import access
+from adapter.sources.kubernetes.client import KubernetesClient
+from adapter.sources.kubernetes.cluster import ClusterObjects
+from adapter.sources.kubernetes.errors import KubernetesError
+from adapter.sources.objects import ObjectsError
+from adapter.sources.pace import UNPACED
+from adapter.sources.prometheus.client import PrometheusClient
+from adapter.sources.prometheus.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from adapter.objects.resources import ResolveResource, Resource
+    from adapter.readings.explanation import Explanation
+    from adapter.service.flag_table import FlagValues
+    from adapter.sources.objects import ObjectSource
+
+LISTING_SECONDS = 15.0
+"""How long the objects of a cluster are waited for."""
+
+EXPLAIN = Command(
+    program=f"{PROGRAM} explain",
+    version=program_version(),
+    summary=(
+        "Says why a metric has, or lacks, a value: which rule makes it, what is asked of Prometheus, what came, and "
+        "which objects have no sample. METRIC is NAME or KIND/NAME, as in pods/http_requests. Exit status 1 if there "
+        "is no value."
+    ),
+    arguments=("METRIC",),
+    flags=(
+        Flag(
+            name="config",
+            kind=PATH,
+            help="Rule file, or a folder of *.yaml; may be repeated.",
+            repeat=Repeat.EACH,
+            required=True,
+        ),
+        Flag(name="namespace", short="n", kind=TEXT, help="The namespace that is asked about."),
+        Flag(
+            name="object", kind=TEXT, help="KIND/NAME of one object, as in pods/web-0 (default: all of the namespace)."
+        ),
+        Flag(name="selector", short="l", kind=TEXT, help="The metric's selector, as in queue=orders."),
+        Flag(name="api", kind=one_of("custom", "external"), help="Which API, where the name is in both."),
+        Flag(name="objects", kind=PATH, help="Folder of objects (*.json, *.yaml) in place of a cluster."),
+        Flag(name="output", short="o", kind=one_of("text", "json"), default="text", help="How the answer is printed."),
+        Flag(
+            name="metrics-max-age",
+            kind=DURATION,
+            default=60.0,
+            help="How far back a series may lie to count as there.",
+        ),
+        *PROMETHEUS_FLAGS,
+        *CLUSTER_FLAGS,
+        *LOG_FLAGS,
+    ),
+)
+
+
+def explain(arguments: Sequence[str]) -> NoReturn:
+    """Run the command; leaves by SystemExit."""
+    values = flags_or_exit(EXPLAIN, arguments, os.environ)
+    configure_logs_by(values)
+    try:
+        found = _explained(values)
+    except (UsageError, FilesError, DocumentError, KubernetesError, ObjectsError, SettingsError) as error:
+        exit_for_usage(PROGRAM, str(error))
+    text = _as_json(found) if values.text("output") == "json" else as_text(found)
+    print(text)  # noqa: T201 - what was asked for
+    sys.exit(0 if found.verdict is Verdict.VALUE else 1)
+
+
+def question_of(
+    metric: str, resolve: ResolveResource, *, namespace: str, named: str, selector: str, api: str
+) -> Question:
+    """Return what texts ask; raises UsageError with what to write instead."""
+    kind, _, name = metric.rpartition("/")
+    object_kind, slash, object_name = named.partition("/")
+    if named and not (object_kind and slash and object_name):
+        raise UsageError(f"--object {named!r}: write KIND/NAME, as in pods/web-0")
+    if kind and api == Api.EXTERNAL:
+        raise UsageError(f"{metric}: external metrics describe no objects: write {name} alone")
+    try:
+        resource = _resource(kind or object_kind, resolve)
+        if kind and object_kind and _resource(object_kind, resolve) != resource:
+            raise UsageError(f"{metric} describes {kind}, and --object names one of {object_kind}: give one kind")
+        return Question(
+            name=name,
+            api=Api(api) if api else None,
+            resource=resource,
+            namespace=namespace or None,
+            object=object_name or None,
+            selector=parse_selector(selector),
+        )
+    except UnknownResourceError as error:
+        raise UsageError(str(error)) from error
+    except SelectorError as error:
+        raise UsageError(f"--selector: {error}") from error
+
+
+def as_text(found: Explanation) -> str:
+    """Return the explanation for people: the answer first, then the way to it."""
+    where = f" in {found.namespace}" if found.namespace else ""
+    whom = f" of {found.object}" if found.object else ""
+    verdict = {Verdict.VALUE: "has a value", Verdict.NO_VALUE: "has no value", Verdict.ERROR: "cannot be told"}
+    lines = [f"{found.metric}{whom}{where} {verdict[found.verdict]}: {found.cause}"]
+    lines += [f"  what to do: {found.fix}"] if found.fix else []
+    lines += ["", *(f"  {step.outcome.value:<5} {step.step:<8} {step.detail}" for step in found.steps)]
+    lines += [f"  query: {found.query}"] if found.query else []
+    for value in found.values:
+        age = "" if value.age_seconds is None else f"  (newest sample {value.age_seconds:.0f} s old)"
+        lines.append(f"  value: {value.object}  {value.value:g}{age}")
+    return "\n".join(lines)
+
+
+def _as_json(found: Explanation) -> str:
+    return msgspec.json.format(msgspec.json.encode(found.as_document()), indent=2).decode()
+
+
+def _explained(values: FlagValues) -> Explanation:
+    with _objects(values) as (objects, resolve), PrometheusClient(prometheus_settings(values)) as prometheus:
+        rulebook = parse_rulebook(load_configuration(read_files(values.paths("config"))), resolve)
+        question = question_of(
+            values.arguments[0],
+            resolve,
+            namespace=values.text("namespace"),
+            named=values.text("object"),
+            selector=values.text("selector"),
+            api=values.text("api"),
+        )
+        explainer = Explainer(
+            prometheus=prometheus,
+            objects=objects,
+            resolve=resolve,
+            settings=ReadingSettings(metrics_max_age_seconds=values.seconds("metrics-max-age")),
+            clock=Clock(),
+            pace=UNPACED,
+        )
+        if objects is not None and question.resource is not None and question.object is None:
+            _wait_for(objects, question.resource)
+        return explainer.explain(question, rulebook)
+
+
+def _resource(kind: str, resolve: ResolveResource) -> Resource | None:
+    """Return the kind that `pods` or `deployments.apps` names; None for no kind."""
+    plural, _, group = kind.partition(".")
+    return resolve(group, plural) if plural else None
+
+
+@contextmanager
+def _objects(values: FlagValues) -> Iterator[tuple[ObjectSource | None, ResolveResource]]:
+    """Yield where objects come from, and how kinds are found: a folder, a cluster that is named, or neither."""
+    folder, kubeconfig, context = values.path("objects"), values.path("kubeconfig"), values.text("context")
+    if folder is not None:
+        files = FileObjects(folder, UNPACED)
+        files.refresh()
+        yield files, files.resource
+    elif kubeconfig is not None or context:
+        client = KubernetesClient(access(str(kubeconfig) if kubeconfig else None, context or None))
+        stop = threading.Event()
+
+        def start(name: str, run: Callable[[threading.Event], None]) -> None:
+            threading.Thread(target=run, args=(stop,), name=name, daemon=True).start()
+
+        try:
+            cluster = ClusterObjects(client, start)
+            yield cluster, cluster.resource
+        finally:
+            stop.set()
+    else:
+        yield None, kinds_by(values)
+
+
+def _wait_for(objects: ObjectSource, resource: Resource) -> None:
+    """Wait until the objects of the kind are listed; the explanation says it where they never are."""
+    until = time.monotonic() + LISTING_SECONDS
+    pause = threading.Event()
+    while not objects.synced(resource) and time.monotonic() < until:
+        pause.wait(0.05)

@@ -1,0 +1,98 @@
+"""Why a rule makes a metric of a series, or makes none: the rulebook's own steps, told one by one (pure).
+
+What `discover` decides silently for thousands of names, this says aloud for those that matter to one question.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.rulebook.discover import metrics_by_name
+from adapter.rulebook.model import Api
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from adapter.objects.resources import ResolveResource
+    from adapter.rulebook.discover import SeriesShapes
+    from adapter.rulebook.model import Metric, Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked about."""
+
+    name: str
+    """Name in the API."""
+    resource: str | None = None
+    """`pods`, `deployments.apps`; None for any kind, and for external metrics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What becomes of one series name in one rule."""
+
+    rule: Rule
+    series: str
+    name: str | None
+    """Its name in the API by the rule's naming, were there no filters; None where the naming passes it by."""
+    metric: Metric | None
+    """The metric that is asked about; None where the rule does not make it of this series."""
+    obstacle: str | None
+    """What keeps the series from becoming that metric, in words; None where nothing does."""
+
+
+def traces(rule: Rule, shapes: SeriesShapes, wanted: Wanted, resolve: ResolveResource) -> list[Trace]:
+    """Return what becomes of the series that could be meant: those with the name asked for, here or in Prometheus.
+
+    Those that give the metric come first.
+    """
+    made = {metrics[0].series: metrics for metrics in metrics_by_name(rule, shapes, resolve) if metrics}
+    found = [
+        _trace(rule, series, made.get(series, ()), shapes.labels(series), wanted)
+        for series in shapes.names()
+        if wanted.name in {series, rule.naming.name_for(series)}
+    ]
+    return sorted(found, key=lambda trace: (trace.metric is None, trace.series))
+
+
+def api_names(rule: Rule, shapes: SeriesShapes) -> Iterator[str]:
+    """Yield the API names that the rule gives to series that pass its filters."""
+    for series in shapes.names():
+        name = rule.naming.name_for(series)
+        if name and all(series_filter.passes(series) for series_filter in rule.series_filters):
+            yield name
+
+
+def _trace(rule: Rule, series: str, made: Iterable[Metric], labels: Iterable[str], wanted: Wanted) -> Trace:
+    name = rule.naming.name_for(series)
+    metric = next((metric for metric in made if _is_meant(metric, wanted)), None)
+    obstacle = None if metric else _obstacle(rule, series, name, tuple(made), sorted(labels), wanted)
+    return Trace(rule, series, name, metric, obstacle)
+
+
+def _is_meant(metric: Metric, wanted: Wanted) -> bool:
+    if metric.name != wanted.name:
+        return False
+    return wanted.resource is None or metric.resource is None or metric.resource.qualified == wanted.resource
+
+
+def _obstacle(
+    rule: Rule, series: str, name: str | None, made: tuple[Metric, ...], labels: list[str], wanted: Wanted
+) -> str:
+    for series_filter in rule.series_filters:
+        if not series_filter.passes(series):
+            key = "is" if series_filter.wanted else "isNot"
+            return f"its filter `{key}: {series_filter.pattern.text}` drops the series {series}"
+    if name is None:
+        return f"its `name.matches` {rule.naming.pattern.text!r} does not match the series {series}"
+    if name != wanted.name:
+        return f"it serves the series {series} as {name!r}"
+    kinds = sorted(metric.resource.qualified for metric in made if metric.resource)
+    if kinds:
+        return f"it serves {name!r} for {', '.join(kinds)}, not for {wanted.resource}"
+    if rule.api is Api.EXTERNAL:
+        return f"it makes no metric of the series {series}"
+    told = ", ".join(label for label in labels if label != "__name__") or "none"
+    return f"no label of the series {series} stands for an object with its namespace: its labels are {told}"
