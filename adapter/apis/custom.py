@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.apis.failures import fetching, no_data, not_found
-from adapter.apis.parameters import parameters, refuse_watch, selector
+from adapter.apis.parameters import parameters, refuse_fields, refuse_watch, selector
 from adapter.apis.routing import ALL_OBJECTS
 from adapter.apis.status import ApiError
 from adapter.apis.values import metric_value_list
@@ -15,6 +15,8 @@ from adapter.objects.selectors import SelectorError
 from adapter.readings.answers import ByName, BySelector
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from adapter.apis.hints import Hints
     from adapter.apis.routing import CustomValues
     from adapter.apis.served import Served
@@ -39,7 +41,8 @@ class CustomMetrics:
         """Return a `MetricValueList` and the time of its values in unix seconds. Raises ApiError."""
         given = parameters(query)
         refuse_watch(given)
-        which = _which(asked, given.get("labelSelector", ""))
+        refuse_fields(given, asked.name)
+        which = _which(asked, given)
         metric_selector = selector(given, "metricLabelSelector")
         metric, resource = self._find(asked)
         what = _described(asked)
@@ -61,7 +64,7 @@ class CustomMetrics:
             # Paths may use any name of a kind, such as the singular: kube-apiserver's clients map names as they like.
             metric = catalogue.find_custom(self._qualified(asked), namespaced, asked.metric)
         if metric is None or metric.resource is None:
-            raise not_found(_described(asked), self._hints.for_missing(catalogue, asked.metric))
+            raise not_found(_described(asked), self._hints.for_missing(asked.metric))
         return metric, metric.resource
 
     def _qualified(self, asked: CustomValues) -> str:
@@ -72,12 +75,16 @@ class CustomMetrics:
             raise not_found(_described(asked), str(e)) from e
 
 
-def _which(asked: CustomValues, label_selector: str) -> ByName | BySelector:
-    """Return which objects are meant; raises ApiError 400 for names that no object can have."""
+def _which(asked: CustomValues, given: Mapping[str, str]) -> ByName | BySelector:
+    """Return which objects are meant; raises ApiError 400 for names that no object can have.
+
+    A selector must be one, but says nothing about an object that is asked for by its name.
+    """
+    label_selector = selector(given, "labelSelector")
     if asked.namespace is not None and not is_namespace_name(asked.namespace):
         raise ApiError(400, f"{asked.namespace!r} cannot be the name of a namespace")
     if asked.name == ALL_OBJECTS:
-        return BySelector(selector({"labelSelector": label_selector}, "labelSelector"))
+        return BySelector(label_selector)
     if not is_object_name(asked.name):
         raise ApiError(400, f"{asked.name!r} cannot be the name of an object")
     return ByName(asked.name)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from adapter.apis.slices import in_one_piece
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.apis.slices import Slices
     from adapter.readings.catalogue import Catalogue
+    from adapter.rulebook.model import Metric
 
 MOST_NAMED = 5
 
@@ -17,35 +20,63 @@ MOST_NAMED = 5
 @dataclass(frozen=True, slots=True)
 class _Index:
     catalogue: Catalogue
-    places: Mapping[str, tuple[str, ...]]
+    places: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Metric name to all that it is served for."""
+    renamed: dict[str, str] = field(default_factory=dict)
+    """Series name to the name under which a metric made of it is served."""
 
 
 class Hints:
-    """Hints from the catalogue, indexed once for each: who asks for a missing metric asks again and again."""
+    """Hints from one catalogue, indexed before they are needed; `prepare` changes to another."""
 
-    def __init__(self) -> None:
-        self._index: _Index | None = None
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._index = _index(catalogue, in_one_piece)
 
-    def for_missing(self, catalogue: Catalogue, name: str) -> str:
+    def prepare(self, catalogue: Catalogue, slices: Slices) -> None:
+        """Index this catalogue, unless it is the one that is indexed."""
+        if self._index.catalogue is not catalogue:
+            self._index = _index(catalogue, slices)
+
+    def for_missing(self, name: str) -> str:
         """Return one clause on where a metric of this name is to be found, or why it may be nowhere."""
         index = self._index
-        if index is None or index.catalogue is not catalogue:
-            index = self._index = _Index(catalogue, _places(catalogue))
         if places := index.places.get(name):
-            more = ", …" if len(places) > MOST_NAMED else ""
-            return f"a metric of this name is served {' and '.join(places[:MOST_NAMED])}{more}"
+            return f"a metric of this name is served {_listed(places)}"
+        if renamed := index.renamed.get(name):
+            places = index.places[renamed]
+            return f"the series of this name is served as the metric {renamed}, {_listed(places)}"
         if not index.places:
             return "no metric is known yet: no rule has found a series in Prometheus"
         return "no rule gives a metric of this name, or none of its series is in Prometheus"
 
 
-def _places(catalogue: Catalogue) -> Mapping[str, tuple[str, ...]]:
-    places: defaultdict[str, list[str]] = defaultdict(list)
-    for metric in catalogue.custom:
-        if metric.resource is not None:
-            scope = "inside of namespaces" if metric.namespaced else "outside of namespaces"
-            places[metric.name].append(f"for {metric.resource.qualified} ({scope})")
-    for metric in catalogue.external:
-        places[metric.name].append("as external metric")
-    return {name: tuple(found) for name, found in places.items()}
+def _index(catalogue: Catalogue, slices: Slices) -> _Index:
+    index = _Index(catalogue)
+    shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for part in slices(_all(catalogue)):
+        for metric in part:
+            places = (*index.places.get(metric.name, ()), _place(metric))
+            # Most metrics are served for the same kinds: one tuple for all of them.
+            index.places[metric.name] = shared.setdefault(places, places)
+            if metric.series != metric.name:
+                index.renamed[metric.series] = metric.name
+    return index
+
+
+def _all(catalogue: Catalogue) -> Iterator[Metric]:
+    yield from catalogue.custom
+    yield from catalogue.external
+
+
+def _place(metric: Metric) -> str:
+    if metric.resource is None:
+        return "as external metric"
+    scope = "inside of namespaces" if metric.namespaced else "outside of namespaces"
+    return f"for {metric.resource.qualified} ({scope})"
+
+
+def _listed(places: tuple[str, ...]) -> str:
+    if len(places) > MOST_NAMED:
+        return f"{', '.join(places[:MOST_NAMED])} and {len(places) - MOST_NAMED} more"
+    *first, last = places
+    return f"{', '.join(first)} and {last}" if first else last

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
+NOT_CACHED = "no-cache, private"
+"""What Kubernetes' API servers say of everything that is not meant for caches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +38,17 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One response; `Content-Type` and `Content-Length` are not among the headers."""
+    """One response; `Content-Type`, `Content-Length` and `Cache-Control` are not among the headers."""
 
     status: int
     body: bytes
     content_type: str = JSON
     headers: tuple[tuple[str, str], ...] = ()
+    cache_control: str = NOT_CACHED
+    gzipped: bytes | None = None
+    """The same body compressed, where that was prepared."""
+
+
+def json_line(value: object) -> bytes:
+    """Return the value as JSON and a line's end, as Go's encoder writes it: `kubectl get --raw` shows it as it is."""
+    return msgspec.json.encode(value) + b"\n"

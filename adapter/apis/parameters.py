@@ -1,14 +1,15 @@
 """Selectors out of a raw query string (pure).
 
-A parameter that cannot be read is an error, never left out: without its selector a request would get, and scale on,
-more than it asked for.
+A parameter that decides about the answer and cannot be read is an error, never left out: without its selector a request
+would get, and scale on, more than it asked for. All others are passed over, as Kubernetes does: `limit` and `continue`
+(answers are never cut), `resourceVersion`, `timeout` (no answer takes longer than two seconds), and unknown ones.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import unquote_to_bytes
 
+from adapter.apis.percent import EncodingError, decoded
 from adapter.apis.status import ApiError
 from adapter.objects.selectors import EVERYTHING, SelectorError, parse_selector
 
@@ -17,16 +18,21 @@ if TYPE_CHECKING:
 
     from adapter.objects.selectors import Selector
 
+READ = frozenset({"labelSelector", "metricLabelSelector", "fieldSelector", "watch"})
+"""Parameters that decide about an answer."""
+
 
 def parameters(query: str) -> Mapping[str, str]:
-    """Return the parameters, decoded. Raises ApiError 400 for one that is not UTF-8, or is given twice."""
+    """Return those that are read, decoded. Raises ApiError 400 for one that cannot be read, or is given twice."""
     found: dict[str, str] = {}
     for pair in filter(None, query.split("&")):
-        name, _, value = pair.partition("=")
-        key = _decoded(name)
-        if key in found:
-            raise ApiError(400, f"the parameter {key} is given twice")
-        found[key] = _decoded(value)
+        raw, _, value = pair.partition("=")
+        name = _name(raw)
+        if name not in READ:
+            continue
+        if name in found:
+            raise ApiError(400, f"the parameter {name} is given twice")
+        found[name] = _value(name, value)
     return found
 
 
@@ -42,15 +48,31 @@ def selector(given: Mapping[str, str], name: str) -> Selector:
 
 
 def refuse_watch(given: Mapping[str, str]) -> None:
-    """Raise ApiError 405 for a watch: values are asked for, not followed."""
-    if given.get("watch", "false") not in {"", "0", "false"}:
+    """Raise ApiError 405 for a watch: values are asked for, not followed.
+
+    Kubernetes takes every value of a boolean for true but `false` and `0`, even the empty one.
+    """
+    if given.get("watch", "false").lower() not in {"0", "false"}:
         raise ApiError(405, "metrics cannot be watched: ask again instead")
 
 
-def _decoded(text: str) -> str:
-    if "%" not in text and "+" not in text and text.isascii():
-        return text
+def refuse_fields(given: Mapping[str, str], name: str | None = None) -> None:
+    """Raise ApiError 400 for a field selector that says anything but the `name` that the path says already."""
+    text = given.get("fieldSelector", "").strip()
+    if text and (name is None or text not in {f"metadata.name={name}", f"metadata.name=={name}"}):
+        raise ApiError(400, f"the fieldSelector {text!r} cannot be met: name one object in the path, or none")
+
+
+def _name(raw: str) -> str:
+    """Return a parameter's name; empty for one that cannot be read, which therefore is none of those that matter."""
     try:
-        return unquote_to_bytes(text.replace("+", " ").encode("latin-1")).decode()
-    except UnicodeError as e:
-        raise ApiError(400, "the query string is not UTF-8") from e
+        return decoded(raw.replace("+", " "))
+    except EncodingError:
+        return ""
+
+
+def _value(name: str, raw: str) -> str:
+    try:
+        return decoded(raw.replace("+", " "))
+    except EncodingError as e:
+        raise ApiError(400, f"the parameter {name} {e}") from e

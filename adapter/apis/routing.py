@@ -1,14 +1,16 @@
 """From a raw path to what is asked for (pure).
 
-Segments are split first and decoded once each after that, so `%2F` never makes a new segment: a path means the same
-here as it did to kube-apiserver, which authorised the request by it.
+Segments are split first and decoded once each after that, so `%2F` never makes a new segment. kube-apiserver, which
+authorises a request by its path before passing it on, decodes first; both readings agree on every path that is served,
+since no namespace, kind, object or metric has a name with a slash in it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TypeAlias
-from urllib.parse import unquote_to_bytes
+
+from adapter.apis.percent import EncodingError, decoded
 
 CUSTOM = "custom.metrics.k8s.io"
 EXTERNAL = "external.metrics.k8s.io"
@@ -26,8 +28,6 @@ PATHS = (
     "/version",
 )
 """What `/` lists."""
-
-_HEX = frozenset("0123456789abcdefABCDEF")
 
 
 class PathError(ValueError):
@@ -90,13 +90,16 @@ class ExternalValues:
     metric: str
 
 
-Document: TypeAlias = Index | Version | Group | ResourceList
-Route: TypeAlias = Document | OwnMetrics | GroupList | CustomValues | ExternalValues
+Document: TypeAlias = Index | Version | Group
+Route: TypeAlias = Document | OwnMetrics | GroupList | ResourceList | CustomValues | ExternalValues
 
 
 def route(path: str) -> Route | None:
     """Return what the raw path asks for; None if nothing is there. Raises PathError for a path that is no path."""
-    segments = [_decoded(segment) for segment in path.removesuffix("/").split("/")]
+    try:
+        segments = [decoded(segment) for segment in path.removesuffix("/").split("/")]
+    except EncodingError as e:
+        raise PathError(f"the path {e}") from e
     match segments:
         case [""]:
             return Index()
@@ -155,14 +158,3 @@ def _external(version: str, segments: list[str]) -> ExternalValues | None:
             return ExternalValues(version, namespace, metric)
         case _:
             return None
-
-
-def _decoded(segment: str) -> str:
-    if segment.isascii() and "%" not in segment:
-        return segment
-    if any(len(part) < 2 or not _HEX.issuperset(part[:2]) for part in segment.split("%")[1:]):
-        raise PathError("a % in the path is not followed by two hexadecimal digits")
-    try:
-        return unquote_to_bytes(segment.encode("latin-1")).decode()
-    except UnicodeError as e:
-        raise PathError("the path is not UTF-8") from e

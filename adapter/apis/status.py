@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from adapter.apis.http import Response
+from adapter.apis.http import Response, json_line
 from adapter.readings import errors as readings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 REASONS: Mapping[int, str] = {
     400: "BadRequest",
@@ -43,12 +43,13 @@ _CODES: Mapping[type[readings.ReadingError], int] = {
 
 
 class ApiError(Exception):
-    """A request that gets a Status instead of what it asked for."""
+    """A request that gets a Status instead of what it asked for; `allow` are the methods that a 405 must name."""
 
-    def __init__(self, code: int, message: str) -> None:
+    def __init__(self, code: int, message: str, *, allow: Iterable[str] = ("GET",)) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
+        self.allow = tuple(allow)
 
 
 class _Status(msgspec.Struct, frozen=True):
@@ -67,8 +68,8 @@ def status_response(error: ApiError) -> Response:
     """Return the error as it goes over the wire."""
     reason = REASONS.get(error.code, "InternalError")
     status = _Status("Status", "v1", {}, "Failure", error.message, reason, error.code)
-    headers = (("Allow", "GET"),) if error.code == 405 else ()
-    return Response(error.code, msgspec.json.encode(status), headers=headers)
+    headers = (("Allow", ", ".join(error.allow)),) if error.code == 405 else ()
+    return Response(error.code, json_line(status), headers=headers)
 
 
 def code_of(error: readings.ReadingError) -> int:

@@ -85,4 +85,4 @@ def _ordered_labels(row: Row) -> list[tuple[str, str]]:
 
 def _value_list(kind: str, group: str, version: str, items: list[bytes]) -> bytes:
     head = f'{{"kind":"{kind}","apiVersion":"{group}/{version}","metadata":{{}},"items":['
-    return b"%b%b]}" % (head.encode(), b",".join(items))
+    return b"%b%b]}\n" % (head.encode(), b",".join(items))

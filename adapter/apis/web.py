@@ -47,7 +47,7 @@ def flask_application(handle: Handle) -> flask.Flask:
     def answer() -> flask.Response:
         response = handle(request_of(flask.request.environ))
         return flask.Response(
-            response.body, response.status, list(response.headers), content_type=response.content_type
+            response.body, _REASONS[response.status], _headers(response), content_type=response.content_type
         )
 
     return app
@@ -78,7 +78,12 @@ def _send(response: Response, start_response: StartResponse) -> Iterable[bytes]:
     headers = [
         ("Content-Type", response.content_type),
         ("Content-Length", str(len(response.body))),
-        *response.headers,
+        *_headers(response),
     ]
     start_response(_REASONS[response.status], headers)
     return [response.body]
+
+
+def _headers(response: Response) -> list[tuple[str, str]]:
+    """Return the headers that the server does not add by itself."""
+    return [("Cache-Control", response.cache_control), *response.headers]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -10,8 +11,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from adapter.apis.handler import Handler, Parts
 from adapter.apis.http import Request
 from adapter.apis.telemetry import Telemetry
-from adapter.identity.callers import Caller, Peer, UnauthenticatedError, Via
-from adapter.objects.resources import Resource, UnknownResourceError
+from adapter.identity.callers import Caller, ForbiddenError, UnauthenticatedError, Via
+from adapter.objects.resources import Resource, find_resource
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import ByName, BySelector, ExternalAnswer, ObjectsAnswer
 from adapter.readings.catalogue import Catalogue
@@ -22,8 +23,6 @@ from adapter.rulebook.resources import ResourceMapping
 from adapter.rulebook.template import parse_query_template
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from adapter.apis.http import Response
     from adapter.objects.selectors import Selector
 
@@ -31,33 +30,36 @@ AT = 1_787_565_600.9
 """2026-08-24T10:00:00.9Z."""
 NOW = AT + 4.0
 CHAIN = (b"leaf", b"root")
+REFUSED_CHAIN = (b"other leaf", b"root")
 
 PODS = Resource("", "v1", "pods", "pod", "Pod", namespaced=True)
 NAMESPACES = Resource("", "v1", "namespaces", "namespace", "Namespace", namespaced=False)
 NODES = Resource("", "v1", "nodes", "node", "Node", namespaced=False)
+VOLUMES = Resource("", "v1", "persistentvolumes", "persistentvolume", "PersistentVolume", namespaced=False)
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "deployment", "Deployment", namespaced=True)
-KINDS = (PODS, NAMESPACES, NODES, DEPLOYMENTS)
+INGRESSES = Resource("networking.k8s.io", "v1", "ingresses", "ingress", "Ingress", namespaced=True)
+BRANDS = Resource("cheese.io", "v1alpha1", "brands", "brand", "Brand", namespaced=True)
+KINDS = (PODS, NAMESPACES, NODES, VOLUMES, DEPLOYMENTS, INGRESSES, BRANDS)
 
 
-def custom_metric(name: str, resource: Resource = PODS) -> Metric:
+def custom_metric(name: str, resource: Resource = PODS, series: str = "") -> Metric:
     rule = _rule(Api.CUSTOM)
-    return Metric(rule, name, name, resource, resource.singular, "namespace" if resource.namespaced else None)
+    namespace_label = "namespace" if resource.namespaced else None
+    return Metric(rule, name, series or name, resource, resource.singular, namespace_label)
 
 
-def external_metric(name: str) -> Metric:
-    return Metric(_rule(Api.EXTERNAL), name, name, None, None, "namespace")
+def external_metric(name: str, namespace_label: str | None = "namespace") -> Metric:
+    return Metric(_rule(Api.EXTERNAL), name, name, None, None, namespace_label)
 
 
+@cache
 def _rule(api: Api) -> Rule:
     template = parse_query_template("sum(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)")
     return Rule("rules[0]", api, "rules.yaml", 1, "{}", (), make_naming(), ResourceMapping(), template)
 
 
 def resolve(group: str, name: str) -> Resource:
-    for kind in KINDS:
-        if name in {kind.plural, kind.singular} and group in {"", kind.group}:
-            return kind
-    raise UnknownResourceError(f"no kind {name!r} is known in the group {group!r}")
+    return find_resource(KINDS, group, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +103,11 @@ class FakeReadings:
         return answer
 
 
-def admit_one_chain(peer: Peer, headers: Sequence[tuple[str, str]]) -> Caller:
-    """Let `CHAIN` in as alice, and nobody else."""
-    del headers
-    if peer.chain != CHAIN:
+def admit_one_chain(request: Request) -> Caller:
+    """Let `CHAIN` in as alice, and nobody else: who shows `REFUSED_CHAIN` is known and refused."""
+    if request.peer_chain == REFUSED_CHAIN:
+        raise ForbiddenError("the certificate is not one of an allowed front proxy")
+    if request.peer_chain != CHAIN:
         raise UnauthenticatedError("no verified client certificate")
     return Caller("alice", ("system:authenticated",), Via.FRONT_PROXY)
 

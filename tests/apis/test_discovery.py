@@ -4,9 +4,7 @@ import json
 
 import pytest
 
-from adapter.apis.discovery import ResourceLists, api_group, api_group_list, groups_response
-from adapter.readings.catalogue import Catalogue
-from tests.apis.fakes import DEPLOYMENTS, NAMESPACES, custom_metric, external_metric
+from adapter.apis.discovery import api_group, api_group_list, groups_response
 
 CUSTOM = "custom.metrics.k8s.io"
 EXTERNAL = "external.metrics.k8s.io"
@@ -17,50 +15,6 @@ KUBE_APISERVER = (
 )
 OLDER_KUBE_APISERVER = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
-
-
-@pytest.fixture(name="catalogue")
-def _catalogue() -> Catalogue:
-    metrics = [
-        custom_metric("http_rps", NAMESPACES),
-        external_metric("queue_depth"),
-        custom_metric("http_rps"),
-        custom_metric("http_rps", DEPLOYMENTS),
-    ]
-    return Catalogue(metrics, generation=1)
-
-
-@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
-def test_custom_metrics_to_the_byte(catalogue: Catalogue, version: str) -> None:
-    assert (
-        ResourceLists().get(catalogue, CUSTOM, version)
-        == (
-            b'{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"custom.metrics.k8s.io/%b","resources":['
-            b'{"name":"deployments.apps/http_rps","singularName":"","namespaced":true,"kind":"MetricValueList","verbs":["get"]},'
-            b'{"name":"namespaces/http_rps","singularName":"","namespaced":false,"kind":"MetricValueList","verbs":["get"]},'
-            b'{"name":"pods/http_rps","singularName":"","namespaced":true,"kind":"MetricValueList","verbs":["get"]}]}'
-        )
-        % version.encode()
-    )
-
-
-def test_external_metrics_to_the_byte(catalogue: Catalogue) -> None:
-    assert ResourceLists().get(catalogue, EXTERNAL, "v1beta1") == (
-        b'{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"external.metrics.k8s.io/v1beta1","resources":['
-        b'{"name":"queue_depth","singularName":"","namespaced":true,"kind":"ExternalMetricValueList","verbs":["get"]}]}'
-    )
-
-
-@pytest.mark.parametrize(("group", "version"), [(CUSTOM, "v1beta1"), (CUSTOM, "v1beta2"), (EXTERNAL, "v1beta1")])
-def test_without_metrics_the_list_is_empty_and_not_null(group: str, version: str) -> None:
-    assert json.loads(ResourceLists().get(Catalogue(), group, version))["resources"] == []
-
-
-def test_documents_are_made_once_for_each_catalogue(catalogue: Catalogue) -> None:
-    lists = ResourceLists()
-    first = lists.get(catalogue, CUSTOM, "v1beta1")
-    assert lists.get(catalogue, CUSTOM, "v1beta1") is first
-    assert lists.get(Catalogue([external_metric("new")], 2), EXTERNAL, "v1beta1").count(b'"new"') == 1
 
 
 def test_a_group_prefers_its_newest_version() -> None:
@@ -82,19 +36,7 @@ def test_the_group_list_holds_both_groups() -> None:
     assert [group["name"] for group in listed["groups"]] == [CUSTOM, EXTERNAL]
 
 
-@pytest.mark.parametrize(
-    ("accept", "version"),
-    [
-        (KUBE_APISERVER, "v2"),
-        (OLDER_KUBE_APISERVER, "v2beta1"),
-        ("application/json; g=apidiscovery.k8s.io; v=v2; as=APIGroupDiscoveryList", "v2"),
-        (AGGREGATED.format("v3") + "," + AGGREGATED.format("v2"), "v2"),
-        (
-            "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," + KUBE_APISERVER,
-            "v2",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("accept", "version"), [(KUBE_APISERVER, "v2"), (OLDER_KUBE_APISERVER, "v2beta1")])
 def test_aggregated_discovery_comes_in_the_version_asked_for(accept: str, version: str) -> None:
     response = groups_response(accept, "")
     document = json.loads(response.body)
@@ -109,31 +51,29 @@ def test_aggregated_discovery_comes_in_the_version_asked_for(accept: str, versio
     )
 
 
-@pytest.mark.parametrize(
-    "accept",
-    [
-        "",
-        "*/*",
-        "application/json",
-        "application/json, */*",
-        "application/json," + KUBE_APISERVER,
-        AGGREGATED.format("v3"),
-        "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
-        ";;=,,",
-    ],
-)
+@pytest.mark.parametrize("accept", ["", "*/*", "application/json"])
 def test_who_does_not_ask_for_aggregated_discovery_gets_the_group_list(accept: str) -> None:
     response = groups_response(accept, "")
     assert (response.content_type, response.body) == ("application/json", api_group_list())
 
 
-@pytest.mark.parametrize("wrapped", ["{}", "W/{}", '"other", {}'])
+@pytest.mark.parametrize("wrapped", ["{}", "W/{}", '"other", {}', 'W/"other" ,W/{} , "more"', "*", " * "])
 def test_aggregated_discovery_that_the_client_has_is_304(wrapped: str) -> None:
+    whole = groups_response(KUBE_APISERVER, "")
+    response = groups_response(KUBE_APISERVER, wrapped.format(dict(whole.headers)["ETag"]))
+    assert (response.status, response.body) == (304, b"")
+    assert (response.headers, response.cache_control) == (whole.headers, "public")
+
+
+@pytest.mark.parametrize("tag", ["", '"other"', "{unquoted}", '"*"', ",", 'W/"other",'])
+def test_aggregated_discovery_that_the_client_has_not_is_sent(tag: str) -> None:
     etag = dict(groups_response(KUBE_APISERVER, "").headers)["ETag"]
-    response = groups_response(KUBE_APISERVER, wrapped.format(etag))
-    assert (response.status, response.body, dict(response.headers)["ETag"]) == (304, b"", etag)
+    assert groups_response(KUBE_APISERVER, tag.replace("{unquoted}", etag.strip('"'))).status == 200
 
 
-def test_versions_of_aggregated_discovery_have_different_etags() -> None:
-    etags = {dict(groups_response(accept, "").headers)["ETag"] for accept in (KUBE_APISERVER, OLDER_KUBE_APISERVER)}
-    assert len(etags) == 2
+def test_the_tag_is_of_the_form_asked_for_and_the_plain_list_has_none() -> None:
+    newer, older = (dict(groups_response(accept, "").headers) for accept in (KUBE_APISERVER, OLDER_KUBE_APISERVER))
+    assert newer["ETag"] != older["ETag"]
+    assert newer["Vary"] == older["Vary"] == "Accept"
+    assert groups_response("", "*").status == 200
+    assert groups_response("", "").headers == (("Vary", "Accept"),)

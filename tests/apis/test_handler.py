@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.apis.http import Request
+from adapter.apis.slices import in_one_piece
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.readings import errors
 from adapter.readings.answers import ByName, BySelector
@@ -124,7 +125,7 @@ class TestCustomValues:
                 f"{C2}/pods/web-0/rps",
                 (
                     "the server could not find the metric rps for pods web-0: a metric of this name is served for "
-                    "deployments.apps (inside of namespaces) and for namespaces (outside of namespaces) and for pods "
+                    "deployments.apps (inside of namespaces), for namespaces (outside of namespaces) and for pods "
                     "(inside of namespaces)"
                 ),
             ),
@@ -137,11 +138,17 @@ class TestCustomValues:
             ),
             (
                 f"{C2}/namespaces/shop/things/x/rps",
-                "the server could not find the metric rps for things x: no kind 'things' is known in the group ''",
+                (
+                    "the server could not find the metric rps for things x: no resource 'things' in any API group: "
+                    "7 are known: see `kubectl api-resources`"
+                ),
             ),
             (
                 f"{C2}/namespaces/shop/metrics/x/rps",
-                "the server could not find the metric rps for metrics x: no kind 'metrics' is known in the group ''",
+                (
+                    "the server could not find the metric rps for metrics x: no resource 'metrics' in any API group: "
+                    "7 are known: see `kubectl api-resources`"
+                ),
             ),
         ],
     )
@@ -154,6 +161,7 @@ class TestCustomValues:
     def test_the_hint_is_of_the_newest_catalogue(self, server: Server) -> None:
         assert "no rule gives" in failure(server.get(f"{C2}/namespaces/shop/pods/*/new"))[2]
         server.readings.catalogue = Catalogue([external_metric("new")], generation=2)
+        server.handler.prepare(in_one_piece)
         assert "as external metric" in failure(server.get(f"{C2}/namespaces/shop/pods/*/new"))[2]
 
     @pytest.mark.parametrize(
@@ -163,7 +171,7 @@ class TestCustomValues:
             (f"{C2}/namespaces/a%2Fb/pods/*/rps", "'a/b' cannot be the name of a namespace"),
             (f"{C2}/namespaces/shop/pods/a%2Fb/rps", "'a/b' cannot be the name of an object"),
             (f"{C2}/namespaces/shop/pods/../rps", "'..' cannot be the name of an object"),
-            (f"{C2}/namespaces/shop/pods/%zz/rps", "a % in the path is not followed by two hexadecimal digits"),
+            (f"{C2}/namespaces/shop/pods/%zz/rps", "the path has a % that is not followed by two hexadecimal digits"),
             (f"{PODS_RPS}?labelSelector=a+in", "unable to parse labelSelector"),
             (f"{PODS_RPS}?metricLabelSelector=a+in", "unable to parse metricLabelSelector"),
         ],
@@ -185,6 +193,18 @@ class TestExternalValues:
         server.readings.told[asked] = rows(({"queue": "orders"}, 42))
         response = server.get(f"{E1}/namespaces/shop/queue?labelSelector=queue%3Dorders")
         assert json.loads(response.body)["items"][0]["metricLabels"] == {"queue": "orders"}
+
+    def test_a_metric_of_no_namespace_may_be_asked_for_in_all(self) -> None:
+        everywhere = external_metric("lag", namespace_label=None)
+        server = Server(FakeReadings(Catalogue([everywhere, QUEUE], generation=1)))
+        server.readings.told[AskedExternal(everywhere, "*", EVERYTHING)] = rows(({}, 1))
+        for star in ("*", "%2A"):
+            assert server.get(f"{E1}/namespaces/{star}/lag").status == 200
+        assert failure(server.get(f"{E1}/namespaces/*/queue")) == (
+            400,
+            "BadRequest",
+            "the metric queue is restricted to the namespace that asks: name one in place of *",
+        )
 
     def test_a_metric_that_is_not_there_is_404(self, server: Server) -> None:
         code, _, message = failure(server.get(f"{E1}/namespaces/shop/rps"))
@@ -282,12 +302,33 @@ class TestDoor:
     def test_a_health_check_that_is_not_there_is_404(self, server: Server) -> None:
         assert failure(server.handler.handle(Request("GET", "/livez/none")))[0] == 404
 
-    @pytest.mark.parametrize("path", ["/livez", "/", "/apis", C2, PODS_RPS, f"{E1}/namespaces/shop/queue", "/metrics"])
+    @pytest.mark.parametrize(
+        "path",
+        [
+            "/version",
+            "/apis",
+            "/apis/custom.metrics.k8s.io",
+            C2,
+            E1,
+            PODS_RPS,
+            f"{C2}/namespaces/shop/metrics/rps",
+            f"{C2}/nodes/n1/load",
+            f"{E1}/namespaces/shop/queue",
+        ],
+    )
     @pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "WEIRD"])
     def test_other_methods_are_405(self, server: Server, path: str, method: str) -> None:
         response = server.handler.handle(Request(method, path, peer_chain=CHAIN))
-        assert failure(response)[:2] == (405, "MethodNotAllowed")
+        assert failure(response) == (405, "MethodNotAllowed", f"{method} is not allowed here: use GET")
         assert dict(response.headers)["Allow"] == "GET"
+
+    @pytest.mark.parametrize("path", ["/livez", "/readyz/ping", "/healthz", "/", "/metrics"])
+    @pytest.mark.parametrize("method", ["OPTIONS", "POST", "PUT", "PATCH", "DELETE", "WEIRD"])
+    def test_what_is_no_api_takes_head_too_and_no_other_method(self, server: Server, path: str, method: str) -> None:
+        response = server.handler.handle(Request(method, path, peer_chain=CHAIN))
+        assert failure(response) == (405, "MethodNotAllowed", f"{method} is not allowed here: use GET or HEAD")
+        assert dict(response.headers)["Allow"] == "GET, HEAD"
+        assert server.handler.handle(Request("HEAD", path, peer_chain=CHAIN)).status == 200
 
     @pytest.mark.parametrize("path", ["/nowhere", "/openapi/v2", "/openapi/v3", f"{E1}/queue", "/apis/apps/v1"])
     @pytest.mark.parametrize("method", ["GET", "POST"])
@@ -343,16 +384,24 @@ class TestTelemetry:
         assert age == freshness == pytest.approx(4.0)
 
 
+RAW = st.text(st.characters(max_codepoint=255))
+HEADERS = st.lists(
+    st.tuples(st.sampled_from(["Accept", "If-None-Match", "User-Agent", "Accept-Encoding"]), RAW | st.just("*/*")),
+    max_size=3,
+)
+
+
 @given(
     st.sampled_from(["GET", "POST", "HEAD", ""]),
-    st.text(st.characters(max_codepoint=255)),
-    st.text(st.characters(max_codepoint=255)),
+    st.sampled_from(["", "/apis", PODS_RPS, C1 + "/", E1 + "/namespaces/", "/livez"]),
+    RAW,
+    RAW,
+    HEADERS,
     st.sampled_from([(), CHAIN]),
-    st.sampled_from(["", PODS_RPS, C1 + "/", E1 + "/namespaces/"]),
 )
 def test_no_request_makes_the_handler_raise_or_fail(
-    method: str, path: str, query: str, chain: tuple[bytes, ...], prefix: str
+    method: str, prefix: str, path: str, query: str, headers: list[tuple[str, str]], chain: tuple[bytes, ...]
 ) -> None:
     server = Server(FakeReadings(CATALOGUE, {all_pods(RPS): answer()}))
-    request = Request(method, prefix + path, query, (), chain)
-    assert server.handler.handle(request).status in {200, 400, 401, 404, 405}
+    request = Request(method, prefix + path, query, tuple(headers), chain)
+    assert server.handler.handle(request).status in {200, 304, 400, 401, 404, 405}

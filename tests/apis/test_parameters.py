@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.apis.parameters import parameters, refuse_watch, selector
+from adapter.apis.parameters import READ, parameters, refuse_fields, refuse_watch, selector
 from adapter.apis.status import ApiError
 from adapter.objects.selectors import EVERYTHING
 
@@ -19,21 +19,52 @@ from adapter.objects.selectors import EVERYTHING
         ("labelSelector=app%3Dweb", {"labelSelector": "app=web"}),
         ("labelSelector=app=web", {"labelSelector": "app=web"}),
         ("labelSelector=verb+in+%28GET%2CPOST%29", {"labelSelector": "verb in (GET,POST)"}),
-        ("a=%2B", {"a": "+"}),
-        ("a", {"a": ""}),
-        ("a=1&b=2", {"a": "1", "b": "2"}),
-        ("a=caf%C3%A9", {"a": "café"}),
+        ("labelSelector=%2B", {"labelSelector": "+"}),
+        ("watch", {"watch": ""}),
+        ("labelSelector=1&metricLabelSelector=2", {"labelSelector": "1", "metricLabelSelector": "2"}),
+        ("labelSelector=caf%C3%A9", {"labelSelector": "café"}),
+        ("%6cabelSelector=a", {"labelSelector": "a"}),
+        ("fieldSelector=metadata.name%3Da", {"fieldSelector": "metadata.name=a"}),
+        ("labelselector=a", {}),
     ],
 )
 def test_parameters_are_decoded(query: str, found: dict[str, str]) -> None:
     assert parameters(query) == found
 
 
-@pytest.mark.parametrize("query", ["a=1&a=2", "a=1&%61=2", "a=%FF", "a=\xff"])
-def test_parameters_that_cannot_be_told_are_400(query: str) -> None:
+@pytest.mark.parametrize(
+    "query",
+    [
+        "limit=1&continue=x&resourceVersion=0&resourceVersionMatch=Exact&timeout=1s&timeoutSeconds=5&pretty=true",
+        "unknown=1&unknown=2",
+        "unknown=%FF",
+        "unknown=%zz",
+        "%zz=1&%FF=2",
+        "\xff=\xff",
+    ],
+)
+def test_all_other_parameters_are_passed_over_whatever_they_say(query: str) -> None:
+    assert parameters(f"{query}&labelSelector=a") == {"labelSelector": "a"}
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("labelSelector=a&labelSelector=b", "the parameter labelSelector is given twice"),
+        ("labelSelector=a&%6cabelSelector=a", "the parameter labelSelector is given twice"),
+        ("watch&watch=false", "the parameter watch is given twice"),
+        ("metricLabelSelector=%FF", "the parameter metricLabelSelector is not UTF-8"),
+        ("labelSelector=\xff", "the parameter labelSelector is not UTF-8"),
+        (
+            "labelSelector=a%3",
+            "the parameter labelSelector has a % that is not followed by two hexadecimal digits",
+        ),
+    ],
+)
+def test_parameters_that_decide_and_cannot_be_told_are_400(query: str, message: str) -> None:
     with pytest.raises(ApiError) as error:
         parameters(query)
-    assert error.value.code == 400
+    assert (error.value.code, error.value.message) == (400, message)
 
 
 def test_an_absent_or_empty_selector_selects_everything() -> None:
@@ -46,19 +77,43 @@ def test_a_broken_selector_is_400_and_names_the_parameter() -> None:
     assert error.value.code == 400
 
 
-@pytest.mark.parametrize("value", ["true", "1", "yes"])
+@pytest.mark.parametrize("value", ["true", "1", "yes", "", "TRUE", "no"])
 def test_a_watch_is_405(value: str) -> None:
     with pytest.raises(ApiError) as error:
         refuse_watch({"watch": value})
     assert error.value.code == 405
 
 
-@pytest.mark.parametrize("given_", [{}, {"watch": "false"}, {"watch": "0"}, {"watch": ""}])
+@pytest.mark.parametrize("given_", [{}, {"watch": "false"}, {"watch": "0"}, {"watch": "False"}])
 def test_no_watch_is_no_error(given_: dict[str, str]) -> None:
     refuse_watch(given_)
 
 
-@given(st.text(st.characters(max_codepoint=255)))
+@pytest.mark.parametrize("text", ["", " ", "metadata.name=web", "metadata.name==web"])
+def test_a_field_selector_may_say_the_name_again(text: str) -> None:
+    refuse_fields({"fieldSelector": text}, "web")
+    refuse_fields({}, "web")
+
+
+@pytest.mark.parametrize("text", ["metadata.name=other", "metadata.name!=web", "spec.nodeName=n1", "metadata.name"])
+def test_any_other_field_selector_is_400(text: str) -> None:
+    for name in ("web", None):
+        with pytest.raises(ApiError, match="cannot be met") as error:
+            refuse_fields({"fieldSelector": text}, name)
+        assert error.value.code == 400
+
+
+PIECES = st.one_of(
+    st.sampled_from([*sorted(READ), "=", "&", "%", "%2", "%3D", "%FF", "+", ",", "in", "(", ")", "!"]),
+    st.text(st.characters(max_codepoint=255), max_size=3),
+)
+
+
+@given(st.lists(PIECES, max_size=12).map("".join))
 def test_no_query_string_breaks_it(query: str) -> None:
     with suppress(ApiError):
-        parameters(query)
+        given_ = parameters(query)
+        assert given_.keys() <= READ
+        refuse_watch(given_)
+        refuse_fields(given_)
+        selector(given_, "labelSelector")

@@ -20,7 +20,7 @@ def test_v1beta2_pods_to_the_byte() -> None:
         b'{"describedObject":{"kind":"Pod","namespace":"shop","name":"web-0","apiVersion":"v1"},'
         b'"metric":{"name":"http_rps","selector":null},"timestamp":"2026-08-24T10:00:00Z","value":"12500m"},'
         b'{"describedObject":{"kind":"Pod","namespace":"shop","name":"web-1","apiVersion":"v1"},'
-        b'"metric":{"name":"http_rps","selector":null},"timestamp":"2026-08-24T10:00:00Z","value":"3"}]}'
+        b'"metric":{"name":"http_rps","selector":null},"timestamp":"2026-08-24T10:00:00Z","value":"3"}]}\n'
     )
 
 
@@ -29,7 +29,7 @@ def test_v1beta1_pods_to_the_byte() -> None:
     assert body == (
         b'{"kind":"MetricValueList","apiVersion":"custom.metrics.k8s.io/v1beta1","metadata":{},"items":['
         b'{"describedObject":{"kind":"Pod","namespace":"shop","name":"web-0","apiVersion":"v1"},'
-        b'"metricName":"http_rps","timestamp":"2026-08-24T10:00:00Z","selector":null,"value":"12500m"}]}'
+        b'"metricName":"http_rps","timestamp":"2026-08-24T10:00:00Z","selector":null,"value":"12500m"}]}\n'
     )
 
 
@@ -91,7 +91,7 @@ def test_external_to_the_byte_ordered_by_labels() -> None:
         b'{"metricName":"queue_depth","metricLabels":{},"timestamp":"2026-08-24T10:00:00Z","value":"0"},'
         b'{"metricName":"queue_depth","metricLabels":{"app":"x","queue":"b"},"timestamp":"2026-08-24T10:00:00Z",'
         b'"value":"1500m"},'
-        b'{"metricName":"queue_depth","metricLabels":{"queue":"a"},"timestamp":"2026-08-24T10:00:00Z","value":"42"}]}'
+        b'{"metricName":"queue_depth","metricLabels":{"queue":"a"},"timestamp":"2026-08-24T10:00:00Z","value":"42"}]}\n'
     )
 
 
