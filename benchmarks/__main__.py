@@ -25,7 +25,9 @@ END_SECONDS = 20.0
 
 BENCHMARKS: Mapping[str, Sequence[str]] = {
     "adapter_load": ("--hpas", "10000", "--seconds", "60"),
+    "discovery_lists": ("--metrics", "5000", "--seconds", "60"),
     "plan_proof": (),
+    "series_discovery": ("--series", "200000", "--seconds", "30"),
 }
 """Names, and the options with which the README's figures are made."""
 

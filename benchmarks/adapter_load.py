@@ -204,18 +204,20 @@ def _row(stage: Backdrop, adapter: RunningAdapter, load: Load, plan: LoadPlan, p
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__.partition("\n")[0])
-    parser.add_argument("--hpas", type=_between(1, 90_000), default=10_000, help="apps, each with an HPA")
-    parser.add_argument("--seconds", type=_between(1, 3600), default=60, help="how long each load is measured")
-    parser.add_argument("--rate", type=_between(1, 10_000), help="requests a second (default: HPAS / 15)")
-    parser.add_argument("--rules", type=_between(1, 50), default=5, help="rules for Pods metrics")
-    parser.add_argument("--pods-per-app", type=_between(1, 1000), default=5)
-    parser.add_argument("--connections", type=_between(1, 500), default=25, help="connections of the client")
-    parser.add_argument("--scrape-seconds", type=_between(1, 60), default=15, help="Prometheus's scrape interval")
+    parser.add_argument("--hpas", type=between(1, 90_000), default=10_000, help="apps, each with an HPA")
+    parser.add_argument("--seconds", type=between(1, 3600), default=60, help="how long each load is measured")
+    parser.add_argument("--rate", type=between(1, 10_000), help="requests a second (default: HPAS / 15)")
+    parser.add_argument("--rules", type=between(1, 50), default=5, help="rules for Pods metrics")
+    parser.add_argument("--pods-per-app", type=between(1, 1000), default=5)
+    parser.add_argument("--connections", type=between(1, 500), default=25, help="connections of the client")
+    parser.add_argument("--scrape-seconds", type=between(1, 60), default=15, help="Prometheus's scrape interval")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return parser.parse_args(arguments)
 
 
-def _between(least: int, most: int) -> Callable[[str], int]:
+def between(least: int, most: int) -> Callable[[str], int]:
+    """Return what reads a whole number of this range from the command line."""
+
     def number(text: str) -> int:
         value = int(text)
         if not least <= value <= most:

@@ -119,19 +119,20 @@ def is_scraped(stage: Backdrop) -> bool:
 def product(stage: Backdrop) -> Iterator[RunningAdapter]:
     """Run `tidewatch-adapter serve` as it is delivered, with its defaults."""
     command = [str(Path(sys.executable).with_name("tidewatch-adapter")), "serve"]
-    with _adapter(stage, "adapter", command) as running:
+    with running_adapter(stage, "adapter", command) as running:
         yield running
 
 
 @contextmanager
 def reference(stage: Backdrop) -> Iterator[RunningAdapter]:
     """Run the same server with one difference: it asks Prometheus at each request (`live_adapter`)."""
-    with _adapter(stage, "live-adapter", [sys.executable, "-m", "benchmarks.live_adapter"]) as running:
+    with running_adapter(stage, "live-adapter", [sys.executable, "-m", "benchmarks.live_adapter"]) as running:
         yield running
 
 
 @contextmanager
-def _adapter(stage: Backdrop, name: str, command: list[str]) -> Iterator[RunningAdapter]:
+def running_adapter(stage: Backdrop, name: str, command: list[str]) -> Iterator[RunningAdapter]:
+    """Run an adapter of this command, the stage's flags behind it; yield when it is ready."""
     folder = stage.folder / name
     serving = Authority(folder / "serving-ca", "serving-ca").server(["localhost"], ["127.0.0.1"])
     front_proxy = Authority(folder / "front-proxy-ca", "front-proxy-ca").client(FRONT_PROXY)

@@ -22,7 +22,6 @@ from adapter.apis.web import wsgi_application
 from adapter.commands.configuration import load_configuration
 from adapter.commands.serve_flags import SERVE
 from adapter.commands.serve_settings import serve_settings
-from adapter.identity.front_proxy import FrontProxy
 from adapter.identity.gate import Gate
 from adapter.readings.answers import ByName, ExternalAnswer, ObjectsAnswer
 from adapter.readings.catalogue import Catalogue
@@ -93,7 +92,7 @@ class LiveReadings:
 
 def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     """Build the worker from the product's parts."""
-    if settings.objects is None or settings.front_proxy is None:
+    if settings.objects is None or settings.identity.materials.settings.front_proxy is None:
         raise SystemExit("the reference needs --objects and --requestheader-client-ca-file")
     objects = FileObjects(settings.objects)
     objects.refresh()
@@ -103,7 +102,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     context.on_stop(prometheus.close)
     handler = Handler(
         Parts(
-            admit=Gate(FrontProxy(settings.front_proxy)).admit,
+            admit=Gate(settings.identity.materials).admit,
             served=LiveReadings(catalogue, objects, prometheus),
             resolve=objects.resource,
             health=context.health.answer,

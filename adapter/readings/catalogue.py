@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from adapter.rulebook.model import Api
+from adapter.sources.pace import UNPACED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
     from adapter.rulebook.model import Metric, Rule
+    from adapter.sources.pace import Pace
+
+_SORTED_A_SLICE = 500
+
+K = TypeVar("K", str, tuple[str, bool, str])
 
 
 class Catalogue:
@@ -18,20 +25,24 @@ class Catalogue:
 
     __slots__ = ("_custom", "_external", "custom", "external", "generation")
 
-    def __init__(self, metrics: Iterable[Metric] = (), generation: int = 0) -> None:
-        """Of several metrics with one name, scope and kind of object the last one stays."""
+    def __init__(self, metrics: Iterable[Metric] = (), generation: int = 0, pace: Pace = UNPACED) -> None:
+        """Of several metrics with one name, scope and kind of object the last one stays.
+
+        `pace` is for thousands of metrics in a process that serves.
+        """
         custom: dict[tuple[str, bool, str], Metric] = {}
         external: dict[str, Metric] = {}
-        for metric in metrics:
-            if metric.resource is None:
-                external[metric.name] = metric
-            else:
-                custom[metric.resource.qualified, metric.namespaced, metric.name] = metric
+        for part in pace.timed(_keyed(metrics)):
+            for key, metric in part:
+                if key is None:
+                    external[metric.name] = metric
+                else:
+                    custom[key] = metric
         self._custom = custom
         self._external = external
-        self.custom: tuple[Metric, ...] = tuple(custom[key] for key in sorted(custom))
+        self.custom: tuple[Metric, ...] = _ascending(custom, pace)
         """Ascending by kind of object, scope and name."""
-        self.external: tuple[Metric, ...] = tuple(external[key] for key in sorted(external))
+        self.external: tuple[Metric, ...] = _ascending(external, pace)
         """Ascending by name."""
         self.generation = generation
 
@@ -58,3 +69,19 @@ def same_rule(one: Rule, other: Rule) -> bool:
 def same_metric(one: Metric, other: Metric) -> bool:
     """Tell whether two metrics are the same but for the place of their rule."""
     return one is other or (one == replace(other, rule=one.rule) and same_rule(one.rule, other.rule))
+
+
+def _keyed(metrics: Iterable[Metric]) -> Iterator[tuple[tuple[str, bool, str] | None, Metric]]:
+    """Yield metrics with their keys; None stands for that of an external one, which is its name."""
+    for metric in metrics:
+        resource = metric.resource
+        yield None if resource is None else (resource.qualified, metric.namespaced, metric.name), metric
+
+
+def _ascending(metrics: Mapping[K, Metric], pace: Pace) -> tuple[Metric, ...]:
+    """Return the metrics by their keys. Sorted in runs that are merged: one sort of 20,000 keys holds on for 50 ms."""
+    runs = [sorted(keys) for keys in pace.slices(metrics, _SORTED_A_SLICE)]
+    ascending: list[Metric] = []
+    for part in pace.timed(metrics[key] for key in heapq.merge(*runs)):
+        ascending += part
+    return tuple(ascending)

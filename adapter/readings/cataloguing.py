@@ -23,7 +23,8 @@ _log = logging.getLogger(__name__)
 class Cataloguer:
     """The rulebook in force and the catalogue made of it.
 
-    Any thread may call it; look-ups are made without its lock.
+    Any thread may call it. What is due is told at once, whatever goes on; look-ups are made side by side, and what they
+    bring is entered one after the other, in slices that leave the interpreter to requests.
     """
 
     def __init__(self, *, discovery: Discovery, rulebook: Rulebook, settings: ReadingSettings, clock: Clock) -> None:
@@ -31,9 +32,14 @@ class Cataloguer:
         self._settings = settings
         self._clock = clock
         self._lock = threading.Lock()
+        """For the schedule, and never held for long."""
+        self._entering = threading.Lock()
+        """For the states of the rules and the catalogue."""
         self._schedule: Schedule[str] = Schedule()
         self._failures: dict[str, int] = {}
         self._running = 0
+        self._behind = False
+        """Whether the states have changed since the catalogue was made."""
         self.catalogue = Catalogue()
         """The metrics that are served now."""
         self.rulebook = rulebook
@@ -49,9 +55,10 @@ class Cataloguer:
         states = self._discovery.prepared(rulebook)
         until = self._clock.monotonic() + self._settings.reload_discovery_seconds
         for series_query in _series_queries(state for state in states if not state.looked_up):
-            if self._clock.monotonic() >= until:
+            left = until - self._clock.monotonic()
+            if left <= 0:
                 break
-            self._discovery.take_in(self._finding(series_query, states), states)
+            self._discovery.take_in(self._finding(series_query, states, left), states)
         self._adopt(rulebook, states)
 
     def take_due(self) -> list[str]:
@@ -69,13 +76,17 @@ class Cataloguer:
     def look_up(self, series_query: str) -> None:
         """Look up the series of all rules with that query, and swap the catalogue if that changed it."""
         started = self._clock.monotonic()
-        finding = self._finding(series_query, self._discovery.states)
-        with self._lock:
-            self._running -= 1
-            if self._discovery.take_in(finding, self._discovery.states):
-                self._swap()
-            if series_query in _series_queries(self._discovery.states):
-                self._schedule.set(series_query, self._next(finding, started))
+        finding = Finding(series_query, failure="it was broken off by a fault of the program")
+        try:
+            deadline = self._settings.discovery_deadline_seconds
+            finding = self._finding(series_query, self._discovery.states, deadline)
+            with self._entering:
+                self._enter(finding)
+        finally:
+            with self._lock:
+                self._running -= 1
+                if series_query in _series_queries(self._discovery.states):
+                    self._schedule.set(series_query, self._next(finding, started))
 
     def states(self) -> tuple[RuleState, ...]:
         """Return what is known of each rule."""
@@ -84,43 +95,57 @@ class Cataloguer:
     def _free(self) -> int:
         return self._settings.max_concurrent_look_ups - self._running
 
-    def _finding(self, series_query: str, states: Iterable[RuleState]) -> Finding:
-        rules = [state.rule for state in states if state.rule.series_query == series_query]
+    def _finding(self, series_query: str, states: Iterable[RuleState], timeout_seconds: float) -> Finding:
+        asking = [state for state in states if state.rule.series_query == series_query]
         try:
-            return self._discovery.look_up(series_query, rules)
+            return self._discovery.look_up(series_query, asking, timeout_seconds)
         except Exception as error:  # noqa: BLE001 - see below
             # The one place where a fault in one rule's look-up is kept from all others.
             _log.exception("looking up %s failed by a fault of the program", series_query)
             return Finding(series_query, failure=f"{type(error).__name__}: {error}")
 
     def _next(self, finding: Finding, started: float) -> float:
-        interval = self._settings.relist_interval_seconds
+        interval, now = self._settings.relist_interval_seconds, self._clock.monotonic()
         if finding.failure is None and not self._looked_up(finding.series_query, self._discovery.states):
             # A reload in between brought another rule with this query.
             return started
         if not finding.unreachable:
             self._failures.pop(finding.series_query, None)
-            return started + interval
+            # Prometheus is not asked all the time: at least as long as the look-up took lies between two.
+            return max(started + interval, now + (now - started))
         failures = self._failures[finding.series_query] = self._failures.get(finding.series_query, 0) + 1
-        return self._clock.monotonic() + retry_after(failures, interval)
+        return now + retry_after(failures, interval)
 
     def _adopt(self, rulebook: Rulebook, states: tuple[RuleState, ...]) -> None:
-        now = self._clock.monotonic()
-        with self._lock:
+        with self._entering:
             self._discovery.adopt(states)
             self.rulebook = rulebook
-            self._schedule = Schedule()
-            for series_query in _series_queries(states):
-                known = self._looked_up(series_query, states)
-                self._schedule.set(series_query, now + self._settings.relist_interval_seconds if known else now)
+            with self._lock:
+                self._schedule = self._scheduled(states)
             self._swap()
+
+    def _scheduled(self, states: tuple[RuleState, ...]) -> Schedule[str]:
+        now = self._clock.monotonic()
+        schedule: Schedule[str] = Schedule()
+        for series_query in _series_queries(states):
+            known = self._looked_up(series_query, states)
+            schedule.set(series_query, now + self._settings.relist_interval_seconds if known else now)
+        return schedule
 
     @staticmethod
     def _looked_up(series_query: str, states: Iterable[RuleState]) -> bool:
         return all(state.looked_up for state in states if state.rule.series_query == series_query)
 
+    def _enter(self, finding: Finding) -> None:
+        # Whatever breaks off here, the next look-up makes the catalogue.
+        behind, self._behind = self._behind, True
+        self._behind = self._discovery.take_in(finding, self._discovery.states) or behind
+        if self._behind:
+            self._swap()
+
     def _swap(self) -> None:
-        self.catalogue = Catalogue(self._discovery.metrics(), self.catalogue.generation + 1)
+        self.catalogue = Catalogue(self._discovery.metrics(), self.catalogue.generation + 1, self._discovery.pace)
+        self._behind = False
 
 
 def _series_queries(states: Iterable[RuleState]) -> list[str]:

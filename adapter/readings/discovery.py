@@ -2,18 +2,28 @@
 
 Each rule by itself: one that fails harms nobody else. Rules with the same series query share its look-up. What is
 found replaces what was; a metric whose series vanished stays for a time, since a job that pauses is no reason to take
-a metric from the API, and a rule that cannot be looked up keeps all it had.
+a metric from the API, and a rule that cannot be looked up keeps all it had. An answer that is known to be a part of the
+whole adds metrics and takes none.
+
+Answers are folded into names and labels while they arrive, so what Prometheus holds decides how long a look-up takes,
+not how much memory.
 """
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from adapter.readings.catalogue import same_rule
 from adapter.rulebook.discover import SeriesShapes, metrics_by_name, static_metrics
-from adapter.sources.prometheus.errors import PrometheusError, PrometheusUnreachableError
+from adapter.sources.prometheus.errors import (
+    PrometheusError,
+    PrometheusUnreachableError,
+    UnexpectedAnswerError,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,8 +38,8 @@ _log = logging.getLogger(__name__)
 
 MetricId = tuple[str, str, bool]
 
-_NAMES_A_SLICE = 20
-"""Series names that a rule makes its metrics of in about half a millisecond, if it reads labels by a template."""
+_FIRST_PAUSE_SECONDS = 0.001
+"""Between slices of a rule's first look-up: its metrics are missing until then."""
 
 
 @dataclass(slots=True)
@@ -50,13 +60,12 @@ class RuleState:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a look-up brought: metrics by rule, or why it brought none."""
+    """What a look-up brought: metrics by rule, why it brought none, or both where it brought only a part."""
 
     series_query: str
     metrics: tuple[tuple[Rule, dict[MetricId, Metric]], ...] = ()
     failure: str | None = None
-    partial: bool = False
-    """There may be more: what is missing has not vanished."""
+    """Why there may be more: what is missing has not vanished."""
     unreachable: bool = False
     """Nothing answered, so that an early second try costs nobody anything."""
 
@@ -71,7 +80,9 @@ class Discovery:
         self._resolve = resolve
         self._settings = settings
         self._clock = clock
-        self._pace = pace
+        self.pace = pace
+        """For all that is done with what was found."""
+        self._first_pace = pace.with_pause(_FIRST_PAUSE_SECONDS)
         self._states: tuple[RuleState, ...] = ()
 
     @property
@@ -88,27 +99,35 @@ class Discovery:
         """Let these be the rules from now on."""
         self._states = states
 
-    def look_up(self, series_query: str, rules: Iterable[Rule]) -> Finding:
-        """Ask for the series and return the metrics that each of the rules makes of them."""
-        start = self._clock.wall() - self._settings.metrics_max_age_seconds
-        timeout = self._settings.discovery_deadline_seconds
+    def look_up(self, series_query: str, states: Iterable[RuleState], timeout_seconds: float) -> Finding:
+        """Ask for the series and return the metrics that each of these rules makes of them."""
+        asking = tuple(states)
+        pace = self.pace if all(state.looked_up for state in asking) else self._first_pace
         shapes = SeriesShapes()
+        unreachable = False
         try:
-            answer = self._prometheus.series(series_query, start=start, timeout_seconds=timeout)
-            for series in answer.batches(self._pace):
-                shapes.add(series)
+            failure = self._fold(series_query, timeout_seconds, shapes, pace)
         except PrometheusError as error:
-            return Finding(series_query, failure=str(error), unreachable=isinstance(error, PrometheusUnreachableError))
-        if shapes.left_out:
-            _log.warning("%s: %d series are left out of the look-up: narrow the query", series_query, shapes.left_out)
-        metrics = tuple((rule, self._metrics_of(rule, shapes)) for rule in rules)
-        return Finding(series_query, metrics, partial=bool(answer.warnings or shapes.left_out))
+            failure, unreachable = str(error), isinstance(error, PrometheusUnreachableError)
+            if isinstance(error, UnexpectedAnswerError) or not shapes:
+                return Finding(series_query, failure=failure, unreachable=unreachable)
+        metrics = tuple((state.rule, self._metrics_of(state.rule, shapes, pace)) for state in asking)
+        return Finding(series_query, metrics, failure, unreachable)
 
-    def _metrics_of(self, rule: Rule, shapes: SeriesShapes) -> dict[MetricId, Metric]:
+    def _fold(self, series_query: str, timeout_seconds: float, shapes: SeriesShapes, pace: Pace) -> str | None:
+        """Put the series into the shapes; return why they may not be all. Raises PrometheusError."""
+        start = self._clock.wall() - self._settings.metrics_max_age_seconds
+        answer = self._prometheus.series(series_query, start=start, timeout_seconds=timeout_seconds)
+        for series in answer.batches(pace):
+            shapes.add(series)
+        if shapes.left_out:
+            return f"it has too many names or labels, {shapes.left_out:,} series are left out: narrow the query"
+        return f"Prometheus warns: {shortened(answer.warnings[0])}" if answer.warnings else None
+
+    def _metrics_of(self, rule: Rule, shapes: SeriesShapes, pace: Pace) -> dict[MetricId, Metric]:
         """Return what the rule makes of the series, a few names at a time."""
         found: dict[MetricId, Metric] = {}
-        by_name = metrics_by_name(rule, shapes, self._resolve)
-        for part in self._pace.slices(by_name, _NAMES_A_SLICE):
+        for part in pace.timed(metrics_by_name(rule, shapes, self._resolve)):
             for metrics in part:
                 found.update(_by_id(metrics))
         return found
@@ -119,14 +138,15 @@ class Discovery:
         for state in states:
             if state.rule.series_query != finding.series_query:
                 continue
-            _log_change(state, finding.failure)
+            _log_change(state, finding)
             state.failure = finding.failure
             for rule, found in finding.metrics:
                 # A reload in between made another rule of the same query: the next look-up serves that one.
                 if rule is state.rule:
-                    state.looked_up = True
-                    state.succeeded_at = self._clock.wall()
-                    changed |= self._renew(state, state.found | found if finding.partial else found)
+                    all_came = finding.failure is None
+                    state.looked_up = state.looked_up or all_came
+                    state.succeeded_at = self._clock.wall() if all_came else state.succeeded_at
+                    changed |= self._renew(state, found, all_came=all_came)
         return changed
 
     def metrics(self) -> Iterator[Metric]:
@@ -142,51 +162,65 @@ class Discovery:
 
     def _prepared(self, rule: Rule, before: list[RuleState]) -> RuleState:
         for index, state in enumerate(before):
-            if same_rule(state.rule, rule):
+            if state.rule.series_query == rule.series_query and same_rule(state.rule, rule):
                 # Each state is used once: two equal rules have a state each.
                 del before[index]
                 return replace(
                     state,
                     rule=rule,
-                    static=_moved(state.static, rule),
-                    found=_moved(state.found, rule),
+                    static=self._moved(state.static, rule),
+                    found=self._moved(state.found, rule),
                     vanished_at=dict(state.vanished_at),
                 )
         return RuleState(rule, _by_id(static_metrics(rule, self._resolve)))
 
-    def _renew(self, state: RuleState, found: dict[MetricId, Metric]) -> bool:
+    def _moved(self, metrics: dict[MetricId, Metric], rule: Rule) -> dict[MetricId, Metric]:
+        moved: dict[MetricId, Metric] = {}
+        for part in self.pace.timed((key, replace(metric, rule=rule)) for key, metric in metrics.items()):
+            moved.update(part)
+        return moved
+
+    def _renew(self, state: RuleState, found: dict[MetricId, Metric], *, all_came: bool) -> bool:
+        """Put what was found in the place of what was, and keep what has not been missing for long."""
+        renewed: dict[MetricId, Metric] = {}
+        changed = False
+        for part in self.pace.timed(chain(self._kept(state, found, all_came=all_came), _same_or_new(state, found))):
+            renewed.update(part)
+            changed = changed or any(state.found.get(key) is not metric for key, metric in part)
+        if changed or len(renewed) != len(state.found):
+            state.found = renewed
+            return True
+        return False
+
+    def _kept(
+        self, state: RuleState, found: dict[MetricId, Metric], *, all_came: bool
+    ) -> Iterator[tuple[MetricId, Metric]]:
         now = self._clock.monotonic()
-        kept: dict[MetricId, Metric] = {}
         for key, metric in state.found.items():
-            if key not in found:
-                since = state.vanished_at.setdefault(key, now)
-                if now - since <= self._settings.metric_grace_seconds:
-                    kept[key] = metric
-        state.vanished_at = {key: since for key, since in state.vanished_at.items() if key in kept}
-        # Equal metrics stay the same objects, which is how a request sees at once that nothing has changed.
-        renewed = kept | {key: _same_or_new(state.found.get(key), metric) for key, metric in found.items()}
-        changed = renewed.keys() != state.found.keys() or any(state.found[key] is not renewed[key] for key in renewed)
-        state.found = renewed
-        return changed
-
-
-def _moved(metrics: dict[MetricId, Metric], rule: Rule) -> dict[MetricId, Metric]:
-    return {key: metric if metric.rule is rule else replace(metric, rule=rule) for key, metric in metrics.items()}
+            if key in found:
+                state.vanished_at.pop(key, None)
+            elif not all_came or now - state.vanished_at.setdefault(key, now) <= self._settings.metric_grace_seconds:
+                yield key, metric
+            else:
+                del state.vanished_at[key]
 
 
 def _by_id(metrics: Iterable[Metric]) -> dict[MetricId, Metric]:
     return {(metric.qualified, metric.series, metric.namespaced): metric for metric in metrics}
 
 
-def _same_or_new(known: Metric | None, metric: Metric) -> Metric:
-    return known if known is not None and known == metric else metric
+def _same_or_new(state: RuleState, found: dict[MetricId, Metric]) -> Iterator[tuple[MetricId, Metric]]:
+    """Yield what was found; equal metrics stay the same objects, which is how a request sees that nothing changed."""
+    for key, metric in found.items():
+        known = state.found.get(key)
+        yield key, known if known is not None and known == metric else metric
 
 
-def _log_change(state: RuleState, failure: str | None) -> None:
+def _log_change(state: RuleState, finding: Finding) -> None:
     rule = state.rule
-    if failure is not None and state.failure is None:
-        _log.warning(
-            "%s (%s:%d): cannot look up its series, keeps what it has: %s", rule.id, rule.file, rule.line, failure
-        )
-    elif failure is None and state.failure is not None:
+    if finding.failure is not None and state.failure is None:
+        part, none = "only a part of its series came, keeps what it has", "cannot look up its series, keeps what it has"
+        what = part if finding.metrics else none
+        _log.warning("%s (%s:%d): %s: %s", rule.id, rule.file, rule.line, what, finding.failure)
+    elif finding.failure is None and state.failure is not None:
         _log.info("%s (%s:%d): its series can be looked up again", rule.id, rule.file, rule.line)

@@ -46,7 +46,7 @@ class ReadingSettings:
     """From when on a query takes long."""
     namespace_plan_limit: int = 4
     """Up to so many asking namespaces are each asked for alone; more are asked for together."""
-    discovery_deadline_seconds: float = 10.0
+    discovery_deadline_seconds: float = 30.0
     """When the look-up of one rule's series is given up."""
     max_concurrent_look_ups: int = 4
     """Look-ups of series that run at once, so that slow ones leave threads to the queries."""

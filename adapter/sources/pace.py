@@ -9,7 +9,7 @@ call into C (a decoder, a sort) is not switched at all.
 
 So all bulk work of a process shares one `Pace`: it is done in slices, one at a time, at a distance. A slice should
 take half a millisecond and at most one: 200 samples or label sets (about 32 KiB of JSON), or 1,000 steps of a plain
-loop.
+loop. Where the time of a step is not known beforehand the slice itself tells when its time is over.
 """
 
 from __future__ import annotations
@@ -26,7 +26,25 @@ if TYPE_CHECKING:
 ITEMS_A_SLICE = 200
 """Items of the size of a sample that are decoded and filed in about half a millisecond."""
 
+SLICE_SECONDS = 0.0005
+
 T = TypeVar("T")
+
+
+class Slice:
+    """A slice of work that is going on."""
+
+    __slots__ = ("_clock", "began")
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self.began = clock()
+        """In the seconds of the pace's clock."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its half millisecond is used up."""
+        return self._clock() - self.began >= SLICE_SECONDS
 
 
 class Pace:
@@ -52,17 +70,17 @@ class Pace:
         self._lane = threading.RLock()
 
     @contextmanager
-    def slice(self) -> Iterator[None]:
+    def slice(self) -> Iterator[Slice]:
         """Wait for the next turn; the body of the `with` is one slice of work. It must not wait for anything itself."""
         delay = self._book()
         if delay > 0:
             self._sleep(delay)
         with self._lane:
-            began = self._clock()
+            work = Slice(self._clock)
             try:
-                yield
+                yield work
             finally:
-                self._lengthen(self._clock() - began)
+                self._lengthen(self._clock() - work.began)
 
     def slices(self, items: Iterable[T], size: int = ITEMS_A_SLICE) -> Iterator[list[T]]:
         """Yield the items in lists of `size`; each list is taken in a slice of its own.
@@ -78,6 +96,28 @@ class Pace:
             if not part:
                 return
             yield part
+
+    def timed(self, items: Iterable[T]) -> Iterator[list[T]]:
+        """Yield the items in lists of as many as half a millisecond brings forth, at least one.
+
+        For items that are made while they are iterated over; otherwise as `slices`.
+        """
+        source: Iterator[T] | None = iter(items)
+        while source is not None:
+            part: list[T] = []
+            with self.slice() as work:
+                for item in source:
+                    part.append(item)
+                    if work.is_over:
+                        break
+                else:
+                    source = None
+            if part:
+                yield part
+
+    def with_pause(self, seconds: float) -> Pace:
+        """Return a lane of its own with another pause, for what is waited for; without pauses it stays without."""
+        return Pace(min(seconds, self._pause_seconds), self._sleep, self._clock)
 
     def _book(self) -> float:
         """Take the next free turn and return how long it is until then. Turns and not a lock make the order fair."""

@@ -4,9 +4,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.readings import cataloguing
 from adapter.readings.settings import ReadingSettings
+from adapter.sources.prometheus.decoding import AnswerLimits
 from adapter.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError
-from tests.support.readings import House, ScriptedPrometheus, Threads, make_house, rulebook_of
+from tests.support.readings import FakeClock, House, ScriptedPrometheus, Threads, make_house, rulebook_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -152,6 +154,111 @@ def test_a_cut_answer_makes_no_metric_vanish() -> None:
     house.pass_time(600)
 
     assert names(house) == ["errors", "new", "rps", "spelled_out"]
+
+
+def test_a_cut_answer_is_no_success_and_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps")))
+    prometheus.series_warnings = ("results truncated due to limit",)
+    house = make_house(prometheus, rules=PATTERN_RULES)
+    house.pass_time(300)
+
+    assert names(house) == ["rps", "spelled_out"]
+    assert house.counter("tidewatch_adapter_rules", state="failing") == 3
+    name = "tidewatch_adapter_rule_last_success_timestamp_seconds"
+    assert house.registry.get_sample_value(name, {"rule": "rules[0]"}) is None
+    assert caplog.text.count("rules[0] (rules.yaml:3): only a part of its series came, keeps what it has") == 1
+    assert "results truncated due to limit" in caplog.text
+
+    prometheus.series_warnings = ()
+    house.pass_time(60)
+    assert house.counter("tidewatch_adapter_rules", state="ok") == 3
+    assert "rules[0] (rules.yaml:3): its series can be looked up again" in caplog.text
+
+
+def test_a_cut_answer_is_no_grace_for_what_vanished_before() -> None:
+    prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps", "app_gone")))
+    house = make_house(prometheus, rules=PATTERN_RULES, settings=ReadingSettings(metric_grace_seconds=300))
+    house.pass_time(1)
+    prometheus.series_answer = Series(app=series("app_rps"))
+    house.pass_time(240)
+    prometheus.series_warnings = ("a store did not answer",)
+    house.pass_time(600)
+    assert names(house) == ["gone", "rps", "spelled_out"]
+    prometheus.series_warnings = ()
+    house.pass_time(61)
+    assert names(house) == ["rps", "spelled_out"]
+
+
+def test_more_series_than_are_read_give_what_was_read_and_take_nothing() -> None:
+    many = [{**labels, "pod": f"web-{pod}"} for labels in series("app_a", "app_b") for pod in range(2000)]
+    prometheus = ScriptedPrometheus(series_answer=Series(app=many))
+    house = make_house(prometheus, rules=PATTERN_RULES, settings=ReadingSettings(metric_grace_seconds=60))
+    house.pass_time(1)
+    prometheus.limits = AnswerLimits(max_samples=1000)
+    prometheus.series_answer = Series(app=[{"__name__": "app_0", "namespace": "shop", "pod": "db-0"}, *many])
+    house.pass_time(600)
+
+    assert {"a", "b"} <= set(names(house))
+    assert house.counter("tidewatch_adapter_rules", state="failing") == 1
+
+
+def test_a_job_that_idles_for_longer_than_series_count_as_there_does_not_flap() -> None:
+    found = Series(job=series("job_depth"))
+    house = make_house(ScriptedPrometheus(series_answer=found), rules=PATTERN_RULES)
+    house.pass_time(1)
+    listed = []
+    for answer in ((), series("job_depth")) * 4:
+        found.by_prefix["job"] = answer
+        house.pass_time(420)
+        listed.append(names(house))
+
+    assert listed == [["depth", "spelled_out"]] * 8
+
+
+def test_a_prometheus_that_starts_again_with_nothing_takes_no_metric_away() -> None:
+    found = Series(app=series("app_rps"), job=series("job_depth"))
+    prometheus = ScriptedPrometheus(series_answer=found)
+    house = make_house(prometheus, rules=PATTERN_RULES)
+    house.pass_time(1)
+    metric = house.pods("rps")
+    prometheus.series_answer = lambda selector: PrometheusUnreachableError(selector, "refused")
+    house.pass_time(120)
+    prometheus.series_answer = lambda _selector: ()
+    house.pass_time(300)
+    assert names(house) == ["depth", "rps", "spelled_out"]
+    prometheus.series_answer = found
+    house.pass_time(61)
+    assert house.pods("rps") is metric
+
+
+def test_between_two_look_ups_lies_at_least_as_long_as_one_takes() -> None:
+    clock = FakeClock()
+
+    def slow(_selector: str) -> Collection[Mapping[str, str]]:
+        clock.forward(50)
+        return ()
+
+    prometheus = ScriptedPrometheus(series_answer=slow)
+    rules = PATTERN_RULES.partition("- seriesQuery: '{__name__=~\"^job")[0]
+    house = make_house(prometheus, rules=rules, clock=clock, settings=ReadingSettings(relist_interval_seconds=60))
+    began = clock.now
+    while clock.now < began + 1000:
+        house.pass_time(0.25)
+
+    assert len(prometheus.looked_up) == pytest.approx(10, abs=1)
+
+
+def test_rules_are_looked_up_again_after_a_fault_in_entering_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps")))
+    house = make_house(prometheus, rules=PATTERN_RULES)
+    with monkeypatch.context() as patched:
+        patched.setattr(cataloguing, "Catalogue", lambda *_arguments: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            house.pass_time(1)
+    house.pass_time(61)
+
+    assert names(house) == ["rps", "spelled_out"]
 
 
 def test_look_ups_that_found_nobody_are_tried_again_soon() -> None:

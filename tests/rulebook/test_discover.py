@@ -199,3 +199,34 @@ def test_shapes_are_bounded() -> None:
     assert list(shapes.names()) == ["a", "b"]
     assert shapes.labels("a") == {"__name__", "l1", "l2"}
     assert shapes.left_out == 3
+
+
+def test_names_whose_series_have_the_same_labels_share_them() -> None:
+    shapes = SeriesShapes()
+    shapes.add([series("a", "pod", "node"), series("b", "node", "pod"), series("c", "pod")])
+    assert shapes.labels("a") is shapes.labels("b")
+    shapes.add([series("a", "verb")])
+    assert shapes.labels("a") == {"__name__", "pod", "node", "verb"}
+    assert shapes.labels("b") == {"__name__", "pod", "node"}
+
+
+@pytest.mark.parametrize("length", [1, 1000])
+def test_shapes_take_no_more_memory_than_they_may(length: int) -> None:
+    shapes = SeriesShapes(most_bytes=100_000)
+    shapes.add(series(f"{'n' * length}{number}", f"{'l' * length}{number}") for number in range(10_000))
+    assert 20 < len(shapes) < 400
+    assert shapes.left_out == 10_000 - len(shapes)
+
+
+def test_labels_that_no_longer_fit_leave_the_name_with_those_it_has() -> None:
+    shapes = SeriesShapes(most_bytes=10_000)
+    shapes.add(series("a", f"label_{number}") for number in range(1000))
+    assert 20 < len(shapes.labels("a")) < 100
+    assert shapes.left_out > 900
+
+
+def test_series_that_nobody_could_ask_for_are_no_reason_for_doubt() -> None:
+    shapes = SeriesShapes()
+    shapes.add([series("with blank"), series(""), {"pod": "x"}, series("fine")])
+    assert list(shapes.names()) == ["fine"]
+    assert shapes.left_out == 0

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 
 import pytest
 
 from adapter.sources.pace import UNPACED, Pace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class FakeTime:
@@ -123,3 +127,42 @@ def test_two_threads_are_never_in_a_slice_together_and_take_turns() -> None:
 
 def test_without_pauses_nobody_sleeps() -> None:
     assert sum(len(part) for part in UNPACED.slices(range(100_000), 10)) == 100_000
+
+
+def test_timed_slices_take_what_half_a_millisecond_brings_forth(pace: Pace, time: FakeTime) -> None:
+    def made() -> Iterator[int]:
+        for number in range(7):
+            time.now += 0.0002 if number != 4 else 0.003
+            yield number
+
+    assert list(pace.timed(made())) == [[0, 1, 2], [3, 4], [5, 6]]
+    assert time.slept == pytest.approx([0.004] * 2)
+
+
+@pytest.mark.parametrize("count", [0, 1, 5])
+def test_timed_slices_lose_nothing(pace: Pace, time: FakeTime, count: int) -> None:
+    def made() -> Iterator[int]:
+        for number in range(count):
+            time.now += 1
+            yield number
+
+    assert list(pace.timed(made())) == [[number] for number in range(count)]
+
+
+def test_a_slice_tells_when_its_time_is_over(pace: Pace, time: FakeTime) -> None:
+    with pace.slice() as work:
+        assert not work.is_over
+        time.now += 0.0006
+        assert work.is_over
+
+
+def test_a_lane_with_another_pause(pace: Pace, time: FakeTime) -> None:
+    hurried = pace.with_pause(0.001)
+    for _ in range(3):
+        with hurried.slice():
+            pass
+    assert time.slept == pytest.approx([0.001] * 2)
+    with UNPACED.with_pause(0.001).slice():
+        pass
+    with UNPACED.with_pause(0.001).slice():
+        pass

@@ -101,7 +101,7 @@ class ScriptedPrometheus:
         if isinstance(found, Exception):
             raise found
         body = {"status": "success", "data": list(found), "warnings": self.series_warnings}
-        return read_series(selector, _json(body), limits=self.limits, pace=UNPACED)
+        return read_series(selector, _json(body), limits=self.limits)
 
 
 @dataclass

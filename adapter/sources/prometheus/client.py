@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlencode
@@ -26,15 +26,15 @@ from adapter.sources.prometheus.decoding import (
     InstantAnswer,
     SeriesAnswer,
     read_instant,
-    read_series,
 )
 from adapter.sources.prometheus.errors import PrometheusError
 from adapter.sources.prometheus.server import Server
 from adapter.sources.prometheus.slicing import SERIES, VECTOR, Shape
-from adapter.sources.prometheus.transport import HttpAnswer, HttpRequest
+from adapter.sources.prometheus.transport import HttpAnswer, HttpRequest, OpenAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
 
     from adapter.sources.prometheus.settings import PrometheusSettings, Verb
     from adapter.sources.prometheus.telemetry import PrometheusTelemetry
@@ -119,14 +119,14 @@ class PrometheusClient:
     ) -> SeriesAnswer:
         """Return the label sets of the series that match a selector and had samples since `start` (Unix seconds).
 
-        A server that knows `limit` sends no more than that many and says so in a warning; older ones ignore it.
-        Raises PrometheusError.
+        Nothing is asked before they are iterated over; that ends within `timeout_seconds`, the iterating included, and
+        raises PrometheusError. A server that knows `limit` (default: that of `limits`) sends no more than that many and
+        says so in a warning; older ones ignore it.
         """
-        limited = () if limit is None else (("limit", str(limit)),)
-        parameters = (("match[]", selector), ("start", _timestamp(start)), *limited)
+        most = limits.max_samples if limit is None else limit
+        parameters = (("match[]", selector), ("start", _timestamp(start)), ("limit", str(most)))
         question = _Question(selector, "series", _SERIES_PATH, parameters, SERIES, limits, Deadline(timeout_seconds))
-        with self._counted(question):
-            return read_series(selector, self._ask(question).body, limits=limits, pace=self._pace)
+        return SeriesAnswer(selector, lambda: self._streamed(question), limits)
 
     def __enter__(self) -> Self:
         return self
@@ -157,15 +157,34 @@ class PrometheusClient:
                     seconds=time.monotonic() - began,
                 )
 
+    @contextmanager
+    def _streamed(self, question: _Question) -> Iterator[Iterable[bytes]]:
+        with self._counted(question), self._success(question) as answer:
+            yield answer
+
     def _ask(self, question: _Question) -> HttpAnswer:
         """Return the answer if it is a success."""
-        answer = self._exchange(question)
-        if answer.status in _POST_REFUSED and self._verb == "POST":
-            self._verb = "GET"
-            answer = self._exchange(question)
-        return self._server.success(question.asked, answer)
+        with self._success(question) as answer:
+            return answer.whole()
 
-    def _exchange(self, question: _Question) -> HttpAnswer:
+    @contextmanager
+    def _success(self, question: _Question) -> Iterator[OpenAnswer]:
+        """Hand out the answer if it is a success."""
+        with ExitStack() as stack:
+            answer = stack.enter_context(self._opened(question))
+            if answer.status in _POST_REFUSED and self._verb == "POST":
+                answer.beginning()
+                stack.close()
+                self._verb = "GET"
+                answer = stack.enter_context(self._opened(question))
+            if not answer.is_success:
+                refusal = answer.beginning()
+                # Only what ends well leaves the connection to the next request.
+                stack.close()
+                self._server.success(question.asked, refusal)
+            yield answer
+
+    def _opened(self, question: _Question) -> AbstractContextManager[OpenAnswer]:
         endpoint, own = self._server.endpoint, question.parameters
         posted = self._verb == "POST"
         in_target = endpoint.parameters if posted else (*endpoint.parameters, *own)
@@ -177,7 +196,7 @@ class PrometheusClient:
             max_bytes=question.limits.max_bytes,
             watch=ElementGuard(question.asked, question.shape, question.limits, self._pace),
         )
-        return self._server.exchange(question.asked, request, question.deadline)
+        return self._server.opened(question.asked, request, question.deadline)
 
 
 def _timestamp(seconds: float) -> str:

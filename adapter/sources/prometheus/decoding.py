@@ -7,6 +7,7 @@ are decoded while they are iterated over, in slices that give way to requests (`
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -14,13 +15,17 @@ import msgspec
 
 from adapter.sources.prometheus.errors import AnswerTooLargeError, UnexpectedAnswerError, shortened
 from adapter.sources.prometheus.slicing import SERIES, VECTOR, Cut, Shape, Span, cuts
+from adapter.sources.prometheus.streaming import StreamCutter, TooLongToCutError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
 
     from adapter.sources.pace import Pace
 
 _GUARD_BYTES = 256 * 1024
+_WORTH_SLICES_BYTES = 256 * 1024
+"""Label sets of so many bytes take about a millisecond, and come apart by time."""
 _SHARED_NAME_BYTES = 32
 """msgspec keeps one copy of each key up to this length; longer ones are interned here."""
 
@@ -36,7 +41,8 @@ class AnswerLimits:
 
 
 INSTANT_LIMITS = AnswerLimits()
-SERIES_LIMITS = AnswerLimits(max_bytes=128 * 1024 * 1024, max_samples=1_000_000)
+SERIES_LIMITS = AnswerLimits(max_bytes=512 * 1024 * 1024, max_samples=1_000_000)
+"""Series are not held, so their bytes cost time and not memory."""
 
 
 # A Struct and not a dataclass: it is made five times as fast, and 100,000 of them are no work for the garbage
@@ -90,20 +96,57 @@ class InstantAnswer:
 
 
 class SeriesAnswer:
-    """The label sets that match a selector; they are in `batches`."""
+    """The label sets that match a selector; they are in `batches`, and what is said about them is known after those."""
 
-    __slots__ = ("_answer", "infos", "size_bytes", "warnings")
-
-    def __init__(self, answer: _Elements) -> None:
-        self.warnings = answer.warnings
-        """An answer that was cut short at the `limit` has a warning."""
-        self.infos = answer.infos
-        self.size_bytes = len(answer.body)
-        self._answer = answer
+    def __init__(
+        self, selector: str, opened: Callable[[], AbstractContextManager[Iterable[bytes]]], limits: AnswerLimits
+    ) -> None:
+        """Take what begins the answer, whose bytes are read while the label sets are iterated over."""
+        self.warnings: tuple[str, ...] = ()
+        """What Prometheus warns of, and that the answer was cut short at the limit, if it was."""
+        self.infos: tuple[str, ...] = ()
+        self.size_bytes = 0
+        self._selector = selector
+        self._opened = opened
+        self._limits = limits
 
     def batches(self, pace: Pace) -> Iterator[list[dict[str, str]]]:
-        """Yield the label sets (with `__name__`) in lists of about 200; as `InstantAnswer.batches` otherwise."""
-        return self._answer.batches(_read_label_sets, pace)
+        """Yield the label sets (with `__name__`) in lists of some hundred, in Prometheus's order; to be called once.
+
+        Work on a list needs no slice of its own, as that of `InstantAnswer.batches`. Raises PrometheusError, also after
+        the first list. Whatever the answer's end may be, lists before it are good unless it is an
+        UnexpectedAnswerError.
+        """
+        count = 0
+        for label_sets in self._decoded(pace):
+            count += len(label_sets)
+            if count > self._limits.max_samples:
+                raise _too_many(self._selector, self._limits)
+            yield label_sets
+        if count == self._limits.max_samples:
+            self.warnings += (f"there may be more than these {count:,} series, the most that are asked for",)
+
+    def _decoded(self, pace: Pace) -> Iterator[list[dict[str, str]]]:
+        cutter = StreamCutter(SERIES)
+        with self._opened() as pieces:
+            for piece in pieces:
+                self.size_bytes += len(piece)
+                cutter.feed(piece)
+                if cutter.held >= _WORTH_SLICES_BYTES:
+                    for decoded in pace.timed(self._runs(cutter)):
+                        yield from decoded
+            rest = cutter.rest()
+            cut, envelope = _opened(self._selector, rest, SERIES, _SeriesEnvelope, pace)
+            elements = _Elements(self._selector, rest, cut, bytes(envelope.data), envelope, self._limits)
+            self.warnings, self.infos = elements.warnings, elements.infos
+            yield from elements.batches(_read_label_sets, pace)
+
+    def _runs(self, cutter: StreamCutter) -> Iterator[list[dict[str, str]]]:
+        try:
+            while (run := cutter.run()) is not None:
+                yield _decode(self._selector, run, _read_label_sets)
+        except TooLongToCutError as e:
+            raise AnswerTooLargeError(self._selector, f"the answer has {e}") from e
 
 
 def read_instant(
@@ -122,10 +165,9 @@ def read_instant(
     return InstantAnswer("scalar" if kind == "scalar" else "vector", evaluated_at, elements)
 
 
-def read_series(selector: str, body: bytearray, *, limits: AnswerLimits, pace: Pace) -> SeriesAnswer:
-    """Read the body of a successful `/api/v1/series`; raises UnexpectedAnswerError."""
-    cut, envelope = _opened(selector, body, SERIES, _SeriesEnvelope, pace)
-    return SeriesAnswer(_Elements(selector, body, cut, bytes(envelope.data), envelope, limits))
+def read_series(selector: str, body: bytes | bytearray, *, limits: AnswerLimits) -> SeriesAnswer:
+    """Return the answer of a successful `/api/v1/series` whose body is here."""
+    return SeriesAnswer(selector, lambda: nullcontext((bytes(body),)), limits)
 
 
 class ElementGuard:
@@ -233,10 +275,7 @@ class _Elements:
                 yield elements
 
     def decode(self, piece: bytes, read: Callable[[bytes], L]) -> L:
-        try:
-            return read(piece)
-        except (msgspec.DecodeError, ValueError, RecursionError) as e:
-            raise UnexpectedAnswerError(self.query, f"the answer cannot be read: {shortened(str(e))}") from e
+        return _decode(self.query, piece, read)
 
     def _piece(self, span: Span | None) -> bytes:
         """Return a run of elements as a JSON array; None stands for those that were left in the envelope."""
@@ -245,6 +284,13 @@ class _Elements:
             return b"[]" if self.envelope_elements in {b"", b"null"} else self.envelope_elements
         start, end = span
         return b"".join((b"[", self.body[start:end], b"]"))
+
+
+def _decode(query: str, piece: bytes, read: Callable[[bytes], L]) -> L:
+    try:
+        return read(piece)
+    except (msgspec.DecodeError, ValueError, RecursionError) as e:
+        raise UnexpectedAnswerError(query, f"the answer cannot be read: {shortened(str(e))}") from e
 
 
 def _opened(query: str, body: bytearray, shape: Shape, envelope_type: type[E], pace: Pace) -> tuple[Cut, E]:
@@ -282,10 +328,7 @@ def _read_samples(piece: bytes) -> list[_WireSample]:
 
 
 def _read_label_sets(piece: bytes) -> list[dict[str, str]]:
-    label_sets = _label_sets.decode(piece)
-    if label_sets and _has_long_name(label_sets[0]):
-        return [_with_shared_names(labels) for labels in label_sets]
-    return label_sets
+    return _label_sets.decode(piece)
 
 
 def _counted_histograms(query: str, wire: list[_WireSample]) -> int:

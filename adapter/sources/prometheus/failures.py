@@ -33,7 +33,7 @@ TRANSPORT_ERRORS = (
     BodyTooLargeError,
     BodyUnreadableError,
 )
-"""What `Transport.exchange` raises."""
+"""What `Transport.opened` raises."""
 
 _SHOWN_BODY_BYTES = 200
 _TOO_LONG = {

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.sources.prometheus.credentials import Credentials
 from adapter.sources.prometheus.failures import TRANSPORT_ERRORS, answer_failure, transport_failure
-from adapter.sources.prometheus.transport import HttpAnswer, HttpRequest, Transport
+from adapter.sources.prometheus.transport import HttpAnswer, HttpRequest, OpenAnswer, Transport
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from adapter.sources.prometheus.deadlines import Deadline
     from adapter.sources.prometheus.settings import PrometheusSettings
 
@@ -31,6 +34,12 @@ class Server:
 
     def exchange(self, asked: str, request: HttpRequest, deadline: Deadline) -> HttpAnswer:
         """Return the answer, whatever its status; `asked` names it in the PrometheusError of one that did not come."""
+        with self.opened(asked, request, deadline) as answer:
+            return answer.whole()
+
+    @contextmanager
+    def opened(self, asked: str, request: HttpRequest, deadline: Deadline) -> Iterator[OpenAnswer]:
+        """Hand out the answer when its head is there; its body is read inside the `with`. Raises PrometheusError."""
         every = {
             "Accept": "application/json",
             # On this machine, compressing costs both sides more than the bytes do: 340 ms for 9 MB.
@@ -39,7 +48,8 @@ class Server:
         }
         headers = {**every, **request.headers, **self._credentials.headers()}
         try:
-            return self._transport.exchange(replace(request, headers=headers), deadline)
+            with self._transport.opened(replace(request, headers=headers), deadline) as answer:
+                yield answer
         except TRANSPORT_ERRORS as e:
             raise transport_failure(asked, e, self.endpoint, deadline) from e
 

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from adapter.sources.prometheus.settings import Endpoint
 
 
+_ERROR_BYTES = PIECE_BYTES
+
+
 class ConnectFailedError(ConnectionError):
     """No connection came about: name, route, port or TLS."""
 
@@ -75,6 +78,50 @@ class HttpAnswer:
     body: bytearray = field(repr=False)
 
 
+class OpenAnswer:
+    """An answer whose head is here and whose body is read while it is iterated over, once."""
+
+    def __init__(self, response: BaseHTTPResponse, request: HttpRequest) -> None:
+        self.status = response.status
+        self.headers = {name.lower(): value for name, value in response.headers.items()}
+        """Names in lower case."""
+        self.is_read = False
+        """Whether the body came to its end."""
+        self._pieces = _pieces(response)
+        self._request = request
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the body, decompressed, in pieces of at most 64 KiB. Raises what `Transport.opened` raises."""
+        size = 0
+        for piece in self._pieces:
+            size += len(piece)
+            if size > self._request.max_bytes:
+                raise BodyTooLargeError(f"the answer has more than {self._request.max_bytes:,} bytes")
+            yield piece
+        self.is_read = True
+
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300
+
+    def beginning(self) -> HttpAnswer:
+        """Read no more than what an error has to say. Raises what `Transport.opened` raises."""
+        body = bytearray()
+        for piece in self:
+            body += piece
+            if len(body) >= _ERROR_BYTES:
+                break
+        return HttpAnswer(self.status, self.headers, body)
+
+    def whole(self) -> HttpAnswer:
+        """Read the body to its end. Raises what `Transport.opened` raises."""
+        body = bytearray()
+        for piece in self:
+            body += piece
+            self._request.watch(body)
+        return HttpAnswer(self.status, self.headers, body)
+
+
 class Transport:
     """Connections to one server, at most `size` at a time; safe to use from many threads."""
 
@@ -97,19 +144,27 @@ class Transport:
         # The last one used comes first, so that the surplus of a busy hour idles and is closed by the server.
         self._idle: deque[HTTPConnection] = deque()
 
-    def exchange(self, request: HttpRequest, deadline: Deadline) -> HttpAnswer:
-        """Send the request and read the whole answer.
+    @contextmanager
+    def opened(self, request: HttpRequest, deadline: Deadline) -> Iterator[OpenAnswer]:
+        """Send the request and hand out the answer when its head is there; its body is read inside the `with`.
 
-        Raises OSError (DeadlinePassedError and ConnectFailedError among them), http.client.HTTPException, urllib3's
-        HTTPError, BodyTooLargeError, BodyUnreadableError, and what the request's `watch` raises.
+        A connection whose answer was not read to its end is closed. Raises OSError (DeadlinePassedError and
+        ConnectFailedError among them), http.client.HTTPException, urllib3's HTTPError, BodyTooLargeError and
+        BodyUnreadableError; so does the reading of the body.
         """
         with self._turn(deadline):
-            reused = self._idle_connection()
-            if reused is not None:
-                answer = self._exchange_on_reused(reused, request, deadline)
-                if answer is not None:
-                    return answer
-            return self._exchange_on(self._connected(deadline), request, deadline)
+            connection, response = self._begun(request, deadline)
+            try:
+                answer = OpenAnswer(response, request)
+                yield answer
+            except BaseException:
+                connection.close()
+                raise
+            # Closed already where the server wants no further request on it.
+            if not answer.is_read:
+                connection.close()
+            elif connection.sock is not None:
+                self._idle.append(connection)
 
     def close(self) -> None:
         """Close the idle connections; the transport stays usable."""
@@ -148,32 +203,33 @@ class Transport:
         )
         return connection
 
-    def _exchange_on_reused(
+    def _begun(self, request: HttpRequest, deadline: Deadline) -> tuple[HTTPConnection, BaseHTTPResponse]:
+        reused = self._idle_connection()
+        if reused is not None:
+            response = self._begun_on_reused(reused, request, deadline)
+            if response is not None:
+                return reused, response
+        fresh = self._connected(deadline)
+        return fresh, self._begun_on(fresh, request, Reading(partial(self._wait, self._read_seconds, deadline)))
+
+    def _begun_on_reused(
         self, connection: HTTPConnection, request: HttpRequest, deadline: Deadline
-    ) -> HttpAnswer | None:
+    ) -> BaseHTTPResponse | None:
         """Return None when the server closed the connection instead of answering."""
         reading = Reading(partial(self._wait, self._read_seconds, deadline))
         try:
-            return self._exchange_on(connection, request, deadline, reading)
+            return self._begun_on(connection, request, reading)
         except (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
             if reading.received:
                 raise
             return None
 
-    def _exchange_on(
-        self, connection: HTTPConnection, request: HttpRequest, deadline: Deadline, reading: Reading | None = None
-    ) -> HttpAnswer:
-        reading = reading or Reading(partial(self._wait, self._read_seconds, deadline))
+    def _begun_on(self, connection: HTTPConnection, request: HttpRequest, reading: Reading) -> BaseHTTPResponse:
         try:
-            response = self._sent(connection, request, reading)
-            body = _read_body(response, request)
+            return self._sent(connection, request, reading)
         except BaseException:
             connection.close()
             raise
-        # Closed already where the server wants no further request on it.
-        if connection.sock is not None:
-            self._idle.append(connection)
-        return HttpAnswer(response.status, {name.lower(): value for name, value in response.headers.items()}, body)
 
     def _sent(self, connection: HTTPConnection, request: HttpRequest, reading: Reading) -> BaseHTTPResponse:
         """Send the request and return the answer when its head is there."""
@@ -240,20 +296,13 @@ def _cause(error: Exception | None) -> str:
     return str(error) if error else "it has no address"
 
 
-def _read_body(response: BaseHTTPResponse, request: HttpRequest) -> bytearray:
+def _pieces(response: BaseHTTPResponse) -> Iterator[bytes]:
     encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
-    pieces = _raw_pieces(response)
     if encoding == "gzip":
-        pieces = _gunzipped(pieces)
-    elif encoding not in {"", "identity"}:
-        raise BodyUnreadableError(f"the answer is encoded as {encoding!r}, which was not asked for")
-    body = bytearray()
-    for piece in pieces:
-        body += piece
-        if len(body) > request.max_bytes:
-            raise BodyTooLargeError(f"the answer has more than {request.max_bytes:,} bytes")
-        request.watch(body)
-    return body
+        return _gunzipped(_raw_pieces(response))
+    if encoding in {"", "identity"}:
+        return _raw_pieces(response)
+    raise BodyUnreadableError(f"the answer is encoded as {encoding!r}, which was not asked for")
 
 
 def _raw_pieces(response: BaseHTTPResponse) -> Iterator[bytes]:

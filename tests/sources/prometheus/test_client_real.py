@@ -172,7 +172,7 @@ def test_series_that_ended_before_the_start_are_left_out(client: PrometheusClien
 
 def test_a_refused_selector_is_an_error(client: PrometheusClient) -> None:
     with pytest.raises(QueryRefusedError, match="match"):
-        client.series("{}", start=0, timeout_seconds=10)
+        next(client.series("{}", start=0, timeout_seconds=10).batches(UNPACED))
 
 
 def test_a_query_of_a_megabyte_is_posted(client: PrometheusClient) -> None:

@@ -157,11 +157,13 @@ def test_series_are_asked_for_with_their_limit() -> None:
         answering(b'{"status":"success","data":[],"warnings":["results truncated due to limit"]}')
     ) as server:
         with PrometheusClient(PrometheusSettings(server.url)) as client:
-            client.series('up{a="b"}', start=1.5, timeout_seconds=2)
+            for _ in client.series('up{a="b"}', start=1.5, timeout_seconds=2).batches(UNPACED):
+                pass
             answer = client.series("up", start=1_700_000_000, timeout_seconds=2, limit=10)
+            assert list(answer.batches(UNPACED)) == []
         assert answer.warnings == ("results truncated due to limit",)
         assert [request.target for request in server.requests] == ["/api/v1/series"] * 2
-        assert server.requests[0].body == b"match%5B%5D=up%7Ba%3D%22b%22%7D&start=1.5"
+        assert server.requests[0].body == b"match%5B%5D=up%7Ba%3D%22b%22%7D&start=1.5&limit=1000000"
         assert server.requests[1].body == b"match%5B%5D=up&start=1700000000&limit=10"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from adapter.sources.pace import UNPACED
 from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.errors import AuthenticationRefusedError, PrometheusUnreachableError
 from adapter.sources.prometheus.settings import PrometheusSettings
@@ -31,7 +32,7 @@ def test_each_query_is_counted_once_with_its_result() -> None:
                 client.instant("up", timeout_seconds=10)
             with pytest.raises(PrometheusUnreachableError):
                 client.instant("up", timeout_seconds=10)
-            client.series("up", start=0, timeout_seconds=10)
+            assert list(client.series("up", start=0, timeout_seconds=10).batches(UNPACED)) == []
 
     def counted(kind: str, result: str) -> float | None:
         return registry.get_sample_value("tidewatch_adapter_prometheus_queries_total", {"kind": kind, "result": result})

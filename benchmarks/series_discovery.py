@@ -1,0 +1,313 @@
+"""What series discovery costs on a large Prometheus: `python -m benchmarks.series_discovery --series 200000`.
+
+The six default rules of prometheus-adapter's Helm chart, on a real Prometheus with the series of a cluster. Rows: how
+soon a fresh adapter is ready and has its first list, beside how long Prometheus itself takes for the same look-ups, and
+what memory it takes (`idle`: the same with rules that spell their series out). Then how fast it answers while a client
+asks for values and for the list of all metrics, over TLS: with no look-up going on (`quiet`), with the same look-ups
+made by somebody else (`quiet-prometheus-busy`: what is the machine's share), and with look-ups of its own, one after
+the other (`relists`). Every answer is checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import tempfile
+import time
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from benchmarks.adapter_load import between
+from benchmarks.adapter_stage import CHECKOUT, running_adapter
+from benchmarks.cluster_of_series import Cluster
+from benchmarks.cores import Cores, on
+from benchmarks.prober import RESOURCES, Asker, ProbePlan
+from benchmarks.progress import Progress
+from benchmarks.report import as_json, as_text, report
+from benchmarks.series_stage import ASKED, ASKED_APP, series_stage
+from benchmarks.tally import Outcome
+from benchmarks.watched_adapter import WATCH_FILE, seconds_of
+from demo.machine.files import raise_open_files_limit
+from demo.machine.processes import ProcessFailedError, start
+from demo.machine.prometheus import PrometheusMissingError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from benchmarks.adapter_stage import RunningAdapter
+    from benchmarks.report import Cell, Report, Row
+    from benchmarks.series_stage import SeriesStage
+    from demo.machine.processes import ManagedProcess
+
+NAME = "series_discovery"
+SCRAPED_SECONDS = 180.0
+FIRST_LIST_SECONDS = 60.0
+SETTLE_SECONDS = 3.0
+LEAD_SECONDS = 2.0
+VALUE_PERIOD_SECONDS = 0.005
+LIST_PERIOD_SECONDS = 0.1
+POLL_SECONDS = 0.02
+PRODUCT = (str(Path(sys.executable).with_name("tidewatch-adapter")), "serve")
+WATCHED = (sys.executable, "-m", "benchmarks.watched_adapter")
+NO_RELIST = ("--metrics-relist-interval=1h",)
+RELISTS = ("--metrics-relist-interval=1s", "--metrics-max-age=60s")
+"""As often as may be: between two look-ups lies as long as one takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What to measure."""
+
+    series: int
+    seconds: float
+    """How long each of the last three rows is measured."""
+    starts: int
+    scrape_seconds: int
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark and print its report; return the exit status: 1 where an answer was wrong or missing."""
+    options = _options(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    raise_open_files_limit()
+    settings = Settings(options.series, options.seconds, options.starts, options.scrape_seconds)
+    try:
+        found = measure(settings, Progress(NAME))
+    except KeyboardInterrupt:
+        print(f"\n{NAME}: ended by Ctrl-C; nothing is left running", file=sys.stderr)
+        return 128 + signal.SIGINT
+    except (ProcessFailedError, PrometheusMissingError) as error:
+        print(f"{NAME}: {error}", file=sys.stderr)
+        return 2
+    print(as_json(found) if options.output == "json" else as_text(found))
+    return 0 if all(row["errors"] == 0 for row in found.rows) else 1
+
+
+def measure(settings: Settings, progress: Progress) -> Report:
+    """Run everything and return the report. Raises ProcessFailedError, PrometheusMissingError."""
+    cores = Cores.of_this_machine()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tidewatch-bench-")))
+        cluster = Cluster.of_series(settings.series)
+        stage = stack.enter_context(series_stage(folder, cluster, cores, settings.scrape_seconds))
+        progress.say(f"{stage.series:,} series of {stage.names:,} names, {len(stage.expected):,} resources")
+        wait_for_series(stage, progress)
+        rows = [idle(stage, progress), *(started(stage, progress) for _ in range(settings.starts))]
+        rows += undisturbed(stage, settings, progress)
+        rows.append(relisting(stage, settings, progress))
+        return report(
+            NAME,
+            rows,
+            prometheus=stage.backdrop.prometheus_version(),
+            adapter_has_a_core=cores.measured != cores.others,
+            series=stage.series,
+            names=stage.names,
+            resources=len(stage.expected),
+        )
+
+
+def wait_for_series(stage: SeriesStage, progress: Progress) -> None:
+    """Wait until Prometheus has scraped everything once. Raises ProcessFailedError."""
+    until = time.monotonic() + SCRAPED_SECONDS
+    while stage.scraped() < stage.series:
+        if time.monotonic() > until:
+            raise ProcessFailedError(f"Prometheus has not scraped all series; see {stage.backdrop.prometheus.log_path}")
+        progress.wait_until(time.monotonic() + 1.0, "waiting for a scrape of everything")
+    progress.say("Prometheus has all series")
+
+
+def idle(stage: SeriesStage, progress: Progress) -> Row:
+    """Return the memory of the same server with a rule that names its series, so that there is nothing to look up."""
+    rules = stage.backdrop.folder / "idle.yaml"
+    rules.write_text(ASKED.rules("60s"), encoding="utf-8")
+    with running_adapter(replace(stage.backdrop, rules=rules), "idle", [*PRODUCT]) as adapter:
+        progress.wait_until(time.monotonic() + SETTLE_SECONDS, "idle")
+        return {"phase": "idle", "errors": 0, **_memory(adapter)}
+
+
+def started(stage: SeriesStage, progress: Progress) -> Row:
+    """Start the adapter as it is delivered and return how long it took to be ready, and to list all there is."""
+    plain = stage.plain_look_ups()
+    began, asked = time.monotonic(), stage.look_ups()
+    with running_adapter(stage.backdrop, "start", [*PRODUCT, *NO_RELIST]) as adapter:
+        ready = time.monotonic() - began
+        listed_in = _wait_for_list(stage, adapter) - began
+        at_list = adapter.usage()
+        progress.wait_until(time.monotonic() + SETTLE_SECONDS, "start: settling")
+        return {
+            "phase": "start",
+            "errors": 0,
+            "ready_seconds": round(ready, 2),
+            "first_list_seconds": round(listed_in, 2),
+            "prometheus_seconds": round(plain, 2),
+            "cpu_seconds": at_list.cpu_seconds,
+            "prometheus_series_lookups": stage.look_ups() - asked,
+            **_memory(adapter),
+        }
+
+
+def undisturbed(stage: SeriesStage, settings: Settings, progress: Progress) -> list[Row]:
+    """Return how fast answers are while nothing is looked up, with Prometheus idle and busy."""
+    with _watched(stage, "quiet", NO_RELIST) as (adapter, watch_file):
+        return [
+            _probed(stage, adapter, watch_file, ("quiet", nullcontext()), settings, progress),
+            _probed(
+                stage,
+                adapter,
+                watch_file,
+                ("quiet-prometheus-busy", stage.asked_by_somebody_else()),
+                settings,
+                progress,
+            ),
+        ]
+
+
+def relisting(stage: SeriesStage, settings: Settings, progress: Progress) -> Row:
+    """Return how fast answers are while series are looked up all the time."""
+    with _watched(stage, "relists", RELISTS) as (adapter, watch_file):
+        return _probed(stage, adapter, watch_file, ("relists", nullcontext()), settings, progress)
+
+
+@contextmanager
+def _watched(stage: SeriesStage, name: str, flags: Sequence[str]) -> Iterator[tuple[RunningAdapter, Path]]:
+    """Run the product with a watch on its interpreter; yield when its first list stands."""
+    watch_file = stage.backdrop.folder / f"{name}.watch"
+    command = ["env", f"{WATCH_FILE}={watch_file}", *WATCHED, *flags]
+    with running_adapter(stage.backdrop, name, command) as adapter:
+        _wait_for_list(stage, adapter)
+        yield adapter, watch_file
+
+
+def _wait_for_list(stage: SeriesStage, adapter: RunningAdapter) -> float:
+    """Return when the list of metrics was as it must be, in monotonic seconds. Raises ProcessFailedError."""
+    asker, until, last = Asker(adapter.endpoint, FIRST_LIST_SECONDS), time.monotonic() + FIRST_LIST_SECONDS, b""
+    try:
+        while time.monotonic() < until:
+            status, body = asker.get(RESOURCES)
+            now = time.monotonic()
+            if status == 200 and body != last and _names(body) == stage.expected:
+                return now
+            last = body
+            time.sleep(POLL_SECONDS)
+    finally:
+        asker.close()
+    missing, more = sorted(stage.expected - _names(last)), sorted(_names(last) - stage.expected)
+    raise ProcessFailedError(f"the list lacks {len(missing)} {missing[:5]}, and has {len(more)} too many {more[:5]}")
+
+
+def _names(body: bytes) -> frozenset[str]:
+    return frozenset(resource["name"] for resource in msgspec.json.decode(body)["resources"])
+
+
+def _probed(
+    stage: SeriesStage,
+    adapter: RunningAdapter,
+    watch_file: Path,
+    phase: tuple[str, AbstractContextManager[None]],
+    settings: Settings,
+    progress: Progress,
+) -> Row:
+    label, meanwhile = phase
+    began = time.monotonic() + LEAD_SECONDS
+    ended = began + settings.seconds
+    with ExitStack() as stack:
+        stack.enter_context(meanwhile)
+        plans = _plans(stage, adapter, label, began, ended)
+        probers = [stack.enter_context(_prober(stage, plan)) for plan in plans]
+        progress.wait_until(began, f"{label}: connecting")
+        before, asked = adapter.usage(), stage.look_ups()
+        progress.wait_until(ended, f"{label}: measuring")
+        after, asked_then = adapter.usage(), stage.look_ups()
+        for prober in probers:
+            prober.wait(FIRST_LIST_SECONDS)
+    values, lists = (msgspec.json.decode(Path(plan.result_file).read_bytes(), type=Outcome) for plan in plans)
+    for outcome in (values, lists):
+        for reason, count in outcome.reasons.items():
+            progress.say(f"{label}: {count} x {reason}")
+    seen = [second for second in seconds_of(watch_file) if began <= second.at <= ended]
+    return {
+        "phase": label,
+        "errors": values.errors + lists.errors,
+        "seconds": settings.seconds,
+        "prometheus_series_lookups": asked_then - asked,
+        **_latencies("value", values),
+        **_latencies("list", lists),
+        "interpreter_pause_max_ms": round(max((second.pause_ms for second in seen), default=0.0), 2),
+        "interpreter_held_max_ms": round(max((second.held_ms for second in seen), default=0.0), 2),
+        "collection_max_ms": round(max((second.collection_ms for second in seen), default=0.0), 2),
+        "cpu_seconds": round(after.cpu_seconds - before.cpu_seconds, 2),
+        **_memory(adapter),
+    }
+
+
+def _plans(
+    stage: SeriesStage, adapter: RunningAdapter, label: str, began: float, ended: float
+) -> tuple[ProbePlan, ProbePlan]:
+    folder = stage.backdrop.folder
+    list_file = folder / f"{label}.list"
+    asker = Asker(adapter.endpoint, FIRST_LIST_SECONDS)
+    list_file.write_bytes(asker.get(RESOURCES)[1])
+    plan = ProbePlan(
+        endpoint=adapter.endpoint,
+        fleet=ASKED,
+        app=ASKED_APP,
+        list_file=str(list_file),
+        period_seconds=VALUE_PERIOD_SECONDS,
+        start_at=began,
+        end_at=ended,
+        result_file=str(folder / f"{label}.values.json"),
+    )
+    # The first question waits for Prometheus; what is measured is what comes after.
+    asker.get(plan.path)
+    asker.close()
+    lists = msgspec.structs.replace(
+        plan, app=None, period_seconds=LIST_PERIOD_SECONDS, result_file=str(folder / f"{label}.lists.json")
+    )
+    return plan, lists
+
+
+@contextmanager
+def _prober(stage: SeriesStage, plan: ProbePlan) -> Iterator[ManagedProcess]:
+    plan_file = Path(plan.result_file).with_suffix(".plan")
+    plan_file.write_bytes(msgspec.json.encode(plan))
+    command = [sys.executable, "-m", "benchmarks.prober", str(plan_file)]
+    log_path = plan_file.with_suffix(".log")
+    with (
+        on(stage.backdrop.cores.others),
+        start(command, log_path=log_path, name="prober", folder=CHECKOUT) as process,
+    ):
+        yield process
+
+
+def _latencies(what: str, outcome: Outcome) -> dict[str, Cell]:
+    return {
+        f"{what}_requests": outcome.requests,
+        f"{what}_p50_ms": outcome.p50_ms,
+        f"{what}_p99_ms": outcome.p99_ms,
+        f"{what}_max_ms": outcome.max_ms,
+    }
+
+
+def _memory(adapter: RunningAdapter) -> dict[str, Cell]:
+    usage = adapter.usage()
+    return {"rss_mib": usage.rss_mib, "rss_peak_mib": usage.peak_mib, "pss_mib": usage.pss_mib}
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{NAME}", description=__doc__.partition("\n")[0])
+    parser.add_argument("--series", type=between(1, 2_000_000), default=200_000, help="series in Prometheus, about")
+    parser.add_argument("--seconds", type=between(1, 3600), default=30, help="how long answers are timed in each phase")
+    parser.add_argument("--starts", type=between(1, 20), default=3, help="how often a fresh adapter is timed")
+    parser.add_argument("--scrape-seconds", type=between(1, 60), default=30, help="Prometheus's scrape interval")
+    parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
