@@ -22,8 +22,8 @@ AUTHORITY_LIFE = timedelta(days=3650)
 SERVING_LIFE = timedelta(days=365)
 AUTHORITY_NAME = "tidewatch-ca@"
 """How the common name of every self-made authority starts."""
-CLOCK_SKEW = timedelta(minutes=5)
-"""Certificates hold from a little before they are made: clocks of clients may lag."""
+CLOCK_SKEW = timedelta(hours=1)
+"""Certificates hold from a while before they are made: clocks of clients may lag."""
 
 _AUTHORITY_USAGE = x509.KeyUsage(
     digital_signature=True,
@@ -46,28 +46,28 @@ class Authority:
     key: ec.EllipticCurvePrivateKey
 
 
-def make_authority(now: datetime) -> Authority:
-    """Return a new certificate authority, EC P-256, valid for ten years."""
+def make_authority(now: datetime, life: timedelta = AUTHORITY_LIFE) -> Authority:
+    """Return a new certificate authority, EC P-256, valid for ten years unless another life is given."""
     key = ec.generate_private_key(ec.SECP256R1())
     # The serial in the name keeps two generations apart in clients that find issuers by name.
     serial = x509.random_serial_number()
     name = _name(f"{AUTHORITY_NAME}{serial % 10**8:08d}")
-    builder = _builder(name, name, key.public_key(), now, AUTHORITY_LIFE).serial_number(serial)
+    builder = _builder(name, name, key.public_key(), now, life).serial_number(serial)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     builder = builder.add_extension(_AUTHORITY_USAGE, critical=True)
     return Authority(builder.sign(key, hashes.SHA256()), key)
 
 
 def make_serving(
-    authority: Authority, names: Iterable[str], now: datetime
+    authority: Authority, names: Iterable[str], now: datetime, life: timedelta = SERVING_LIFE
 ) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
     """Return a certificate for these DNS names and IP addresses, signed by the authority, and its key.
 
-    It is valid for a year: the caller sees to it that the authority lives longer.
+    It is valid for a year unless another life is given: the caller sees to it that the authority lives as long.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     issuer = authority.certificate
-    builder = _builder(_name("tidewatch"), issuer.subject, key.public_key(), now, SERVING_LIFE)
+    builder = _builder(_name("tidewatch"), issuer.subject, key.public_key(), now, life)
     builder = builder.serial_number(x509.random_serial_number())
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
@@ -77,7 +77,7 @@ def make_serving(
 
 
 def is_self_made(certificate: x509.Certificate) -> bool:
-    """Return whether an authority of `make_authority` signed it, by the name that it gives."""
+    """Return whether an authority of `make_authority` signed it, or it is one, by the issuer that it names."""
     names = certificate.issuer.get_attributes_for_oid(NameOID.COMMON_NAME)
     return any(str(name.value).startswith(AUTHORITY_NAME) for name in names)
 

@@ -181,11 +181,12 @@ def _write_pair(
     certificate_file: Path, key_file: Path, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey
 ) -> None:
     """Write both files, each whole or not at all; after a crash in between they do not match, and are made anew."""
-    _write(key_file, issuing.key_pem(key), mode=0o600)
-    _write(certificate_file, issuing.certificate_pem(certificate), mode=0o644)
+    write_whole(key_file, issuing.key_pem(key), mode=0o600)
+    write_whole(certificate_file, issuing.certificate_pem(certificate), mode=0o644)
 
 
-def _write(file: Path, content: bytes, mode: int) -> None:
+def write_whole(file: Path, content: bytes, mode: int) -> None:
+    """Replace a file by one with this content, so that nobody ever reads half of it. Raises OSError."""
     descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     written = Path(name)
     try:

@@ -1,0 +1,160 @@
+"""What the Secret of the serving certificate holds, as values and as Kubernetes keeps it.
+
+    tls.crt, tls.key     what every replica shows, as any `kubernetes.io/tls` Secret has it
+    ca.crt               every authority that clients must trust now: of what is shown, was shown, will be shown
+    next.crt, next.key   what will be shown once all clients trust it; only while that is awaited
+
+The annotation tells that this program made the Secret, or may fill it: without it nothing in it is ever changed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from adapter.identity.generations import Generation, GenerationError, bundle_pem, read_authorities, read_generation
+from adapter.identity.issuing import certificate_pem, key_pem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cryptography import x509
+
+TYPE = "kubernetes.io/tls"
+OURS = "tidewatch.io/serving-certificate"
+"""The annotation, with the value `self-made`."""
+SELF_MADE = "self-made"
+
+CERTIFICATE, KEY, AUTHORITIES = "tls.crt", "tls.key", "ca.crt"
+NEXT_CERTIFICATE, NEXT_KEY = "next.crt", "next.key"
+_KEYS = (CERTIFICATE, KEY, AUTHORITIES, NEXT_CERTIFICATE, NEXT_KEY)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectName:
+    """An object in a namespace."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The certificates of a Secret, whole and fitting."""
+
+    current: Generation
+    next: Generation | None
+    authorities: tuple[x509.Certificate, ...]
+    """Those of `current` and `next` are among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """There is no such Secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """It could not be read; `cause` says why, and what to do."""
+
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """It exists, and somebody else's certificate is in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """It is ours, and what it holds cannot be used."""
+
+    version: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """It was made for us to fill."""
+
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """It is ours, and good."""
+
+    version: str
+    """The resourceVersion that a change of it must name."""
+    content: Content
+
+
+SecretState: TypeAlias = Absent | Unknown | Foreign | Damaged | Empty | Found
+
+
+def read_secret(document: Mapping[str, Any]) -> SecretState:
+    """Return what a Secret, as the API server gives it, holds."""
+    metadata = document.get("metadata") or {}
+    if (metadata.get("annotations") or {}).get(OURS) != SELF_MADE:
+        return Foreign()
+    version = str(metadata.get("resourceVersion", ""))
+    try:
+        data = {key: base64.b64decode((document.get("data") or {}).get(key) or "", validate=True) for key in _KEYS}
+        return Found(version, _content(data)) if any(data.values()) else Empty(version)
+    except (binascii.Error, TypeError) as e:
+        return Damaged(version, f"not base64: {e}")
+    except GenerationError as e:
+        return Damaged(version, str(e))
+
+
+def _content(data: Mapping[str, bytes]) -> Content:
+    authorities = read_authorities(data[AUTHORITIES])
+    current = read_generation(data[CERTIFICATE], data[KEY], authorities)
+    if not (data[NEXT_CERTIFICATE] or data[NEXT_KEY]):
+        return Content(current, None, authorities)
+    try:
+        return Content(current, read_generation(data[NEXT_CERTIFICATE], data[NEXT_KEY], authorities), authorities)
+    except GenerationError as e:
+        raise GenerationError(f"{NEXT_CERTIFICATE} and {NEXT_KEY}: {e}") from e
+
+
+def new_secret(name: ObjectName, content: Content) -> dict[str, Any]:
+    """Return the Secret to create."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "namespace": name.namespace,
+            "name": name.name,
+            "labels": {"app.kubernetes.io/managed-by": "tidewatch-adapter"},
+            "annotations": {OURS: SELF_MADE},
+        },
+        "type": TYPE,
+        "data": {key: value for key, value in _data(content).items() if value is not None},
+    }
+
+
+def secret_patch(version: str, content: Content) -> dict[str, Any]:
+    """Return a JSON merge patch (RFC 7386) that puts the content into a Secret of this resourceVersion."""
+    return {"metadata": {"resourceVersion": version}, "data": _data(content)}
+
+
+def _data(content: Content) -> dict[str, str | None]:
+    """Return the keys as base64; None for what must not be there."""
+    coming = content.next
+    return {
+        CERTIFICATE: _base64(certificate_pem(content.current.certificate)),
+        KEY: _base64(key_pem(content.current.key)),
+        AUTHORITIES: _base64(bundle_pem(content.authorities)),
+        NEXT_CERTIFICATE: _base64(certificate_pem(coming.certificate)) if coming else None,
+        NEXT_KEY: _base64(key_pem(coming.key)) if coming else None,
+    }
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode()

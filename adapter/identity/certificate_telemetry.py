@@ -1,0 +1,38 @@
+"""What is told of a serving certificate that this program keeps: until when it holds, and who trusts it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import Gauge
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from adapter.identity.generations import Generation
+
+
+class CertificateMetrics:
+    """The serving certificate as Prometheus metrics."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        """Register the metrics."""
+        self._not_after = Gauge(
+            "tidewatch_adapter_serving_certificate_not_after_timestamp_seconds",
+            "When the self-made serving certificate that is shown ends.",
+            registry=registry,
+        )
+        self._published = Gauge(
+            "tidewatch_adapter_serving_certificate_published",
+            "1 when the caBundle of the APIService holds the authority of the certificate that is shown.",
+            ["apiservice"],
+            registry=registry,
+        )
+
+    def shown(self, generation: Generation) -> None:
+        """Set when it ends."""
+        self._not_after.set(generation.certificate.not_valid_after_utc.timestamp())
+
+    def published(self, apiservice: str, *, held: bool) -> None:
+        """Set whether the APIService holds its authority."""
+        self._published.labels(apiservice).set(held)

@@ -1,0 +1,258 @@
+"""Keeping the serving certificate in a Secret, and its authority in the APIServices: the effects of `rotation.py`.
+
+`CertificateKeeper.look` reads, decides, and changes what must be changed. It is safe to be called by any number of
+replicas at once, and to be cut off anywhere: the next look goes on from what it finds.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+
+from adapter.identity import apiservices, certificate_secret, rotation
+from adapter.identity.apiservices import NotThere, Registered
+from adapter.identity.certificate_secret import Absent, Found, Unknown
+from adapter.identity.generations import make_generation
+from adapter.identity.rotation import Observed, Problem
+from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
+from adapter.sources.kubernetes.writing import CONFLICT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from cryptography import x509
+
+    from adapter.identity.apiservices import ApiServiceState
+    from adapter.identity.certificate_secret import Content, SecretState
+    from adapter.identity.generations import Generation
+    from adapter.identity.rotation import SecretChange, Wanted
+    from adapter.sources.kubernetes.writing import Reply
+
+LIFE = timedelta(days=90)
+LONGEST_SETTLING_SECONDS = 60.0
+"""For how long the APIServices must hold a new authority before its certificate is shown: each kube-apiserver learns
+of it by a watch of its own."""
+LONGEST_PAUSE_SECONDS = 15.0
+_ROUNDS = 5
+"""Changes of the Secret in one look; more are a fight that the next look goes on with."""
+
+_log = logging.getLogger(__name__)
+
+
+class Objects(Protocol):
+    """What is asked of the API server (`sources.kubernetes.writing.ObjectClient`)."""
+
+    def get(self, path: str) -> Reply:
+        """Return the object."""
+        ...
+
+    def create(self, collection: str, document: Mapping[str, Any]) -> dict[str, Any]:
+        """Create an object in a collection."""
+        ...
+
+    def merge(self, path: str, patch: Mapping[str, Any]) -> dict[str, Any]:
+        """Apply a JSON merge patch."""
+        ...
+
+
+class Events(Protocol):
+    """Who wants to know how it goes."""
+
+    def shown(self, generation: Generation) -> None:
+        """Take note of the certificate that is shown."""
+        ...
+
+    def published(self, apiservice: str, *, held: bool) -> None:
+        """Take note whether the APIService, as it was seen or left, holds the authority of what is shown."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How long a certificate holds, and what time it is."""
+
+    life: timedelta = LIFE
+    wall_clock: Callable[[], datetime] = lambda: datetime.now(tz=UTC)
+    clock: Callable[[], float] = time.monotonic
+    """Counts seconds and never goes back."""
+
+    @property
+    def settling_seconds(self) -> float:
+        """How long an authority must have been published before its certificate is shown."""
+        return min(LONGEST_SETTLING_SECONDS, self.life.total_seconds() / 30)
+
+    @property
+    def pause_seconds(self) -> float:
+        """How long to wait between two looks when all is well."""
+        return min(LONGEST_PAUSE_SECONDS, self.life.total_seconds() / 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What came of one look."""
+
+    confirmed: bool
+    """Whether the Secret holds a certificate, and one is shown that its `ca.crt` vouches for."""
+    trusted: bool
+    """Whether it is known of every APIService of ours that its clients take what is shown."""
+    problems: tuple[Problem, ...]
+    """What could not be done, and why."""
+
+
+class CertificateKeeper:
+    """One replica's part in keeping the certificate. For one thread."""
+
+    def __init__(
+        self,
+        wanted: Wanted,
+        objects: Objects,
+        show: Callable[[Generation], None],
+        *,
+        shown: Generation | None = None,
+        times: Times = Times(),
+        events: Events | None = None,
+    ) -> None:
+        """`show` is given each generation that is to be shown from now on; `shown` is what is shown already."""
+        self.shown = shown
+        self._wanted = wanted
+        self._objects = objects
+        self._show = show
+        self._times = times
+        self._events = events
+        self._trusted_since: dict[x509.Certificate, float] = {}
+        """Authorities that all APIServices hold, as seen by each look since then."""
+
+    def look(self) -> Look:
+        """Look once, and do what is to be done. Raises OSError where `show` does."""
+        for _ in range(_ROUNDS):
+            observed = self._observed()
+            change = rotation.secret_change(observed, self._wanted, self._issue)
+            failure = self._change_secret(change) if change else None
+            if change and not failure:
+                # Changed, or somebody else was quicker.
+                continue
+            found = (*rotation.problems(observed, self._wanted), *([failure] if failure else []))
+            if isinstance(observed.secret, Found):
+                return self._followed(observed, observed.secret.content, found)
+            return Look(confirmed=False, trusted=False, problems=found)
+        fight = Problem(f"secret {self._wanted.secret}", "others change it again and again: find out who does")
+        return Look(confirmed=False, trusted=False, problems=(fight,))
+
+    def _followed(self, observed: Observed, content: Content, found: tuple[Problem, ...]) -> Look:
+        """Publish and show what the Secret holds."""
+        states = dict(observed.apiservices)
+        failures = self._publish(states, content)
+        chosen = rotation.to_show(observed, states, content, self._wanted)
+        if chosen != self.shown:
+            self._show(chosen)
+            self.shown = chosen
+            about = {"not_after": chosen.certificate.not_valid_after_utc.isoformat()}
+            _log.info("new connections are shown another serving certificate", extra={"fields": about})
+        self._tell(chosen, states)
+        trusted = rotation.trusted_everywhere(states, chosen.authority, self._wanted)
+        return Look(confirmed=True, trusted=trusted, problems=(*found, *failures))
+
+    def _observed(self) -> Observed:
+        states = {name: self._apiservice(name) for name in self._wanted.apiservices}
+        secret = self._secret()
+        settled = self._settled(secret.content if isinstance(secret, Found) else None, states)
+        return Observed(self._times.wall_clock(), states, secret, self.shown, settled)
+
+    def _apiservice(self, name: str) -> ApiServiceState:
+        try:
+            return apiservices.read_apiservice(self._objects.get(f"{apiservices.PATH}/{name}").document)
+        except NotFoundError:
+            return NotThere()
+        except KubernetesError as e:
+            return Unknown(_with_repair(e, _apiservice_rights(name)))
+
+    def _secret(self) -> SecretState:
+        try:
+            return certificate_secret.read_secret(self._objects.get(self._secret_path()).document)
+        except NotFoundError:
+            return Absent()
+        except KubernetesError as e:
+            return Unknown(_with_repair(e, self._secret_rights()))
+
+    def _settled(self, content: Content | None, states: Mapping[str, ApiServiceState]) -> frozenset[x509.Certificate]:
+        """Return the authorities that have been seen everywhere for long enough."""
+        now = self._times.clock()
+        self._trusted_since = {
+            authority: self._trusted_since.get(authority, now)
+            for authority in (content.authorities if content else ())
+            if rotation.trusted_everywhere(states, authority, self._wanted)
+        }
+        settling = self._times.settling_seconds
+        return frozenset(authority for authority, since in self._trusted_since.items() if now - since >= settling)
+
+    def _issue(self, names: Iterable[str]) -> Generation:
+        return make_generation(names, self._times.wall_clock(), self._times.life)
+
+    def _change_secret(self, change: SecretChange) -> Problem | None:
+        """Change the Secret, unless somebody else was quicker; returns why that cannot be done."""
+        wanted = self._wanted.secret
+        try:
+            if change.version is None:
+                collection = self._secret_path().rpartition("/")[0]
+                self._objects.create(collection, certificate_secret.new_secret(wanted, change.content))
+            else:
+                self._objects.merge(
+                    self._secret_path(), certificate_secret.secret_patch(change.version, change.content)
+                )
+        except KubernetesError as e:
+            if _is_conflict(e):
+                return None
+            rights = self._secret_rights(creating=change.version is None)
+            return Problem(f"secret {wanted}", f"it cannot be written: {_with_repair(e, rights)}")
+        about = {"secret": str(wanted), "reason": change.reason}
+        _log.log(change.level, "the Secret of the serving certificate is changed", extra={"fields": about})
+        return None
+
+    def _publish(self, states: dict[str, ApiServiceState], content: Content) -> list[Problem]:
+        """Bring the APIServices up to date, and `states` with them; returns which could not be."""
+        failures = []
+        for name, state in rotation.bundle_changes(states, content, self._wanted).items():
+            try:
+                patch = apiservices.bundle_patch(state.version, content.authorities)
+                self._objects.merge(f"{apiservices.PATH}/{name}", patch)
+            except KubernetesError as e:
+                if not _is_conflict(e):
+                    message = f"it cannot be patched: {_with_repair(e, _apiservice_rights(name))}"
+                    failures.append(Problem(f"apiservice {name}", message))
+                continue
+            states[name] = replace(state, authorities=frozenset(content.authorities))
+            about = {"apiservice": name, "authorities": len(content.authorities)}
+            _log.info("the caBundle of an APIService is brought up to date", extra={"fields": about})
+        return failures
+
+    def _tell(self, shown: Generation, states: Mapping[str, ApiServiceState]) -> None:
+        if self._events is None:
+            return
+        self._events.shown(shown)
+        for name, state in states.items():
+            self._events.published(name, held=isinstance(state, Registered) and shown.authority in state.authorities)
+
+    def _secret_rights(self, *, creating: bool = False) -> str:
+        wanted = self._wanted.secret
+        if not creating:
+            return f"get and patch on the secret {wanted}"
+        mark = f"{certificate_secret.OURS}={certificate_secret.SELF_MADE}"
+        return f"create on secrets in {wanted.namespace}, or make it empty beforehand with the annotation {mark}"
+
+    def _secret_path(self) -> str:
+        return f"/api/v1/namespaces/{self._wanted.secret.namespace}/secrets/{self._wanted.secret.name}"
+
+
+def _is_conflict(error: KubernetesError) -> bool:
+    return isinstance(error, StatusError) and error.code == CONFLICT
+
+
+def _apiservice_rights(name: str) -> str:
+    return f"get and patch on the apiservice {name} (apiregistration.k8s.io)"
+
+
+def _with_repair(error: KubernetesError, rights: str) -> str:
+    return f"{error}: grant {rights}" if isinstance(error, ForbiddenError) else str(error)

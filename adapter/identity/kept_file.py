@@ -1,0 +1,36 @@
+"""The file by which a certificate from a Secret reaches the TLS layer.
+
+One file holds key, certificate and authority, so that one rename replaces them all: no connection is ever accepted with
+the key of one generation and the certificate of another. It is also what a worker that is started anew goes on from.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.identity.generations import GenerationError, read_authorities, read_generation
+from adapter.identity.issuing import certificate_pem, key_pem
+from adapter.identity.serving import write_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from adapter.identity.generations import Generation
+
+FILE = "serving.pem"
+
+
+def write_kept(file: Path, generation: Generation) -> None:
+    """Replace the file by one of this generation, for the owner's eyes alone. Raises OSError."""
+    content = key_pem(generation.key) + certificate_pem(generation.certificate) + certificate_pem(generation.authority)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(file, content, mode=0o600)
+
+
+def read_kept(file: Path) -> Generation | None:
+    """Return what was written last; None if there is nothing, or nothing that can be used."""
+    try:
+        content = file.read_bytes()
+        return read_generation(content, content, read_authorities(content))
+    except (OSError, GenerationError):
+        return None

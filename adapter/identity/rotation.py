@@ -1,0 +1,274 @@
+"""What is to be done about the serving certificate: from what is seen to what is changed (pure).
+
+Every replica looks at the same Secret and the same APIServices, decides by these functions, and changes them under
+their resourceVersion, so that of several which decide at once one wins and the others look again. A rotation is four
+steps:
+
+1. *Stage*: at two thirds of the certificate's life the next one is put into the Secret beside it, its authority into
+   `ca.crt`. Everybody goes on showing the first.
+2. *Publish*: `ca.crt` goes into the `caBundle` of the APIServices. Both are trusted now.
+3. *Promote*: when all APIServices have held the new authority for a while, the next certificate becomes the current
+   one. Each replica shows it from its next look on, if it has seen by itself that it is trusted.
+4. *Retire*: the first authority leaves `ca.crt` when its certificate has ended. A replica that was cut off from the API
+   server goes on showing the first, and is trusted, for as long as anybody can be.
+
+The order of the looks matters: APIServices first, then the Secret. What the Secret asks for is then never older than
+what an APIService holds, so a slow replica cannot take away an authority that a quick one has just published.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from adapter.identity.apiservices import NotThere, Registered
+from adapter.identity.certificate_secret import Absent, Content, Damaged, Empty, Foreign, Found, ObjectName, Unknown
+from adapter.identity.issuing import is_self_made, names_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    from cryptography import x509
+
+    from adapter.identity.apiservices import ApiServiceState
+    from adapter.identity.certificate_secret import SecretState
+    from adapter.identity.generations import Generation, Issue
+
+RETIRED_AFTER = timedelta(minutes=5)
+"""For how long after its end an authority is kept: this clock may be ahead of the API server's."""
+MOST_AUTHORITIES = 8
+"""In `ca.crt`. More are there only if the Secret is lost time and again; an object must not grow for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the certificate is for."""
+
+    secret: ObjectName
+    service: ObjectName
+    apiservices: tuple[str, ...]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The DNS names of the service. kube-apiserver asks for the third."""
+        service, namespace = self.service.name, self.service.namespace
+        full = f"{service}.{namespace}.svc"
+        return frozenset({service, f"{service}.{namespace}", full, f"{full}.cluster.local"})
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What one look has found."""
+
+    now: datetime
+    apiservices: Mapping[str, ApiServiceState]
+    """By name; read before the Secret."""
+    secret: SecretState
+    shown: Generation | None
+    """What this replica shows to its clients."""
+    settled: frozenset[x509.Certificate] = frozenset()
+    """Authorities that every APIService has been seen to hold for long enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class SecretChange:
+    """A change of the Secret."""
+
+    content: Content
+    version: str | None
+    """The resourceVersion that it replaces; None: the Secret is created."""
+    reason: str
+    level: int = logging.INFO
+    """At which it is worth telling."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What needs somebody's hand."""
+
+    about: str
+    message: str
+
+
+def secret_change(observed: Observed, wanted: Wanted, issue: Issue) -> SecretChange | None:
+    """Return how the Secret must change; None where it is right, or not ours to change."""
+    match observed.secret:
+        case Absent():
+            return SecretChange(_restored(observed, wanted, issue), None, "there was none")
+        case Empty(version):
+            return SecretChange(_restored(observed, wanted, issue), version, "it was empty")
+        case Damaged(version, cause):
+            return SecretChange(
+                _restored(observed, wanted, issue), version, f"it could not be used: {cause}", logging.WARNING
+            )
+        case Found(version, content):
+            changed, reason = _advanced(content, observed, wanted, issue)
+            return SecretChange(changed, version, reason) if changed != content else None
+        case _:
+            return None
+
+
+def _restored(observed: Observed, wanted: Wanted, issue: Issue) -> Content:
+    """Return what this replica shows, or something new."""
+    shown = observed.shown
+    good = shown is not None and shown.covers(wanted.names) and not shown.expired(observed.now)
+    current = shown if shown and good else issue(wanted.names)
+    return _content(current, None, (), observed, wanted)
+
+
+def _advanced(content: Content, observed: Observed, wanted: Wanted, issue: Issue) -> tuple[Content, str]:
+    """Return the content as it must be now, and why it differs."""
+    now, current, coming, before = observed.now, content.current, content.next, content.authorities
+    if coming and (coming.expired(now) or not coming.covers(wanted.names)):
+        coming = None
+    if current.expired(now):
+        return _content(coming or issue(wanted.names), None, before, observed, wanted), "it has ended"
+    if not current.covers(wanted.names):
+        # No client could verify it. The names that it has stay: replicas of an older set-up may still need them.
+        names = wanted.names | names_of(current.certificate)
+        return _content(issue(names), None, before, observed, wanted), "it is not for the names of the service"
+    if coming and coming.authority in observed.settled:
+        return _content(coming, None, before, observed, wanted), "the next one's authority is published"
+    if not coming and current.due(now):
+        return _content(current, issue(wanted.names), before, observed, wanted), "two thirds of its life are over"
+    return _content(current, coming, before, observed, wanted), "authorities come and go"
+
+
+def _content(
+    current: Generation,
+    coming: Generation | None,
+    before: Iterable[x509.Certificate],
+    observed: Observed,
+    wanted: Wanted,
+) -> Content:
+    """Return the content with all authorities that are needed: what is published stays, since others may show it."""
+    used = (current, coming) if coming else (current,)
+    published = {
+        authority
+        for state in _concerning(observed.apiservices, wanted).values()
+        if isinstance(state, Registered)
+        for authority in state.authorities
+        if is_self_made(authority)
+    }
+    return Content(current, coming, _kept({*before, *published}, observed.now, used))
+
+
+def _kept(
+    authorities: Iterable[x509.Certificate], now: datetime, used: Iterable[Generation]
+) -> tuple[x509.Certificate, ...]:
+    """Return the authorities that must still be trusted, the oldest first."""
+    needed = {one.authority for one in used}
+    others = {one for one in authorities if one.not_valid_after_utc + RETIRED_AFTER > now} - needed
+    latest = sorted(others, key=_age)[-(MOST_AUTHORITIES - len(needed)) :]
+    return tuple(sorted({*latest, *needed}, key=_age))
+
+
+def _age(authority: x509.Certificate) -> tuple[datetime, int]:
+    return authority.not_valid_before_utc, authority.serial_number
+
+
+def bundle_changes(
+    apiservices: Mapping[str, ApiServiceState], content: Content, wanted: Wanted
+) -> dict[str, Registered]:
+    """Return the APIServices whose `caBundle` is to be made the content's `ca.crt`, by name."""
+    return {
+        name: state
+        for name, state in _concerning(apiservices, wanted).items()
+        if isinstance(state, Registered) and not state.injected and state.authorities != set(content.authorities)
+    }
+
+
+def trusted_everywhere(apiservices: Mapping[str, ApiServiceState], authority: x509.Certificate, wanted: Wanted) -> bool:
+    """Return whether it is known of every APIService of ours that its clients trust this authority."""
+    return all(
+        isinstance(state, Registered) and authority in state.authorities
+        for state in _concerning(apiservices, wanted).values()
+    )
+
+
+def to_show(
+    observed: Observed, apiservices: Mapping[str, ApiServiceState], content: Content, wanted: Wanted
+) -> Generation:
+    """Return what this replica is to show, with the APIServices as they are by now.
+
+    That is the current one as soon as its authority is settled, or more of the APIServices take it than what is shown.
+    """
+    current, shown = content.current, observed.shown
+    if shown is None or shown.expired(observed.now):
+        return current
+    more = _refusing(apiservices, shown, wanted) - _refusing(apiservices, current, wanted)
+    return current if more > 0 or (more == 0 and current.authority in observed.settled) else shown
+
+
+def _refusing(apiservices: Mapping[str, ApiServiceState], generation: Generation, wanted: Wanted) -> int:
+    """Return how many APIServices are known not to trust it."""
+    states = _concerning(apiservices, wanted).values()
+    return sum(isinstance(state, Registered) and generation.authority not in state.authorities for state in states)
+
+
+def _concerning(apiservices: Mapping[str, ApiServiceState], wanted: Wanted) -> dict[str, ApiServiceState]:
+    """Return those that verify what we show, as far as is known."""
+    return {name: state for name, state in apiservices.items() if _concerns(state, wanted)}
+
+
+def _concerns(state: ApiServiceState, wanted: Wanted) -> bool:
+    if isinstance(state, Registered):
+        return state.service == wanted.service and not state.unverified
+    return isinstance(state, Unknown)
+
+
+def problems(observed: Observed, wanted: Wanted) -> tuple[Problem, ...]:
+    """Return what this program cannot, or must not, put right itself."""
+    content = observed.secret.content if isinstance(observed.secret, Found) else None
+    found = [_secret_problem(observed.secret, wanted)]
+    found += [_apiservice_problem(name, state, content, wanted) for name, state in observed.apiservices.items()]
+    return tuple(problem for problem in found if problem)
+
+
+def _secret_problem(state: SecretState, wanted: Wanted) -> Problem | None:
+    about = f"secret {wanted.secret}"
+    if isinstance(state, Unknown):
+        return Problem(about, state.cause)
+    if isinstance(state, Foreign):
+        return Problem(
+            about,
+            "it was not made by this program and is left alone: name another by --serving-secret, or mount it and give "
+            "its files by --tls-cert-file and --tls-private-key-file",
+        )
+    return None
+
+
+def _apiservice_problem(name: str, state: ApiServiceState, content: Content | None, wanted: Wanted) -> Problem | None:
+    message = _registered_trouble(state, content, wanted) if isinstance(state, Registered) else _missing_trouble(state)
+    return Problem(f"apiservice {name}", message) if message else None
+
+
+def _missing_trouble(state: NotThere | Unknown) -> str:
+    if isinstance(state, Unknown):
+        return state.cause
+    return "it does not exist: create it, or leave its --apiservice away"
+
+
+def _registered_trouble(state: Registered, content: Content | None, wanted: Wanted) -> str:
+    """Return what keeps the program from filling in the `caBundle`; empty where nothing does."""
+    if state.service is None:
+        return "kube-apiserver answers it itself: leave its --apiservice away"
+    if state.service != wanted.service:
+        return (
+            f"it belongs to the service {state.service} and is left alone, ours is {wanted.service}: delete it there "
+            "first, or leave its --apiservice away"
+        )
+    if state.unverified:
+        return (
+            "insecureSkipTLSVerify is set, so anybody's certificate is taken: set it to false, and the caBundle is "
+            "filled in"
+        )
+    if state.injected and content and not state.authorities.issuperset(content.authorities):
+        return (
+            f"cert-manager fills its caBundle (annotation {state.injected}), and not with the ca.crt of the secret "
+            f"{wanted.secret}: take the annotation away, or let it inject from that secret"
+        )
+    return ""

@@ -1,0 +1,536 @@
+"""The doctor against a stand-in for kube-apiserver: each line in its good and in its bad state."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from adapter.commands.doctor import DOCTOR, doctor_settings, examined
+from adapter.commands.doctor_report import Line, Status
+from adapter.commands.doctor_rights import HPA_CONTROLLER
+from adapter.commands.doctor_running import Check, run_checks
+from adapter.identity.generations import bundle_pem, make_generation
+from adapter.identity.issuing import certificate_pem
+from adapter.identity.kept_file import write_kept
+from adapter.service.flags import UsageError, parse_flags
+from adapter.sources.kubernetes.access import from_kubeconfig
+from adapter.sources.kubernetes.client import Deadlines, KubernetesClient
+from adapter.sources.kubernetes.writing import ObjectClient
+from demo.machine.certificates import Authority, Validity
+from tests.identity.keeping_world import CUSTOM, EXTERNAL, SECRET, SERVICE, WANTED, apiservice
+from tests.support.apiserver_objects import APISERVICES
+from tests.support.fake_apiserver import TOKEN
+from tests.support.object_apiserver import CONFIG_MAPS, HPAS, SLICES, ObjectApiServer
+from tests.support.serving import run
+from tests.support.tls_door import tls_door
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from demo.machine.prometheus import PrometheusProcess
+    from tests.support.apiserver_store import Json
+    from tests.support.tls_door import Door
+
+RESOURCE = "v1beta1.metrics.k8s.io"
+CONFIG_MAP = "extension-apiserver-authentication"
+AVAILABLE = {"conditions": [{"type": "Available", "status": "True", "reason": "Passed"}]}
+CONTROLLER = f"system:serviceaccount:{HPA_CONTROLLER.namespace}:{HPA_CONTROLLER.name}"
+
+
+@dataclass
+class Installation:
+    """A cluster in which all is well, the adapter's door, and somebody who looks."""
+
+    cluster: ObjectApiServer
+    folder: Path
+    door: Door
+    flags: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        generation = make_generation(WANTED.names, datetime.now(tz=UTC), timedelta(days=90))
+        write_kept(self.folder / "serving.pem", generation)
+        self.door.show(self.folder / "serving.pem")
+        bundle = base64.b64encode(bundle_pem([generation.authority])).decode()
+        for name in (CUSTOM, EXTERNAL):
+            self.register(name, apiservice(name, caBundle=bundle))
+            listed = {"kind": "APIResourceList", "resources": [{"name": "pods/open_connections"}]}
+            version, _, group = name.partition(".")
+            self.cluster.answers[f"/apis/{group}/{version}"] = (200, listed)
+        self.register(RESOURCE, apiservice(RESOURCE, replace(SERVICE, namespace="kube-system", name="metrics-server")))
+        self.publish_front_proxy(self.authority("front"), self.authority("clients"), ["front-proxy-client"])
+        self.ready("10.0.0.1", "10.0.0.2")
+        self.cluster.reviews.allow(CONTROLLER, "*", "*")
+
+    def register(self, name: str, document: Json, status: Json | None = None) -> None:
+        self.cluster.objects.put(APISERVICES, "", name, {**document, "status": status or AVAILABLE})
+
+    def spec(self, name: str, **changes: Any) -> None:  # noqa: ANN401 - JSON
+        self.cluster.objects.change(APISERVICES, "", name, lambda one: one["spec"].update(changes))
+
+    def authority(self, name: str) -> str:
+        return Authority(self.folder / name, name).ca_file.read_text()
+
+    def publish_front_proxy(self, front: str, clients: str, names: list[str]) -> None:
+        data = {
+            "requestheader-client-ca-file": front,
+            "client-ca-file": clients,
+            "requestheader-allowed-names": json.dumps(names),
+        }
+        self.cluster.objects.put(CONFIG_MAPS, "kube-system", CONFIG_MAP, {"data": data})
+
+    def ready(self, *addresses: str, waiting: tuple[str, ...] = ()) -> None:
+        endpoints = [{"addresses": [one], "conditions": {"ready": True}} for one in addresses]
+        endpoints += [{"addresses": [one], "conditions": {"ready": False}} for one in waiting]
+        metadata = {"labels": {"kubernetes.io/service-name": SERVICE.name}}
+        self.cluster.objects.put(SLICES, SERVICE.namespace, "slice", {"metadata": metadata, "endpoints": endpoints})
+
+    def hpa(self, name: str, reason: str | None, message: str = "") -> None:
+        condition = {
+            "type": "ScalingActive",
+            "status": "False" if reason else "True",
+            "reason": reason or "ValidMetric",
+        }
+        document = {"status": {"conditions": [{**condition, "message": message}]}}
+        self.cluster.objects.put(HPAS, "shop", name, document)
+
+    def command(self, *more: str) -> list[str]:
+        config = self.cluster.kubeconfig(self.folder / "config")
+        return [f"--kubeconfig={config}", f"--service={SERVICE}", f"--endpoint={self.door.address}", *self.flags, *more]
+
+    def lines(self, *more: str) -> dict[str, Line]:
+        """Look at everything; returns the lines by their names."""
+        config = self.cluster.kubeconfig(self.folder / "config")
+        client = KubernetesClient(from_kubeconfig(str(config)), Deadlines(connect=2.0, silence=2.0, total=4.0))
+        settings = doctor_settings(parse_flags(DOCTOR, self.command(*more), {}))
+        found = examined(ObjectClient(client, 2.0), settings)
+        assert len({line.name for line in found}) == len(found)
+        assert all(line.fix for line in found if line.status is not Status.OK)
+        assert all(TOKEN not in f"{line}" for line in found)
+        return {line.name: line for line in found}
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "*")
+
+
+@pytest.fixture
+def installation(tmp_path: Path) -> Iterator[Installation]:
+    with ObjectApiServer() as cluster, tls_door() as door:
+        yield Installation(cluster, tmp_path, door)
+
+
+def test_where_all_is_well_every_line_is_ok(installation: Installation, prometheus: PrometheusProcess) -> None:
+    lines = installation.lines(f"--prometheus-url={prometheus.url}", f"--serving-secret={SECRET}")
+    assert {name: line for name, line in lines.items() if line.status is not Status.OK} == {}
+    assert "version v1.36.0" in lines["kube-apiserver"].message
+    assert sum(name.startswith("permission/") for name in lines) == 16
+    assert lines[f"owner/{RESOURCE}"].message == "it belongs to kube-system/metrics-server"
+    assert {
+        f"{what}/{name}" for what in ("apiservice", "certificate", "request") for name in (CUSTOM, EXTERNAL)
+    } <= set(lines)
+
+
+@pytest.mark.parametrize(
+    ("verb", "plural", "line", "status", "lost"),
+    [
+        ("list", "pods", "permission/list pods", Status.ERROR, "HPAs on Pods metrics get 503"),
+        ("watch", "pods", "permission/watch pods", Status.ERROR, "metrics of pods"),
+        ("list", "nodes", "permission/list nodes", Status.WARNING, "metrics of nodes"),
+        (
+            "create",
+            "subjectaccessreviews",
+            "permission/create subjectaccessreviews.authorization.k8s.io",
+            Status.WARNING,
+            "direct callers",
+        ),
+        (
+            "create",
+            "tokenreviews",
+            "permission/create tokenreviews.authentication.k8s.io",
+            Status.WARNING,
+            "bearer tokens",
+        ),
+        (
+            "watch",
+            "configmaps",
+            f"permission/watch configmaps {CONFIG_MAP} in kube-system",
+            Status.ERROR,
+            "front proxy",
+        ),
+        ("patch", "secrets", f"permission/patch secrets {SECRET.name} in {SECRET.namespace}", Status.ERROR, "start"),
+        (
+            "patch",
+            "apiservices",
+            f"permission/patch apiservices.apiregistration.k8s.io {CUSTOM}",
+            Status.ERROR,
+            "caBundle",
+        ),
+    ],
+)
+def test_a_right_that_is_missing_is_told_with_what_is_lost(
+    installation: Installation, verb: str, plural: str, line: str, status: Status, lost: str
+) -> None:
+    installation.cluster.objects.deny(verb, plural)
+    found = installation.lines(f"--serving-secret={SECRET}")[line]
+    assert found.status is status
+    assert f"may not {verb} {plural}" in found.message
+    assert lost in found.message
+    assert found.fix.startswith("grant ")
+
+
+def test_the_rights_of_another_account_are_asked_for_by_its_name(installation: Installation) -> None:
+    lines = installation.lines("--service-account=monitoring/tidewatch")
+    assert lines["permission/list pods"].status is Status.ERROR
+    assert "the service account monitoring/tidewatch may not list pods" in lines["permission/list pods"].message
+    installation.cluster.reviews.allow("system:serviceaccounts:monitoring", "*", "*")
+    assert installation.lines("--service-account=monitoring/tidewatch")["permission/list pods"].status is Status.OK
+
+
+class TestApiServices:
+    def test_one_that_is_somebody_elses(self, installation: Installation) -> None:
+        installation.register(EXTERNAL, apiservice(EXTERNAL, replace(SERVICE, namespace="keda", name="keda-metrics")))
+        lines = installation.lines()
+        assert lines[f"apiservice/{EXTERNAL}"].status is Status.ERROR
+        assert "it belongs to the service keda/keda-metrics, not to monitoring/tidewatch" in (
+            lines[f"apiservice/{EXTERNAL}"].message
+        )
+        assert f"certificate/{EXTERNAL}" not in lines
+
+    @pytest.mark.parametrize(
+        ("reason", "repair"),
+        [
+            ("FailedDiscoveryCheck", "NetworkPolicy"),
+            ("MissingEndpoints", "/readyz?verbose"),
+            ("ServiceNotFound", "create the Service monitoring/tidewatch"),
+            ("ServicePortError", "the port that the APIService names (443)"),
+            ("EndpointsNotFound", "selector of the Service"),
+            ("SomethingNew", "log of kube-apiserver"),
+        ],
+    )
+    def test_one_that_is_not_available(self, installation: Installation, reason: str, repair: str) -> None:
+        condition = {"type": "Available", "status": "False", "reason": reason, "message": "no answer from 10.0.0.1"}
+        document = installation.cluster.objects.get_without_rights(APISERVICES, "", CUSTOM)
+        installation.register(CUSTOM, document, {"conditions": [condition]})
+        line = installation.lines()[f"apiservice/{CUSTOM}"]
+        assert line.status is Status.ERROR
+        assert f"not available: {reason}: no answer from 10.0.0.1" in line.message
+        assert repair in line.fix
+
+    def test_one_of_which_nothing_is_known_yet(self, installation: Installation) -> None:
+        installation.register(CUSTOM, apiservice(CUSTOM), {"conditions": []})
+        assert installation.lines()[f"apiservice/{CUSTOM}"].status is Status.WARNING
+
+    def test_one_that_is_missing_is_an_error_if_it_was_asked_for(self, installation: Installation) -> None:
+        installation.cluster.objects.remove(APISERVICES, "", EXTERNAL)
+        assert installation.lines()[f"apiservice/{EXTERNAL}"].status is Status.WARNING
+        named = installation.lines(f"--apiservice={CUSTOM}", f"--apiservice={EXTERNAL}")
+        assert named[f"apiservice/{EXTERNAL}"].status is Status.ERROR
+
+    def test_one_that_may_not_be_read(self, installation: Installation) -> None:
+        installation.cluster.objects.deny("get", "apiservices")
+        line = installation.lines()[f"apiservice/{CUSTOM}"]
+        assert line.status is Status.UNKNOWN
+        assert f"grant get on the apiservice {CUSTOM}" in line.fix
+
+    def test_without_a_service_the_owner_is_shown(self, installation: Installation) -> None:
+        line = installation.lines("--service=")[f"apiservice/{CUSTOM}"]
+        assert (line.status, line.message) == (Status.OK, f"it is available at {SERVICE}")
+
+    def test_resource_metrics_that_nobody_serves(self, installation: Installation) -> None:
+        installation.cluster.objects.remove(APISERVICES, "", RESOURCE)
+        line = installation.lines()[f"owner/{RESOURCE}"]
+        assert line.status is Status.WARNING
+        assert "CPU and memory" in line.message
+
+
+class TestTheCertificate:
+    def line(self, installation: Installation) -> Line:
+        return installation.lines()[f"certificate/{CUSTOM}"]
+
+    def show(
+        self, installation: Installation, authority: Authority, name: str, validity: Validity | None = None
+    ) -> None:
+        pair = authority.server([name], [], validity=validity)
+        installation.door.show(pair.certificate_file, pair.key_file)
+        bundle = base64.b64encode(authority.ca_file.read_bytes()).decode()
+        installation.spec(CUSTOM, caBundle=bundle)
+
+    def test_of_another_authority(self, installation: Installation) -> None:
+        bundle = certificate_pem(Authority(installation.folder / "other").root)
+        installation.spec(CUSTOM, caBundle=base64.b64encode(bundle).decode())
+        line = self.line(installation)
+        assert line.status is Status.ERROR
+        assert "kube-apiserver refuses it: none of the CAs in the caBundle has signed it" in line.message
+        assert "--serving-secret" in line.fix
+
+    def test_of_nobody_because_the_bundle_is_empty(self, installation: Installation) -> None:
+        installation.spec(CUSTOM, caBundle="")
+        assert "the caBundle is empty" in self.line(installation).message
+
+    def test_for_another_name(self, installation: Installation) -> None:
+        self.show(installation, Authority(installation.folder / "ca"), "adapter.elsewhere.svc")
+        line = self.line(installation)
+        assert "Hostname mismatch" in line.message
+        assert "have the certificate made for tidewatch.monitoring.svc; it is for adapter.elsewhere.svc" in line.fix
+
+    def test_that_has_ended(self, installation: Installation) -> None:
+        name = "tidewatch.monitoring.svc"
+        self.show(installation, Authority(installation.folder / "ca"), name, Validity.of_yesterday())
+        line = self.line(installation)
+        assert line.status is Status.ERROR
+        assert "certificate has expired (it ended at " in line.message
+        assert "renew" in line.fix
+
+    def test_that_ends_soon(self, installation: Installation) -> None:
+        self.show(installation, Authority(installation.folder / "ca"), "tidewatch.monitoring.svc")
+        assert self.line(installation).status is Status.WARNING
+
+    def test_that_nobody_verifies(self, installation: Installation) -> None:
+        installation.spec(CUSTOM, caBundle="", insecureSkipTLSVerify=True)
+        lines = installation.lines()
+        assert lines[f"apiservice/{CUSTOM}"].status is Status.WARNING
+        assert "not verified" in lines[f"certificate/{CUSTOM}"].message
+
+    def test_of_an_adapter_that_is_not_reached(self, installation: Installation) -> None:
+        installation.door.close()
+        line = self.line(installation)
+        assert line.status is Status.UNKNOWN
+        assert "Connection refused" in line.message
+        assert "--endpoint" in line.fix
+
+    def test_of_something_that_speaks_no_tls(self, installation: Installation) -> None:
+        host, _, port = installation.cluster.url.removeprefix("http://").partition(":")
+        line = installation.lines(f"--endpoint={host}:{port}")[f"certificate/{CUSTOM}"]
+        assert line.status is Status.UNKNOWN
+
+
+class TestRequestsThroughTheApiServer:
+    @pytest.mark.parametrize(
+        ("answer", "status", "said"),
+        [
+            ((503, {"message": "service unavailable", "code": 503}), Status.ERROR, "service unavailable"),
+            ((404, {"message": "not found", "code": 404}), Status.ERROR, "404"),
+            ((403, {"message": "forbidden", "code": 403}), Status.ERROR, "403"),
+            ((200, {"kind": "APIResourceList", "resources": []}), Status.WARNING, "lists no metric"),
+            ((200, {"kind": "Status"}), Status.ERROR, "not a list of resources"),
+        ],
+    )
+    def test_an_answer_that_is_not_right(
+        self, installation: Installation, answer: tuple[int, Json], status: Status, said: str
+    ) -> None:
+        installation.cluster.answers["/apis/custom.metrics.k8s.io/v1beta1"] = answer
+        line = installation.lines()[f"request/{CUSTOM}"]
+        assert line.status is status
+        assert said in line.message
+
+    def test_an_answer_that_does_not_come_holds_up_nothing_else(self, installation: Installation) -> None:
+        installation.cluster.slow["/apis/custom.metrics.k8s.io/v1beta1"] = 60.0
+        lines = installation.lines()
+        assert lines[f"request/{CUSTOM}"].status is Status.ERROR
+        assert "no answer in time" in lines[f"request/{CUSTOM}"].message
+        assert lines[f"request/{EXTERNAL}"].status is Status.OK
+
+
+class TestTheFrontProxy:
+    def test_no_config_map(self, installation: Installation) -> None:
+        installation.cluster.objects.remove(CONFIG_MAPS, "kube-system", CONFIG_MAP)
+        assert installation.lines()["front-proxy"].status is Status.UNKNOWN
+
+    def test_one_that_may_not_be_read(self, installation: Installation) -> None:
+        installation.cluster.objects.deny("get", "configmaps")
+        assert "extension-apiserver-authentication-reader" in installation.lines()["front-proxy"].fix
+
+    @pytest.mark.parametrize("broken", ["", "no certificate"])
+    def test_no_authority_in_it(self, installation: Installation, broken: str) -> None:
+        installation.publish_front_proxy(broken, "", [])
+        line = installation.lines()["front-proxy"]
+        assert line.status is Status.ERROR
+        assert "no front proxy is known" in line.message
+
+    def test_one_authority_for_both_is_dangerous_only_where_every_name_is_allowed(
+        self, installation: Installation
+    ) -> None:
+        both = installation.authority("both")
+        installation.publish_front_proxy(both, both, [])
+        line = installation.lines()["front-proxy"]
+        assert line.status is Status.WARNING
+        assert "can speak for everybody" in line.message
+        installation.publish_front_proxy(both, both, ["front-proxy-client"])
+        assert installation.lines()["front-proxy"].status is Status.OK
+
+    def test_an_authority_that_has_ended(self, installation: Installation) -> None:
+        ended = make_generation(["a"], datetime.now(tz=UTC) - timedelta(days=9), timedelta(days=2)).authority
+        old = certificate_pem(ended).decode()
+        installation.publish_front_proxy(old, "", ["a"])
+        assert installation.lines()["front-proxy"].status is Status.ERROR
+        installation.publish_front_proxy(old + installation.authority("new"), "", ["a"])
+        assert installation.lines()["front-proxy"].status is Status.WARNING
+
+
+class TestTheHpaController:
+    def test_rights_that_it_lacks(self, installation: Installation) -> None:
+        installation.cluster.reviews.deny_all()
+        installation.cluster.reviews.allow(CONTROLLER, "list", "*", "external.metrics.k8s.io")
+        lines = installation.lines()
+        assert lines["hpa-controller/external.metrics.k8s.io"].status is Status.OK
+        line = lines["hpa-controller/custom.metrics.k8s.io"]
+        assert line.status is Status.ERROR
+        assert "the service account kube-system/horizontal-pod-autoscaler may not get pods" in line.message
+        assert "grant get and list on all of custom.metrics.k8s.io" in line.fix
+
+    def test_rights_that_may_not_be_asked_for(self, installation: Installation) -> None:
+        installation.cluster.forbid("create", "subjectaccessreviews")
+        line = installation.lines()["hpa-controller/custom.metrics.k8s.io"]
+        assert line.status is Status.UNKNOWN
+        assert "grant create on subjectaccessreviews" in line.fix
+
+
+class TestHpas:
+    def test_those_that_miss_a_metric_of_ours_are_shown_with_the_cause(self, installation: Installation) -> None:
+        installation.hpa("web", "FailedGetPodsMetric", "unable to get metric open_connections: no metrics returned")
+        installation.hpa("cpu", "FailedGetResourceMetric", "no metrics from resource metrics API")
+        installation.hpa("well", None)
+        lines = installation.lines()
+        assert lines["hpas"].message == "1 of 3 HPAs miss a metric"
+        assert "FailedGetPodsMetric: unable to get metric open_connections" in lines["hpa/shop/web"].message
+        assert "explain METRIC --namespace shop" in lines["hpa/shop/web"].fix
+        assert "hpa/shop/cpu" not in lines
+
+    def test_many_are_counted(self, installation: Installation) -> None:
+        for number in range(620):
+            installation.hpa(f"web-{number:03d}", "FailedGetExternalMetric" if number < 8 else None)
+        lines = installation.lines()
+        assert lines["hpas"].message == "8 of 620 HPAs miss a metric, 3 of them not shown"
+        assert sum(name.startswith("hpa/") for name in lines) == 5
+
+    def test_they_may_not_be_listed(self, installation: Installation) -> None:
+        installation.cluster.objects.deny("list", "horizontalpodautoscalers")
+        assert installation.lines()["hpas"].status is Status.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("ready", "waiting", "status", "said"),
+    [
+        (("10.0.0.1",), ("10.0.0.2",), Status.WARNING, "one pod alone is ready"),
+        ((), ("10.0.0.1", "10.0.0.2"), Status.ERROR, "no pod behind the service monitoring/tidewatch"),
+        (("10.0.0.1", "10.0.0.2", "10.0.0.3"), (), Status.OK, "3 pods are ready"),
+    ],
+)
+def test_replicas_that_are_ready_are_counted(
+    installation: Installation, ready: tuple[str, ...], waiting: tuple[str, ...], status: Status, said: str
+) -> None:
+    installation.ready(*ready, waiting=waiting)
+    line = installation.lines()["replicas"]
+    assert line.status is status
+    assert said in line.message
+
+
+@pytest.mark.parametrize(
+    ("error_seconds", "status", "said"),
+    [
+        (0.0, Status.OK, "agree"),
+        (20.0, Status.WARNING, "s ahead of this machine's"),
+        (-20.0, Status.WARNING, "s behind this machine's"),
+        (3600.0, Status.ERROR, "s ahead of this machine's"),
+    ],
+)
+def test_the_clock_of_the_api_server_is_compared(
+    installation: Installation, error_seconds: float, status: Status, said: str
+) -> None:
+    installation.cluster.clock_error = error_seconds
+    line = installation.lines()["clock/kube-apiserver"]
+    assert line.status is status
+    assert said in line.message
+
+
+def test_an_api_server_that_is_away_is_one_error_and_the_rest_is_unknown(installation: Installation) -> None:
+    installation.cluster.stop()
+    lines = installation.lines()
+    assert lines["kube-apiserver"].status is Status.ERROR
+    assert "cannot connect" in lines["kube-apiserver"].message
+    assert {line.status for name, line in lines.items() if name not in {"kube-apiserver", "prometheus"}} == {
+        Status.UNKNOWN
+    }
+
+
+class TestPrometheus:
+    def test_one_that_is_away(self, installation: Installation) -> None:
+        line = installation.lines("--prometheus-url=http://127.0.0.1:9")["prometheus"]
+        assert line.status is Status.ERROR
+        assert "http://127.0.0.1:9 does not answer queries" in line.message
+        assert "--prometheus-url" in line.fix
+
+    def test_one_that_is_something_else(self, installation: Installation) -> None:
+        line = installation.lines(f"--prometheus-url={installation.cluster.url}")["prometheus"]
+        assert line.status is Status.ERROR
+
+    def test_credentials_that_it_refuses(self, installation: Installation) -> None:
+        token = installation.folder / "token"
+        token.write_text("averysecrettoken")
+        flags = (f"--prometheus-url={installation.cluster.url}/apis", f"--prometheus-token-file={token}")
+        line = installation.lines(*flags)["prometheus"]
+        assert line.status is Status.ERROR
+        assert "--prometheus-token-file" in line.fix
+        assert "averysecrettoken" not in f"{line}"
+
+    def test_none_that_is_named(self, installation: Installation) -> None:
+        assert installation.lines()["prometheus"].status is Status.UNKNOWN
+
+
+class TestChecks:
+    def test_one_that_breaks_harms_itself_alone(self) -> None:
+        def breaks() -> list[Line]:
+            raise RuntimeError("averysecrettoken")
+
+        broken, fine = run_checks([Check("a", breaks), Check("b", lambda: [Line("b", Status.OK, "well")])])
+        assert (broken.name, broken.status) == ("a", Status.UNKNOWN)
+        assert "secret" not in broken.message
+        assert fine.status is Status.OK
+
+    def test_one_that_hangs_is_left_behind(self) -> None:
+        end = threading.Event()
+
+        def hangs() -> list[Line]:
+            end.wait(30.0)
+            return []
+
+        hung, fine = run_checks([Check("a", hangs), Check("b", lambda: [Line("b", Status.OK, "well")])], seconds=0.2)
+        end.set()
+        assert (hung.name, hung.status) == ("a", Status.UNKNOWN)
+        assert "no answer within 0.2 s" in hung.message
+        assert fine.status is Status.OK
+
+
+class TestTheProgram:
+    def test_as_json(self, installation: Installation, prometheus: PrometheusProcess) -> None:
+        ended = run("doctor", *installation.command(f"--prometheus-url={prometheus.url}", "-o", "json"))
+        document = json.loads(ended.out)
+        assert (ended.code, document["apiVersion"], document["kind"]) == (0, "tidewatch.io/v1alpha1", "DoctorReport")
+        assert (document["errors"], document["warnings"]) == (0, 0)
+        assert all(check.keys() == {"name", "status", "message", "fix"} for check in document["checks"])
+        assert {check["fix"] for check in document["checks"]} == {None}
+
+    def test_what_is_wrong_comes_with_its_repair_and_makes_the_exit_status(self, installation: Installation) -> None:
+        installation.ready()
+        ended = run("doctor", *installation.command())
+        assert ended.code == 1
+        assert "error: replicas: no pod behind the service monitoring/tidewatch is ready\n  fix: see " in ended.out
+        assert ended.out.rstrip().splitlines()[-1].startswith("1 error, 0 warnings, 1 unknown, ")
+        assert TOKEN not in ended.out + ended.error
+
+    @pytest.mark.parametrize("flag", ["--service=name", "--apiservice=x", "--nonsense", "--kubeconfig=/missing"])
+    def test_wrong_usage(self, flag: str) -> None:
+        ended = run("doctor", flag)
+        assert (ended.code, ended.error.count("\n")) == (2, 1)
+
+    def test_flags_that_do_not_fit_are_named(self) -> None:
+        with pytest.raises(UsageError, match="--serving-secret"):
+            doctor_settings(parse_flags(DOCTOR, ["--serving-secret=x"], {}))

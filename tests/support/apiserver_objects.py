@@ -1,0 +1,251 @@
+"""Single objects as kube-apiserver keeps them: created, patched under their resourceVersion, allowed or not.
+
+    store = ObjectStore()
+    store.put(SECRETS, "monitoring", "tls", {...})      # as if somebody else had done it
+    store.deny("patch", "apiservices")                  # RBAC: 403, and `no` in access reviews
+    store.get(...), store.create(...), store.merge(...) # as the API server would; RefusedError holds the Status
+
+It keeps to what a client can get wrong: 409 for a taken name or an old resourceVersion, 404, 422 for what validation
+refuses (the rules of Secrets and APIServices), 400 for what does not decode, 403 by `deny`.
+`Direct` is the same without HTTP, for tests that take many thousand steps.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import copy
+import threading
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from adapter.sources.kubernetes.errors import Status, error_of_status
+from adapter.sources.kubernetes.writing import Reply
+from tests.support.apiserver_store import Json, RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+Kind: TypeAlias = "tuple[str, str]"
+"""Group and plural."""
+
+SECRETS: Kind = ("", "secrets")
+APISERVICES: Kind = ("apiregistration.k8s.io", "apiservices")
+KINDS: dict[Kind, str] = {SECRETS: "Secret", APISERVICES: "APIService"}
+SYSTEM_USER = "system:serviceaccount:monitoring:tidewatch"
+
+
+class ObjectStore:
+    """Objects of any kind by namespace and name. Thread-safe."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.version = 1000
+        self.denied: set[tuple[str, str]] = set()
+        self.denied_of: dict[str, set[tuple[str, str]]] = {}
+        self._objects: dict[tuple[Kind, str, str], Json] = {}
+
+    def deny(self, verb: str, plural: str, user: str = SYSTEM_USER) -> None:
+        """Take a right away from the program, or from another user."""
+        (self.denied if user == SYSTEM_USER else self.denied_of.setdefault(user, set())).add((verb, plural))
+
+    def allow(self, verb: str, plural: str) -> None:
+        """Give it back."""
+        self.denied.discard((verb, plural))
+
+    def allows(self, verb: str, plural: str, user: str = SYSTEM_USER) -> bool:
+        """Whether the user may."""
+        denied = self.denied if user == SYSTEM_USER else self.denied_of.get(user, set())
+        return not {(verb, plural), ("*", plural), (verb, "*")} & denied
+
+    def put(self, kind: Kind, namespace: str, name: str, document: Mapping[str, Any]) -> None:
+        """Set an object, whatever rules there are: by the hand of a test."""
+        with self.lock:
+            self.version += 1
+            one = copy.deepcopy(dict(document))
+            one.setdefault("metadata", {}).update({"name": name, "resourceVersion": str(self.version)})
+            if namespace:
+                one["metadata"]["namespace"] = namespace
+            self._objects[kind, namespace, name] = one
+
+    def change(self, kind: Kind, namespace: str, name: str, change: Callable[[Json], object]) -> None:
+        """Edit an object in place: by the hand of a test."""
+        with self.lock:
+            one = self._objects[kind, namespace, name]
+            change(one)
+            self.put(kind, namespace, name, one)
+
+    def remove(self, kind: Kind, namespace: str, name: str) -> None:
+        """Delete an object."""
+        with self.lock:
+            del self._objects[kind, namespace, name]
+
+    def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
+        """Return a copy of an object; None if there is none."""
+        with self.lock:
+            return copy.deepcopy(self._objects.get((kind, namespace, name)))
+
+    def listed(self, kind: Kind, namespace: str = "") -> list[Json]:
+        """Return copies of the objects of a kind, in one namespace or all."""
+        with self.lock:
+            found = sorted(self._objects.items(), key=lambda item: item[0])
+            return [
+                copy.deepcopy(one) for (which, where, _), one in found if which == kind and namespace in {"", where}
+            ]
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Json:
+        self._authorize("get", kind, name)
+        found = self.find(kind, namespace, name)
+        if found is None:
+            raise RefusedError(404, "NotFound", f'{_resource(kind)} "{name}" not found')
+        return found
+
+    def create(self, kind: Kind, namespace: str, document: Json) -> Json:
+        self._authorize("create", kind, "")
+        metadata = document.get("metadata") or {}
+        name = str(metadata.get("name") or "")
+        if document.get("kind") != KINDS[kind]:
+            raise RefusedError(400, "BadRequest", f"the kind in the data ({document.get('kind')}) is not the expected")
+        if metadata.get("namespace", namespace) != namespace:
+            raise RefusedError(400, "BadRequest", "the namespace of the object does not match that of the request")
+        if metadata.get("resourceVersion"):
+            raise RefusedError(400, "BadRequest", "resourceVersion should not be set on objects to be created")
+        if not name:
+            raise _invalid(kind, name, "metadata.name: Required value: name or generateName is required")
+        with self.lock:
+            if (kind, namespace, name) in self._objects:
+                raise RefusedError(409, "AlreadyExists", f'{_resource(kind)} "{name}" already exists')
+            _validate(kind, name, document, None)
+            self.put(kind, namespace, name, document)
+            return self.get_without_rights(kind, namespace, name)
+
+    def merge(self, kind: Kind, namespace: str, name: str, patch: Json) -> Json:
+        self._authorize("patch", kind, name)
+        with self.lock:
+            before = self.find(kind, namespace, name)
+            if before is None:
+                raise RefusedError(404, "NotFound", f'{_resource(kind)} "{name}" not found')
+            version = (patch.get("metadata") or {}).get("resourceVersion")
+            if version is not None and version != before["metadata"]["resourceVersion"]:
+                message = f'Operation cannot be fulfilled on {_resource(kind)} "{name}": the object has been modified'
+                raise RefusedError(409, "Conflict", message)
+            after = merged(before, patch)
+            if after["metadata"].get("name") != name:
+                raise RefusedError(400, "BadRequest", "the name of the object does not match the name on the URL")
+            _validate(kind, name, after, before)
+            if after != before:
+                self.put(kind, namespace, name, after)
+            return self.get_without_rights(kind, namespace, name)
+
+    def get_without_rights(self, kind: Kind, namespace: str, name: str) -> Json:
+        found = self.find(kind, namespace, name)
+        assert found is not None
+        return found
+
+    def _authorize(self, verb: str, kind: Kind, name: str) -> None:
+        if not self.allows(verb, kind[1]):
+            raise forbidden(verb, kind, name)
+
+
+class Direct:
+    """The store as `ObjectClient` shows it, without HTTP. `before` is called before each call takes effect."""
+
+    def __init__(self, store: ObjectStore, before: Callable[[str, str], None] = lambda _method, _path: None) -> None:
+        self._store = store
+        self._before = before
+
+    def get(self, path: str) -> Reply:
+        self._before("GET", path)
+        return Reply(self._answered("GET", path, lambda: self._store.get(*named(path))))
+
+    def create(self, collection: str, document: Mapping[str, Any]) -> dict[str, Any]:
+        self._before("POST", collection)
+        kind, namespace, _ = named(f"{collection}/")
+        return self._answered("POST", collection, lambda: self._store.create(kind, namespace, dict(document)))
+
+    def merge(self, path: str, patch: Mapping[str, Any]) -> dict[str, Any]:
+        self._before("PATCH", path)
+        return self._answered("PATCH", path, lambda: self._store.merge(*named(path), dict(patch)))
+
+    def _answered(self, method: str, path: str, answer: Callable[[], Json]) -> Json:
+        try:
+            return answer()
+        except RefusedError as refused:
+            status = Status(refused.status["message"], refused.status["reason"], refused.code)
+            raise error_of_status(f"{method} {path}", status) from refused
+
+
+def named(path: str) -> tuple[Kind, str, str]:
+    """Return the kind, namespace and name that a path of one object stands for."""
+    root, *parts = path.lstrip("/").split("/")
+    group, *parts = ["", *parts[1:]] if root == "api" else [parts[0], *parts[2:]]
+    namespace = parts[1] if parts[0] == "namespaces" and len(parts) > 2 else ""
+    plural, name, *rest = parts[2:] if namespace else parts
+    if rest:
+        raise RefusedError(404, "NotFound", "the server could not find the requested resource")
+    return (group, plural), namespace, name
+
+
+def merged(before: Any, patch: Any) -> Any:  # noqa: ANN401 - JSON
+    """Apply a JSON merge patch (RFC 7386)."""
+    if not isinstance(patch, dict):
+        return patch
+    after = dict(before) if isinstance(before, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            after.pop(key, None)
+        else:
+            after[key] = merged(after.get(key), value)
+    return after
+
+
+def forbidden(verb: str, kind: Kind, name: str) -> RefusedError:
+    which = f'{_resource(kind)} "{name}"' if name else _resource(kind)
+    where = f'resource "{kind[1]}" in API group "{kind[0]}"'
+    return RefusedError(403, "Forbidden", f'{which} is forbidden: User "{SYSTEM_USER}" cannot {verb} {where}')
+
+
+def _validate(kind: Kind, name: str, after: Json, before: Json | None) -> None:
+    if kind == SECRETS:
+        _validate_secret(name, after, before)
+    elif kind == APISERVICES:
+        _validate_apiservice(name, after)
+
+
+def _validate_secret(name: str, after: Json, before: Json | None) -> None:
+    data = after.get("data") or {}
+    for key, value in data.items():
+        _check_base64(f"data.{key}", value)
+    if before and before.get("immutable") and before.get("data") != after.get("data"):
+        raise _invalid(SECRETS, name, "data: Forbidden: field is immutable when `immutable` is set")
+    if before and before.get("type") != after.get("type"):
+        raise _invalid(SECRETS, name, "type: Invalid value: field is immutable")
+    if after.get("type") == "kubernetes.io/tls":
+        for key in ("tls.crt", "tls.key"):
+            if key not in data:
+                raise _invalid(SECRETS, name, f"data[{key}]: Required value")
+
+
+def _validate_apiservice(name: str, after: Json) -> None:
+    spec = after.get("spec") or {}
+    if spec.get("caBundle"):
+        _check_base64("spec.caBundle", spec["caBundle"])
+        if spec.get("insecureSkipTLSVerify"):
+            message = "spec.insecureSkipTLSVerify: Invalid value: true: may not be true if caBundle is present"
+            raise _invalid(APISERVICES, name, message)
+    if f"{spec.get('version')}.{spec.get('group')}" != name:
+        raise _invalid(APISERVICES, name, "metadata.name: Invalid value: must be `spec.version+.+spec.group`")
+
+
+def _check_base64(where: str, value: object) -> None:
+    try:
+        base64.b64decode(str(value), validate=True)
+    except binascii.Error as e:
+        raise RefusedError(400, "BadRequest", f"{where}: illegal base64 data") from e
+
+
+def _invalid(kind: Kind, name: str, cause: str) -> RefusedError:
+    return RefusedError(422, "Invalid", f'{KINDS[kind]} "{name}" is invalid: {cause}')
+
+
+def _resource(kind: Kind) -> str:
+    return f"{kind[1]}.{kind[0]}" if kind[0] else kind[1]

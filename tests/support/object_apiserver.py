@@ -1,0 +1,157 @@
+"""The stand-in for kube-apiserver with single objects: Secrets and APIServices that can be changed, others to read.
+
+    with ObjectApiServer() as server:
+        server.objects.put(APISERVICES, "", name, {...})        # see `apiserver_objects`
+        server.objects.put(HPAS, "shop", "web", {...})          # any kind: read one by one, or listed
+        server.answers["/apis/custom.metrics.k8s.io/v1beta1"] = (503, {...})
+        server.clock_error = 90.0                               # its `Date` is ahead
+        server.slow["/version"] = 30.0                          # seconds before an answer
+
+All else is as in `FakeApiServer`. Reads and changes are allowed as `objects.deny` says, which is also what a
+SelfSubjectAccessReview is told. Parameters and media types are checked as the real one does.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import threading
+import time
+import urllib.parse
+from typing import TYPE_CHECKING
+
+from tests.support.apiserver_http import Asked, Handler, Listener
+from tests.support.apiserver_objects import APISERVICES, SECRETS, Kind, ObjectStore, forbidden, named
+from tests.support.apiserver_store import Json, RefusedError
+from tests.support.fake_apiserver import FakeApiServer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CONFIG_MAPS: Kind = ("", "configmaps")
+HPAS: Kind = ("autoscaling", "horizontalpodautoscalers")
+SLICES: Kind = ("discovery.k8s.io", "endpointslices")
+_KINDS = {SECRETS, APISERVICES, CONFIG_MAPS, HPAS, SLICES}
+_MERGE_PATCH = "application/merge-patch+json"
+_REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_LIST_PARAMETERS = {"limit", "continue", "labelSelector"}
+
+
+class ObjectApiServer(FakeApiServer):
+    """See the module's docstring."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.objects = ObjectStore()
+        self.answers: dict[str, tuple[int, Json]] = {}
+        self.clock_error = 0.0
+        self.slow: dict[str, float] = {}
+
+    def start(self) -> None:
+        listener = Listener(self, self._port, self._context)
+        listener.RequestHandlerClass = ObjectHandler
+        self._listener, self._port = listener, listener.server_address[1]
+        threading.Thread(target=listener.serve_forever, args=(0.02,), daemon=True).start()
+
+
+class ObjectHandler(Handler):
+    """Answers for single objects, and leaves the rest to its base."""
+
+    @property
+    def _fake(self) -> ObjectApiServer:
+        fake = self.server.fake
+        assert isinstance(fake, ObjectApiServer)
+        return fake
+
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        moment = time.time() if timestamp is None else timestamp
+        return email.utils.formatdate(moment + self._fake.clock_error, usegmt=True)
+
+    def do_GET(self) -> None:  # noqa: N802 - as http.server looks it up
+        path, _, text = self.path.partition("?")
+        query = dict(urllib.parse.parse_qsl(text, keep_blank_values=True))
+        self.server.ended.wait(self._fake.slow.get(path, 0.0))
+        if path == "/version":
+            self._answer(path, lambda: (200, {"major": "1", "minor": "36", "gitVersion": "v1.36.0"}))
+        elif path in self._fake.answers:
+            self._answer(path, lambda: self._fake.answers[path])
+        elif self._is_known(path) and "watch" not in query and "fieldSelector" not in query:
+            self._answer(path, lambda: (200, self._read(path, query)))
+        else:
+            super().do_GET()
+
+    def do_POST(self) -> None:  # noqa: N802 - as http.server looks it up
+        path = self.path
+        if path == _REVIEW:
+            self._answer(path, lambda: (201, self._reviewed(self._body("application/json"))))
+        elif self._is_known(path):
+            kind, namespace, _ = named(f"{path}/")
+            self._answer(
+                path, lambda: (201, self._fake.objects.create(kind, namespace, self._body("application/json")))
+            )
+        else:
+            super().do_POST()
+
+    def do_PATCH(self) -> None:  # noqa: N802 - as http.server looks it up
+        path = self.path
+        if self._is_known(path):
+            self._answer(path, lambda: (200, self._fake.objects.merge(*named(path), self._body(_MERGE_PATCH))))
+        else:
+            self._refuse_verb()
+
+    def _is_known(self, path: str) -> bool:
+        parts = path.strip("/").split("/")
+        group = "" if parts[0] == "api" else parts[1] if len(parts) > 1 else ""
+        return any(kind[0] == group and kind[1] in parts for kind in _KINDS)
+
+    def _answer(self, path: str, answer: Callable[[], tuple[int, Json]]) -> None:
+        self._fake.requests.append(Asked(self.command, path, {}, dict(self.headers.items())))
+        try:
+            self._authenticate(self.command, None, {})
+            self._send(*answer())
+        except RefusedError as refused:
+            self._send(refused.code, refused.status)
+
+    def _read(self, path: str, query: dict[str, str]) -> Json:
+        parts = path.strip("/").split("/")
+        plural = next(kind[1] for kind in _KINDS if kind[1] in parts)
+        if parts[-1] != plural:
+            return self._fake.objects.get(*named(path))
+        if query.keys() - _LIST_PARAMETERS:
+            raise RefusedError(400, "BadRequest", f"parameters that list has no use for: {sorted(query)}")
+        kind, namespace, _ = named(f"{path}/")
+        if not self._fake.objects.allows("list", plural):
+            raise forbidden("list", kind, "")
+        items = [one for one in self._fake.objects.listed(kind, namespace) if _selected(one, query)]
+        begin, limit = int(query.get("continue") or 0), int(query.get("limit") or 0) or len(items)
+        metadata = {"continue": str(begin + limit)} if begin + limit < len(items) else {}
+        return {"kind": "List", "apiVersion": "v1", "metadata": metadata, "items": items[begin : begin + limit]}
+
+    def _reviewed(self, document: Json) -> Json:
+        if document.get("kind") != "SelfSubjectAccessReview" or document.get("apiVersion") != "authorization.k8s.io/v1":
+            raise RefusedError(400, "BadRequest", "the object is not a SelfSubjectAccessReview")
+        spec = document.get("spec") or {}
+        if spec.keys() - {"resourceAttributes", "nonResourceAttributes"}:
+            raise RefusedError(400, "BadRequest", f"strict decoding error: unknown fields {sorted(spec)}")
+        if ("resourceAttributes" in spec) == ("nonResourceAttributes" in spec):
+            message = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+            raise RefusedError(422, "Invalid", message)
+        about = spec["resourceAttributes"]
+        return {**document, "status": {"allowed": self._fake.objects.allows(about["verb"], about["resource"])}}
+
+    def _body(self, media_type: str) -> Json:
+        content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.headers.get("Content-Type", "").partition(";")[0].strip() != media_type:
+            raise RefusedError(415, "UnsupportedMediaType", f"the body of the request must be {media_type}")
+        try:
+            document = json.loads(content)
+        except ValueError as e:
+            raise RefusedError(400, "BadRequest", "the object provided is unrecognized") from e
+        if not isinstance(document, dict):
+            raise RefusedError(400, "BadRequest", "the object provided is unrecognized")
+        return document
+
+
+def _selected(one: Json, query: dict[str, str]) -> bool:
+    key, equals, value = query.get("labelSelector", "").partition("=")
+    return not equals or (one["metadata"].get("labels") or {}).get(key) == value
