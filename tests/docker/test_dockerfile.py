@@ -1,0 +1,117 @@
+"""The image's recipe fits the checkout. No image can be built in the tests; hadolint reads it in `make lint`."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import tomllib
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from adapter.commands.serve_flags import SERVE
+from adapter.service.flags import parse_flags
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def instructions() -> Iterator[tuple[str, str]]:
+    """Yield each instruction and what stands behind it, on one line."""
+    text = re.sub(r"^\s*#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE)
+    for line in re.sub(r"\\\n\s*", " ", text).splitlines():
+        name, _, rest = line.strip().partition(" ")
+        if name:
+            yield name, rest
+
+
+def all_of(name: str) -> list[str]:
+    return [rest for found, rest in instructions() if found == name]
+
+
+def final_stage() -> list[tuple[str, str]]:
+    found = list(instructions())
+    last = max(index for index, (name, _) in enumerate(found) if name == "FROM")
+    return found[last:]
+
+
+def copied() -> list[str]:
+    """Return what is taken from the checkout."""
+    return [source for rest in all_of("COPY") if "--from" not in rest for source in shlex.split(rest)[:-1]]
+
+
+def ignored(name: str) -> bool:
+    """Whether .dockerignore keeps it out of the build: the last line that fits counts."""
+    lines = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")]
+    fitting = [line for line in lines if fnmatch(name, line.removeprefix("!"))]
+    return bool(fitting) and not fitting[-1].startswith("!")
+
+
+def test_all_that_is_copied_is_there_and_not_ignored() -> None:
+    assert copied()
+    assert [name for name in copied() if not (ROOT / name).exists() or ignored(name)] == []
+
+
+def test_nothing_else_is_sent_to_the_build() -> None:
+    assert sorted(path.name for path in ROOT.iterdir() if not ignored(path.name)) == sorted(copied())
+
+
+def test_all_that_makes_the_wheel_is_copied() -> None:
+    project, packages = PROJECT["project"], PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    needed = {"pyproject.toml", project["readme"], *project["license-files"], *packages}
+    assert needed <= set(copied())
+
+
+def test_packages_come_by_their_hash_and_as_wheels() -> None:
+    commands = [command.strip() for rest in all_of("RUN") for command in rest.split("&&")]
+    installs = [command for command in commands if re.match(r"pip (--python \S+ )?(install|wheel) ", command)]
+    from_locks = [command for command in installs if "--no-index" not in command]
+    assert len(from_locks) == 2
+    assert all("--require-hashes" in command and "--only-binary :all:" in command for command in from_locks)
+
+
+def test_the_lock_of_the_build_is_of_what_pyproject_asks_for() -> None:
+    assert PROJECT["dependency-groups"]["build"] == PROJECT["build-system"]["requires"]
+    assert re.search(r"^hatchling==", (ROOT / "requirements-build.lock").read_text(), flags=re.MULTILINE)
+
+
+def test_it_runs_as_the_user_of_the_chart_and_not_as_root() -> None:
+    values = yaml.safe_load((ROOT / "helm" / "tidewatch" / "values.yaml").read_text())
+    user = values["runAsUser"]
+    assert [rest for name, rest in final_stage() if name == "USER"] == [f"{user}:{user}"]
+    assert user > 0
+
+
+def test_it_starts_a_program_of_the_project_without_a_shell() -> None:
+    (command,) = all_of("CMD")
+    assert json.loads(command)[0] in PROJECT["project"]["scripts"]
+    assert all_of("ENTRYPOINT") == []
+
+
+def test_the_ports_are_those_that_the_program_opens() -> None:
+    flags = parse_flags(SERVE, ["--config=rules"], {})
+    plain = flags.address("plain-bind-address")
+    assert plain
+    assert all_of("EXPOSE") == [f"{flags.integer('secure-port')} {plain.port}"]
+
+
+def test_the_label_is_of_the_project_s_version() -> None:
+    labels = dict(pair.split("=", 1) for rest in all_of("LABEL") for pair in shlex.split(rest))
+    assert labels["org.opencontainers.image.version"] == PROJECT["project"]["version"]
+    assert labels["org.opencontainers.image.licenses"] == PROJECT["project"]["license"]
+    assert labels["org.opencontainers.image.source"] in PROJECT["project"]["urls"]["Documentation"]
+
+
+@pytest.mark.parametrize("stage", all_of("FROM"))
+def test_each_stage_stands_on_the_one_base_that_can_be_given(stage: str) -> None:
+    assert stage.split(maxsplit=1)[0] == "${PYTHON}"
+    (base,) = [rest.removeprefix("PYTHON=") for rest in all_of("ARG") if rest.startswith("PYTHON=")]
+    assert re.fullmatch(r"python:3\.11-slim-bookworm", base)
+    assert PROJECT["project"]["requires-python"] == ">=3.11"

@@ -1,0 +1,130 @@
+"""The chart as Helm renders it, and as Kubernetes would take it.
+
+Helm is the real one, of the version that `tests/helm/go` pins (`.ci/helm` builds it). It is no part of the checkout's
+environment, so what needs it is among the end-to-end tests.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import yaml
+
+from adapter.commands.serve_flags import SERVE
+from adapter.service.documents import load_documents, problems_within
+from adapter.service.flags import parse_flags
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from adapter.service.flag_table import FlagValues
+
+Object: TypeAlias = "dict[str, Any]"
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+CHART: Final = ROOT / "helm" / "tidewatch"
+NAMESPACE: Final = "monitoring"
+NAME: Final = "tidewatch-adapter"
+"""Of most objects, for a release of the name tidewatch."""
+HELM_SECONDS: Final = 60
+
+
+class HelmError(RuntimeError):
+    """Helm refused its work, in its own words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What would be installed."""
+
+    objects: tuple[Object, ...]
+
+    def all(self, kind: str) -> list[Object]:
+        """Return the objects of a kind."""
+        return [one for one in self.objects if one["kind"] == kind]
+
+    def one(self, kind: str, name: str = NAME) -> Object:
+        """Return the object of this kind and name."""
+        found = [one for one in self.all(kind) if one["metadata"]["name"] == name]
+        assert len(found) == 1, f"{len(found)} objects are {kind}/{name}"
+        return found[0]
+
+    @property
+    def pod(self) -> Object:
+        """The specification of the adapter's pods."""
+        (deployment,) = self.all("Deployment")
+        spec: Object = deployment["spec"]["template"]["spec"]
+        return spec
+
+    @property
+    def container(self) -> Object:
+        (container,) = self.pod["containers"]
+        assert isinstance(container, dict)
+        return container
+
+    @property
+    def arguments(self) -> list[str]:
+        """What `tidewatch-adapter serve` is started with."""
+        command, *arguments = map(str, self.container["args"])
+        assert command == "serve"
+        return arguments
+
+    @property
+    def flags(self) -> FlagValues:
+        """Those arguments, as the program reads them."""
+        return parse_flags(SERVE, self.arguments, {})
+
+
+def selector_of(one: Object) -> dict[str, str]:
+    """Return the labels that an object of whichever kind selects pods by."""
+    spec = one["spec"]
+    selector = spec.get("podSelector") or spec["selector"]
+    return dict(selector.get("matchLabels", selector))
+
+
+def helm(*arguments: str, values: Mapping[str, Any] | None = None, kubeconfig: Path | None = None) -> str:
+    """Return what Helm prints; raises HelmError. Without a kubeconfig it reaches no cluster."""
+    program = shutil.which("helm")
+    assert program is not None, "helm is not on the PATH: run `make e2e`, or put the folder that .ci/helm prints there"
+    environ = {"PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "KUBECONFIG": str(kubeconfig or "/nonexistent/config")}
+    text = "" if values is None else yaml.safe_dump(dict(values))
+    command = [program, *arguments, *([] if values is None else ["--values=-"])]
+    done = subprocess.run(
+        command, input=text, env=environ, capture_output=True, text=True, timeout=HELM_SECONDS, check=False
+    )
+    if done.returncode:
+        raise HelmError(done.stderr)
+    return done.stdout
+
+
+def render(
+    values: Mapping[str, Any] | None = None,
+    *options: str,
+    kubeconfig: Path | None = None,
+    namespace: str = NAMESPACE,
+) -> Release:
+    """Return what a release of the name tidewatch would install; raises HelmError."""
+    command = ("template", "tidewatch", str(CHART), "--namespace", namespace, *options)
+    return Release(tuple(_objects(helm(*command, values=values, kubeconfig=kubeconfig))))
+
+
+def _objects(printed: str) -> Sequence[Object]:
+    """Read each document strictly: a key that stands twice, as two templates may leave it, is an error."""
+    texts = [text for text in printed.split("\n---\n") if text.strip().removeprefix("---").strip()]
+    for text in texts:
+        root = load_documents(text, "rendered").root
+        assert root is not None, text
+        assert not list(problems_within(root)), text
+    return [document for text in texts if (document := yaml.safe_load(text)) is not None]
+
+
+@cache
+def default_values() -> dict[str, Any]:
+    """Return the chart's values.yaml."""
+    values: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text())
+    return values

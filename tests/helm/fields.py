@@ -1,0 +1,83 @@
+"""Whether an object is one that Kubernetes takes: every field known and of its type, all that are required there.
+
+The API server drops unknown fields with a warning at best, so a misspelt `readOnlyRootFilesystem` would go unseen. The
+models of the package `kubernetes` are made from Kubernetes' own OpenAPI document and know all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from kubernetes.client import models
+
+MODELS = {
+    "APIService": "V1APIService",
+    "ClusterRole": "V1ClusterRole",
+    "ClusterRoleBinding": "V1ClusterRoleBinding",
+    "ConfigMap": "V1ConfigMap",
+    "Deployment": "V1Deployment",
+    "NetworkPolicy": "V1NetworkPolicy",
+    "PodDisruptionBudget": "V1PodDisruptionBudget",
+    "Role": "V1Role",
+    "RoleBinding": "V1RoleBinding",
+    "Secret": "V1Secret",
+    "Service": "V1Service",
+    "ServiceAccount": "V1ServiceAccount",
+}
+SCALARS: dict[str, type | tuple[type, ...]] = {
+    "str": str,
+    "bytes": str,
+    "int": int,
+    "bool": bool,
+    "float": (int, float),
+    "datetime": str,
+}
+
+
+class FieldError(ValueError):
+    """Something in an object is not as Kubernetes knows it; the message begins with where."""
+
+
+def check_fields(document: dict[str, Any]) -> None:
+    """Raise FieldError unless the object is whole and of its kind."""
+    _checked(MODELS[document["kind"]], document, document["kind"])
+
+
+def _checked(kind: str, value: object, where: str) -> object:
+    """Return the value as the package's model of it."""
+    container = re.fullmatch(r"(?i:(list|dict))\[(?:str, )?(.+)\]", kind)
+    if container is None:
+        return _single(kind, value, where)
+    if container[1].lower() == "list":
+        if not isinstance(value, list):
+            raise FieldError(f"{where}: {value!r} is no list")
+        return [_checked(container[2], one, f"{where}[{index}]") for index, one in enumerate(value)]
+    if not isinstance(value, dict):
+        raise FieldError(f"{where}: {value!r} is no mapping")
+    return {key: _checked(container[2], one, f"{where}.{key}") for key, one in value.items()}
+
+
+def _single(kind: str, value: object, where: str) -> object:
+    if kind == "object":
+        return value
+    if kind in SCALARS:
+        is_flag = isinstance(value, bool)
+        if not isinstance(value, SCALARS[kind]) or (is_flag and kind != "bool"):
+            raise FieldError(f"{where}: {value!r} is no {kind}")
+        return value
+    if not isinstance(value, dict):
+        raise FieldError(f"{where}: {value!r} is no {kind}")
+    model = getattr(models, kind)
+    attributes = {name: attribute for attribute, name in model.attribute_map.items()}
+    unknown = value.keys() - attributes.keys()
+    if unknown:
+        raise FieldError(f"{where}: {kind} has no {', '.join(sorted(unknown))}")
+    inner = {
+        attributes[name]: _checked(model.openapi_types[attributes[name]], one, f"{where}.{name}")
+        for name, one in value.items()
+    }
+    try:
+        return model(**inner)
+    except ValueError as e:
+        raise FieldError(f"{where}: {e}") from e

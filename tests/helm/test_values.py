@@ -1,0 +1,128 @@
+"""Values, schema and files of the chart hold together. What Helm makes of them is tested end to end."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from adapter.objects.resources import BUILT_IN, find_resource
+from adapter.rulebook.parse import parse_rulebook
+from adapter.service.documents import load_documents
+from tests.helm.chart import CHART, ROOT, default_values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SCHEMA: dict[str, Any] = json.loads((CHART / "values.schema.json").read_text())
+OPEN = {"global", "definitions.kubernetes", "definitions.objects[]", "rules.resource"}
+"""Objects that the schema leaves open: Helm's own, Kubernetes' own, and one that is refused unless empty."""
+
+
+def resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    reference = schema.get("$ref")
+    return SCHEMA["definitions"][reference.rpartition("/")[2]] if reference else schema
+
+
+def leaves(value: object, schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, bool, bool]]:
+    """Yield each path, whether values.yaml has it, and whether the schema has it."""
+    known = resolved(schema).get("properties")
+    if known is None:
+        yield path, value is not ..., True
+        return
+    values = value if isinstance(value, dict) else {}
+    for key in sorted({*values, *known}):
+        below = f"{path}.{key}".strip(".")
+        if key in known:
+            yield from leaves(values.get(key, ...), known[key], below)
+        else:
+            yield below, True, False
+
+
+def test_every_value_is_in_the_schema_and_every_property_of_the_schema_is_a_value() -> None:
+    # What an issuer is referred to by, and what Helm hands in, has no default.
+    optional = {"global", *(f"certificates.certManager.issuerRef.{key}" for key in ("group", "kind", "name"))}
+    found = list(leaves(default_values(), SCHEMA))
+    assert len(found) > 60
+    assert [path for path, in_values, in_schema in found if not (in_values and in_schema)] == sorted(optional)
+
+
+def objects(schema: object, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each schema of a mapping, and where it stands."""
+    if not isinstance(schema, dict):
+        return
+    if schema.get("type") == "object":
+        yield path, schema
+    for key in ("properties", "definitions"):
+        start = f"{path}." if path else ""
+        for name, inner in schema.get(key, {}).items():
+            yield from objects(inner, f"{'definitions.' if key == 'definitions' else start}{name}")
+    yield from objects(schema.get("items"), f"{path}[]")
+    yield from objects(schema.get("additionalProperties"), f"{path}.*")
+
+
+def test_a_value_that_does_not_exist_is_an_error_everywhere() -> None:
+    found = dict(objects(SCHEMA))
+    assert {path for path, schema in found.items() if "additionalProperties" not in schema} == OPEN
+    assert not [path for path, schema in found.items() if "properties" in schema and schema["additionalProperties"]]
+
+
+def test_every_value_has_one_line_that_explains_it() -> None:
+    lines = (CHART / "values.yaml").read_text().splitlines()
+    keys = [index for index, line in enumerate(lines) if re.match(r" *[A-Za-z0-9]+:", line)]
+    # What is explained by its parent: examples of Kubernetes' own objects.
+    inside = re.compile(r"^ +(requests|limits|cpu|memory):")
+    groups = [index for index in keys if lines[index].endswith(":")]
+    unexplained = [
+        lines[index]
+        for index in keys
+        if index not in groups and not lines[index - 1].strip().startswith("#") and not inside.match(lines[index])
+    ]
+    assert unexplained == []
+
+
+@pytest.mark.parametrize("path", sorted((CHART / "files").glob("*.yaml")), ids=lambda path: path.name)
+def test_the_adapter_takes_every_rule_that_the_chart_brings(path: Path) -> None:
+    book = parse_rulebook([load_documents(path.read_text(), path.name)], partial(find_resource, BUILT_IN))
+    assert book.findings == ()
+    assert len(book.rules) == 6
+
+
+def test_the_rules_of_the_readme_are_taken() -> None:
+    (example,) = re.findall(r"```yaml\n(rules:.*?)```", (CHART / "README.md").read_text(), flags=re.DOTALL)
+    rules = yaml.safe_dump({"rules": yaml.safe_load(example)["rules"]["custom"]})
+    book = parse_rulebook([load_documents(rules, "README.md")], partial(find_resource, BUILT_IN))
+    assert (len(book.rules), book.findings) == (1, ())
+
+
+def test_the_readme_names_values_that_exist() -> None:
+    text = (CHART / "README.md").read_text()
+    kept = re.search(r"Values keep their names.*?\n\n", text, flags=re.DOTALL)
+    assert kept
+    known = {path for path, *_ in leaves(default_values(), SCHEMA)}
+    known |= {path.rpartition(".")[0] + ".*" for path in known}
+    prefix, missing = "", []
+    for name in re.findall(r"`([^`]+)`", kept[0]):
+        prefix = name.rpartition(".")[0] or (prefix if name.startswith(".") else "")
+        full = prefix + name if name.startswith(".") else name
+        missing += [full] if full not in known else []
+    assert missing == []
+
+
+def test_the_chart_is_of_the_project_s_version() -> None:
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert chart["version"] == chart["appVersion"] == project["version"]
+
+
+def test_helm_is_pinned_with_its_sum() -> None:
+    module = ROOT / "tests" / "helm" / "go"
+    version = re.search(r"^\thelm\.sh/helm/v3 (v\S+)", (module / "go.mod").read_text(), flags=re.MULTILINE)
+    assert version
+    assert f"helm.sh/helm/v3 {version[1]} h1:" in (module / "go.sum").read_text()
