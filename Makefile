@@ -5,7 +5,9 @@ SHELL := /bin/bash
 python := .venv/bin/python
 # At once when the environment stands; else it is made.
 with_prometheus = folder="$$(.ci/prometheus)"; export PATH="$$folder:$$PATH";
+with_go = folder="$$(.ci/go)"; export PATH="$$folder:$$PATH";
 tests ?= tests
+suite ?= tests/e2e
 jobs ?= 2
 
 .PHONY: help demo test lint format bench e2e lock environment clean
@@ -22,13 +24,14 @@ demo: environment ## the main job on this machine, with a live view: a fleet, Pr
 test: environment ## the tests (tests=tests/objects for a part)
 	@$(with_prometheus) exec $(python) -m pytest -n $(jobs) --dist worksteal $(tests)
 
-lint: environment ## format, lint, types, architecture, dependencies, dead code
+lint: environment ## format, lint, types, architecture, dependencies, dead code, Dockerfile
 	@$(python) -m ruff format --check .
 	@$(python) -m ruff check .
 	@$(python) -m mypy
 	@.venv/bin/lint-imports --no-logo
 	@.venv/bin/deptry .
 	@$(python) -m vulture
+	@.venv/bin/hadolint Dockerfile
 
 format: environment ## the formatter and the linter's safe repairs
 	@$(python) -m ruff format .
@@ -37,8 +40,8 @@ format: environment ## the formatter and the linter's safe repairs
 bench: environment ## every figure of the README
 	@$(with_prometheus) exec $(python) -m benchmarks
 
-e2e: ## against a real control plane: not there yet
-	@echo "e2e: there is no suite against a real kube-apiserver yet; it comes with identity and permissions (docs/architecture.md)" >&2; exit 1
+e2e: environment ## against a real control plane and Go's own libraries (suite=tests/e2e/test_oracle.py for a part)
+	@$(with_prometheus) $(with_go) exec $(python) -m tests.e2e $(suite)
 
 lock: ## the locks, from pyproject.toml (needs uv)
 	@.ci/lock

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from benchmarks.cluster_of_series import Cluster
     from benchmarks.cores import Cores
 
-RULES = Path(__file__).with_name("default_rules.yaml")
+RULES = Path(__file__).resolve().parents[1] / "helm" / "tidewatch" / "files" / "default-rules.yaml"
 ASKED = Fleet(apps=16, pods_per_app=5, metrics=2, namespaces=8)
 """Apps beside the cluster's, whose values are known and are asked for while series are looked up."""
 ASKED_APP = 8
