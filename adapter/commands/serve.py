@@ -10,6 +10,7 @@ import functools
 import gc
 import logging
 import os
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -18,11 +19,10 @@ from adapter.apis.telemetry import Telemetry
 from adapter.apis.web import wsgi_application
 from adapter.commands.common_flags import PROGRAM, configure_logs_by
 from adapter.commands.configuration import Configuration
+from adapter.commands.serve_certificates import keep_certificate
 from adapter.commands.serve_flags import SERVE
+from adapter.commands.serve_identity import make_gate
 from adapter.commands.serve_settings import serve_settings
-from adapter.identity.callers import IdentitySettingsError
-from adapter.identity.front_proxy import FrontProxy
-from adapter.identity.gate import Gate
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.readings.readings import Readings
 from adapter.readings.telemetry import ReadingsTelemetry
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from adapter.service.context import WorkerContext
     from adapter.service.process import WsgiApp
     from adapter.service.tasks import Stop
+    from adapter.sources.kubernetes.telemetry import WatchTelemetry
     from adapter.sources.objects import ObjectSource
     from adapter.sources.prometheus.settings import PrometheusSettings
 
@@ -67,6 +68,8 @@ QUERY_THREADS = 24
 """More than the queries and look-ups that `ReadingSettings` lets run at once."""
 LONGEST_REFRESH_PAUSE_SECONDS = 0.2
 CONNECTION_CHECK_SECONDS = 30.0
+PREPARE_SECONDS = 0.5
+"""How soon discovery lists what has been found; its values are served at once."""
 
 
 def serve(arguments: Sequence[str]) -> None:
@@ -77,6 +80,9 @@ def serve(arguments: Sequence[str]) -> None:
         settings = serve_settings(values)
     except UsageError as error:
         exit_for_usage(PROGRAM, str(error))
+    except StartError as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)  # noqa: T201 - the one line on stderr
+        sys.exit(1)
     for warning in values.warnings:
         _log.warning("%s", warning)
     serve_forever(settings.server, functools.partial(make_worker, settings))
@@ -85,8 +91,10 @@ def serve(arguments: Sequence[str]) -> None:
 def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     """Build the worker and start its tasks; raises StartError."""
     pace = Pace()
-    gate = _gate(settings, context)
-    objects = _objects(settings, context, pace)
+    watches = WatchMetrics(context.registry)
+    gate = make_gate(settings.identity, context, watches)
+    _tell_certificate(settings)
+    objects = _objects(settings, context, pace, watches)
     configuration = _configuration(settings, context, objects)
     threads = DaemonThreads("query", QUERY_THREADS)
     readings = Readings(
@@ -113,38 +121,28 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
             empty_is_error=settings.empty_is_error,
         )
     )
+    prepare = functools.partial(handler.prepare, pace.slices)
+    context.tasks.periodic("lists of metrics", prepare, every_seconds=PREPARE_SECONDS, deadline_seconds=60.0)
     return wsgi_application(handler.handle)
 
 
-def _gate(settings: ServeSettings, context: WorkerContext) -> Gate:
-    try:
-        front_proxy = FrontProxy(settings.front_proxy) if settings.front_proxy else None
-    except IdentitySettingsError as error:
-        raise StartError(str(error)) from error
-    gate = Gate(front_proxy)
-    for note in gate.notes():
-        _log.warning("%s", note)
-    if front_proxy is None:
-        context.health.add_ready(
-            "authentication", lambda: "no front proxy is known: give --requestheader-client-ca-file"
-        )
+def _tell_certificate(settings: ServeSettings) -> None:
     ca_file = settings.certificate.ca_file
     if ca_file is not None:
         _log.info(
             "a self-made certificate is shown: its CA is what an APIService's caBundle needs",
             extra=fields(ca_file=ca_file),
         )
-    return gate
 
 
-def _objects(settings: ServeSettings, context: WorkerContext, pace: Pace) -> ObjectSource:
+def _objects(settings: ServeSettings, context: WorkerContext, pace: Pace, telemetry: WatchTelemetry) -> ObjectSource:
     if settings.objects is not None:
         return _file_objects(settings, context, pace)
     try:
         client = KubernetesClient(access(_text(settings.kubeconfig), settings.context))
     except KubernetesError as error:
         raise StartError(f"{error}; or give --objects DIR to do without a cluster") from error
-    watches = WatchSettings(pace=pace, telemetry=WatchMetrics(context.registry))
+    watches = WatchSettings(pace=pace, telemetry=telemetry)
     return ClusterObjects(client, lambda name, run: context.tasks.running(name, lambda stop: run(stop.event)), watches)
 
 
@@ -204,6 +202,8 @@ def _start_tasks(
 
     context.tasks.running("refresh", refresh)
     context.tasks.periodic("configuration", configuration.check, every_seconds=1.0, deadline_seconds=30.0)
+    if settings.kept:
+        keep_certificate(settings.kept, context)
     if settings.self_made:
         renew = functools.partial(_renew, settings.self_made)
         context.tasks.periodic("serving certificate", renew, every_seconds=3600.0, deadline_seconds=60.0)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from adapter.commands.common_flags import CLUSTER_FLAGS, LOG_FLAGS, PROGRAM, PROMETHEUS_FLAGS, program_version
+from adapter.commands.serve_certificates import CERTIFICATE_FLAGS
+from adapter.commands.serve_identity import IDENTITY_FLAGS
 from adapter.service.addresses import Address
 from adapter.service.flag_table import (
     ADDRESS,
@@ -29,14 +31,9 @@ from adapter.service.flag_table import (
 
 _METRICS = "Metrics"
 _SERVING = "Serving"
-_IDENTITY = "Callers"
 
 _NO_HTTP2 = Ignored("HTTP/1.1 is spoken, over as many connections as the API server opens")
 _NO_PROFILES = Ignored("there is no profiling endpoint")
-_NO_REVIEWS = Ignored(
-    "no access reviews are made: callers through the verified front proxy (--requestheader-client-ca-file) are served, "
-    "all others refused"
-)
 _NO_AUDIT = Refused("requests are audited by the API server, which sees every one of them first")
 _WATCHED = Ignored("pods are watched, not listed for each request")
 
@@ -193,53 +190,6 @@ _SERVING_FLAGS = (
     ),
 )
 
-_IDENTITY_FLAGS = (
-    Flag(
-        name="requestheader-client-ca-file",
-        kind=PATH,
-        help="CA of the front proxy (kube-apiserver's aggregator). Without it every request but health is refused.",
-        group=_IDENTITY,
-    ),
-    Flag(
-        name="requestheader-allowed-names",
-        kind=TEXT,
-        repeat=Repeat.COMMAS,
-        help="Common names of client certificates that may speak for users (default: every name of that CA).",
-        group=_IDENTITY,
-    ),
-    *(
-        Flag(
-            name=f"requestheader-{name}",
-            kind=TEXT,
-            repeat=Repeat.COMMAS,
-            default=(default,),
-            help=text,
-            group=_IDENTITY,
-        )
-        for name, default, text in (
-            ("username-headers", "X-Remote-User", "Headers that name the user; the first with a value counts."),
-            ("group-headers", "X-Remote-Group", "Headers that name the groups."),
-            ("extra-headers-prefix", "X-Remote-Extra-", "Prefixes of headers with further attributes."),
-            ("uid-headers", "X-Remote-Uid", "Headers that hold the user's UID."),
-        )
-    ),
-    *(
-        Flag(name=name, kind=kind, group=_IDENTITY, state=_NO_REVIEWS)
-        for name, kind in (
-            ("authentication-kubeconfig", PATH),
-            ("authentication-skip-lookup", BOOLEAN),
-            ("authentication-token-webhook-cache-ttl", DURATION),
-            ("authentication-tolerate-lookup-failure", BOOLEAN),
-            ("authorization-kubeconfig", PATH),
-            ("authorization-always-allow-paths", TEXT),
-            ("authorization-webhook-cache-authorized-ttl", DURATION),
-            ("authorization-webhook-cache-unauthorized-ttl", DURATION),
-            ("client-ca-file", PATH),
-            ("front-proxy-authorized-ttl", DURATION),
-        )
-    ),
-)
-
 _AUDIT: tuple[tuple[str, Kind], ...] = (
     ("audit-policy-file", PATH),
     *((f"audit-log-{name}", TEXT) for name in ("path", "format", "mode", "maxage", "maxbackup", "maxsize", "version")),
@@ -273,7 +223,8 @@ SERVE = Command(
         *PROMETHEUS_FLAGS,
         *CLUSTER_FLAGS,
         *_SERVING_FLAGS,
-        *_IDENTITY_FLAGS,
+        *CERTIFICATE_FLAGS,
+        *IDENTITY_FLAGS,
         *LOG_FLAGS,
         *(Flag(name=name, kind=kind, group="Audit", state=_NO_AUDIT) for name, kind in _AUDIT),
     ),

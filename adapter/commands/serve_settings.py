@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.commands.common_flags import PROGRAM, program_version, prometheus_settings
 from adapter.commands.configuration import load_configuration
+from adapter.commands.serve_certificates import KeptCertificate, first_certificate, kept_certificate
+from adapter.commands.serve_identity import ServeIdentity, identity_of_flags
 from adapter.identity.callers import IdentitySettingsError
-from adapter.identity.front_proxy import FrontProxy, FrontProxySettings
 from adapter.identity.serving import ServingCertificate, given_certificate, made_certificate
 from adapter.readings.settings import ReadingSettings
 from adapter.service.addresses import Address
@@ -22,6 +24,7 @@ from adapter.service.watched import FilesError, read_files
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from adapter.identity.material import Materials
     from adapter.service.flag_table import FlagValues
     from adapter.sources.prometheus.settings import PrometheusSettings
 
@@ -53,34 +56,43 @@ class ServeSettings:
     """Folder of objects; None: a cluster."""
     kubeconfig: Path | None
     context: str | None
-    front_proxy: FrontProxySettings | None
+    identity: ServeIdentity
     certificate: ServingCertificate
     self_made: SelfMade | None
+    kept: KeptCertificate | None
+    """How to keep a certificate in a Secret."""
     empty_is_error: bool
     server: ServerOptions
 
 
 def serve_settings(values: FlagValues) -> ServeSettings:
-    """Return what the flags ask for; raises UsageError with one line that says what to do."""
+    """Return what the flags ask for; raises UsageError with one line that says what to do.
+
+    Raises StartError where a certificate is to come from a Secret, and does not.
+    """
     if not values.paths("config"):
         raise UsageError("--config is empty: name a rule file, or a folder of *.yaml")
     try:
         load_configuration(read_files(values.paths("config")))
-        self_made = _self_made(values)
-        certificate = self_made.renew() if self_made else _given(values)
-        front_proxy = _front_proxy(values)
+        kept = kept_certificate(values)
+        self_made = None if kept else _self_made(values)
+        identity = identity_of_flags(values, os.environ)
+        prometheus = prometheus_settings(values)
+        # Last: it may have to wait for the cluster.
+        certificate = _certificate(values, kept, self_made)
         return ServeSettings(
             configuration=values.paths("config"),
-            prometheus=prometheus_settings(values),
+            prometheus=prometheus,
             readings=_readings(values),
             objects=_folder(values.path("objects")),
             kubeconfig=values.path("lister-kubeconfig") or values.path("kubeconfig"),
             context=values.text("context") or None,
-            front_proxy=front_proxy,
+            identity=identity,
             certificate=certificate,
             self_made=self_made,
+            kept=kept,
             empty_is_error=values.text("on-no-data") == "error",
-            server=_server(values, certificate, front_proxy),
+            server=_server(values, certificate, identity.materials),
         )
     except (FilesError, DocumentError, IdentitySettingsError) as error:
         raise UsageError(str(error)) from error
@@ -137,6 +149,12 @@ def _self_made(values: FlagValues) -> SelfMade | None:
     return SelfMade(folder=folder, names=names, hostname=socket.gethostname())
 
 
+def _certificate(values: FlagValues, kept: KeptCertificate | None, self_made: SelfMade | None) -> ServingCertificate:
+    if kept is not None:
+        return first_certificate(kept)
+    return self_made.renew() if self_made else _given(values)
+
+
 def _given(values: FlagValues) -> ServingCertificate:
     certificate, key = values.path("tls-cert-file"), values.path("tls-private-key-file")
     if certificate is None or key is None:
@@ -144,26 +162,7 @@ def _given(values: FlagValues) -> ServingCertificate:
     return given_certificate(certificate, key)
 
 
-def _front_proxy(values: FlagValues) -> FrontProxySettings | None:
-    ca_file = values.path("requestheader-client-ca-file")
-    if ca_file is None:
-        return None
-    settings = FrontProxySettings(
-        ca_file=ca_file,
-        allowed_names=values.texts("requestheader-allowed-names"),
-        username_headers=values.texts("requestheader-username-headers"),
-        group_headers=values.texts("requestheader-group-headers"),
-        extra_prefixes=values.texts("requestheader-extra-headers-prefix"),
-        uid_headers=values.texts("requestheader-uid-headers"),
-    )
-    # The worker makes its own, after the fork; this one is to tell before that the file cannot be used.
-    FrontProxy(settings)
-    return settings
-
-
-def _server(
-    values: FlagValues, certificate: ServingCertificate, front_proxy: FrontProxySettings | None
-) -> ServerOptions:
+def _server(values: FlagValues, certificate: ServingCertificate, materials: Materials) -> ServerOptions:
     try:
         suites = openssl_suites(values.texts("tls-cipher-suites"))
     except ValueError as error:
@@ -176,7 +175,7 @@ def _server(
         tls=TlsSettings(
             certificate_file=certificate.certificate_file,
             key_file=certificate.key_file,
-            client_ca_files=(front_proxy.ca_file,) if front_proxy else (),
+            client_authorities=materials.trusted if materials.settings.asks_for_certificates else None,
             min_version=VERSIONS[values.text("tls-min-version")],
             cipher_suites=suites,
         ),

@@ -1,1 +1,1 @@
-"""Who asks, and what the process shows of itself: front proxy, callers, serving certificates."""
+"""Who asks, what they may, and what the process shows of itself: callers, rights, serving certificates."""

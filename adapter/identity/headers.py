@@ -45,22 +45,29 @@ class IdentityHeaders:
         """Return the same for names in any case."""
         return cls(_lowered(users), _lowered(groups), _lowered(extra_prefixes), _lowered(uids))
 
+    def are_in(self, name: str) -> bool:
+        """Return whether a header of this name carries a part of an identity."""
+        lowered = name.lower()
+        return (
+            lowered in self.users
+            or lowered in self.groups
+            or lowered in self.uids
+            or lowered.startswith(self.extra_prefixes)
+        )
+
     def read(self, headers: Sequence[tuple[str, str]]) -> Identity:
         """Return who the headers speak of: call it only for a verified front proxy.
 
         The user is the first value that is not empty, groups are all values of all their headers. Raises
         UnauthenticatedError if there is no user, or a value that is not UTF-8.
         """
-        lines = [(name.lower(), _text(value)) for name, value in headers if self._is_ours(name.lower())]
+        lines = [(name.lower(), _text(value)) for name, value in headers if self.are_in(name)]
         user = next(_values(lines, self.users), "")
         if not user:
             raise UnauthenticatedError("the front proxy named no user")
         return Identity(
             user, tuple(_values(lines, self.groups)), next(_values(lines, self.uids), ""), self._extra(lines)
         )
-
-    def _is_ours(self, name: str) -> bool:
-        return name in self.users or name in self.groups or name in self.uids or name.startswith(self.extra_prefixes)
 
     def _extra(self, lines: list[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}

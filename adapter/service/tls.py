@@ -1,17 +1,20 @@
-"""The server's side of TLS: one cached context, made anew when a file of it changes, and no session resumption.
+"""The server's side of TLS: one cached context, made anew when something of it changes, and no session resumption.
 
-Making a context costs about as much as a handshake, so it is made once for each state of the files (times and inodes),
-not once for each connection. A kubelet swaps a mounted secret by one rename, a tool may write the two files one after
-the other: a pair that does not fit, or cannot be read, leaves the last good context in place.
+Making a context costs about as much as a handshake, so it is made once for each state of the files (times and inodes)
+and of the authorities that clients are trusted by, not once for each connection. Connections that stand keep theirs.
+A kubelet swaps a mounted secret by one rename, a tool may write the two files one after the other: a pair that does not
+fit, or cannot be read, leaves the last good context in place.
 
 Resumption is off because a resumed session has no verified chain: the certificate that a front proxy showed in an
 earlier connection would come back unproven. Tickets have an option for that. The session cache of TLS 1.2 has none in
 Python, but it belongs to the context: after a TLS 1.2 handshake the context, and with it the cache, is thrown away.
 (kube-apiserver speaks TLS 1.3, where nothing of this costs anything.)
 
-Clients may show a certificate where `client_ca_files` are given. Python verifies it within the handshake: a client
+Clients may show a certificate where `client_authorities` are given. Python verifies it within the handshake: a client
 whose certificate comes from another CA is cut off with the alert `unknown_ca`, where Go would let it in as anonymous.
-Nobody gains anything by it, but such a client must leave its certificate away to be answered.
+Nobody gains anything by it, but such a client must leave its certificate away to be answered. The same happens as long
+as no authority is known yet: a client that comes too early comes again, and does not stay on a connection on which its
+certificate was never seen.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import logging
 import os
 import ssl
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.service.errors import StartError
 from adapter.service.logs import StateLog
@@ -31,6 +34,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _log = logging.getLogger(__name__)
+
+_Stamp: TypeAlias = "tuple[int, int, int] | None"
+"""Time, inode and size of a file; None where there is none."""
+_Seen: TypeAlias = "tuple[tuple[_Stamp, ...], frozenset[bytes]]"
 
 VERSIONS = {"VersionTLS12": ssl.TLSVersion.TLSv1_2, "VersionTLS13": ssl.TLSVersion.TLSv1_3}
 """Go's names, as `--tls-min-version` takes them. What is older is not offered, as it is not by default in Go."""
@@ -83,8 +90,9 @@ class TlsSettings:
 
     certificate_file: Path
     key_file: Path
-    client_ca_files: tuple[Path, ...] = ()
-    """CAs of client certificates. Empty: clients are not asked for one; the system's CAs never count."""
+    client_authorities: Callable[[], frozenset[bytes]] | None = None
+    """Gives the CAs of client certificates that are trusted now, in DER; called for each connection, so it answers from
+    memory. None: clients are not asked for a certificate. The system's CAs never count."""
     min_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
     cipher_suites: tuple[str, ...] = ()
     """OpenSSL's names, of TLS 1.2 (`openssl_suites`); empty: OpenSSL's default."""
@@ -92,7 +100,11 @@ class TlsSettings:
     @property
     def files(self) -> tuple[Path, ...]:
         """Every file that the context is made of."""
-        return self.certificate_file, self.key_file, *self.client_ca_files
+        return self.certificate_file, self.key_file
+
+    def trusted(self) -> frozenset[bytes]:
+        """Return the CAs of client certificates, in DER."""
+        return self.client_authorities() if self.client_authorities else frozenset()
 
 
 class ServerTls:
@@ -102,9 +114,9 @@ class ServerTls:
         """Load the files once; raises StartError if they cannot be used."""
         self._settings = settings
         self.on_reload = on_reload
-        """Told after each change of the files whether they could be used."""
+        """Told after each change of files or authorities whether they could be used."""
         self._state_log = StateLog(_log)
-        self._seen = _fingerprint(settings.files)
+        self._seen = self._look()
         try:
             self._context: ssl.SSLContext | None = server_context(settings)
         except (OSError, ValueError) as e:
@@ -125,11 +137,14 @@ class ServerTls:
             raise ResumedSessionError("the client resumed a session, which this server does not offer")
 
     def _current(self) -> ssl.SSLContext:
-        seen = _fingerprint(self._settings.files)
+        seen = self._look()
         if self._context is None or seen != self._seen:
             self._reload(changed=seen != self._seen)
             self._seen = seen
         return self._context or self._good
+
+    def _look(self) -> _Seen:
+        return _fingerprint(self._settings.files), self._settings.trusted()
 
     def _reload(self, *, changed: bool) -> None:
         try:
@@ -141,9 +156,8 @@ class ServerTls:
             return
         self._state_log.recovered("files", "the TLS files are usable again")
         if changed:
-            _log.info(
-                "TLS files taken in anew", extra={"fields": {"certificate": str(self._settings.certificate_file)}}
-            )
+            about = {"certificate": str(self._settings.certificate_file), "client_cas": len(self._settings.trusted())}
+            _log.info("TLS files taken in anew", extra={"fields": about})
             self.on_reload(True)  # noqa: FBT003 - the one argument of a callback
 
 
@@ -157,12 +171,13 @@ def server_context(settings: TlsSettings) -> ssl.SSLContext:
     if settings.cipher_suites:
         context.set_ciphers(":".join(settings.cipher_suites))
     context.load_cert_chain(settings.certificate_file, settings.key_file)
-    if settings.client_ca_files:
+    if settings.client_authorities is not None:
         context.verify_mode = ssl.CERT_OPTIONAL
         # As in Go, every certificate of the bundle is an anchor: it may hold an intermediate without its root.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-        for path in settings.client_ca_files:
-            context.load_verify_locations(path)
+        trusted = settings.trusted()
+        if trusted:
+            context.load_verify_locations(cadata=b"".join(trusted))
     return context
 
 
@@ -190,12 +205,12 @@ def verified_chain(sock: socket.socket) -> tuple[bytes, ...]:
     return tuple(ssl.PEM_cert_to_DER_cert(certificate.public_bytes()) for certificate in chain or ())
 
 
-def _fingerprint(files: tuple[Path, ...]) -> tuple[tuple[int, int, int] | None, ...]:
+def _fingerprint(files: tuple[Path, ...]) -> tuple[_Stamp, ...]:
     """Tell one state of the files from another; follows links, as a mounted secret is one of links."""
     return tuple(_fingerprint_of(file) for file in files)
 
 
-def _fingerprint_of(file: Path) -> tuple[int, int, int] | None:
+def _fingerprint_of(file: Path) -> _Stamp:
     try:
         found = os.stat(file)  # noqa: PTH116 - for every connection: Path.stat costs twice as much
     except OSError:

@@ -15,7 +15,16 @@ from demo.machine.ports import free_port
 from demo.machine.processes import start
 from tests.commands.world import OBJECTS, RULES
 from tests.support.fake_apiserver import TOKEN, FakeApiServer
-from tests.support.serving import PROGRAM, Adapter, Trust, eventually, run, running_adapter, serving_flags
+from tests.support.serving import (
+    FRONT_PROXY,
+    PROGRAM,
+    Adapter,
+    Trust,
+    eventually,
+    run,
+    running_adapter,
+    serving_flags,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,6 +44,7 @@ WORKING = {
     "requestheader-group-headers": "X-Remote-Group",
     "requestheader-extra-headers-prefix": "X-Remote-Extra-",
     "requestheader-uid-headers": "X-Remote-Uid",
+    "authorization-always-allow-paths": "/healthz,/readyz,/version",
     "v": "2",
     "refresh-interval": "5s",
     "demand-ttl": "10m",
@@ -50,14 +60,6 @@ IGNORED = {
     "client-qps": "50",
     "client-burst": "100",
     "discovery-interval": "10m",
-    "authentication-kubeconfig": "/nowhere/config",
-    "authentication-token-webhook-cache-ttl": "10s",
-    "authorization-kubeconfig": "/nowhere/config",
-    "authorization-always-allow-paths": "/healthz,/readyz",
-    "authorization-webhook-cache-authorized-ttl": "10s",
-    "authorization-webhook-cache-unauthorized-ttl": "10s",
-    "client-ca-file": "/nowhere/ca.crt",
-    "front-proxy-authorized-ttl": "5m",
     "max-requests-inflight": "400",
     "http2-max-streams-per-connection": "100",
     "debug-socket-path": "",
@@ -76,8 +78,6 @@ IGNORED_SWITCHES = (
     "contention-profiling",
     "permit-port-sharing",
     "permit-address-sharing",
-    "authentication-skip-lookup",
-    "authentication-tolerate-lookup-failure",
     "logtostderr",
     "alsologtostderr",
     "add-dir-header",
@@ -105,6 +105,9 @@ def test_the_command_line_of_prometheus_adapter_runs_with_nothing_changed_but_th
     (tmp_path / "rules.yaml").write_text(RULES)
     with FakeApiServer() as cluster:
         cluster.put("pods", "shop", "web-0", {"app": "web"})
+        publish_front_proxy(cluster, trust)
+        cluster.reviews.allow("system:authenticated", "get", "*/open_connections", "custom.metrics.k8s.io")
+        cluster.reviews.allow_path("system:authenticated", "get", "/apis")
         kubeconfig = cluster.kubeconfig(tmp_path / "config")
         command = [
             *(PROGRAM, "serve", f"--secure-port={free_port()}", "--bind-address=127.0.0.1"),
@@ -117,16 +120,22 @@ def test_the_command_line_of_prometheus_adapter_runs_with_nothing_changed_but_th
         with start(command, log_path=tmp_path / "log", name="adapter", environment=plain) as process:
             adapter = Adapter(process, trust)
             adapter.wait_for(" serving address=")
-            # Nobody is served without a front proxy, which is said, and so is that no reviews are made.
-            eventually(lambda: "[-]authentication failed" in adapter.plain("/readyz").text)
-            eventually(lambda: "[+]pods ok" in adapter.plain("/readyz").text)
+            eventually(lambda: adapter.plain("/readyz").status == 200)
             with adapter.caller() as caller:
-                assert caller.get("/apis").status == 401
-            for flag in ("authentication-kubeconfig", "authorization-kubeconfig"):
-                (said,) = adapter.said(rf" WARNING .*--{flag} ")
-                assert "no access reviews are made" in said
-            assert adapter.said(r" WARNING .*--requestheader-client-ca-file")
+                assert caller.get("/apis").status == 200
+                eventually(lambda: caller.pods("open_connections", labelSelector="app=web").status == 200)
+            assert not adapter.said(" WARNING ")
             process.kill()
+
+
+def publish_front_proxy(cluster: FakeApiServer, trust: Trust) -> None:
+    """Put into the cluster what kube-apiserver publishes of its front proxy."""
+    data = {
+        "requestheader-client-ca-file": trust.front_proxies.ca_file.read_text(),
+        "requestheader-allowed-names": f'["{FRONT_PROXY}"]',
+        "client-ca-file": trust.strangers.ca_file.read_text(),
+    }
+    cluster.put_config_map("kube-system", "extension-apiserver-authentication", data)
 
 
 @pytest.mark.parametrize("spelling", ["--flag=value", "--flag value"])
@@ -182,6 +191,9 @@ WRONG = [
     (["--tls-cert-file=/nowhere.crt"], "/nowhere.crt: cannot be read"),
     (["--tls-cipher-suites=ROT13"], "--tls-cipher-suites: "),
     (["--requestheader-client-ca-file=/nowhere.crt"], "/nowhere.crt"),
+    (["--client-ca-file=/nowhere.crt"], "/nowhere.crt"),
+    (["--front-proxy-authorized-ttl=-1s"], "--front-proxy-authorized-ttl is -1 s: it must not be below 0"),
+    (["--authorization-always-allow-paths=/a*b"], "--authorization-always-allow-paths: /a*b: a * may only be its end"),
     (["--cert-dir=", "--tls-cert-file=", "--tls-private-key-file="], "--cert-dir is empty"),
     (["surplus"], "unexpected argument 'surplus'"),
 ]

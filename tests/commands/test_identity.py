@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.commands.serve_flags import SERVE
+from adapter.commands.serve_identity import ReviewServer, identity_of_flags
+from adapter.identity.attributes import Attributes
+from adapter.identity.callers import IdentitySettingsError
+from adapter.service.flags import parse_flags
 from demo.machine.certificates import Validity
 from tests.support.caller import CUSTOM, EXTERNAL, PATIENCE_SECONDS, Answer, Caller, number
 from tests.support.serving import FRONT_PROXY, Adapter
@@ -15,7 +20,9 @@ from tests.support.serving import FRONT_PROXY, Adapter
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from adapter.commands.serve_identity import ServeIdentity
     from demo.machine.certificates import KeyPair
+    from tests.support.serving import Trust
 
 ALICE = ("X-Remote-User", "alice")
 MASTERS = ("X-Remote-Group", "system:masters")
@@ -135,3 +142,94 @@ def test_own_metrics_are_for_verified_callers(adapter: Adapter) -> None:
     assert answer.status == 200
     assert "tidewatch_adapter_requests_total{" in answer.text
     assert get(adapter.stranger(), path="/metrics").status == 401
+
+
+IN_A_POD = {"KUBERNETES_SERVICE_HOST": "10.96.0.1"}
+
+
+def identity(*flags: str, environment: dict[str, str] | None = None) -> ServeIdentity:
+    return identity_of_flags(parse_flags(SERVE, ["--config=a", *flags], {}), environment or {})
+
+
+class TestFlags:
+    def test_outside_of_a_cluster_only_flags_count(self) -> None:
+        found = identity()
+        assert (found.authentication, found.authorization) == (None, None)
+        assert not found.materials.settings.asks_for_certificates
+        assert found.warnings == ()
+
+    @pytest.mark.parametrize(
+        ("flags", "authentication", "authorization", "looked_up"),
+        [
+            ((), ReviewServer(None), ReviewServer(None), True),
+            (("--objects=/a",), None, None, False),
+            (("--objects=/a", "--authorization-kubeconfig=b"), None, ReviewServer("b"), False),
+            (("--authentication-kubeconfig=a",), ReviewServer("a"), ReviewServer(None), True),
+            (("--authentication-skip-lookup",), ReviewServer(None), ReviewServer(None), False),
+        ],
+    )
+    def test_in_a_pod_its_own_cluster_is_asked_unless_flags_say_otherwise(
+        self,
+        flags: tuple[str, ...],
+        authentication: ReviewServer | None,
+        authorization: ReviewServer | None,
+        *,
+        looked_up: bool,
+    ) -> None:
+        found = identity(*flags, environment=IN_A_POD)
+        assert (found.authentication, found.authorization) == (authentication, authorization)
+        assert found.materials.settings.looked_up == looked_up
+
+    def test_nothing_is_looked_up_where_flags_say_all(self, trust: Trust) -> None:
+        front, clients = trust.front_proxies.ca_file, trust.strangers.ca_file
+        flags = (f"--requestheader-client-ca-file={front}", f"--client-ca-file={clients}")
+        assert not identity(*flags, environment=IN_A_POD).materials.settings.looked_up
+        assert identity(flags[0], environment=IN_A_POD).materials.settings.looked_up
+
+    def test_reviews_are_required_where_they_were_asked_for_by_name(self) -> None:
+        assert identity("--authorization-kubeconfig=a").rights.required
+        assert not identity(environment=IN_A_POD).rights.required
+
+    def test_times_and_paths_are_those_that_were_given(self) -> None:
+        found = identity(
+            "--authentication-token-webhook-cache-ttl=1s",
+            "--authorization-webhook-cache-authorized-ttl=2s",
+            "--authorization-webhook-cache-unauthorized-ttl=3s",
+            "--front-proxy-authorized-ttl=4m",
+            "--api-audiences=a,b",
+            "--authorization-always-allow-paths=/metrics,/open/*",
+            "--authentication-tolerate-lookup-failure",
+            environment=IN_A_POD,
+        )
+        assert (found.tokens.cache_seconds, found.tokens.audiences) == (1.0, ("a", "b"))
+        rights = found.rights
+        assert (rights.authorized_seconds, rights.unauthorized_seconds, rights.front_proxy_seconds) == (2, 3, 240)
+        open_paths = {"/metrics": True, "/open/a": True, "/metrics/a": False, "/opened": False, "/": False}
+        assert {path: found.open_paths.hold(Attributes("get", path=path)) for path in open_paths} == open_paths
+        assert not found.open_paths.hold(Attributes("get", resource="metrics"))
+        assert found.ready_without_front_proxy
+        assert found.warnings == ()
+
+    @pytest.mark.parametrize(
+        ("flag", "reason"),
+        [
+            ("--requestheader-allowed-names=a", "they go with --requestheader-client-ca-file"),
+            ("--requestheader-uid-headers=a", "they go with --requestheader-client-ca-file"),
+            ("--authentication-token-webhook-cache-ttl=1s", "no tokens are reviewed"),
+            ("--api-audiences=a", "no tokens are reviewed"),
+            ("--authentication-tolerate-lookup-failure", "nothing is looked up"),
+            ("--authorization-webhook-cache-authorized-ttl=1s", "no access is reviewed"),
+            ("--authorization-webhook-cache-unauthorized-ttl=1s", "no access is reviewed"),
+            ("--front-proxy-authorized-ttl=1s", "no access is reviewed"),
+        ],
+    )
+    def test_what_means_nothing_beside_the_other_flags_is_said(self, flag: str, reason: str) -> None:
+        (warning,) = identity(flag).warnings
+        assert warning.startswith(f"{flag.partition('=')[0]} means nothing here: {reason}")
+
+    def test_one_ca_for_front_proxies_and_clients_needs_allowed_names(self, trust: Trust) -> None:
+        ca_file = trust.front_proxies.ca_file
+        flags = (f"--requestheader-client-ca-file={ca_file}", f"--client-ca-file={ca_file}")
+        with pytest.raises(IdentitySettingsError, match="an authority in common"):
+            identity(*flags)
+        assert identity(*flags, "--requestheader-allowed-names=a").materials.current().front_proxy

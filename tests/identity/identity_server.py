@@ -6,6 +6,7 @@ The argument is JSON: `certificate`, `key`, `client_cas` (what TLS trusts), `fro
 from __future__ import annotations
 
 import json
+import ssl
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -13,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from adapter.apis.http import Request, Response
 from adapter.apis.web import wsgi_application
-from adapter.identity.callers import IdentityError, Peer
-from adapter.identity.front_proxy import FrontProxy, FrontProxySettings
+from adapter.identity.callers import IdentityError
 from adapter.identity.gate import Gate
+from adapter.identity.material import FrontProxySettings, Materials, MaterialSettings
 from adapter.service.addresses import Address
 from adapter.service.logs import configure_logs
 from adapter.service.options import ServerOptions
@@ -31,17 +32,20 @@ def tell_caller(gate: Gate) -> Callable[[Request], Response]:
 
     def handle(request: Request) -> Response:
         try:
-            caller = gate.admit(Peer(request.peer_chain), request.headers)
+            caller = gate.admit(request)
         except IdentityError as e:
             return Response(e.code, e.message.encode(), "text/plain")
-        return Response(200, json.dumps(asdict(caller)).encode())
+        told = {field: value for field, value in asdict(caller).items() if field != "key"}
+        return Response(200, json.dumps(told).encode())
 
     return handle
 
 
 def main() -> None:
     settings = json.loads(sys.argv[1])
-    gate = Gate(FrontProxy(FrontProxySettings(Path(settings["front_proxy_ca"]), tuple(settings["allowed_names"]))))
+    front_proxy = FrontProxySettings(Path(settings["front_proxy_ca"]), tuple(settings["allowed_names"]))
+    gate = Gate(Materials(MaterialSettings(front_proxy)))
+    trusted = frozenset(ssl.PEM_cert_to_DER_cert(Path(file).read_text()) for file in settings["client_cas"])
     configure_logs()
     options = ServerOptions(
         program="identity-server",
@@ -51,7 +55,7 @@ def main() -> None:
         tls=TlsSettings(
             certificate_file=Path(settings["certificate"]),
             key_file=Path(settings["key"]),
-            client_ca_files=tuple(map(Path, settings["client_cas"])),
+            client_authorities=lambda: trusted,
         ),
         plain_address=None,
         shutdown_delay_seconds=0.0,

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -19,9 +19,15 @@ from adapter.identity.callers import (
     UnauthenticatedError,
     Via,
 )
-from adapter.identity.front_proxy import MOST_CHAINS, FrontProxy, FrontProxySettings
+from adapter.identity.chains import MOST_CHAINS, utc_now
+from adapter.identity.front_proxy import HeaderNames
 from adapter.identity.gate import NO_FRONT_PROXY, ONLY_THE_FRONT_PROXY, Gate
+from adapter.identity.material import FrontProxySettings, Materials, MaterialSettings
 from demo.machine.certificates import Authority, Validity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 NAME = "front-proxy-client"
 ALICE = (("X-Remote-User", "alice"),)
@@ -52,6 +58,20 @@ def _authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 @pytest.fixture(name="other", scope="module")
 def _other(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("cluster-ca"), "cluster-ca")
+
+
+class FrontProxy(Gate):
+    """A gate that knows a front proxy and nothing else."""
+
+    def __init__(
+        self,
+        settings: FrontProxySettings,
+        *,
+        now: Callable[[], datetime] = utc_now,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self.materials = Materials(MaterialSettings(settings), clock)
+        super().__init__(self.materials, now=now)
 
 
 def front_proxy(authority: Authority, time: Time, *names: str) -> FrontProxy:
@@ -123,8 +143,8 @@ def test_without_allowed_names_every_name_of_the_ca_speaks_and_a_warning_says_so
 ) -> None:
     proxy = front_proxy(authority, time)
     assert proxy.identify(Peer(authority.client("anything").chain), ALICE).name == "alice"
-    assert "--requestheader-allowed-names" in proxy.warnings()[0]
-    assert front_proxy(authority, time, NAME).warnings() == ()
+    assert "--requestheader-allowed-names" in proxy.materials.warnings()[0]
+    assert front_proxy(authority, time, NAME).materials.warnings() == ()
 
 
 @pytest.mark.parametrize(
@@ -255,7 +275,7 @@ def test_verdicts_that_are_remembered_are_bounded(authority: Authority, time: Ti
     for number in range(MOST_CHAINS + 10):
         with pytest.raises(ForbiddenError):
             proxy.identify(Peer((b"%d" % number, chain[-1])), ALICE)
-    assert len(proxy._verdicts) == MOST_CHAINS
+    assert len(proxy._front_proxies._verdicts) == MOST_CHAINS
     assert proxy.identify(Peer(chain), ALICE).name == "alice"
 
 
@@ -271,38 +291,30 @@ def test_a_bundle_that_is_unusable_at_the_start_is_an_error_that_names_the_file(
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [
-        FrontProxySettings(Path("ca.crt"), username_headers=("X-Remote-User", " ")),
-        FrontProxySettings(Path("ca.crt"), group_headers=("",)),
-        FrontProxySettings(Path("ca.crt"), extra_prefixes=("",)),
-        FrontProxySettings(Path("ca.crt"), uid_headers=("",)),
-    ],
+    "names", [{"users": ("X-Remote-User", " ")}, {"groups": ("",)}, {"extra_prefixes": ("",)}, {"uids": ("",)}]
 )
-def test_an_empty_header_name_is_an_error(authority: Authority, settings: FrontProxySettings) -> None:
+def test_an_empty_header_name_is_an_error(names: dict[str, tuple[str, ...]]) -> None:
     with pytest.raises(IdentitySettingsError, match="empty header name"):
-        FrontProxy(replace(settings, ca_file=authority.ca_file))
+        HeaderNames(**names)
 
 
-def test_without_a_username_header_nobody_could_be_named(authority: Authority) -> None:
-    with pytest.raises(IdentitySettingsError, match="--requestheader-username-headers"):
-        FrontProxy(replace(FrontProxySettings(authority.ca_file), username_headers=()))
+def test_without_a_username_header_nobody_could_be_named() -> None:
+    with pytest.raises(IdentitySettingsError, match="requestheader-username-headers"):
+        HeaderNames(users=())
 
 
 class TestGate:
     def test_without_a_front_proxy_nobody_is_let_in(self, authority: Authority) -> None:
-        gate = Gate(None)
-        with pytest.raises(UnauthenticatedError, match="--requestheader-client-ca-file"):
-            gate.admit(Peer(authority.client(NAME).chain), ALICE)
+        gate = Gate(Materials(MaterialSettings()))
+        with pytest.raises(IdentityError):
+            gate.identify(Peer(authority.client(NAME).chain), ALICE)
+        with pytest.raises(UnauthenticatedError):
+            gate.identify(Peer(), ALICE)
         assert gate.notes() == (NO_FRONT_PROXY,)
 
-    def test_the_front_proxy_is_let_in(self, authority: Authority, time: Time) -> None:
-        gate = Gate(front_proxy(authority, time, NAME))
-        assert gate.admit(Peer(authority.client(NAME).chain), ALICE).name == "alice"
-        assert gate.notes() == (ONLY_THE_FRONT_PROXY,)
-
     def test_what_is_set_openly_is_noted(self, authority: Authority, time: Time) -> None:
-        assert len(Gate(front_proxy(authority, time)).notes()) == 2
+        assert front_proxy(authority, time, NAME).notes() == (ONLY_THE_FRONT_PROXY,)
+        assert len(front_proxy(authority, time).notes()) == 2
 
 
 def test_refusals_carry_the_codes_of_http() -> None:

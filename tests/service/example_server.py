@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import ssl
 import sys
 import time
 from pathlib import Path
@@ -99,10 +100,11 @@ def make_worker(settings: dict[str, Any], context: WorkerContext) -> WsgiApp:
 def main() -> None:
     settings = json.loads(sys.argv[1])
     configure_logs(level=settings.get("level", "info"))
+    trusted = frozenset(ssl.PEM_cert_to_DER_cert(Path(file).read_text()) for file in settings["client_cas"])
     tls = TlsSettings(
         certificate_file=Path(settings["certificate"]),
         key_file=Path(settings["key"]),
-        client_ca_files=tuple(map(Path, settings["client_cas"])),
+        client_authorities=lambda: trusted,
     )
     options = ServerOptions(
         program="example-server",

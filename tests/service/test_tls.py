@@ -31,6 +31,10 @@ def settings_of(certificates: Certificates, **more: object) -> TlsSettings:
     return TlsSettings(certificate_file=pair.certificate_file, key_file=pair.key_file, **more)  # type: ignore[arg-type] # by the tests' own tables
 
 
+def trusted_by(certificates: Certificates) -> frozenset[bytes]:
+    return frozenset({ssl.PEM_cert_to_DER_cert(certificates.clients.ca_file.read_text())})
+
+
 def client_of(certificates: Certificates, version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=certificates.server.ca_file)
     context.maximum_version = version
@@ -118,7 +122,7 @@ def test_without_client_authorities_no_certificate_is_asked_for(certificates: Ce
 def test_the_verified_chain_goes_from_leaf_to_root(certificates: Certificates, stack: ExitStack) -> None:
     context = client_of(certificates, ssl.TLSVersion.TLSv1_3)
     context.load_cert_chain(certificates.client.certificate_file, certificates.client.key_file)
-    pair = Pair(ServerTls(settings_of(certificates, client_ca_files=(certificates.clients.ca_file,))), stack)
+    pair = Pair(ServerTls(settings_of(certificates, client_authorities=lambda: trusted_by(certificates))), stack)
     pair.shake(context)
     assert verified_chain(pair.server) == certificates.client.chain
 

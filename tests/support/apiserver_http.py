@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from adapter.objects.resources import Resource
 from tests.support.apiserver_discovery import aggregated, legacy_root, legacy_version
+from tests.support.apiserver_reviews import PATHS
 from tests.support.apiserver_store import (
     Change,
     Json,
     RefusedError,
     integer,
-    key_of,
+    is_selected,
     object_of,
     partial_of,
+    selected_name,
     status_of,
     too_old,
 )
@@ -34,8 +36,8 @@ if TYPE_CHECKING:
     from tests.support.fake_apiserver import FakeApiServer
 
 _PARAMETERS: dict[str, set[str]] = {
-    "list": {"limit", "continue", "resourceVersion"},
-    "watch": {"watch", "resourceVersion", "allowWatchBookmarks", "timeoutSeconds"},
+    "list": {"limit", "continue", "resourceVersion", "fieldSelector"},
+    "watch": {"watch", "resourceVersion", "allowWatchBookmarks", "timeoutSeconds", "fieldSelector"},
     "discover": set(),
 }
 _PARTIAL = {"list": "PartialObjectMetadataList", "watch": "PartialObjectMetadata"}
@@ -48,7 +50,7 @@ class Fault:
     """Something that goes wrong with the next requests of a verb.
 
     Attributes:
-        verb: `list`, `watch` or `discover`.
+        verb: `list`, `watch`, `discover`, or the plural of a kind of review.
         what: `status`: an error answer; `cut`: the connection is lost in the middle of the answer; `hang`: no answer at
             all; `silence`: headers, then nothing, as on a connection that died; `garbage`: `body` as the answer.
         code, headers: of the answer, for `status`.
@@ -93,6 +95,7 @@ class Listener(ThreadingHTTPServer):
             # The handshake is made by the first read, in the connection's own thread.
             connection = self._context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
         self._connections.add(connection)
+        self.fake.connections += 1
         return connection, address
 
     def shutdown_request(self, request: Any) -> None:  # noqa: ANN401 - as socketserver declares it
@@ -132,7 +135,7 @@ class Handler(BaseHTTPRequestHandler):
             self._fail(fault)
             return
         try:
-            self._authenticate(verb, found)
+            self._authenticate(verb, found, query)
             _check_parameters(verb, query)
             self._serve(verb, path, found, query, fault)
         except RefusedError as refused:
@@ -143,7 +146,44 @@ class Handler(BaseHTTPRequestHandler):
             405, status_of(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
         )
 
-    do_POST = do_PUT = do_PATCH = do_DELETE = _refuse_verb  # noqa: N815 - as http.server looks them up
+    def do_POST(self) -> None:
+        """Answer a review; nothing else can be created."""
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        path, _, query = self.path.partition("?")
+        fake = self.server.fake
+        if path not in PATHS:
+            self._refuse_verb()
+            return
+        kind, api_version, plural = PATHS[path]
+        fake.requests.append(Asked("create", path, dict(urllib.parse.parse_qsl(query)), dict(self.headers.items())))
+        fault = fake.take_fault(plural)
+        if fault is not None:
+            self._fail(fault)
+            return
+        try:
+            self._authenticate("create", (Resource("", "", plural, "", "", namespaced=False), ""), {})
+            document = self._document(body)
+            self._send(201, fake.reviews.answer(kind, api_version, document, self.server.ended))
+        except RefusedError as refused:
+            self._send(refused.code, refused.status)
+
+    do_PUT = do_PATCH = do_DELETE = _refuse_verb  # noqa: N815 - as http.server looks them up
+
+    def _document(self, body: bytes) -> Json:
+        if self.headers.get("Content-Type", "").partition(";")[0].strip() != "application/json":
+            message = (
+                "the body of the request was in an unknown format - accepted media types include: application/json"
+            )
+            raise RefusedError(415, "UnsupportedMediaType", message)
+        if not any(media_type in {"application/json", "*/*"} for media_type, _ in _accepted(self.headers["Accept"])):
+            raise RefusedError(406, "NotAcceptable", "only the following media types are accepted: application/json")
+        try:
+            document = json.loads(body)
+        except ValueError as error:
+            raise RefusedError(400, "BadRequest", "the object provided is unrecognized") from error
+        if not isinstance(document, dict):
+            raise RefusedError(400, "BadRequest", "the object provided is unrecognized")
+        return document
 
     def _collection(self, path: str) -> tuple[Resource, str] | None:
         """Return the kind and namespace of a collection's path; None for one of discovery."""
@@ -158,7 +198,7 @@ class Handler(BaseHTTPRequestHandler):
                 return resource, namespace
         return Resource(group, version, rest[-1], "", "", namespaced=True), "not served"
 
-    def _authenticate(self, verb: str, found: tuple[Resource, str] | None) -> None:
+    def _authenticate(self, verb: str, found: tuple[Resource, str] | None, query: Mapping[str, str]) -> None:
         scheme, _, token = self.headers.get("Authorization", "").partition(" ")
         if scheme and (scheme.lower() != "bearer" or token not in self.server.fake.tokens):
             raise RefusedError(401, "Unauthorized", "Unauthorized")
@@ -166,7 +206,12 @@ class Handler(BaseHTTPRequestHandler):
         if found is None:
             return
         resource, _namespace = found
-        if not scheme or (verb, resource.plural) in self.server.fake.forbidden:
+        only = self.server.fake.only_named.get(resource.plural)
+        if (
+            not scheme
+            or (verb, resource.plural) in self.server.fake.forbidden
+            or (only is not None and selected_name(query) != only)
+        ):
             where = f'resource "{resource.plural}" in API group "{resource.group}" at the cluster scope'
             raise RefusedError(403, "Forbidden", f'{resource.plural} is forbidden: User "{user}" cannot {verb} {where}')
 
@@ -206,7 +251,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         with self.server.fake.counted_watch(resource.plural):
             for change in self._changes(resource, version, changes, query):
-                if namespace in {"", key_of(change.object)[0]} or change.type in {"BOOKMARK", "ERROR"}:
+                if change.type in {"BOOKMARK", "ERROR"} or is_selected(change.object, namespace, query):
                     shown = partial_of(change.object) if partial and change.type != "ERROR" else change.object
                     self._chunk(json.dumps({"type": change.type, "object": shown}, separators=(",", ":")) + "\n")
         self._chunk("")

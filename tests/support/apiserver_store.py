@@ -43,12 +43,23 @@ class Store:
         self._history: list[Change] = []
         self._snapshots: dict[tuple[int, Resource], list[Json]] = {}
 
-    def put(self, resource: Resource, namespace: str, name: str, labels: Mapping[str, str]) -> None:
+    def put(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        labels: Mapping[str, str],
+        content: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Create or update an object; `content` takes the place of its spec."""
         with self.changed:
             self.version += 1
             objects = self._objects.setdefault(resource, {})
             kind = "MODIFIED" if (namespace, name) in objects else "ADDED"
-            objects[namespace, name] = object_of(resource, namespace, name, labels, self.version)
+            made = object_of(resource, namespace, name, labels, self.version)
+            if content is not None:
+                made = {key: made[key] for key in ("kind", "apiVersion", "metadata")} | dict(content)
+            objects[namespace, name] = made
             self._tell(Change(self.version, resource, kind, objects[namespace, name]))
 
     def remove(self, resource: Resource, namespace: str, name: str) -> None:
@@ -82,7 +93,7 @@ class Store:
         with self.changed:
             version, start = self._position(resource, query)
             snapshot = self._snapshots[version, resource]
-        rest = [one for one in snapshot if key_of(one) > start and namespace in {"", key_of(one)[0]}]
+        rest = [one for one in snapshot if key_of(one) > start and is_selected(one, namespace, query)]
         shown = rest[:limit] if limit else rest
         metadata: Json = {"resourceVersion": str(version)}
         if len(shown) < len(rest):
@@ -135,6 +146,22 @@ def integer(query: Mapping[str, str], name: str) -> int:
     if not text.isdigit():
         raise RefusedError(400, "BadRequest", f"{name} is not a number: {text!r}")
     return int(text)
+
+
+def is_selected(one: Json, namespace: str, query: Mapping[str, str]) -> bool:
+    """Return whether the object is in the namespace, if one is asked for, and has the name of the field selector."""
+    return namespace in {"", key_of(one)[0]} and selected_name(query) in {None, key_of(one)[1]}
+
+
+def selected_name(query: Mapping[str, str]) -> str | None:
+    """Return the name that a field selector asks for, the one field that all kinds know; None without a selector."""
+    selector = query.get("fieldSelector")
+    if not selector:
+        return None
+    field, equals, name = selector.partition("=")
+    if field != "metadata.name" or not equals or "," in name:
+        raise RefusedError(400, "BadRequest", f"field label not supported: {selector}")
+    return name.removeprefix("=")
 
 
 def key_of(one: Json) -> tuple[str, str]:

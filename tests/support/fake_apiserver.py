@@ -16,9 +16,11 @@ What it keeps to, and a client must get right:
   With resourceVersion 0 the limit is ignored, as by servers that answer such lists from their cache.
 - A watch tells every change after its resourceVersion, ends after `timeoutSeconds`, and sends bookmarks only when
   `allowWatchBookmarks` asks for them. A compacted version is refused by an ERROR event (410) in an answer of 200.
-- 401 for a token that is not in `tokens`, 403 for no token (as system:anonymous) and by `forbid`, 405 for verbs other
-  than GET, 406 when nothing that is accepted can be given, 404 for what is not served.
+- 401 for a token that is not in `tokens`, 403 for no token (as system:anonymous) and by `forbid`, 405 for other verbs,
+  406 when nothing that is accepted can be given, 404 for what is not served.
 - `PartialObjectMetadata` is given where it is accepted and `metadata_only` is true, else whole objects.
+- Token reviews and access reviews are answered as `reviews` says (`apiserver_reviews`); nothing else can be created.
+- ConfigMaps may be read by the one name that `only_named` has: a list or watch without a field selector for it is 403.
 - Values of parameters are checked. A parameter that the verb has no use for is refused with 400: the real server would
   ignore it, and a spelling mistake would go unseen.
 
@@ -38,6 +40,7 @@ import yaml
 
 from adapter.objects.resources import BUILT_IN, Resource
 from tests.support.apiserver_http import Asked, Fault, Listener
+from tests.support.apiserver_reviews import Reviews, TokenUser
 from tests.support.apiserver_store import Store
 
 if TYPE_CHECKING:
@@ -45,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["TOKEN", "Asked", "FakeApiServer", "Fault"]
+__all__ = ["TOKEN", "Asked", "FakeApiServer", "Fault", "TokenUser"]
 
 TOKEN = "a-token-that-is-taken"
 
@@ -65,6 +68,9 @@ class FakeApiServer:
         self.errors: list[BaseException] = []
         self.resources: list[Resource] = list(BUILT_IN)
         self.forbidden: set[tuple[str, str]] = set()
+        self.only_named = {"configmaps": "extension-apiserver-authentication"}
+        self.reviews = Reviews()
+        self.connections = 0
         self.store = Store()
         self._watches: list[str] = []
         self._context = context
@@ -116,6 +122,10 @@ class FakeApiServer:
         """Create or update an object; `namespace` is empty for a kind without."""
         self.store.put(self._resource(plural), namespace, name, labels or {})
 
+    def put_config_map(self, namespace: str, name: str, data: Mapping[str, str] | None) -> None:
+        """Create or update a ConfigMap; None: one without data."""
+        self.store.put(self._resource("configmaps"), namespace, name, {}, {} if data is None else {"data": dict(data)})
+
     def remove(self, plural: str, namespace: str, name: str) -> None:
         """Delete an object."""
         self.store.remove(self._resource(plural), namespace, name)
@@ -133,7 +143,7 @@ class FakeApiServer:
         self.resources.append(resource)
 
     def forbid(self, verb: str, plural: str) -> None:
-        """Answer 403 to `list` or `watch` of the kind, until `allow`."""
+        """Answer 403 to `list` or `watch` of the kind, or `create` of reviews, until `allow`."""
         self.forbidden.add((verb, plural))
 
     def allow(self, verb: str, plural: str) -> None:

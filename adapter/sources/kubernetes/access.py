@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from kubernetes.client.api_client import ApiClient
     from kubernetes.client.configuration import Configuration
 
+CONNECTIONS = 32
+"""That are kept open: as many as threads may call at once. The package's own bound is five for each core."""
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
@@ -80,6 +82,7 @@ def _configuration() -> Configuration:
     # and a redirect would carry the token to wherever it points.
     configuration.retries = False
     configuration.keep_alive = True
+    configuration.connection_pool_maxsize = CONNECTIONS
     return configuration
 
 

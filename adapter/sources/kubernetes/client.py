@@ -1,4 +1,4 @@
-"""Reads from kube-apiserver: raw bytes, deadlines, errors by class, credentials that are renewed.
+"""Calls to kube-apiserver: raw bytes, deadlines, errors by class, credentials that are renewed.
 
 Lists and watches are decoded by this project's own typed decoders, 80 times faster than by the model classes of the
 package `kubernetes`. All that is asked of it is a request with the right credentials over the right TLS (`access.py`).
@@ -66,6 +66,11 @@ class Answer:
         self._clock = clock
         self._cancelled = False
 
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers that came before the body, whatever the case of their names."""
+        return self._response.headers
+
     def pieces(self, total_seconds: float) -> Iterator[bytes]:
         """Yield the bytes as they arrive, until the answer ends or is cancelled.
 
@@ -91,8 +96,26 @@ class Answer:
             return
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One request, whatever transport it goes out by."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    timeout: float | tuple[float, float]
+    """Seconds in all, or for connecting and for each silence."""
+    body: Mapping[str, object] | None = None
+
+    @property
+    def what(self) -> str:
+        """The call as errors name it: nothing of its body, which may hold a credential."""
+        return f"{self.method} {self.path}"
+
+
 class KubernetesClient:
-    """GET requests to one API server. Thread-safe."""
+    """Requests to one API server. Thread-safe."""
 
     def __init__(
         self,
@@ -116,6 +139,22 @@ class KubernetesClient:
         with self.open(path, query, accept) as answer:
             return b"".join(answer.pieces(self._deadlines.total))
 
+    def send(
+        self, method: str, path: str, body: Mapping[str, object], *, seconds: float, content_type: str = JSON
+    ) -> bytes:
+        """Send a document, as POST, PUT or PATCH; return the whole body of a 2xx answer. Raises KubernetesError.
+
+        It is sent once, and once more where the credentials had to be renewed. `seconds` limits connecting and each
+        silence together, and the whole answer anew from its first byte.
+        """
+        headers = {"Accept": JSON, "Content-Type": content_type}
+        call = _Call(method, path, {}, headers, seconds, body)
+        response = self._asked(call)
+        try:
+            return b"".join(Answer(call.what, response, self._clock).pieces(seconds))
+        finally:
+            response.close()
+
     @contextmanager
     def open(
         self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON, silence: float | None = None
@@ -125,25 +164,27 @@ class KubernetesClient:
         `silence`: seconds without a byte of the body after which the connection counts as dead, where they are not
         those of the client's deadlines.
         """
-        response = self._asked(path, query or {}, accept)
+        timeout = (self._deadlines.connect, self._deadlines.silence)
+        call = _Call("GET", path, query or {}, {"Accept": accept}, timeout)
+        response = self._asked(call)
         # Headers come at once, also those of a watch; only then may there be silence.
         connection = response.connection
         if silence and isinstance(sock := getattr(connection, "sock", None), socket.socket):
             sock.settimeout(silence)
         try:
-            yield Answer(f"GET {path}", response, self._clock)
+            yield Answer(call.what, response, self._clock)
         finally:
             # What has not been read to its end would be the next answer on this connection.
             response.close()
 
-    def _asked(self, path: str, query: Mapping[str, str], accept: str) -> urllib3.HTTPResponse:
+    def _asked(self, call: _Call) -> urllib3.HTTPResponse:
         transport = self._transport
         try:
-            return self._send(transport, path, query, accept)
+            return self._send(transport, call)
         except (UnauthorizedError, _CertificateError):
             if not self._renew(transport):
                 raise
-        return self._send(self._transport, path, query, accept)
+        return self._send(self._transport, call)
 
     def _renew(self, refused: ApiClient) -> bool:
         """Make a transport from the configuration as it is now; False when that was done a moment ago."""
@@ -157,32 +198,28 @@ class KubernetesClient:
         refused.rest_client.close()
         return True
 
-    def _send(self, transport: ApiClient, path: str, query: Mapping[str, str], accept: str) -> urllib3.HTTPResponse:
-        what = f"GET {path}"
-        method, url, headers = self._request(transport, path, query, accept)
-        with _transport_errors(what):
-            deadlines = (self._deadlines.connect, self._deadlines.silence)
-            answer = transport.call_api(method, url, headers, _request_timeout=deadlines)
+    def _send(self, transport: ApiClient, call: _Call) -> urllib3.HTTPResponse:
+        method, url, headers = self._request(transport, call)
+        with _transport_errors(call.what):
+            answer = transport.call_api(method, url, headers, body=call.body, _request_timeout=call.timeout)
             response: urllib3.HTTPResponse = answer.response
             if 200 <= response.status <= 299:
                 return response
             try:
-                body = response.read(_ERROR_BYTES)
+                refusal = response.read(_ERROR_BYTES)
             finally:
                 response.close()
-        raise error_of_answer(what, response.status, body, response.headers.get("Retry-After"))
+        raise error_of_answer(call.what, response.status, refusal, response.headers.get("Retry-After"))
 
-    def _request(
-        self, transport: ApiClient, path: str, query: Mapping[str, str], accept: str
-    ) -> tuple[str, str, dict[str, str]]:
+    def _request(self, transport: ApiClient, call: _Call) -> tuple[str, str, dict[str, str]]:
         from kubernetes.config import ConfigException  # noqa: PLC0415 - the package is loaded when it is needed
 
         try:
             method, url, headers, _, _ = transport.param_serialize(
-                "GET",
-                path,
-                query_params=list(query.items()),
-                header_params={"Accept": accept},
+                call.method,
+                call.path,
+                query_params=list(call.query.items()),
+                header_params=dict(call.headers),
                 auth_settings=["BearerToken"],
             )
         except (ConfigException, OSError) as error:

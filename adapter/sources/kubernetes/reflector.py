@@ -34,9 +34,10 @@ from adapter.sources.kubernetes.errors import (
     error_of_status,
 )
 from adapter.sources.kubernetes.items import ItemsError, JsonList
+from adapter.sources.kubernetes.streams import lines_of, when_set
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from threading import Event
 
     from adapter.objects.resources import Resource
@@ -109,7 +110,7 @@ class Reflector:
     def run(self, stop: Event) -> None:
         """List and watch until `stop` is set; a read that waits then is ended."""
         backoff = self._settings.backoff()
-        with _when_set(stop, self._end):
+        with when_set(stop, self._end):
             while not stop.is_set():
                 try:
                     delay = self._round(backoff)
@@ -196,7 +197,7 @@ class Reflector:
         with self._opened(query, METADATA, self._settings.silence_seconds) as answer:
             self._opened_watch()
             try:
-                for lines in _lines(answer.pieces(window + _WINDOW_GRACE_SECONDS)):
+                for lines in lines_of(answer.pieces(window + _WINDOW_GRACE_SECONDS)):
                     with self._settings.pace.slice():
                         for line in lines:
                             self._take(line)
@@ -279,30 +280,3 @@ def _resumable(error: KubernetesError, failures: int) -> bool:
     if isinstance(error, ServerError):
         return failures == 0
     return isinstance(error, (UnreachableError, ThrottledError, UnauthorizedError))
-
-
-def _lines(pieces: Iterator[bytes]) -> Iterator[list[bytes]]:
-    """Yield the whole lines of each piece; what is left without its end is dropped, it will be told again."""
-    rest = b""
-    for piece in pieces:
-        *lines, rest = (rest + piece).split(b"\n")
-        if lines:
-            yield [line for line in lines if line]
-
-
-@contextmanager
-def _when_set(stop: Event, end: Callable[[], None]) -> Iterator[None]:
-    """Call `end` from another thread if `stop` is set during the block: a thread in a read cannot see it."""
-    left = threading.Event()
-
-    def wait() -> None:
-        while not left.is_set():
-            if stop.wait(1.0):
-                end()
-                return
-
-    threading.Thread(target=wait, name="end of watch", daemon=True).start()
-    try:
-        yield
-    finally:
-        left.set()

@@ -26,6 +26,17 @@ class Caller:
         answer = self._pool.request(method, self._url + path, headers=given, retries=False, timeout=5.0)
         return answer.status, json.loads(answer.data) if answer.data.startswith(b"{") else {}
 
+    def post(self, path: str, document: object, **headers: str) -> tuple[int, dict[str, Any]]:
+        given = {
+            "Authorization": f"Bearer {TOKEN}",
+            "Content-Type": "application/json",
+            "Accept": "application/json",
+            **headers,
+        }
+        body = json.dumps(document)
+        answer = self._pool.request("POST", self._url + path, body=body, headers=given, retries=False, timeout=5.0)
+        return answer.status, json.loads(answer.data)
+
     def events(self, path: str) -> list[dict[str, Any]]:
         answer = self._pool.request("GET", self._url + path, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=5.0)
         return [json.loads(line) for line in answer.data.splitlines()]
@@ -60,6 +71,59 @@ def test_what_is_not_right_is_refused(caller: Caller, path: str, headers: dict[s
     status, body = caller.ask(path, **headers)
     assert status == code
     assert body.get("code", code) == code
+
+
+TOKENS = "/apis/authentication.k8s.io/v1/tokenreviews"
+RIGHTS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+TOKEN_REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": "t"}}
+PATH_RIGHT = {"path": "/metrics", "verb": "get"}
+
+
+def right(**spec: object) -> dict[str, object]:
+    return {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {"user": "a"} | spec}
+
+
+@pytest.mark.parametrize(
+    ("path", "document", "code"),
+    [
+        (TOKENS, TOKEN_REVIEW, 201),
+        (TOKENS, TOKEN_REVIEW | {"kind": "SubjectAccessReview"}, 400),
+        (TOKENS, TOKEN_REVIEW | {"apiVersion": "authentication.k8s.io/v1beta1"}, 400),
+        (TOKENS, TOKEN_REVIEW | {"spec": {}}, 400),
+        (TOKENS, TOKEN_REVIEW | {"spec": {"token": "t", "audience": ["a"]}}, 400),
+        (TOKENS, TOKEN_REVIEW | {"metadata": {"name": "a"}}, 422),
+        (TOKENS, [], 400),
+        (RIGHTS, right(nonResourceAttributes=PATH_RIGHT), 201),
+        (RIGHTS, right(resourceAttributes={"verb": "get", "resource": "pods"}), 201),
+        (RIGHTS, right(), 422),
+        (RIGHTS, right(nonResourceAttributes=PATH_RIGHT, resourceAttributes={"verb": "get"}), 422),
+        (RIGHTS, right(user="", nonResourceAttributes=PATH_RIGHT), 422),
+        (RIGHTS, right(groups="a", nonResourceAttributes=PATH_RIGHT), 400),
+        (RIGHTS, right(resourceAttributes={"verb": "get", "subResource": "m"}), 400),
+        ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", right(), 405),
+    ],
+)
+def test_a_review_is_answered_if_it_is_whole(caller: Caller, path: str, document: object, code: int) -> None:
+    assert caller.post(path, document)[0] == code
+
+
+def test_a_review_must_say_that_it_is_json(caller: Caller) -> None:
+    assert caller.post(TOKENS, TOKEN_REVIEW, **{"Content-Type": "application/yaml"})[0] == 415
+    assert caller.post(TOKENS, TOKEN_REVIEW, Accept="application/vnd.kubernetes.protobuf")[0] == 406
+    assert caller.post(TOKENS, TOKEN_REVIEW, Authorization="Bearer wrong")[0] == 401
+    assert caller.post(TOKENS, TOKEN_REVIEW, Authorization="")[0] == 403
+
+
+def test_one_config_map_may_be_read_and_no_other(server: FakeApiServer, caller: Caller) -> None:
+    name = "extension-apiserver-authentication"
+    server.put_config_map("kube-system", name, {"a": "b"})
+    server.put_config_map("kube-system", "another", {"c": "d"})
+    path = "/api/v1/namespaces/kube-system/configmaps"
+    assert caller.ask(path)[0] == 403
+    assert caller.ask(f"{path}?fieldSelector=metadata.name=another")[0] == 403
+    assert caller.ask(f"{path}?fieldSelector=data.a=b")[0] == 400
+    _, found = caller.ask(f"{path}?fieldSelector=metadata.name={name}")
+    assert [item["data"] for item in found["items"]] == [{"a": "b"}]
 
 
 def test_verbs_other_than_get_are_refused(caller: Caller) -> None:

@@ -1,0 +1,101 @@
+"""`SubjectAccessReview`: the question whether a caller may do what it asks for, and the API server's answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from adapter.identity.callers import Via
+from adapter.identity.limits import RateLimit
+from adapter.identity.reviews import OF_RIGHTS, SYSTEM, Means, Reviews, Sends, Unreviewed
+
+if TYPE_CHECKING:
+    from adapter.identity.attributes import Attributes
+    from adapter.identity.callers import Caller
+    from adapter.identity.telemetry import IdentityTelemetry
+
+PATH = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+KIND = "SubjectAccessReview"
+
+REVIEWS_PER_SECOND, REVIEWS_BURST = 200.0, 400
+"""As Go's delegating authorizer limits itself."""
+DIRECT_PER_SECOND, DIRECT_BURST = 50.0, 100
+"""The share of direct callers: one of them alone must not use up what the front proxy's callers need."""
+
+_LONGEST_REASON = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the API server says."""
+
+    allowed: bool
+    reason: str = ""
+
+
+class _Status(msgspec.Struct):
+    allowed: bool
+    denied: bool = False
+    reason: str = ""
+
+
+class _Review(msgspec.Struct):
+    kind: str
+    status: _Status
+
+
+class AccessReviews:
+    """Asks the API server for rights. Safe to use from many threads."""
+
+    def __init__(self, client: Sends, telemetry: IdentityTelemetry, means: Means = SYSTEM) -> None:
+        self._telemetry = telemetry
+        self._reviews = Reviews(
+            client,
+            PATH,
+            decode_decision,
+            OF_RIGHTS,
+            count_failure=lambda: telemetry.authorization_review("error"),
+            means=means,
+        )
+        self._all = RateLimit(REVIEWS_PER_SECOND, REVIEWS_BURST, clock=means.clock, sleep=means.sleep)
+        self._of_direct = RateLimit(DIRECT_PER_SECOND, DIRECT_BURST, clock=means.clock, sleep=means.sleep)
+
+    @property
+    def patience_seconds(self) -> float:
+        """How long a review may take, in all."""
+        return self._reviews.patience_seconds
+
+    def review(self, caller: Caller, attributes: Attributes) -> Decision | Unreviewed:
+        """Return whether the caller may."""
+        limits = (self._all,) if caller.via is Via.FRONT_PROXY else (self._of_direct, self._all)
+        decision = self._reviews.ask(review_document(caller, attributes), limits)
+        if isinstance(decision, Decision):
+            self._telemetry.authorization_review("allowed" if decision.allowed else "denied")
+        return decision
+
+
+def review_document(caller: Caller, attributes: Attributes) -> dict[str, object]:
+    """Return the review to send: the caller, and either the resource or the path; what is empty is left out."""
+    spec: dict[str, object] = {"user": caller.name, "groups": list(caller.groups)}
+    if attributes.path:
+        spec["nonResourceAttributes"] = {"path": attributes.path, "verb": attributes.verb}
+    else:
+        named = ("namespace", "verb", "group", "version", "resource", "subresource", "name")
+        values = {name: getattr(attributes, name) for name in named}
+        spec["resourceAttributes"] = {name: value for name, value in values.items() if value}
+    if caller.uid:
+        spec["uid"] = caller.uid
+    if caller.extra:
+        spec["extra"] = {key: list(values) for key, values in caller.extra.items()}
+    return {"apiVersion": "authorization.k8s.io/v1", "kind": KIND, "spec": spec}
+
+
+def decode_decision(body: bytes) -> Decision:
+    """Return what an answered review says; raises ValueError (msgspec's errors are some)."""
+    review = msgspec.json.decode(body, type=_Review)
+    if review.kind != KIND:
+        raise ValueError(f"a {KIND} was expected")
+    status = review.status
+    return Decision(status.allowed and not status.denied, status.reason[:_LONGEST_REASON])

@@ -1,0 +1,146 @@
+"""From a request to what an access review is asked about (pure).
+
+The rules are those of `RequestInfoFactory` in `k8s.io/apiserver`: kube-apiserver derives the same attributes from the
+same path before it passes a request on, so a role that holds there holds here. That the names do not always fit is part
+of it: a metric is the *subresource* of the object that it describes, an external metric is a *resource* that is listed,
+and a metric of a namespace is the name of a resource `metrics` in it.
+
+Label and field selectors are not among the attributes, and a `fieldSelector` names no object: a right that holds only
+for a selection would be a right to more here, since the APIs know no field selectors.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, unquote_to_bytes
+
+from adapter.identity.callers import BadPathError
+
+_MOST_PATHS = 1 << 16
+"""That are remembered: one for each metric that an HPA asks for."""
+_MAY_SAY_WATCH = re.compile(r"(?:^|&)(?:watch|[^=&]*%)")
+_HEX = frozenset("0123456789abcdefABCDEF")
+_PREFIXES = frozenset({"api", "apis"})
+_WITHOUT_GROUP = "api"
+_VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_VERBS_IN_PATHS = frozenset({"proxy", "watch"})
+_OF_NAMESPACES = frozenset({"status", "finalize"})
+"""Subresources of a namespace itself: any other segment after its name is a resource within it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What somebody wants to do: to a resource, or, where `path` is not empty, to a path that is none."""
+
+    verb: str
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    name: str = ""
+    namespace: str = ""
+    path: str = ""
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Compute the hash once: each request looks its answer up by these attributes."""
+        about = (self.verb, self.group, self.version, self.resource, self.subresource, self.name, self.namespace)
+        object.__setattr__(self, "_hash", hash((about, self.path)))
+
+    def __hash__(self) -> int:
+        """Return the hash."""
+        return self._hash
+
+    def refusal(self, user: str) -> str:
+        """Return the sentence in which Kubernetes says that the user may not."""
+        if self.path:
+            return f"User {_quoted(user)} cannot {self.verb} path {_quoted(self.path)}"
+        resource = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+        where = f"in the namespace {_quoted(self.namespace)}" if self.namespace else "at the cluster scope"
+        what = f"resource {_quoted(resource)} in API group {_quoted(self.group)}"
+        return f"User {_quoted(user)} cannot {self.verb} {what} {where}"
+
+
+def attributes_of(method: str, path: str, query: str = "") -> Attributes:
+    """Return what a request is about; `path` and `query` as they came. Raises BadPathError."""
+    whole = [decoded(segment) for segment in path.split("/")]
+    parts = _trimmed(whole)
+    prefix = parts[0] if parts else ""
+    least = 3 if prefix == _WITHOUT_GROUP else 4
+    if prefix not in _PREFIXES or len(parts) < least:
+        return Attributes(method.lower(), path="/".join(whole) or "/")
+    group, version, *rest = ("", *parts[1:]) if prefix == _WITHOUT_GROUP else parts[1:]
+    verb = _VERBS.get(method, "")
+    if rest[0] in _VERBS_IN_PATHS:
+        verb, *rest = rest
+        if not rest:
+            raise BadPathError(f"the path names nothing to {verb}")
+    return _of_resource(verb, group, version, rest, query)
+
+
+def _of_resource(verb: str, group: str, version: str, rest: list[str], query: str) -> Attributes:
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 1:
+        namespace = rest[1]
+        if len(rest) > 2 and rest[2] not in _OF_NAMESPACES:
+            rest = rest[2:]
+    resource, name, subresource, *_ = (*rest, "", "")
+    if verb == "proxy":
+        subresource = ""
+    if not name:
+        verb = {"get": "watch" if _is_watch(query) else "list", "delete": "deletecollection"}.get(verb, verb)
+    return Attributes(verb, group, version, resource, subresource, name, namespace)
+
+
+class KnownAttributes:
+    """Attributes by path, derived once: tens of thousands of autoscalers ask for the same paths again and again."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], Attributes] = {}
+
+    def of(self, method: str, path: str, query: str) -> Attributes:
+        """Return what `attributes_of` does. Raises BadPathError."""
+        found = self._known.get((method, path))
+        if found is None:
+            found = attributes_of(method, path)
+            if len(self._known) >= _MOST_PATHS:
+                self._known = {}
+            self._known[method, path] = found
+        if found.verb == "list" and query and _MAY_SAY_WATCH.search(query):
+            return attributes_of(method, path, query)
+        return found
+
+
+def decoded(segment: str) -> str:
+    """Return one segment of a path with its percent-escapes decoded, once; raises BadPathError."""
+    if segment.isascii() and "%" not in segment:
+        return segment
+    if any(len(part) < 2 or not _HEX.issuperset(part[:2]) for part in segment.split("%")[1:]):
+        raise BadPathError("a % in the path is not followed by two hexadecimal digits")
+    try:
+        return unquote_to_bytes(segment.encode("latin-1")).decode()
+    except UnicodeError as e:
+        raise BadPathError("the path is not UTF-8") from e
+
+
+def _trimmed(segments: list[str]) -> list[str]:
+    """Return the segments without empty ones at both ends."""
+    start, end = 0, len(segments)
+    while start < end and not segments[start]:
+        start += 1
+    while end > start and not segments[end - 1]:
+        end -= 1
+    return segments[start:end]
+
+
+def _is_watch(query: str) -> bool:
+    if not _MAY_SAY_WATCH.search(query):
+        return False
+    found = next((value for name, value in parse_qsl(query, keep_blank_values=True) if name == "watch"), "false")
+    return found.lower() not in {"false", "0"}
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -1,0 +1,52 @@
+"""Callers who come directly, with a certificate of the cluster's client CA: `CN` is the user, `O` are the groups.
+
+A certificate of the request-header CA makes nobody a user, whatever its subject says, and one of the client CA speaks
+for nobody else: each is looked for in its own bundle.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.identity.callers import Caller, Peer, UnauthenticatedError, Via, with_authenticated
+from adapter.identity.chains import Anchored, BadChainError, Verdicts, anchored, utc_now
+
+if TYPE_CHECKING:
+    from adapter.identity.authorities import Authorities
+    from adapter.identity.chains import Now
+
+
+class ClientCertificates:
+    """Recognises callers by their certificates. `now` gives the time in UTC."""
+
+    def __init__(self, now: Now = utc_now) -> None:
+        self._now = now
+        self._verdicts: Verdicts[Authorities, tuple[Anchored, Caller] | str | None] = Verdicts(_judged)
+
+    def identify(self, authorities: Authorities, peer: Peer) -> Caller | None:
+        """Return who the peer's certificate names; None if it has none of this CA. Raises UnauthenticatedError."""
+        if not peer.chain:
+            return None
+        verdict = self._verdicts.of(peer.chain, authorities)
+        if verdict is None:
+            return None
+        if isinstance(verdict, str):
+            raise UnauthenticatedError(f"the client certificate names nobody: {verdict}")
+        found, caller = verdict
+        if not found.holds(self._now()):
+            raise UnauthenticatedError("the client certificate, or one above it, is expired or not valid yet")
+        return caller
+
+
+def _judged(chain: tuple[bytes, ...], authorities: Authorities) -> tuple[Anchored, Caller] | str | None:
+    try:
+        found = anchored(chain, authorities)
+    except BadChainError as e:
+        return str(e)
+    if found is None:
+        return None
+    names = found.common_names
+    if len(names) != 1 or not names[0]:
+        return f"it has {len(names)} common names that are not empty, where one is the user's"
+    groups = with_authenticated(names[0], tuple(found.organizations))
+    return found, Caller(names[0], groups, Via.CLIENT_CERTIFICATE)

@@ -1,0 +1,156 @@
+"""What kube-apiserver publishes for servers behind it: the ConfigMap `extension-apiserver-authentication`.
+
+Its values are PEM bundles and JSON lists in strings. The part about the front proxy is one: a CA without its allowed
+names would let anybody speak. So a part with anything broken in it is refused whole, and the other part is not touched.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+
+import msgspec
+
+from adapter.identity.authorities import parse_bundle
+from adapter.identity.callers import IdentitySettingsError
+from adapter.identity.front_proxy import FrontProxyMaterial, HeaderNames
+from adapter.identity.material import LookedUp
+from adapter.sources.kubernetes.errors import ForbiddenError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adapter.identity.authorities import Authorities
+    from adapter.identity.material import Materials
+    from adapter.sources.kubernetes.errors import KubernetesError
+
+NAMESPACE = "kube-system"
+NAME = "extension-apiserver-authentication"
+COLLECTION = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+WHERE = f"ConfigMap {NAMESPACE}/{NAME}"
+
+CLIENT_CA = "client-ca-file"
+FRONT_PROXY_CA = "requestheader-client-ca-file"
+ALLOWED_NAMES = "requestheader-allowed-names"
+USERS = "requestheader-username-headers"
+GROUPS = "requestheader-group-headers"
+EXTRA_PREFIXES = "requestheader-extra-headers-prefix"
+UIDS = "requestheader-uid-headers"
+"""Only Kubernetes 1.32 and later publish it."""
+
+READER_ROLE = f"bind its service account to the role extension-apiserver-authentication-reader in {NAMESPACE}"
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Data: TypeAlias = "Mapping[str, str]"
+
+
+class _ConfigMap(msgspec.Struct):
+    data: dict[str, str] | None = None
+
+
+class _Part(Generic[T]):
+    """One part of the ConfigMap, with what was good of it last."""
+
+    def __init__(self, name: str, keys: tuple[str, ...], parse: Callable[[Data], T]) -> None:
+        self.good: T | None = None
+        self.trouble: str | None = None
+        self._name = name
+        self._keys = keys
+        self._parse = parse
+        self._seen: dict[str, str | None] | None = None
+
+    def read(self, data: Data) -> None:
+        """Take in what the keys say, if they say something new."""
+        content = {key: data.get(key) for key in self._keys}
+        if content == self._seen:
+            return
+        self._seen = content
+        try:
+            self.good = self._parse(data)
+        except IdentitySettingsError as e:
+            self.trouble = str(e)
+            what = "the last good one stays" if self.good else "there is none"
+            _log.warning("%s is refused, %s", self._name, what, extra={"fields": {"cause": self.trouble}})
+            return
+        self.trouble = None
+        _log.info("%s taken in", self._name, extra={"fields": {"source": WHERE}})
+
+
+class Lookup:
+    """Takes the ConfigMap's content in, as it is told. For one thread."""
+
+    def __init__(self, materials: Materials) -> None:
+        self._materials = materials
+        keys = (FRONT_PROXY_CA, ALLOWED_NAMES, USERS, GROUPS, EXTRA_PREFIXES, UIDS)
+        self._front_proxy = _Part("request-header CA", keys, front_proxy_of)
+        self._clients = _Part("client CA", (CLIENT_CA,), lambda data: _bundle(data, CLIENT_CA))
+        self._taken: tuple[FrontProxyMaterial | None, Authorities | None] = (None, None)
+        self._unread: str | None = f"{WHERE} has not been read yet"
+
+    @property
+    def trouble(self) -> str | None:
+        """Why no front proxy is known, or not the newest; None if all is well with it."""
+        return self._unread or self._front_proxy.trouble or self._materials.trouble
+
+    def told(self, document: bytes | None) -> None:
+        """Take in the ConfigMap, given in JSON; None: there is none."""
+        if document is None:
+            self._report(f"there is no {WHERE}, which kube-apiserver makes")
+            return
+        try:
+            data = msgspec.json.decode(document, type=_ConfigMap).data or {}
+        except (msgspec.DecodeError, UnicodeDecodeError) as e:
+            self._report(f"{WHERE} is not of the form that is expected: {e}")
+            return
+        self._unread = None
+        settings = self._materials.settings
+        if settings.front_proxy is None:
+            self._front_proxy.read(data)
+        if settings.client_ca_file is None:
+            self._clients.read(data)
+        good = (self._front_proxy.good, self._clients.good)
+        if good != self._taken:
+            self._taken = good
+            self._materials.take(LookedUp(*good))
+
+    def failed(self, error: KubernetesError) -> None:
+        """Take note that it cannot be read."""
+        hint = f": {READER_ROLE}" if isinstance(error, ForbiddenError) else ""
+        self._report(f"{WHERE} cannot be read: {error}{hint}")
+
+    def _report(self, trouble: str) -> None:
+        if trouble != self._unread:
+            about = {"fields": {"cause": trouble}}
+            _log.warning("authentication material cannot be looked up, what is known stays", extra=about)
+        self._unread = trouble
+
+
+def front_proxy_of(data: Data) -> FrontProxyMaterial:
+    """Return what the keys say about the front proxy; raises IdentitySettingsError that names the key."""
+    usual = HeaderNames()
+    names = HeaderNames(
+        users=_names(data, USERS) or usual.users,
+        groups=_names(data, GROUPS) or usual.groups,
+        extra_prefixes=_names(data, EXTRA_PREFIXES) or usual.extra_prefixes,
+        uids=_names(data, UIDS),
+    )
+    return FrontProxyMaterial(_bundle(data, FRONT_PROXY_CA), _names(data, ALLOWED_NAMES), names)
+
+
+def _bundle(data: Data, key: str) -> Authorities:
+    pem = data.get(key, "")
+    if not pem.strip():
+        raise IdentitySettingsError(f"{WHERE}: {key} is not there")
+    return parse_bundle(pem.encode(), f"{WHERE}: {key}")
+
+
+def _names(data: Data, key: str) -> tuple[str, ...]:
+    text = data.get(key, "")
+    if not text.strip():
+        return ()
+    try:
+        return msgspec.json.decode(text, type=tuple[str, ...])
+    except msgspec.DecodeError as e:
+        raise IdentitySettingsError(f"{WHERE}: {key} is not a JSON list of names: {e}") from e

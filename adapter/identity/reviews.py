@@ -1,0 +1,208 @@
+"""Reviews: documents that kube-apiserver is asked to fill in, about a token or about a right.
+
+Reviews of one kind go through one `Reviews`, which keeps what both need: a rate limit, a deadline over all tries, and a
+pause after a failure. A server that hangs holds every thread that asks it until the deadline; in the pause they are
+told at once that nothing is known, and after it one of them asks for all.
+
+What is not known is a value (`Unreviewed`), not an exception: many threads share one answer.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from adapter.sources.kubernetes.errors import (
+    ForbiddenError,
+    KubernetesError,
+    ServerError,
+    StatusError,
+    ThrottledError,
+    UnauthorizedError,
+    UnexpectedAnswerError,
+    UnreachableError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from adapter.identity.limits import RateLimit
+
+T = TypeVar("T")
+
+PAUSE_SECONDS = 1.0
+"""After a failure."""
+PAUSE_WITHOUT_RIGHT_SECONDS = 30.0
+"""After the API server has said that this process may not ask for reviews."""
+_LEAST_SECONDS = 0.05
+
+_log = logging.getLogger(__name__)
+
+
+class Sends(Protocol):
+    """What a `KubernetesClient` does here."""
+
+    def send(self, method: str, path: str, body: Mapping[str, object], *, seconds: float) -> bytes:
+        """Send a document and return the answer; raises KubernetesError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to go on asking."""
+
+    seconds: float
+    """In all, with the time that the rate limit takes."""
+    first_wait: float
+    """After the first try; each further wait is half as long again, with up to a fifth of jitter."""
+    tries: int = 5
+
+
+OF_TOKENS = Patience(10.0, 0.5)
+OF_RIGHTS = Patience(2.0, 0.1)
+
+
+@dataclass(frozen=True, slots=True)
+class Unreviewed:
+    """The API server gave no answer; `cause` is for the log, not for callers."""
+
+    cause: str
+    lacks_right: bool = False
+    """Whether that is because this process may not ask for reviews of this kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """Clocks and chance, as reviews need them."""
+
+    clock: Callable[[], float] = time.monotonic
+    """Seconds that never go back."""
+    sleep: Callable[[float], None] = time.sleep
+    uniform: Callable[[float, float], float] = random.uniform
+
+
+SYSTEM = Means()
+"""The real ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pause:
+    until: float
+    because: Unreviewed
+
+
+class Reviews(Generic[T]):
+    """Asks for reviews of one kind. Safe to use from many threads.
+
+    `decode` turns the answer into its meaning, and raises ValueError for one that is none.
+    `count` is told the class of each failure.
+    """
+
+    def __init__(
+        self,
+        client: Sends,
+        path: str,
+        decode: Callable[[bytes], T],
+        patience: Patience,
+        *,
+        count_failure: Callable[[], None],
+        means: Means = SYSTEM,
+    ) -> None:
+        self._client = client
+        self._path = path
+        self._decode = decode
+        self._patience = patience
+        self._count_failure = count_failure
+        self._means = means
+        self._pause: _Pause | None = None
+        self._probing = threading.Lock()
+        self._said = ""
+
+    @property
+    def patience_seconds(self) -> float:
+        """How long a review may take, in all."""
+        return self._patience.seconds
+
+    def ask(self, document: Mapping[str, object], limits: Sequence[RateLimit]) -> T | Unreviewed:
+        """Return what the server says; waits for all the limits first."""
+        pause = self._pause
+        if pause is None:
+            return self._asked(document, limits)
+        if self._means.clock() < pause.until or not self._probing.acquire(blocking=False):
+            return pause.because
+        try:
+            return self._asked(document, limits)
+        finally:
+            self._probing.release()
+
+    def _asked(self, document: Mapping[str, object], limits: Sequence[RateLimit]) -> T | Unreviewed:
+        end = self._means.clock() + self._patience.seconds
+        for limit in limits:
+            if not limit.take(end - self._means.clock()):
+                self._count_failure()
+                return Unreviewed("more reviews were asked for than the rate limit lets through")
+        try:
+            answer = self._answer(document, end)
+        except KubernetesError as error:
+            self._count_failure()
+            return self._failed(error)
+        if self._pause is not None:
+            self._pause, self._said = None, ""
+            _log.info("reviews are answered again", extra={"fields": {"path": self._path}})
+        return answer
+
+    def _answer(self, document: Mapping[str, object], end: float) -> T:
+        """Return the answer to the first try that is answered; raises the KubernetesError of the last."""
+        wait = self._patience.first_wait
+        for tries_left in range(self._patience.tries - 1, -1, -1):
+            try:
+                left = max(_LEAST_SECONDS, end - self._means.clock())
+                return self._decoded(self._client.send("POST", self._path, document, seconds=left))
+            except (UnreachableError, ServerError, ThrottledError) as error:
+                delay = wait * self._means.uniform(1.0, 1.2)
+                if isinstance(error, ThrottledError):
+                    delay = max(delay, error.retry_after_seconds)
+                if not tries_left or self._means.clock() + delay >= end:
+                    raise
+            self._means.sleep(delay)
+            wait *= 1.5
+        raise AssertionError("the last try returns or raises")
+
+    def _decoded(self, body: bytes) -> T:
+        try:
+            return self._decode(body)
+        except ValueError as error:
+            # Not quoted: the document may be repeated in it, with a token.
+            raise UnexpectedAnswerError(f"POST {self._path}: not a review ({type(error).__name__})") from None
+
+    def _failed(self, error: KubernetesError) -> Unreviewed:
+        lacks_right = isinstance(error, ForbiddenError)
+        found = Unreviewed(_told(self._path, error), lacks_right)
+        if not _is_of_this_review(error):
+            seconds = PAUSE_WITHOUT_RIGHT_SECONDS if lacks_right else PAUSE_SECONDS
+            self._pause = _Pause(self._means.clock() + seconds, found)
+        if found.cause != self._said:
+            self._said = found.cause
+            _log.warning("reviews are not answered", extra={"fields": {"cause": found.cause}})
+        return found
+
+
+def _is_of_this_review(error: KubernetesError) -> bool:
+    """Return whether another review may fare better: the document was not to the server's liking."""
+    others = (ForbiddenError, UnauthorizedError, ThrottledError, ServerError)
+    return isinstance(error, StatusError) and not isinstance(error, others)
+
+
+def _told(path: str, error: KubernetesError) -> str:
+    """Return the failure without any foreign text: a server, or a proxy before it, may repeat what it was sent."""
+    if isinstance(error, ForbiddenError):
+        return f"POST {path}: 403: bind the service account to the cluster role system:auth-delegator"
+    if isinstance(error, StatusError):
+        return f"POST {path}: {error.code}"
+    if isinstance(error, UnreachableError):
+        return f"POST {path}: the API server was not reached, or did not answer in time"
+    return f"POST {path}: {type(error).__name__}"

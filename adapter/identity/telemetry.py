@@ -1,0 +1,49 @@
+"""What identity tells of itself as metrics: how often the API server is asked, and what it says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import Counter
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+
+class IdentityTelemetry:
+    """Counters of reviews, in the registry given."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._authentication = Counter(
+            "tidewatch_adapter_authentication_reviews",
+            "Token reviews by result: authenticated, unauthenticated, error. Answers from memory are not counted.",
+            ["result"],
+            registry=registry,
+        )
+        self._authorization = Counter(
+            "tidewatch_adapter_authorization_reviews",
+            "Access reviews by result: allowed, denied, error. Answers from memory are not counted.",
+            ["result"],
+            registry=registry,
+        )
+        self._stale = Counter(
+            "tidewatch_adapter_authorization_stale_answers",
+            "Requests through the front proxy that were let in by an expired answer, since reviews failed.",
+            registry=registry,
+        )
+        for result in ("authenticated", "unauthenticated", "error"):
+            self._authentication.labels(result)
+        for result in ("allowed", "denied", "error"):
+            self._authorization.labels(result)
+
+    def authentication_review(self, result: str) -> None:
+        """Count a token review."""
+        self._authentication.labels(result).inc()
+
+    def authorization_review(self, result: str) -> None:
+        """Count an access review."""
+        self._authorization.labels(result).inc()
+
+    def stale_answer(self) -> None:
+        """Count a request that an expired answer let in."""
+        self._stale.inc()

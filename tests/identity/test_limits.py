@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.identity.callers import CrowdedError
+from adapter.identity.limits import Crowd, Flights, RateLimit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Time:
+    """A clock that moves when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.slept: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.seconds += seconds
+
+
+def limit(time: Time, per_second: float = 10.0, burst: int = 3) -> RateLimit:
+    return RateLimit(per_second, burst, clock=lambda: time.seconds, sleep=time.sleep)
+
+
+def test_a_burst_passes_at_once_and_what_follows_at_the_rate() -> None:
+    time = Time()
+    limited = limit(time)
+    assert all(limited.take(1.0) for _ in range(13))
+    assert time.slept == pytest.approx([0.1] * 10)
+
+
+def test_who_would_wait_longer_than_its_patience_is_told_at_once_and_takes_nothing() -> None:
+    time = Time()
+    limited = limit(time)
+    assert [limited.take(0.05) for _ in range(6)] == [True] * 3 + [False] * 3
+    assert time.slept == []
+    time.seconds += 0.1
+    assert [limited.take(0.05) for _ in range(2)] == [True, False]
+
+
+def test_no_more_is_saved_up_than_a_burst() -> None:
+    time = Time()
+    limited = limit(time)
+    time.seconds += 3600.0
+    assert [limited.take(0.0) for _ in range(4)] == [True, True, True, False]
+
+
+def test_the_rate_holds_for_many_threads() -> None:
+    time = Time()
+    limited = RateLimit(1.0, 50, clock=lambda: time.seconds, sleep=time.sleep)
+    had: list[bool] = []
+    in_threads(200, lambda: had.append(limited.take(0.0)))
+    assert had.count(True) == 50
+
+
+def test_a_crowd_lets_no_more_in_and_lets_in_again() -> None:
+    crowd = Crowd(2)
+    with crowd.joined(), crowd.joined(), pytest.raises(CrowdedError), crowd.joined():
+        pass
+    with pytest.raises(ZeroDivisionError), crowd.joined():
+        _ = 1 / 0
+    with crowd.joined(), crowd.joined():
+        pass
+
+
+def test_a_thousand_threads_share_one_flight() -> None:
+    flights: Flights[int] = Flights()
+    calls, results = [], []
+    open_now = threading.Event()
+
+    def work() -> int:
+        calls.append(1)
+        assert open_now.wait(20)
+        return 7
+
+    threads = [threading.Thread(target=lambda: results.append(flights.join("k", work, 20.0))) for _ in range(1000)]
+    for thread in threads:
+        thread.start()
+    open_now.set()
+    for thread in threads:
+        thread.join(20)
+    assert set(results) == {7}
+    assert len(results) == 1000
+    assert len(calls) < 1000, "threads that came while it was under way have joined it"
+
+
+def test_different_keys_fly_by_themselves_and_so_does_what_comes_later() -> None:
+    flights: Flights[int] = Flights()
+    assert [flights.join(key, lambda: 1, 1.0) for key in "aab"] == [1, 1, 1]
+
+
+def test_who_joins_waits_no_longer_than_its_patience() -> None:
+    flights: Flights[int] = Flights()
+    begun, end = threading.Event(), threading.Event()
+
+    def work() -> int:
+        begun.set()
+        assert end.wait(20)
+        return 7
+
+    leader = threading.Thread(target=lambda: flights.join("k", work, 1.0))
+    leader.start()
+    assert begun.wait(20)
+    assert flights.join("k", work, 0.0) is None
+    end.set()
+    leader.join(20)
+
+
+def test_a_flight_that_fails_tells_nothing_and_is_over() -> None:
+    flights: Flights[int] = Flights()
+    with pytest.raises(ZeroDivisionError):
+        flights.join("k", lambda: 1 // 0, 1.0)
+    assert flights.join("k", lambda: 2, 1.0) == 2
+
+
+def in_threads(count: int, work: Callable[[], object]) -> None:
+    threads = [threading.Thread(target=work) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)

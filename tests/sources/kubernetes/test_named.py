@@ -1,0 +1,108 @@
+"""One object, watched by its name as a role for that name allows."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.sources.kubernetes.backoff import Backoff
+from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, ServerError, UnexpectedAnswerError
+from adapter.sources.kubernetes.named import NamedObject, NamedWatch
+from adapter.sources.kubernetes.settings import WatchSettings
+from tests.support.fake_apiserver import FakeApiServer, Fault
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.sources.kubernetes.client import KubernetesClient
+    from tests.sources.kubernetes.conftest import Tasks
+
+NAMESPACE, NAME = "kube-system", "extension-apiserver-authentication"
+WHICH = NamedObject(f"/api/v1/namespaces/{NAMESPACE}/configmaps", NAME, "configmaps")
+
+
+class Heard:
+    def __init__(self) -> None:
+        self.told: list[dict[str, str] | None] = []
+        self.failed: list[KubernetesError] = []
+
+    def tell(self, document: bytes | None) -> None:
+        self.told.append(None if document is None else json.loads(document).get("data"))
+
+    def last_is(self, data: dict[str, str] | None) -> Callable[[], bool]:
+        return lambda: bool(self.told) and self.told[-1] == data
+
+
+@pytest.fixture(name="heard")
+def _heard(server: FakeApiServer, client: KubernetesClient, tasks: Tasks) -> Heard:
+    heard = Heard()
+    settings = WatchSettings(
+        window_seconds=(60.0, 60.0), silence_seconds=5.0, backoff=lambda: Backoff(longest_seconds=0.1)
+    )
+    watch = NamedWatch(client, WHICH, heard.tell, heard.failed.append, settings)
+    server.put_config_map(NAMESPACE, NAME, {"a": "1"})
+    tasks.start("watch", watch.run)
+    return heard
+
+
+def test_its_content_is_told_and_each_change_of_it(server: FakeApiServer, heard: Heard) -> None:
+    until(heard.last_is({"a": "1"}))
+    server.put_config_map(NAMESPACE, NAME, {"a": "2"})
+    until(heard.last_is({"a": "2"}))
+    server.put_config_map(NAMESPACE, "another", {"a": "3"})
+    server.put_config_map("default", NAME, {"a": "4"})
+    server.remove("configmaps", NAMESPACE, NAME)
+    until(heard.last_is(None))
+    server.put_config_map(NAMESPACE, NAME, {"a": "5"})
+    until(heard.last_is({"a": "5"}))
+    assert {"a": "3"} not in heard.told
+    assert {"a": "4"} not in heard.told
+    assert heard.failed == []
+    assert {asked.query["fieldSelector"] for asked in server.requests} == {f"metadata.name={NAME}"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        (Fault("list", "status", code=403, times=2), ForbiddenError),
+        (Fault("list", "status", code=500, times=2), ServerError),
+        (Fault("list", "garbage", times=2), UnexpectedAnswerError),
+        (Fault("list", "garbage", body=b'{"metadata": {}, "items": []}', times=2), UnexpectedAnswerError),
+        (Fault("list", "garbage", body=b'{"metadata": {"resourceVersion": "1"}, "items": [1]}'), UnexpectedAnswerError),
+    ],
+)
+def test_what_cannot_be_read_is_told_as_a_failure_and_tried_again(
+    server: FakeApiServer, heard: Heard, fault: Fault, error: type[KubernetesError]
+) -> None:
+    until(lambda: server.watching("configmaps") == 1)
+    server.faults.append(fault)
+    server.expire_watches()
+    until(lambda: heard.failed)
+    assert {type(one) for one in heard.failed} == {error}
+    server.put_config_map(NAMESPACE, NAME, {"a": "2"})
+    until(heard.last_is({"a": "2"}))
+
+
+@pytest.mark.parametrize("what", ["cut", "garbage", "status"])
+def test_a_watch_that_breaks_is_followed_by_a_new_list(server: FakeApiServer, heard: Heard, what: str) -> None:
+    until(lambda: server.watching("configmaps") == 1)
+    server.faults.append(Fault("watch", what, times=2))  # type: ignore[arg-type] # one of the table's three
+    server.expire_watches()
+    server.put_config_map(NAMESPACE, NAME, {"a": "2"})
+    until(heard.last_is({"a": "2"}))
+    until(lambda: server.watching("configmaps") == 1)
+
+
+def test_it_ends_when_it_is_told_to(server: FakeApiServer, client: KubernetesClient) -> None:
+    watch = NamedWatch(client, WHICH, lambda _: None, lambda _: None, WatchSettings())
+    stop = threading.Event()
+    thread = threading.Thread(target=watch.run, args=(stop,))
+    thread.start()
+    until(lambda: server.watching("configmaps") == 1)
+    stop.set()
+    thread.join(5.0)
+    assert not thread.is_alive()
