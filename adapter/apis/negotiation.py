@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.apis.percent import EncodingError, decoded
+from adapter.objects.percent import EncodingError, decoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.apis.percent import EncodingError, decoded
 from adapter.apis.status import ApiError
+from adapter.objects.percent import EncodingError, decoded
 from adapter.objects.selectors import EVERYTHING, SelectorError, parse_selector
 
 if TYPE_CHECKING:

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from urllib.parse import parse_qsl, unquote_to_bytes
+from urllib.parse import parse_qsl
 
 from adapter.identity.callers import BadPathError
+from adapter.objects.percent import EncodingError, decoded
 
 _MOST_PATHS = 1 << 16
 """That are remembered: one for each metric that an HPA asks for."""
 _MAY_SAY_WATCH = re.compile(r"(?:^|&)(?:watch|[^=&]*%)")
-_HEX = frozenset("0123456789abcdefABCDEF")
 _PREFIXES = frozenset({"api", "apis"})
 _WITHOUT_GROUP = "api"
 _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -64,7 +64,7 @@ class Attributes:
 
 def attributes_of(method: str, path: str, query: str = "") -> Attributes:
     """Return what a request is about; `path` and `query` as they came. Raises BadPathError."""
-    whole = [decoded(segment) for segment in path.split("/")]
+    whole = _segments(path)
     parts = _trimmed(whole)
     prefix = parts[0] if parts else ""
     least = 3 if prefix == _WITHOUT_GROUP else 4
@@ -112,16 +112,12 @@ class KnownAttributes:
         return found
 
 
-def decoded(segment: str) -> str:
-    """Return one segment of a path with its percent-escapes decoded, once; raises BadPathError."""
-    if segment.isascii() and "%" not in segment:
-        return segment
-    if any(len(part) < 2 or not _HEX.issuperset(part[:2]) for part in segment.split("%")[1:]):
-        raise BadPathError("a % in the path is not followed by two hexadecimal digits")
+def _segments(path: str) -> list[str]:
+    """Return the segments of a path, split first and decoded once."""
     try:
-        return unquote_to_bytes(segment.encode("latin-1")).decode()
-    except UnicodeError as e:
-        raise BadPathError("the path is not UTF-8") from e
+        return [decoded(segment) for segment in path.split("/")]
+    except EncodingError as e:
+        raise BadPathError(f"the path {e}") from e
 
 
 def _trimmed(segments: list[str]) -> list[str]:
