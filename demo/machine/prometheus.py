@@ -27,8 +27,9 @@ _CHECKOUT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How to be let in where a `--web.config.file` demands it."""
+    """How it is called: at which address, and how to be let in where a `--web.config.file` demands it."""
 
+    host: str = "127.0.0.1"
     tls: ssl.SSLContext | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -43,14 +44,14 @@ class PrometheusProcess:
     def __init__(self, folder: Path, flags: Sequence[str], access: Access) -> None:
         self.folder = folder
         self.config_path = folder / "prometheus.json"
-        self.port = free_port()
+        self.port = free_port(access.host)
         self._flags = flags
         self._access = access
         self._process: ManagedProcess | None = None
 
     @property
     def url(self) -> str:
-        return f"{'https' if self._access.tls else 'http'}://127.0.0.1:{self.port}"
+        return f"{'https' if self._access.tls else 'http'}://{self._access.host}:{self.port}"
 
     @property
     def pid(self) -> int:
@@ -89,7 +90,7 @@ class PrometheusProcess:
             str(program("prometheus")),
             f"--config.file={self.config_path}",
             f"--storage.tsdb.path={self.folder / 'data'}",
-            f"--web.listen-address=127.0.0.1:{self.port}",
+            f"--web.listen-address={self._access.host}:{self.port}",
             "--web.enable-lifecycle",
             "--log.level=warn",
             *self._flags,
@@ -110,7 +111,7 @@ class PrometheusProcess:
             except ProcessFailedError as e:
                 if "address already in use" not in str(e):
                     raise
-                self.port = free_port()
+                self.port = free_port(self._access.host)
             else:
                 return
         self.start_again()
@@ -135,10 +136,10 @@ class PrometheusProcess:
         connection: http.client.HTTPConnection
         if self._access.tls:
             connection = http.client.HTTPSConnection(
-                "127.0.0.1", self.port, timeout=timeout_seconds, context=self._access.tls
+                self._access.host, self.port, timeout=timeout_seconds, context=self._access.tls
             )
         else:
-            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout_seconds)
+            connection = http.client.HTTPConnection(self._access.host, self.port, timeout=timeout_seconds)
         try:
             connection.request(method, path, headers=dict(self._access.headers))
             response = connection.getresponse()
@@ -161,7 +162,8 @@ def running_prometheus(
     """Run a Prometheus and yield it when it answers.
 
     Its files are in `folder`, its data in `folder/data` (see `backfill`).
-    `access` is for a server whose `extra_flags` name a `--web.config.file`. Start it from the main thread.
+    `access` is for a server that listens elsewhere, or whose `extra_flags` name a `--web.config.file`.
+    Start it from the main thread.
     """
     folder.mkdir(parents=True, exist_ok=True)
     prometheus = PrometheusProcess(

@@ -1,0 +1,72 @@
+"""Pieces that all inputs share: choosing, repeating, and the characters that are read differently here and there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from random import Random
+
+_T = TypeVar("_T")
+
+ODD: Final = (
+    *("", " ", "\t", "\n", "\r", "\v", "\f", "\0", "\x1b", "\x7f", "\x85", "\xa0", "\xad", "'", '"', "`", "\\"),
+    *(
+        "é",
+        "ß",
+        "\u212a",
+        "\u017f",
+        "µ",
+        "μ",
+        "İ",
+        "\u0661",
+        "²",
+        "Ⅷ",
+        "中",
+        "a\u0301",
+        "\u200b",
+        "\u2028",
+        "\u3000",
+        "\ufeff",
+    ),
+    *("\ufffd", "\ufffe", "\ue000", "\U0001f680", "\U0010ffff", "$", "%", "<<", ">>", "*/", "{", "}", "#", ":", "|"),
+)
+"""Characters, and short runs of them, with a meaning somewhere, or with none although they look like it."""
+
+
+def one_of(random: Random, *makers: Callable[[Random], _T]) -> _T:
+    """Return what one of the makers makes."""
+    return random.choice(makers)(random)
+
+
+def some(random: Random, make: Callable[[Random], str], most: int, least: int = 0, between: str = "") -> str:
+    """Return a number of made pieces, joined."""
+    return between.join(make(random) for _ in range(random.randint(least, most)))
+
+
+def piece(random: Random, *often: str) -> str:
+    """Return one of these texts, and now and then an odd one."""
+    return random.choice(ODD) if random.random() < 0.08 else random.choice(often)
+
+
+def damaged(random: Random, text: str) -> str:
+    """Return the text with one thing wrong: something left out, doubled, swapped or put in."""
+    if not text:
+        return random.choice(ODD)
+    at, end = sorted((random.randrange(len(text)), random.randint(1, len(text))))
+    cut = text[at:end]
+    return random.choice(
+        (text[:at] + text[end:], text[:end] + cut + text[end:], text[:at] + random.choice(ODD) + text[at:], cut + text)
+    )
+
+
+def mostly_sound(random: Random, make: Callable[[Random], str]) -> str:
+    """Return what is made, one time in six damaged."""
+    text = make(random)
+    return damaged(random, text) if random.random() < 1 / 6 else text
+
+
+def picked(random: Random, choices: Sequence[_T], most: int) -> list[_T]:
+    """Return up to so many of the choices, none twice."""
+    return random.sample(choices, random.randint(0, min(most, len(choices))))
