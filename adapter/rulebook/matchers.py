@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.objects.selectors import Operator
+from adapter.rulebook.gotemplate import tainted
 from adapter.rulebook.quoting import go_quoted, is_label_name
 from adapter.rulebook.regex import quote_pattern
 
@@ -37,6 +38,11 @@ class Matcher:
 
     def __str__(self) -> str:
         return f"{self.label}{self.sign}{go_quoted(self.value)}"
+
+    @property
+    def traced(self) -> tuple[str, str, str]:
+        """Its parts for a template: the value in the midst is tainted, and escaped only where it comes to stand."""
+        return f'{self.label}{self.sign}"', tainted(self.value), '"'
 
 
 _SIGNS = {

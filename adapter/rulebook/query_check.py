@@ -9,14 +9,15 @@ from adapter.rulebook.findings import Code
 from adapter.rulebook.matchers import names_matcher, selector_matchers, value_matcher
 from adapter.rulebook.model import Api
 from adapter.rulebook.plans.tree import UnreadableQueryError, parse_query
-from adapter.rulebook.template import QueryData, QueryTemplate, TemplateError, parse_query_template
+from adapter.rulebook.template import PlacingError, QueryTemplate, TemplateError, parse_query_template, query_data
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from adapter.objects.selectors import Selector
     from adapter.rulebook.notes import Notes
     from adapter.rulebook.resources import ResourceMapping
+    from adapter.rulebook.template import QueryData
     from adapter.service.documents import Mapping, Node
 
 _SERIES = "some_series"
@@ -33,13 +34,30 @@ def read_metrics_query(fields: Mapping, api: Api, mapping: ResourceMapping, note
         return None
     try:
         template = parse_query_template(text)
-        queries = [template.render(data) for data in _trials(api, mapping)]
-    except TemplateError as e:
+        queries = _rendered(template, list(_trials(api, mapping)))
+    except (PlacingError, TemplateError) as e:
         where = f" (its line {e.line})" if "\n" in text.rstrip() else ""
         notes.error(Code.BAD_TEMPLATE, node, f"`metricsQuery` is not a template that works{where}: {e}", "correct it")
         return None
     _check(text, template, queries, node, notes)
     return template
+
+
+def _rendered(template: QueryTemplate, trials: Sequence[QueryData]) -> list[str]:
+    """Return the queries; raises TemplateError, and PlacingError where no made-up value may stand where it would.
+
+    Some of them may be refused: real ones can be numbers.
+    """
+    queries: list[str] = []
+    refusals: list[PlacingError] = []
+    for data in trials:
+        try:
+            queries.append(template.render(data))
+        except PlacingError as e:
+            refusals.append(e)
+    if refusals and not queries:
+        raise refusals[0]
+    return queries
 
 
 def _check(text: str, template: QueryTemplate, queries: list[str], node: Node, notes: Notes) -> None:
@@ -74,5 +92,4 @@ def _trial(mapping: ResourceMapping, selector: Selector, names: tuple[str, ...])
     object_label = next((label for label, _ in reversed(mapping.overrides)), "pod")
     if names:
         matchers.append(names_matcher(object_label, names))
-    values = {matcher.label: matcher.raw for matcher in matchers}
-    return QueryData(_SERIES, ",".join(map(str, matchers)), values, (object_label,) if names else ())
+    return query_data(_SERIES, matchers, (object_label,) if names else ())

@@ -20,6 +20,8 @@ _SHORT = {
     "\t": "\\t",
     "\v": "\\v",
 }
+DOUBLE = '"'
+_OF_SINGLE_QUOTES = {"'": "\\'", '"': '"'}
 
 
 def is_label_name(text: str) -> bool:
@@ -34,9 +36,16 @@ def is_metric_name(text: str) -> bool:
 
 def go_quoted(text: str) -> str:
     """Return the text in double quotes, escaped as Go's `strconv.Quote` does, which PromQL reads back unchanged."""
-    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
-        return f'"{text}"'
-    return f'"{"".join(map(_escaped, text))}"'
+    return f'"{go_escaped(text, quote=DOUBLE)}"'
+
+
+def go_escaped(text: str, quote: str) -> str:
+    """Return the text as it stands between quotes of this kind, double or single."""
+    if text.isascii() and text.isprintable() and quote not in text and "\\" not in text:
+        return text
+    if quote == DOUBLE:
+        return "".join(map(_escaped, text))
+    return "".join(_OF_SINGLE_QUOTES.get(character) or _escaped(character) for character in text)
 
 
 def _escaped(character: str) -> str:

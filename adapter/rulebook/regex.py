@@ -13,8 +13,14 @@ from typing import Protocol
 
 import re2
 
-_ESCAPES = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.", re.DOTALL)
-"""Quoted stretches, and single escapes."""
+_PIECES = re.compile(
+    r"""\\Q.*?(?:\\E|\Z) | \\[xpP]\{[^}]*\} | \\(?P<escape>.) | \[\^?\]?(?:\[:\^?\w+:\]|\\.|[^]\\])*\]
+    | \(\?P?<(?P<name>[^>]*)> | (?P<group>\()(?!\?) | \{(?P<least>0|[1-9][0-9]*)(?:,(?P<most>0|[1-9][0-9]*|))?\}""",
+    re.DOTALL | re.VERBOSE,
+)
+"""Quoted stretches, single escapes, classes, openings of groups that are numbered, repetitions."""
+_GROUP_NAME = re.compile(r"[A-Za-z0-9_]+")
+_MOST_REPETITIONS = 1000
 _META = frozenset(r"\.+*?()|[]{}^$")
 
 
@@ -28,7 +34,6 @@ class _CompiledMatch(Protocol):
 
 class _Compiled(Protocol):
     groups: int
-    groupindex: dict[str, int]
 
     def search(self, text: str, /) -> _CompiledMatch | None: ...
     def fullmatch(self, text: str, /) -> _CompiledMatch | None: ...
@@ -41,11 +46,12 @@ class Match:
     groups: tuple[str | None, ...]
     """Group 0 is the whole match."""
     names: tuple[tuple[str, int], ...]
-    """Names of groups with their numbers."""
+    """Names of groups with their numbers; several groups can have the same name, as in Go."""
 
     def named(self, name: str) -> str | None:
-        """Return the text of the group of this name; None where there is none, or it took no part."""
-        return next((self.groups[number] for known, number in self.names if known == name), None)
+        """Return the text of the first group of this name that took part; None where there is none."""
+        texts = (self.groups[number] for known, number in self.names if known == name)
+        return next((text for text in texts if text is not None), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +82,34 @@ class Pattern:
 
 def compile_pattern(text: str) -> Pattern:
     """Return the pattern; raises BadPatternError."""
-    if any(piece == "\\C" for piece in _ESCAPES.findall(text)):
-        # Not in Go's RE2: it matches a single byte, and so can cut a character in two.
-        raise BadPatternError("invalid escape sequence: \\C")
+    pieces = list(_PIECES.finditer(text))
+    _refuse_what_go_refuses(pieces)
     options = re2.Options()
     options.log_errors = False
     try:
         compiled: _Compiled = re2.compile(text, options)  # type: ignore[no-untyped-call]  # the package ships no types
     except re2.error as e:
         raise BadPatternError(_reason(e)) from e
-    return Pattern(text, compiled.groups, tuple(compiled.groupindex.items()), compiled)
+    return Pattern(text, compiled.groups, _names(pieces), compiled)
+
+
+def _refuse_what_go_refuses(pieces: list[re.Match[str]]) -> None:
+    """Raise BadPatternError for what RE2 takes and Go's package regexp does not."""
+    for piece in pieces:
+        if piece["escape"] == "C":
+            # It matches a single byte, and so can cut a character in two.
+            raise BadPatternError("invalid escape sequence: \\C")
+        if piece["name"] is not None and not _GROUP_NAME.fullmatch(piece["name"]):
+            raise BadPatternError(f"invalid capture group name: {piece['name']!r}")
+        if any(len(count) > 4 or int(count) > _MOST_REPETITIONS for count in (piece["least"], piece["most"]) if count):
+            # RE2 takes one of many digits for plain text.
+            raise BadPatternError(f"bad repetition operator: {piece[0]}")
+
+
+def _names(pieces: list[re.Match[str]]) -> tuple[tuple[str, int], ...]:
+    """Return each named group with its number; RE2 itself tells only the first of each name."""
+    groups = [piece["name"] for piece in pieces if piece["name"] is not None or piece["group"]]
+    return tuple((name, number) for number, name in enumerate(groups, 1) if name)
 
 
 def quote_pattern(text: str) -> str:

@@ -3,14 +3,12 @@
 Three widths of the same question: for the asked objects, for all objects of a namespace, for all there are. Whether a
 wider one may stand for a narrower one is decided in `adapter.rulebook.plans`; here it is only written down.
 
-Whatever an asker controls (namespace, names, selector) is checked and quoted on its way in, so that no value can end
-its matcher and add PromQL of its own. Values that a template places by itself (`.LabelValuesByName`) may stand in
-quotes of any kind or in none, so no escaping would be right: they are refused unless they are harmless anywhere.
+Whatever an asker controls (namespace, names, selector) is checked on its way in, and escaped where its template puts
+it (`adapter.rulebook.placing`), so that no value can end its matcher and add PromQL of its own.
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from adapter.objects.names import is_namespace_name, is_object_name
@@ -22,19 +20,16 @@ from adapter.rulebook.matchers import (
     selector_matchers,
     value_matcher,
 )
-from adapter.rulebook.template import QueryData, TemplateError
+from adapter.rulebook.template import PlacingError, TemplateError, query_data
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from adapter.objects.selectors import Selector
     from adapter.rulebook.model import Metric
     from adapter.rulebook.requests import Asked
 
 __all__ = ["RenderError", "exact_query", "namespace_query", "wide_query"]
-
-_HARMLESS = re.compile(r"[A-Za-z0-9_.|-]*", re.ASCII)
-"""Label values of Kubernetes, and several of them joined with `|`."""
 
 
 def exact_query(metric: Metric, asked: Asked) -> str:
@@ -43,7 +38,7 @@ def exact_query(metric: Metric, asked: Asked) -> str:
     if metric.namespace_label is not None and metric.namespaced:
         matchers.append(_namespace_matcher(metric.namespace_label, asked.namespace))
     if metric.object_label is not None:
-        matchers.append(_objects_matcher(metric.object_label, asked.names))
+        matchers.append(_objects_matcher(metric, metric.object_label, asked.names))
     return _rendered(metric, matchers, _present(metric.object_label))
 
 
@@ -86,24 +81,22 @@ def _namespace_matcher(label: str, namespace: str | None) -> Matcher:
     return value_matcher(label, namespace)
 
 
-def _objects_matcher(label: str, names: Sequence[str]) -> Matcher:
+def _objects_matcher(metric: Metric, label: str, names: Sequence[str]) -> Matcher:
     if not names:
         raise RenderError("no object is asked for: name one")
+    if metric.resource is not None and metric.resource.qualified == "namespaces":
+        return names_matcher(label, [_namespace_matcher(label, name).value for name in names])
     for name in names:
         if not is_object_name(name):
             raise RenderError(f"{name!r} is not the name of an object: use one segment of a path")
     return names_matcher(label, names)
 
 
-def _rendered(metric: Metric, matchers: Iterable[Matcher], group_by: tuple[str, ...]) -> str:
-    matchers = tuple(matchers)
-    values = {matcher.label: matcher.raw for matcher in matchers}
-    template = metric.rule.metrics_query
-    if "LabelValuesByName" in template.fields:
-        _refuse_harmful(values)
-    data = QueryData(metric.series, ",".join(map(str, matchers)), values, group_by)
+def _rendered(metric: Metric, matchers: Sequence[Matcher], group_by: tuple[str, ...]) -> str:
     try:
-        query = template.render(data)
+        query = metric.rule.metrics_query.render(query_data(metric.series, matchers, group_by))
+    except PlacingError as e:
+        raise RenderError(f"{_place(metric)}: {e}") from e
     except TemplateError as e:
         raise RenderError(_rule_fails(metric, f"fails in line {e.line}: {e}")) from e
     if not query.strip():
@@ -111,15 +104,10 @@ def _rendered(metric: Metric, matchers: Iterable[Matcher], group_by: tuple[str, 
     return query
 
 
-def _refuse_harmful(values: dict[str, str]) -> None:
-    for label, value in values.items():
-        if not _HARMLESS.fullmatch(value):
-            raise RenderError(
-                f"the value {value!r} for {label} may not enter a query that places it by itself: "
-                "use letters, digits, - _ and . only"
-            )
-
-
 def _rule_fails(metric: Metric, reason: str) -> str:
+    return f"{_place(metric)} {reason}: correct the rule"
+
+
+def _place(metric: Metric) -> str:
     rule = metric.rule
-    return f"the metricsQuery of {rule.id} ({rule.file}:{rule.line}) {reason}: correct the rule"
+    return f"the metricsQuery of {rule.id} ({rule.file}:{rule.line})"

@@ -62,7 +62,7 @@ def parse_label_template(text: str) -> LabelTemplate:
 
     It is tried on namespaces at once: without a label for them hardly any rule can serve.
     """
-    template = parse_template(text)
+    template = parse_template(text, "resource-label")
     pattern = compile_pattern(f"^{_rendered(template, _GROUP_PATTERN, _RESOURCE_PATTERN)}$")
     if not any(name == "resource" for name, _ in pattern.names):
         raise LabelTemplateError("it lacks <<.Resource>>")

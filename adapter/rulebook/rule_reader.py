@@ -169,9 +169,10 @@ def _mapping(resources: Mapping | None, resolve: ResolveResource, notes: Notes) 
     template = _label_template(resources, notes)
     node = resources.get("overrides") if resources else None
     overrides = notes.any_mapping(node)
+    notes.bad_yaml(overrides.repeated if overrides else ())
     mapped: list[tuple[str, Resource]] = []
     for entry in overrides.entries if overrides else ():
-        if not is_label_name(entry.name):
+        if entry.key.is_null or not is_label_name(entry.name):
             message = f"{shortened(entry.name)!r} cannot be a label in a query"
             notes.error(Code.BAD_LABEL, entry.key, message, "use the label's name as Prometheus has it")
         resource = _resource(entry.value, resolve, notes)

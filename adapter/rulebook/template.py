@@ -10,22 +10,29 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from adapter.rulebook.gotemplate import Struct, TemplateError, execute, parse_template
+from adapter.rulebook.gotemplate import Struct, TemplateError, execute_traced, joined, parse_template, tainted
 from adapter.rulebook.gotemplate.nodes import Action, Field, Node, Text
+from adapter.rulebook.placing import PlacingError, placed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from adapter.rulebook.gotemplate import Template
+    from adapter.rulebook.matchers import Matcher
 
-__all__ = ["QueryData", "QueryTemplate", "TemplateError", "parse_query_template"]
+__all__ = ["PlacingError", "QueryData", "QueryTemplate", "TemplateError", "parse_query_template", "query_data"]
 
+_NAME = "metrics-query"
+"""By which `<<template "metrics-query" .>>` would mean the whole, as in prometheus-adapter."""
 _PLAIN_FIELDS = frozenset({("Series",), ("LabelMatchers",), ("GroupBy",)})
 
 
 @dataclass(frozen=True, slots=True)
 class QueryData:
-    """What a query is made of. Nothing here is escaped any further: whoever fills it in has done so."""
+    """What a query is made of. What an asker controls is tainted, and not escaped: `render` does that.
+
+    `query_data` makes it of a request.
+    """
 
     series: str
     label_matchers: str
@@ -51,13 +58,20 @@ class QueryTemplate:
     _template: Template = field(compare=False, repr=False)
 
     def render(self, data: QueryData) -> str:
-        """Return the query; raises TemplateError."""
-        return execute(self._template, _struct(data))
+        """Return the query; raises TemplateError, and PlacingError for a value that may not stand where it would."""
+        return placed(execute_traced(self._template, _struct(data)))
+
+
+def query_data(series: str, matchers: Sequence[Matcher], group_by: tuple[str, ...]) -> QueryData:
+    """Return what a template sees of a request; everything that its asker controls is marked."""
+    parts = [part for matcher in matchers for part in (",", *matcher.traced)]
+    values = {tainted(matcher.label): tainted(matcher.raw) for matcher in matchers}
+    return QueryData(series, joined(parts[1:]), values, group_by)
 
 
 def parse_query_template(text: str) -> QueryTemplate:
     """Return the template; raises TemplateError."""
-    template = parse_template(text)
+    template = parse_template(text, _NAME)
     return QueryTemplate(text, template.fields, all(map(_is_plain, template.nodes)), template)
 
 

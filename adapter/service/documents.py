@@ -13,7 +13,7 @@ broken inside of something (a rule) is attached to the node as `problems`, so th
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import yaml
@@ -27,6 +27,7 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
+from adapter.service.merging import Place, make_mapping
 from adapter.service.nodes import (
     Document,
     DocumentError,
@@ -71,10 +72,11 @@ MOST_NODES = 1_000_000
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _CORE_TAG = "tag:yaml.org,2002:"
 _CORE_TYPES = frozenset({"str", "int", "float", "bool", "null", "map", "seq", "timestamp", "merge"})
+_UNQUOTED_TYPES = frozenset({"bool", "null", "merge"})
+"""Tags that make of a text in quotes what it would be without them."""
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _Loader: TypeAlias = "type[yaml.CSafeLoader | yaml.SafeLoader]"
-_Place: TypeAlias = tuple[str, int, int]
 
 
 class _Mark(Protocol):
@@ -113,11 +115,11 @@ def _refuse_unprintable(text: str, file: str) -> None:
         )
 
 
-def _broken(place: _Place, message: str, fix: str) -> DocumentError:
+def _broken(place: Place, message: str, fix: str) -> DocumentError:
     return DocumentError(Problem(*place, message, fix))
 
 
-def _place(file: str, mark: _Mark | None) -> _Place:
+def _place(file: str, mark: _Mark | None) -> Place:
     return (file, mark.line + 1, mark.column + 1) if mark else (file, 1, 1)
 
 
@@ -145,44 +147,62 @@ def _next_node(events: Iterator[Event]) -> NodeEvent:
     return event
 
 
+@dataclass(slots=True)
+class _Anchored:
+    """What an alias stands for."""
+
+    node: Node | None = None
+    """None while it is being read: an alias to it would contain itself."""
+    size: int = 0
+    """Nodes that it stands for."""
+    height: int = 0
+    """Levels of nesting inside of it."""
+
+
 class _Builder:
     """Makes nodes of the events of one document."""
 
     def __init__(self, events: Iterator[Event], file: str) -> None:
         self._events = events
         self._file = file
-        self._anchors: dict[str, tuple[Node, int]] = {}
-        """Each anchor's node, and how many nodes it stands for."""
-        self._open: set[str] = set()
-        """Anchors whose node is still being read: an alias to one of them would contain itself."""
+        self._anchors: dict[str, _Anchored] = {}
+        """By its name the anchor that began last, as Go has it."""
         self._nodes = 0
+        self._deepest = 0
+        """The deepest level so far inside of the node that is being read, aliases followed."""
 
     def node(self, event: NodeEvent, depth: int) -> Node:
         if isinstance(event, AliasEvent):
-            return self._aliased(event)
-        if depth > DEEPEST:
-            raise _broken(self._place(event), f"more than {DEEPEST} levels of nesting", "flatten it")
-        before = self._nodes
+            return self._aliased(event, depth)
+        self._reach(depth, event)
+        before, outer, self._deepest = self._nodes, self._deepest, depth
         self._count(1, event)
+        anchored = _Anchored()
         if event.anchor:
-            self._open.add(event.anchor)
-        node = self._made(event, depth)
-        if event.anchor:
-            self._open.discard(event.anchor)
-            self._anchors[event.anchor] = node, self._nodes - before
-        return node
+            self._anchors[event.anchor] = anchored
+        anchored.node = self._made(event, depth)
+        anchored.size = self._nodes - before
+        anchored.height = self._deepest - depth
+        self._deepest = max(self._deepest, outer)
+        return anchored.node
 
-    def _aliased(self, event: AliasEvent) -> Node:
+    def _aliased(self, event: AliasEvent, depth: int) -> Node:
         name = event.anchor or ""
-        if name in self._open:
-            raise _broken(self._place(event), f"*{name} contains itself", "write its content out")
-        if name not in self._anchors:
+        anchored = self._anchors.get(name)
+        if anchored is None:
             known = nearest(name, self._anchors)
             fix = f"did you mean *{known}?" if known else f"define it before with &{name}"
             raise _broken(self._place(event), f"*{name} is not defined", fix)
-        node, size = self._anchors[name]
-        self._count(size, event)
-        return node
+        if anchored.node is None:
+            raise _broken(self._place(event), f"*{name} contains itself", "write its content out")
+        self._reach(depth + anchored.height, event)
+        self._count(anchored.size, event)
+        return anchored.node
+
+    def _reach(self, depth: int, event: NodeEvent) -> None:
+        self._deepest = max(self._deepest, depth)
+        if depth > DEEPEST:
+            raise _broken(self._place(event), f"more than {DEEPEST} levels of nesting", "flatten it")
 
     def _count(self, nodes: int, event: NodeEvent) -> None:
         self._nodes += nodes
@@ -196,14 +216,13 @@ class _Builder:
         if isinstance(event, SequenceStartEvent):
             return Sequence(*place, problems, tuple(self._children(depth)))
         if isinstance(event, MappingStartEvent):
-            entries, wrong = _entries(list(self._children(depth)))
-            return Mapping(*place, (*problems, *wrong), tuple(entries))
+            return make_mapping(place, problems, list(self._children(depth)))
         assert isinstance(event, ScalarEvent), "nodes are aliases, lists, mappings and scalars"
-        plain = event.implicit[0] or event.tag == f"{_CORE_TAG}bool"
-        null = (event.implicit[0] and event.value in _NULLS) or event.tag == f"{_CORE_TAG}null"
+        plain = event.implicit[0] or (event.tag or "").removeprefix(_CORE_TAG) in _UNQUOTED_TYPES
+        null = plain and event.value in _NULLS
         return Scalar(*place, problems, event.value, plain, null)
 
-    def _place(self, event: Event) -> _Place:
+    def _place(self, event: Event) -> Place:
         return _place(self._file, event.start_mark)
 
     def _children(self, depth: int) -> Iterator[Node]:
@@ -214,56 +233,10 @@ class _Builder:
             yield self.node(event, depth + 1)
 
 
-def _tag_problems(event: NodeEvent, place: _Place) -> tuple[Problem, ...]:
+def _tag_problems(event: NodeEvent, place: Place) -> tuple[Problem, ...]:
     tag: str | None = getattr(event, "tag", None)
+    if tag == f"{_CORE_TAG}null" and getattr(event, "value", None) not in _NULLS:
+        return (Problem(*place, "what is called !!null here is something", "remove the tag"),)
     if tag is None or tag == "!" or tag.removeprefix(_CORE_TAG) in _CORE_TYPES:
         return ()
     return (Problem(*place, f"the tag {shortened(tag)!r} has no meaning here", "remove it"),)
-
-
-def _entries(children: list[Node]) -> tuple[list[Entry], list[Problem]]:
-    """Return the entries of a mapping, merge keys resolved, and what is wrong with its keys."""
-    own: dict[str, Entry] = {}
-    merged: dict[str, Entry] = {}
-    problems: list[Problem] = []
-    for key, value in zip(children[::2], children[1::2], strict=True):
-        if not isinstance(key, Scalar):
-            problems.append(key.problem(f"{key.kind} stands where a key belongs", "write the key as a text"))
-        elif key.plain and key.value == "<<":
-            problems.extend(_merge_all(merged, value))
-        elif key.value in own:
-            message = f"the key {shortened(key.value)!r} stands here for a second time, the first is in line {{}}"
-            problems.append(key.problem(message.format(own[key.value].key.line), "remove one of them"))
-        else:
-            own[key.value] = Entry(key, value)
-            _merge(merged, own[key.value])
-    return list(merged.values()), problems
-
-
-def _merge_all(into: dict[str, Entry], value: Node) -> Iterator[Problem]:
-    """Take over the entries of a merge key's mapping, or of its list of mappings, of which earlier ones win."""
-    sources = reversed(value.items) if isinstance(value, Sequence) else (value,)
-    for source in sources:
-        if isinstance(source, Mapping):
-            for entry in source.entries:
-                _merge(into, entry)
-        else:
-            yield source.problem(f"{source.kind} is merged by `<<`", "merge a mapping or a list of mappings")
-
-
-def _merge(into: dict[str, Entry], entry: Entry) -> None:
-    """Set an entry as Go's yaml.v2 does: what stands later wins, and a mapping fills up the one that is there.
-
-    That decoder writes each field of a struct in place, whether it comes by a merge key or not, in the order of the
-    file. YAML's own rule (explicit keys win, nothing nested is combined) would read the same file differently.
-    """
-    there = into.get(entry.name)
-    if there and isinstance(there.value, Mapping) and isinstance(entry.value, Mapping):
-        combined = {old.name: old for old in there.value.entries}
-        for new in entry.value.entries:
-            _merge(combined, new)
-        problems = (*there.value.problems, *entry.value.problems)
-        value = replace(entry.value, problems=problems, entries=tuple(combined.values()))
-        into[entry.name] = Entry(entry.key, value)
-    else:
-        into[entry.name] = entry

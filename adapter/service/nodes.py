@@ -156,6 +156,8 @@ class Mapping(Node):
     """Keys with values, in the order of the file; of a key that stands twice the first, as Go keeps it."""
 
     entries: tuple[Entry, ...]
+    repeated: tuple[Problem, ...] = ()
+    """Keys that a merge sets and something else too. Go refuses them where it reads a map, and not where a struct."""
 
     @property
     def kind(self) -> str:

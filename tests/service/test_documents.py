@@ -42,7 +42,41 @@ def test_a_scalar_is_its_literal_text(written: str) -> None:
     assert plain(root(f"as: {written}")) == {"as": written}
 
 
-@pytest.mark.parametrize("written", ["", "~", "null", "Null", "NULL", "!!null anything"])
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("a: '~'", "~"),
+        ("a: !!str yes", "yes"),
+        ("a: !!int 0x10", "0x10"),
+        ("a: ! x", "x"),
+        ("a: it's # a comment", "it's"),
+        ("a: 'it''s'", "it's"),
+        ('a: "\\x41\\u00e9\\n\\e"', "Aé\n\x1b"),
+        ("a: one\n  two\n\n  three", "one two\nthree"),
+        ("a: 'one\n\n  two'", "one\ntwo"),
+        ('a: "one\\\n  two"', "onetwo"),
+        ("a: |\n  one\n   two\n\n", "one\n two\n"),
+        ("a: |-\n  one\n", "one"),
+        ("a: |+\n  one\n\n", "one\n\n"),
+        ("a: >-\n  one\n  two\n\n  three\n", "one two\nthree"),
+        ("a: |1\n  one\n", " one\n"),
+        # Byte order mark, ends of lines as Windows and old Macs write them, tabs that do not indent.
+        ("\ufeffa: b", "b"),
+        ("a: b\r\n", "b"),
+        ("a: |\r\n  one\r\n  two\r\n", "one\ntwo\n"),
+        ("a: 'one\r\n\r\n  two'\r\n", "one\ntwo"),
+        ("# comment\ra: b\r", "b"),
+        ("a:\tb", "b"),
+        ("a: b\t", "b"),
+        ("a: |\n  b\tc\n", "b\tc\n"),
+    ],
+)
+def test_texts_are_those_that_go_reads(written: str, value: str) -> None:
+    """Each compared with `gopkg.in/yaml.v2`."""
+    assert plain(root(written)) == {"a": value}
+
+
+@pytest.mark.parametrize("written", ["", "~", "null", "Null", "NULL", "!!null ~"])
 def test_null_is_recognised_and_counts_as_absent(written: str) -> None:
     mapping = root(f"as: {written}\nb: c").mapping()
     entry = mapping.entry("as")
@@ -149,6 +183,11 @@ def test_what_breaks_the_whole_file_is_raised_with_its_line(text: str, line: int
         ("{? [a] : 1}", "a list stands where a key belongs"),
         ("{<<: [1]}", "is merged by `<<`"),
         ("{a: !include other.yaml}", "the tag '!include' has no meaning here"),
+        ("{!include a: other.yaml}", "the tag '!include' has no meaning here"),
+        ("{a: !!binary aGk=}", "the tag 'tag:yaml.org,2002:binary' has no meaning here"),
+        ("{a: !!null something}", "what is called !!null here is something"),
+        ("{<<: {a: 1, a: 2}}", "the key 'a' stands here for a second time"),
+        ("{<<: [{b: 1}, {a: 1, a: 2}]}", "the key 'a' stands here for a second time"),
     ],
 )
 def test_what_breaks_one_rule_is_attached_to_that_rule(rule: str, message: str) -> None:
@@ -167,6 +206,12 @@ def test_aliases_stand_for_their_anchor() -> None:
     assert plain(root("a: &x [1, {b: c}]\nd: *x")) == {"a": ["1", {"b": "c"}], "d": ["1", {"b": "c"}]}
 
 
+def test_of_anchors_with_one_name_an_alias_means_the_one_that_began_last() -> None:
+    assert plain(root("a: &x 1\nb: &x 2\nc: *x")) == {"a": "1", "b": "2", "c": "2"}
+    assert plain(root("a: &x {b: &x 1}\nc: *x")) == {"a": {"b": "1"}, "c": "1"}
+    assert plain(root("a: &x {b: &x 1, c: *x}")) == {"a": {"b": "1", "c": "1"}}
+
+
 BASE = "base: &base {a: 1, name: {matches: m, as: x}, list: [1]}\nother: &other {a: 2, b: 3}\nrule:\n"
 
 
@@ -182,6 +227,8 @@ BASE = "base: &base {a: 1, name: {matches: m, as: x}, list: [1]}\nother: &other 
         ("  <<: *base\n  name: {as: y}\n  list: [2]\n", {"a": "1", "name": {"matches": "m", "as": "y"}, "list": ["2"]}),
         ("  <<: {a: {b: {c: 1}}}\n  a: {b: {d: 2}}\n", {"a": {"b": {"c": "1", "d": "2"}}}),
         ("  '<<': *other\n", {"<<": {"a": "2", "b": "3"}}),
+        ("  !!str <<: *other\n", {"<<": {"a": "2", "b": "3"}}),
+        ("  !!merge <<: *other\n", {"a": "2", "b": "3"}),
     ],
 )
 def test_merge_keys_are_resolved_as_go_does(rule: str, expected: object) -> None:
@@ -189,6 +236,35 @@ def test_merge_keys_are_resolved_as_go_does(rule: str, expected: object) -> None
     assert merged is not None
     assert plain(merged) == expected
     assert list(problems_within(merged)) == []
+
+
+@pytest.mark.parametrize(
+    ("overrides", "lines"),
+    [
+        ("{a: {resource: pod}, b: {resource: pod}}", []),
+        ("{<<: {b: {resource: node}}, a: {resource: pod}}", []),
+        ("{<<: {a: {resource: node}}, a: {resource: pod}}", [2]),
+        ("{a: {resource: pod}, <<: {a: {resource: node}}}", [2]),
+        ("{<<: [{a: {resource: node}}, {a: {resource: pod}}]}", [2]),
+        ("{<<: {a: {resource: node}}, <<: {a: {resource: pod}}}", [2]),
+    ],
+)
+def test_what_go_would_refuse_in_a_map_is_told(overrides: str, lines: list[int]) -> None:
+    mapping = root(f"x: y\noverrides: {overrides}").mapping().get("overrides")
+    assert mapping is not None
+    assert [problem.line for problem in mapping.mapping().repeated] == lines
+    assert list(problems_within(mapping)) == []
+
+
+def test_a_map_inside_of_a_merged_mapping_is_filled_up_likewise() -> None:
+    text = "rule: {<<: {resources: {overrides: {a: 1, b: 2}}}, resources: {overrides: {a: 3}}}"
+    rule = root(text).mapping().get("rule")
+    assert rule is not None
+    resources = rule.mapping().get("resources")
+    assert resources is not None
+    assert plain(resources) == {"overrides": {"a": "3", "b": "2"}}
+    (overrides,) = (entry.value.mapping() for entry in resources.mapping().entries)
+    assert [problem.message for problem in overrides.repeated] == ["the key 'a' is set here, and by a merge as well"]
 
 
 def test_a_merged_entry_keeps_its_own_line() -> None:
@@ -202,6 +278,23 @@ def test_aliases_of_aliases_cannot_stand_for_billions() -> None:
     lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 12)]
     with pytest.raises(DocumentError, match="stand for more than 1000000 values"):
         load_documents("\n".join(lines), "rules.yaml")
+
+
+def test_aliases_of_aliases_cannot_nest_without_end() -> None:
+    """Two deep mappings that are merged would exhaust the stack."""
+    lines = ["a0: &a0 {k: 1}", "b0: &b0 {k: 1}"]
+    lines += [f"{name}{level}: &{name}{level} {{k: *{name}{level - 1}}}" for level in range(1, 900) for name in "ab"]
+    for text in ("\n".join(lines), "\n".join([*lines, "c: {<<: [*a899, *b899]}"])):
+        with pytest.raises(DocumentError, match=f"more than {DEEPEST} levels"):
+            load_documents(text, "rules.yaml")
+
+
+def test_thousands_of_merges_of_the_same_mapping_tell_each_problem_once() -> None:
+    keys = ", ".join(f"k{number}: {{a: 1, a: 2}}" for number in range(20))
+    text = f"base: &b {{x: {{{keys}}}}}\nrule: {{<<: [{', '.join(['*b'] * 1000)}]}}"
+    rule = root(text).mapping().get("rule")
+    assert rule is not None
+    assert len(list(problems_within(rule))) == 20
 
 
 def test_unknown_keys_are_those_that_are_not_known() -> None:

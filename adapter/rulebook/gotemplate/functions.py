@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from adapter.rulebook.gotemplate.escaping import html, js, urlquery
 from adapter.rulebook.gotemplate.printf import print_line, print_values, printf
-from adapter.rulebook.gotemplate.values import UnfitValueError, Value, is_true, kind_of
+from adapter.rulebook.gotemplate.taint import TaintedNumber, cut, tainted
+from adapter.rulebook.gotemplate.values import UnfitValueError, Value, is_tainted, is_true, kind_of
 
 _Arguments: TypeAlias = "tuple[Value, ...]"
 
@@ -28,7 +30,7 @@ def _not(arguments: _Arguments) -> Value:
 def _len(arguments: _Arguments) -> Value:
     value = arguments[0]
     if isinstance(value, str):
-        return len(value.encode())
+        return len(value.encode(errors="surrogatepass"))
     if isinstance(value, (tuple, Mapping)):
         return len(value)
     raise UnfitValueError(f"len of {kind_of(value)}")
@@ -49,8 +51,9 @@ def _element(value: Value, key: Value) -> Value:
             raise UnfitValueError(f"index: a map is looked up by a text, and this is {kind_of(key)}")
         return value.get(key, "")
     if isinstance(value, (str, tuple)):
-        items: bytes | tuple[Value, ...] = value.encode() if isinstance(value, str) else value
-        return items[_position(key, len(items) - 1, "index")]
+        items = value.encode(errors="surrogatepass") if isinstance(value, str) else value
+        element = items[_position(key, len(items) - 1, "index")]
+        return TaintedNumber(element) if isinstance(element, int) and is_tainted(value) else element
     raise UnfitValueError(f"index of {kind_of(value)}")
 
 
@@ -60,17 +63,21 @@ def _slice(arguments: _Arguments) -> Value:
         raise UnfitValueError(f"slice of {kind_of(value)}")
     if len(bounds) > (2 if isinstance(value, str) else 3):
         raise UnfitValueError("slice: too many bounds")
-    items: bytes | tuple[Value, ...] = value.encode() if isinstance(value, str) else value
-    positions = [_position(bound, len(items), "slice") for bound in bounds]
+    encoded = value.encode(errors="surrogatepass") if isinstance(value, str) else b""
+    length = len(encoded) if isinstance(value, str) else len(value)
+    positions = [_position(bound, length, "slice") for bound in bounds]
     if positions != sorted(positions):
         raise UnfitValueError(f"slice: the bounds {', '.join(map(str, positions))} do not ascend")
-    part = items[slice(*(positions[:2] if len(positions) > 1 else (*positions, None)))]
-    return _decoded(part) if isinstance(part, bytes) else part
+    start, end = (*positions, 0)[0], (*positions, length, length)[1]
+    if isinstance(value, tuple):
+        return value[start:end]
+    return cut(value, _characters(encoded, start), _characters(encoded, end))
 
 
-def _decoded(part: bytes) -> str:
+def _characters(encoded: bytes, position: int) -> int:
+    """Return how many characters stand before a position that is counted in bytes."""
     try:
-        return part.decode()
+        return len(encoded[:position].decode(errors="surrogatepass"))
     except UnicodeDecodeError as e:
         raise UnfitValueError("slice: the bounds, counted in bytes, cut a character") from e
 
@@ -102,7 +109,7 @@ def _equal(left: Value, right: Value) -> bool:
 
 def _less(left: Value, right: Value) -> bool:
     if isinstance(left, str) and isinstance(right, str):
-        return left.encode() < right.encode()
+        return left.encode(errors="surrogatepass") < right.encode(errors="surrogatepass")
     for kind in (int, float):
         if isinstance(left, kind) and isinstance(right, kind) and bool not in (type(left), type(right)):
             return left < right
@@ -110,8 +117,9 @@ def _less(left: Value, right: Value) -> bool:
 
 
 def _comparable(value: Value) -> type:
-    if isinstance(value, (str, bool, int, float)):
-        return type(value)
+    for kind in (str, bool, int, float):
+        if isinstance(value, kind):
+            return kind
     raise UnfitValueError(f"{kind_of(value)} cannot be compared")
 
 
@@ -119,6 +127,9 @@ FUNCTIONS: Mapping[str, tuple[Callable[[_Arguments], Value], int, int | None]] =
     "print": (print_values, 0, None),
     "printf": (_printf, 1, None),
     "println": (print_line, 0, None),
+    "html": (html, 0, None),
+    "js": (js, 0, None),
+    "urlquery": (urlquery, 0, None),
     "not": (_not, 1, 1),
     "len": (_len, 1, 1),
     "index": (_index, 1, None),
@@ -132,6 +143,9 @@ FUNCTIONS: Mapping[str, tuple[Callable[[_Arguments], Value], int, int | None]] =
 }
 """By name: the function, and how many arguments it takes at least and at most."""
 
+_TRACES_TAINT = frozenset({"print", "printf", "println", "index", "slice"})
+"""Functions whose value has its taint right already, part by part."""
+
 
 def call(name: str, arguments: _Arguments) -> Value:
     """Return the function's value; raises UnfitValueError."""
@@ -139,4 +153,9 @@ def call(name: str, arguments: _Arguments) -> Value:
     if len(arguments) < least or (most is not None and len(arguments) > most):
         wanted = str(least) if least == most else f"at least {least}"
         raise UnfitValueError(f"{name} takes {wanted} arguments, and has {len(arguments)}")
-    return function(arguments)
+    value = function(arguments)
+    if name in _TRACES_TAINT or isinstance(value, bool) or not is_tainted(arguments):
+        return value
+    if isinstance(value, str):
+        return tainted(value)
+    return TaintedNumber(value) if isinstance(value, int) else value

@@ -82,6 +82,12 @@ def tokens(text: str) -> Iterator[Token]:
     return _Lexer(text).tokens()
 
 
+def _foreign(word: str) -> str | None:
+    r"""Return the first character that `\w` takes for part of a word and Go does not, such as a superscript."""
+    taken = (character for character in word if character.isalnum())
+    return next((character for character in taken if not (character.isalpha() or character.isdecimal())), None)
+
+
 class _Lexer:
     def __init__(self, text: str) -> None:
         self._text = text
@@ -144,6 +150,8 @@ class _Lexer:
             if kind is Kind.SPACE and self._text.startswith(f"-{RIGHT}", end):
                 # The last space belongs to the trim marker.
                 end -= 1
+            if (foreign := _foreign(found[0])) is not None and kind in _MUST_END:
+                raise self._error(f"unexpected character {foreign!r} in {found[0]!r}")
             if kind in _MUST_END and not self._ends_word(end):
                 raise self._error(f"unexpected character {self._text[end]!r} behind {found[0]!r}")
             if end > self._at:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|([0-7]{3})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))|[^\\]", re.DOTALL)
 _SHORT = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92}
 _INTEGER = re.compile(r"[+-]?(?:0[xX](?:_?[0-9a-fA-F])+|0[bB](?:_?[01])+|0[oO]?(?:_?[0-7])+|[1-9](?:_?[0-9])*|0)")
 _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_HEX_FLOAT = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
 _COMPLEX = re.compile(r"[+-]?[0-9.]+i")
 
 
@@ -40,10 +46,22 @@ def read_number(literal: str) -> int | float:
     if _FLOAT.fullmatch(literal):
         if not any(mark in literal for mark in ".eE"):
             raise LiteralError(f"{literal} is not a number")
-        return float(literal)
+        return _finite(literal, float)
+    if _HEX_FLOAT.fullmatch(literal):
+        return _finite(literal, float.fromhex)
     if _COMPLEX.fullmatch(literal):
         raise LiteralError(f"complex numbers such as {literal} are not supported")
     raise LiteralError(f"{literal} is not a number")
+
+
+def _finite(literal: str, read: Callable[[str], float]) -> float:
+    try:
+        number = read(literal)
+    except OverflowError:
+        number = math.inf
+    if math.isinf(number):
+        raise LiteralError(f"{literal} is too large for a number")
+    return number
 
 
 def _integer(text: str) -> int:

@@ -127,4 +127,13 @@ class Continue:
     """Goes on with the next element of the nearest `range`."""
 
 
-Node: TypeAlias = "Text | Action | If | With | Range | Break | Continue"
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """`template`: another template, executed on the pipeline's value, or on nothing."""
+
+    name: str
+    pipe: Pipe | None
+    line: int
+
+
+Node: TypeAlias = "Text | Action | If | With | Range | Break | Continue | Invocation"

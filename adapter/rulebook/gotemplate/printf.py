@@ -5,15 +5,29 @@ Where Go would write its complaint into the output (`%!d(string=x)`), this is an
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from adapter.rulebook.gotemplate.values import UnfitValueError, Value, kind_of, shown
+from adapter.rulebook.gotemplate.taint import Piece, Tainted, cut, joined, pieces_of, tainted
+from adapter.rulebook.gotemplate.values import (
+    UnfitValueError,
+    Value,
+    is_tainted,
+    kind_of,
+    separated,
+    shown,
+    shown_all,
+)
 from adapter.rulebook.quoting import go_quoted
 
-_VERB = re.compile(r"%(?P<flags>[-+# 0]*)(?P<width>\d*)(?:\.(?P<precision>\d*))?(?P<verb>.?)", re.DOTALL)
-_WIDEST = 1000
+_VERB = re.compile(r"%(?P<flags>[-+# 0]*)(?P<width>[0-9]*)(?:\.(?P<precision>[0-9]*))?(?P<verb>.?)", re.DOTALL)
+_NOT_SUPPORTED = re.compile(r"%[-+ 0]*#.*[veEfFgG]|%[-# 0]*\+.*q", re.DOTALL)
+"""Go's own spelling of values, all digits of a number, texts in ASCII alone."""
+_NOT_IN_BACK_QUOTES = re.compile("[`\x00-\x08\x0a-\x1f\x7f\ufeff]")
+_PREFIXES: Final = {"o": "0", "b": "0b", "x": "0x", "X": "0X"}
+_WIDEST: Final = 1000
 """Characters that a width or precision may ask for: a query has no use for more, and memory has limits."""
 
 _Format: TypeAlias = "re.Match[str]"
@@ -22,63 +36,71 @@ _Format: TypeAlias = "re.Match[str]"
 def printf(template: str, values: tuple[Value, ...]) -> str:
     """Return what `printf` makes of the template; raises UnfitValueError."""
     waiting = list(values)
-
-    def formatted(match: _Format) -> str:
-        if match["verb"] == "%":
-            return "%"
-        _check(match)
-        if not waiting:
-            raise UnfitValueError(f"printf: no value is left for {match[0]}")
-        return _padded(_formatted(waiting.pop(0), match), match)
-
-    text = _VERB.sub(formatted, template)
+    parts: list[str] = []
+    end = 0
+    for match in _VERB.finditer(template):
+        parts.append(template[end : match.start()])
+        parts.append("%" if match["verb"] == "%" else _next_formatted(waiting, match))
+        end = match.end()
     if waiting:
         raise UnfitValueError(f"printf: {len(waiting)} more values than the format {template!r} has verbs for")
-    return text
+    text = joined((*parts, template[end:]))
+    return tainted(text) if isinstance(template, Tainted) else text
 
 
 def print_values(values: tuple[Value, ...]) -> str:
     """Return what `print` makes: a space between neighbours neither of which is a text."""
-    text = ""
+    parts: list[str] = []
     for position, value in enumerate(values):
         neighbours = (value, values[position - 1])
         spaced = position and not any(isinstance(neighbour, str) for neighbour in neighbours)
-        text += (" " if spaced else "") + shown(value)
-    return text
+        parts += [" " if spaced else "", shown(value)]
+    return joined(parts)
 
 
 def print_line(values: tuple[Value, ...]) -> str:
     """Return what `println` makes: a space between all, and a line end."""
-    return " ".join(map(shown, values)) + "\n"
+    return joined((*separated(map(shown, values)), "\n"))
+
+
+def _next_formatted(waiting: list[Value], match: _Format) -> str:
+    _check(match)
+    if not waiting:
+        raise UnfitValueError(f"printf: no value is left for {match[0]}")
+    return _formatted(waiting.pop(0), match)
 
 
 def _check(match: _Format) -> None:
-    if match["verb"] not in _VERBS:
+    if match["verb"] not in _VERBS or _NOT_SUPPORTED.fullmatch(match[0]):
         raise UnfitValueError(f"printf: {match[0]!r} is not supported")
     if int(match["width"] or 0) > _WIDEST or int(match["precision"] or 0) > _WIDEST:
         raise UnfitValueError(f"printf: {match[0]} asks for more than {_WIDEST} characters")
 
 
-def _padded(text: str, match: _Format) -> str:
-    width = int(match["width"] or 0)
-    if "-" in match["flags"]:
-        return text.ljust(width)
-    signed = text[:1] in ("+", "-", " ") and text[1:2].isdigit()
-    if "0" in match["flags"] and match["verb"] not in "sqv":
-        return text[0] + text[1:].rjust(width - 1, "0") if signed else text.rjust(width, "0")
-    return text.rjust(width)
-
-
 def _formatted(value: Value, match: _Format) -> str:
-    if isinstance(value, tuple):
-        return f"[{' '.join(_formatted(element, match) for element in value)}]"
-    if isinstance(value, Mapping):
-        pairs = (f"{_formatted(key, match)}:{_formatted(value[key], match)}" for key in sorted(value))
-        return f"map[{' '.join(pairs)}]"
+    if isinstance(value, (tuple, Mapping)):
+        return shown_all(value, lambda element: _formatted(element, match))
     formatted = _VERBS[match["verb"]](value, match)
     if formatted is None:
         raise UnfitValueError(f"printf: {match[0]} cannot show {kind_of(value)}")
-    return formatted
+    padded = _padded(formatted, match, value)
+    return tainted(padded) if is_tainted(value) and not isinstance(padded, Tainted) else padded
+
+
+def _padded(text: str, match: _Format, value: Value) -> str:
+    """Return one value as wide as it is asked for; the elements of lists and maps are so one by one."""
+    missing = int(match["width"] or 0) - len(text)
+    if missing <= 0:
+        return text
+    if "-" in match["flags"]:
+        return joined((text, " " * missing))
+    as_character = match["verb"] in "cq"
+    whole = isinstance(value, int) and not isinstance(value, bool) and not as_character
+    # Whole numbers have their zeros already, or are not to have any.
+    if "0" in match["flags"] and not whole:
+        signed = not isinstance(value, str) and not as_character and text[:1] in ("+", "-", " ")
+        return joined((text[:signed], "0" * missing, cut(text, signed, None)))
+    return joined((" " * missing, text))
 
 
 def _any(value: Value, match: _Format) -> str | None:
@@ -92,7 +114,12 @@ def _any(value: Value, match: _Format) -> str | None:
 def _text(value: Value, match: _Format) -> str | None:
     if not isinstance(value, str):
         return None
-    return value if match["precision"] is None else value[: int(match["precision"] or 0)]
+    return value if match["precision"] is None else cut(value, 0, _precision(match))
+
+
+def _precision(match: _Format) -> int | None:
+    """Return the precision, which is 0 where no digits follow its dot; None without a dot."""
+    return None if match["precision"] is None else int(match["precision"] or 0)
 
 
 def _quoted(value: Value, match: _Format) -> str | None:
@@ -102,25 +129,44 @@ def _quoted(value: Value, match: _Format) -> str | None:
     text = _text(value, match)
     if text is None:
         return None
-    raw = "#" in match["flags"] and "`" not in text and all(mark.isprintable() or mark == "\t" for mark in text)
-    return f"`{text}`" if raw else go_quoted(text)
+    if "#" in match["flags"] and not _NOT_IN_BACK_QUOTES.search(text):
+        return joined(("`", text, "`"))
+    return joined(('"', *map(_inside_quotes, pieces_of(text)), '"'))
+
+
+def _inside_quotes(piece: Piece) -> str:
+    """Return a part of a text as it stands in quotes; whoever places taint into a query escapes that there."""
+    return tainted(piece.text) if piece.tainted else go_quoted(piece.text)[1:-1]
 
 
 def _whole(value: Value, match: _Format) -> str | None:
-    base = {"o": "o", "b": "b", "x": "x", "X": "X"}.get(match["verb"], "d")
-    if not isinstance(value, int) or isinstance(value, bool) or match["precision"] is not None:
+    if not isinstance(value, int) or isinstance(value, bool):
         return None
-    prefix = {"o": "0", "b": "0b", "x": "0x", "X": "0X"}.get(base, "") if "#" in match["flags"] else ""
-    return _sign(value < 0, match) + prefix + format(abs(value), base)
+    base = match["verb"] if match["verb"] in _PREFIXES else "d"
+    if value == 0 and match["precision"] is not None and not int(match["precision"] or 0):
+        return ""
+    sign = _sign(value, match)
+    digits = format(abs(value), base).zfill(_fewest_digits(sign, match))
+    prefix = _PREFIXES.get(base, "") if "#" in match["flags"] else ""
+    return sign + (digits if prefix == "0" and digits.startswith("0") else prefix + digits)
+
+
+def _fewest_digits(sign: str, match: _Format) -> int:
+    """Return how many digits there have to be: zeros that fill the width do not count the prefix, as in Go."""
+    if match["precision"] is not None:
+        return int(match["precision"] or 0)
+    fills = "0" in match["flags"] and "-" not in match["flags"]
+    return int(match["width"] or 0) - len(sign) if fills else 0
 
 
 def _hexadecimal(value: Value, match: _Format) -> str | None:
-    text = _text(value, match)
-    if text is None:
+    if not isinstance(value, str):
         return _whole(value, match)
+    # Here the precision counts bytes.
+    shown_bytes = value.encode(errors="surrogatepass")[: _precision(match)]
     flags = match["flags"]
-    prefix = "0x" if "#" in flags and text else ""
-    digits = prefix + text.encode().hex(*(" ",) if " " in flags else ())
+    prefix = "0x" if "#" in flags and shown_bytes else ""
+    digits = prefix + shown_bytes.hex(*(" ",) if " " in flags else ())
     digits = digits.replace(" ", f" {prefix}")
     return digits.upper() if match["verb"] == "X" else digits
 
@@ -137,8 +183,8 @@ def _boolean(value: Value, _: _Format) -> str | None:
 def _float(value: Value, match: _Format) -> str | None:
     if not isinstance(value, float):
         return None
-    precision = int(match["precision"] or 0) if match["precision"] is not None else 6
-    return _sign(value < 0, match) + format(abs(value), f".{precision}{match['verb']}")
+    precision = _precision(match)
+    return _sign(value, match) + format(abs(value), f".{6 if precision is None else precision}{match['verb']}")
 
 
 def _general(value: Value, match: _Format) -> str | None:
@@ -146,12 +192,14 @@ def _general(value: Value, match: _Format) -> str | None:
         return None
     if match["precision"] is None:
         text = shown(abs(value))
-        return _sign(value < 0, match) + (text.upper() if match["verb"] == "G" else text)
-    return _sign(value < 0, match) + format(abs(value), f".{match['precision'] or 0}{match['verb'].replace('v', 'g')}")
+        return _sign(value, match) + (text.upper() if match["verb"] == "G" else text)
+    return _sign(value, match) + format(abs(value), f".{match['precision'] or 0}{match['verb'].replace('v', 'g')}")
 
 
-def _sign(negative: bool, match: _Format) -> str:  # noqa: FBT001 - the one thing that a sign depends on
-    return "-" if negative else "+" if "+" in match["flags"] else " " if " " in match["flags"] else ""
+def _sign(value: float, match: _Format) -> str:
+    if math.copysign(1, value) < 0:
+        return "-"
+    return "+" if "+" in match["flags"] and match["verb"] != "v" else " " if " " in match["flags"] else ""
 
 
 _VERBS: dict[str, Callable[[Value, _Format], str | None]] = {

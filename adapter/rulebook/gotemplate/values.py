@@ -5,10 +5,12 @@ How each of them is true, looks and is called follows Go's packages `text/templa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeAlias
+
+from adapter.rulebook.gotemplate.taint import Tainted, TaintedNumber, joined, tainted
 
 
 class UnfitValueError(ValueError):
@@ -56,19 +58,41 @@ def field_of(value: Value, name: str) -> Value:
 
 def shown(value: Value, nothing: str = "<nil>") -> str:
     """Return the value as `%v` prints it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (tuple, Mapping)):
+        return shown_all(value, shown)
+    if isinstance(value, Struct):
+        raise UnfitValueError("this prints all the data at once; name the field that is meant")
     if value is None:
         return nothing
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float):
-        return shown_float(value)
-    if isinstance(value, tuple):
-        return f"[{' '.join(map(shown, value))}]"
+    text = shown_float(value) if isinstance(value, float) else str(value)
+    return tainted(text) if is_tainted(value) else text
+
+
+def shown_all(values: tuple[Value, ...] | Mapping[str, Value], show: Callable[[Value], str]) -> str:
+    """Return a list or a map as Go prints it, each element of it by `show`; maps ascend by key."""
+    if isinstance(values, tuple):
+        return joined(("[", *separated(map(show, values)), "]"))
+    pairs = (joined((show(key), ":", show(values[key]))) for key in sorted(values))
+    return joined(("map[", *separated(pairs), "]"))
+
+
+def separated(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the texts, a space between each two."""
+    for position, text in enumerate(texts):
+        if position:
+            yield " "
+        yield text
+
+
+def is_tainted(value: Value) -> bool:
+    """Return whether something in the value came from an asker."""
     if isinstance(value, Mapping):
-        return f"map[{' '.join(f'{key}:{shown(value[key])}' for key in sorted(value))}]"
-    if isinstance(value, Struct):
-        raise UnfitValueError("this prints all the data at once; name the field that is meant")
-    return str(value)
+        return any(map(is_tainted, (*value, *value.values())))
+    return any(map(is_tainted, value)) if isinstance(value, tuple) else isinstance(value, (Tainted, TaintedNumber))
 
 
 def shown_float(value: float) -> str:

@@ -1,0 +1,67 @@
+"""The place in a template's tokens where its parser stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adapter.rulebook.gotemplate.errors import TemplateError
+from adapter.rulebook.gotemplate.lexer import Kind, Token, tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_DEEPEST: Final = 50
+"""Levels of parentheses and control words; a template for a query has about three."""
+
+
+class Cursor:
+    """Hands out the tokens of a template one by one; the last, END, for ever."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = list(tokens(text))
+        self._at = 0
+        self._depth = 0
+
+    def take(self) -> Token:
+        """Return the next token and step behind it."""
+        token = self._tokens[self._at]
+        self._at += token.kind is not Kind.END
+        return token
+
+    def peek(self) -> Token:
+        """Return the next token."""
+        return self._tokens[self._at]
+
+    def peek_behind_space(self) -> Token:
+        """Return the next token that is no white space, and step in front of it."""
+        while self.peek().kind is Kind.SPACE:
+            self._at += 1
+        return self.peek()
+
+    def upcoming(self) -> Iterator[Token]:
+        """Yield the tokens to come that are no white space, without a step."""
+        return (token for token in self._tokens[self._at :] if token.kind is not Kind.SPACE)
+
+    def expect_close(self, word: Token) -> None:
+        """Step behind the end of an action; raises TemplateError where more stands in it."""
+        token = self.peek_behind_space()
+        if token.kind is not Kind.CLOSE:
+            raise unexpected(token, f"`{word.text}`")
+        self.take()
+
+    def enter(self, token: Token) -> None:
+        """Count one level more; raises TemplateError where they are too many."""
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise TemplateError(f"more than {_DEEPEST} levels of parentheses and control words", token.line)
+
+    def leave(self) -> None:
+        """Count one level less."""
+        self._depth -= 1
+
+
+def unexpected(token: Token, where: str) -> TemplateError:
+    """Return the error for a token that cannot stand where it does."""
+    if token.kind is Kind.CLOSE:
+        return TemplateError(f"{where} lacks a value", token.line)
+    return TemplateError(f"unexpected {token.text!r} in {where}", token.line)

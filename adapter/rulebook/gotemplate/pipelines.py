@@ -1,0 +1,175 @@
+"""From tokens to pipelines: values, calls of functions, what `|` joins, and the variables that take the outcome."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from adapter.rulebook.gotemplate.cursor import Cursor, unexpected
+from adapter.rulebook.gotemplate.errors import TemplateError
+from adapter.rulebook.gotemplate.functions import FUNCTIONS
+from adapter.rulebook.gotemplate.lexer import Kind, Token
+from adapter.rulebook.gotemplate.literals import LiteralError, read_character, read_number, read_string
+from adapter.rulebook.gotemplate.nodes import (
+    Chain,
+    Command,
+    Dot,
+    Field,
+    Function,
+    Literal,
+    Nil,
+    Operand,
+    Pipe,
+    Variable,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_L = TypeVar("_L", str, int, int | float)
+
+KEYWORDS: Final = frozenset({
+    "if", "with", "range", "else", "end", "break", "continue", "define", "template", "block",
+})  # fmt: skip
+_LAZY: Final = frozenset({"and", "or"})
+_NOT_SUPPORTED: Final = frozenset({"call"})
+
+
+class Pipelines:
+    """Reads pipelines, and knows which variables are visible where it reads."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self.variables = ["$"]
+        """Visible names, inner ones last; whoever opens a scope cuts the list again at its end."""
+        self.fields: set[str] = set()
+        """Names of all fields that were read."""
+        self._cursor = cursor
+
+    def pipe(self, where: str, closing: Kind, most_variables: int = 1) -> Pipe:
+        """Return the pipeline up to the closing token, and step behind that; raises TemplateError."""
+        start = self._cursor.peek_behind_space()
+        variables, declares = self._declaration(most_variables)
+        commands = [self._command(where)]
+        while (token := self._cursor.take()).kind is Kind.PIPE:
+            commands.append(self._command(where, later=True))
+        if token.kind is not closing:
+            raise unexpected(token, where)
+        return Pipe(tuple(commands), start.line, variables, declares)
+
+    def _declaration(self, most: int) -> tuple[tuple[str, ...], bool]:
+        """Return the variables that the pipeline sets, and whether it declares them."""
+        variables: list[str] = []
+        for token in self._cursor.upcoming():
+            expects_variable = len(variables) % 2 == 0
+            if expects_variable and token.kind is Kind.VARIABLE and len(variables) < 2 * most:
+                variables.append(token.text)
+            elif not expects_variable and token.kind is Kind.COMMA and most > 1:
+                variables.append(",")
+            elif not expects_variable and token.kind in (Kind.DECLARE, Kind.ASSIGN):
+                self._step_behind(token)
+                # As in Go they are known from here on, even in what they are set to; executing tells what has a value.
+                self.variables.extend(variables[::2])
+                return tuple(variables[::2]), token.kind is Kind.DECLARE
+            elif len(variables) > 1:
+                raise TemplateError("`range` sets at most two variables, as in `range $key, $value := …`", token.line)
+            else:
+                break
+        return (), False
+
+    def _step_behind(self, token: Token) -> None:
+        while self._cursor.take() is not token:
+            pass
+
+    def _command(self, where: str, *, later: bool = False) -> Command:
+        start = self._cursor.peek_behind_space()
+        operands: list[Operand] = []
+        while (operand := self._operand()) is not None:
+            operands.append(operand)
+            if self._cursor.peek().kind is not Kind.SPACE:
+                break
+        if not operands:
+            raise unexpected(self._cursor.peek_behind_space(), where)
+        self._cursor.peek_behind_space()
+        first = operands[0]
+        if later and isinstance(first, Dot | Literal | Nil):
+            raise TemplateError("behind | stands a function, and this is none", start.line)
+        return Command(tuple(operands), start.line)
+
+    def _operand(self) -> Operand | None:
+        token = self._cursor.peek_behind_space()
+        term = self._term(token)
+        if term is None:
+            return None
+        names = self._field_names()
+        if not names:
+            return term
+        if isinstance(term, Field):
+            return Field((*term.names, *names))
+        if isinstance(term, Variable):
+            return Variable(term.name, (*term.names, *names))
+        if isinstance(term, Pipe):
+            return Chain(term, names)
+        raise TemplateError(f"unexpected .{names[0]} behind {token.text}", token.line)
+
+    def _term(self, token: Token) -> Operand | None:
+        reader = {
+            Kind.WORD: self._word,
+            Kind.DOT: lambda _: Dot(),
+            Kind.FIELD: self._field,
+            Kind.VARIABLE: self._variable,
+            Kind.STRING: lambda token: Literal(text_of(token)),
+            Kind.CHARACTER: lambda token: Literal(_literal(read_character, token)),
+            Kind.NUMBER: lambda token: Literal(_literal(read_number, token)),
+            Kind.LEFT_PAREN: self._parentheses,
+        }.get(token.kind)
+        return reader(self._cursor.take()) if reader else None
+
+    def _word(self, token: Token) -> Operand:
+        word = token.text
+        if word in ("true", "false"):
+            return Literal(word == "true")
+        if word == "nil":
+            return Nil()
+        if word in _NOT_SUPPORTED:
+            raise TemplateError(f"`{word}` is not supported in rule files", token.line)
+        if word in FUNCTIONS or word in _LAZY:
+            return Function(word)
+        if word in KEYWORDS:
+            raise TemplateError(f"unexpected `{word}` inside of an action", token.line)
+        raise TemplateError(f"the function {word!r} is not defined", token.line)
+
+    def _field(self, token: Token) -> Field:
+        return Field((self._remember(token),))
+
+    def _variable(self, token: Token) -> Variable:
+        if token.text not in self.variables:
+            raise TemplateError(f"the variable {token.text} is not declared", token.line)
+        return Variable(token.text, ())
+
+    def _parentheses(self, token: Token) -> Pipe:
+        self._cursor.enter(token)
+        pipe = self.pipe("parentheses", Kind.RIGHT_PAREN)
+        self._cursor.leave()
+        return pipe
+
+    def _field_names(self) -> tuple[str, ...]:
+        names: list[str] = []
+        while self._cursor.peek().kind is Kind.FIELD:
+            names.append(self._remember(self._cursor.take()))
+        return tuple(names)
+
+    def _remember(self, token: Token) -> str:
+        name = token.text[1:]
+        self.fields.add(name)
+        return name
+
+
+def text_of(token: Token) -> str:
+    """Return the text that a token in quotes spells; raises TemplateError."""
+    return _literal(read_string, token)
+
+
+def _literal(read: Callable[[str], _L], token: Token) -> _L:
+    try:
+        return read(token.text)
+    except LiteralError as e:
+        raise TemplateError(str(e), token.line) from e
