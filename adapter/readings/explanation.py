@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adapter.objects.selectors import EVERYTHING
 
@@ -87,7 +87,7 @@ class Explanation:
     steps: tuple[Step, ...] = ()
     values: tuple[ExplainedValue, ...] = ()
 
-    def as_document(self) -> dict[str, object]:
+    def as_document(self) -> dict[str, Any]:
         """Return it as a JSON document of the stable interface."""
         return {
             "apiVersion": "tidewatch.io/v1alpha1",

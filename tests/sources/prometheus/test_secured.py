@@ -40,7 +40,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusSet
     tls.load_cert_chain(client.certificate_file, client.key_file)
     login = {"Authorization": "Basic " + base64.b64encode(f"tidewatch:{PASSWORD}".encode()).decode()}
     flags = [f"--web.config.file={web_config}"]
-    with running_prometheus(folder, extra_flags=flags, access=Access(tls, login)) as prometheus:
+    with running_prometheus(folder, extra_flags=flags, access=Access(tls=tls, headers=login)) as prometheus:
         yield PrometheusSettings(
             prometheus.url,
             ca_file=server.ca_file,
