@@ -1,0 +1,97 @@
+"""What the API server was asked for: each request to the metrics APIs, and each request of a pod.
+
+The API server's audit log tells every request's answer and time exactly; its metrics only tell buckets.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+METRICS_GROUPS: Final = ("custom.metrics.k8s.io", "external.metrics.k8s.io", "metrics.k8s.io")
+
+POLICY: Final[Mapping[str, Any]] = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "Metadata", "resources": [{"group": group} for group in METRICS_GROUPS]},
+        # The controllers' own requests; all other service accounts are those of pods.
+        {"level": "None", "userGroups": ["system:serviceaccounts:kube-system"]},
+        {"level": "Metadata", "userGroups": ["system:serviceaccounts"]},
+        {"level": "None"},
+    ],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEvent:
+    """One request, when its answer was complete; for a watch also when it began (`stage` ResponseStarted)."""
+
+    stage: str
+    user: str
+    groups: tuple[str, ...]
+    verb: str
+    """As authorisation sees it: get, list, watch, create, …"""
+    uri: str
+    group: str
+    resource: str
+    namespace: str
+    code: int
+    start: datetime
+    end: datetime
+
+    @property
+    def seconds(self) -> float:
+        return (self.end - self.start).total_seconds()
+
+
+def read_events(path: Path) -> Iterator[AuditEvent]:
+    """Yield what the log holds, oldest first. A last line that is still being written is left out."""
+    if not path.exists():
+        return
+    with path.open("rb") as log:
+        for line in log:
+            if line.endswith(b"\n"):
+                yield _event(json.loads(line))
+
+
+class AuditTail:
+    """What is written from now on, each event once: a log that grows for minutes is not parsed anew for each look."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = path.stat().st_size if path.exists() else 0
+
+    def read(self) -> list[AuditEvent]:
+        """Return the events since the last call. A last line that is still being written comes with the next one."""
+        if not self._path.exists():
+            return []
+        with self._path.open("rb") as log:
+            log.seek(self._offset)
+            lines = [line for line in log if line.endswith(b"\n")]
+        self._offset += sum(map(len, lines))
+        return [_event(json.loads(line)) for line in lines]
+
+
+def _event(found: Mapping[str, Any]) -> AuditEvent:
+    of = found.get("objectRef") or {}
+    return AuditEvent(
+        stage=found["stage"],
+        user=found["user"].get("username", ""),
+        groups=tuple(found["user"].get("groups") or ()),
+        verb=found["verb"],
+        uri=found["requestURI"],
+        group=of.get("apiGroup", ""),
+        resource=of.get("resource", ""),
+        namespace=of.get("namespace", ""),
+        code=(found.get("responseStatus") or {}).get("code", 0),
+        start=datetime.fromisoformat(found["requestReceivedTimestamp"]),
+        end=datetime.fromisoformat(found["stageTimestamp"]),
+    )

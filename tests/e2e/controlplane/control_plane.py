@@ -1,0 +1,140 @@
+"""The control plane's processes: started in order, stopped in order, each started anew where a test needs it."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Final
+
+import urllib3.exceptions
+
+from demo.machine.ports import free_port
+from demo.machine.processes import ManagedProcess, start
+from tests.e2e.controlplane import processes
+from tests.e2e.controlplane.audit import POLICY
+from tests.e2e.controlplane.client import ApiClient, ApiError, Credentials
+from tests.e2e.controlplane.credentials import Authorities
+from tests.e2e.controlplane.network import API_SERVICE_ADDRESS, Network
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tests.e2e.controlplane.processes import Options, Ports
+    from tests.e2e.controlplane.programs import Programs
+
+READY_SECONDS: Final = 60.0
+# The API server takes 17 s to end by itself: it waits for watches. Nothing of it is kept.
+_STOP_SECONDS: Final = 3.0
+_ADMIN: Final = ("e2e-admin", ("system:masters",))
+
+
+class ControlPlane:
+    """etcd, API server, controllers and, where wanted, the scheduler; everything of theirs is in `folder`."""
+
+    def __init__(self, folder: Path, programs: Programs, network: Network, options: Options) -> None:
+        self.folder = folder
+        self.network = network
+        self.options = options
+        self._programs = programs
+        self._ports = _ports(network)
+        names = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
+        folder.mkdir(parents=True, exist_ok=True)
+        self.authorities = Authorities(folder / "pki", names, ("127.0.0.1", network.host, API_SERVICE_ADDRESS))
+        self.url = f"https://{network.host}:{self._ports.api}"
+        pair = self.authorities.caller(*_ADMIN)
+        self.admin_kubeconfig = self.authorities.kubeconfig(folder / "admin.kubeconfig", self.url, pair)
+        self.client = ApiClient(
+            self.url, self.authorities.serving.ca_file, Credentials(pair.certificate_file, pair.key_file)
+        )
+        self._running: dict[str, ManagedProcess] = {}
+
+    @property
+    def audit_log(self) -> Path:
+        return self.folder / "audit" / "audit.log"
+
+    @property
+    def logs(self) -> list[Path]:
+        """The logs of all programs and of all pods that run as processes, also of those that have ended."""
+        return [*sorted((self.folder / "logs").glob("*.log")), *sorted(self.pods_folder.glob("*/*/container.log"))]
+
+    @property
+    def node_folder(self) -> Path:
+        """What belongs to the node: volumes and logs of pods."""
+        return self.folder / "node"
+
+    @property
+    def pods_folder(self) -> Path:
+        """A folder for each pod that runs as processes, by its uid."""
+        return self.node_folder / "pods"
+
+    def start(self) -> None:
+        """Start everything, and return when the API server is ready. Raises ProcessFailedError; call it once."""
+        (self.folder / "logs").mkdir()
+        (self.folder / "audit").mkdir()
+        (self.folder / "audit" / "policy.json").write_text(json.dumps(POLICY))
+        self._start("etcd", processes.etcd(self._programs["etcd"], self.folder, self._ports))
+        self.start_api_server()
+        self.start_controllers()
+        if self.options.scheduler:
+            self.start_scheduler()
+
+    def start_api_server(self) -> None:
+        """Start the API server, for the first time or after it was stopped; returns when it is ready."""
+        bind = processes.Bind(
+            "0.0.0.0" if self.network.has_pods else "127.0.0.1",
+            self.network.host if self.network.has_pods else "127.0.0.1",
+            routes_to_endpoints=self.network.has_pods,
+        )
+        audit = self.folder / "audit"
+        program = self._programs["kube-apiserver"]
+        command = processes.api_server(program, self.authorities, self._ports, audit, self.options, bind)
+        self._start("kube-apiserver", command).wait_until(self._is_ready, READY_SECONDS)
+
+    def start_controllers(self) -> None:
+        """Start the controllers, for the first time or after they were stopped."""
+        name = "kube-controller-manager"
+        program, kubeconfig = self._programs[name], self._kubeconfig(name)
+        command = processes.controller_manager(program, self.authorities, kubeconfig, free_port(), self.options)
+        self._start(name, command)
+
+    def start_scheduler(self) -> None:
+        """Start the scheduler, for the first time or after it was stopped."""
+        name = "kube-scheduler"
+        self._start(name, processes.scheduler(self._programs[name], self._kubeconfig(name), free_port()))
+
+    def process(self, name: str) -> ManagedProcess:
+        """Return one of the programs, by its name."""
+        return self._running[name]
+
+    def stop_process(self, name: str) -> None:
+        """End one of the programs, gracefully for a short while."""
+        self._running[name].stop(_STOP_SECONDS)
+
+    def stop(self) -> None:
+        """End all that was started, last first."""
+        with ExitStack() as stack:
+            stack.callback(self.client.close)
+            for process in self._running.values():
+                stack.callback(process.stop, _STOP_SECONDS)
+
+    def _kubeconfig(self, name: str) -> Path:
+        path = self.folder / f"{name}.kubeconfig"
+        return self.authorities.kubeconfig(path, self.url, self.authorities.caller(f"system:{name}"))
+
+    def _start(self, name: str, command: Sequence[str]) -> ManagedProcess:
+        process = start(command, log_path=self.folder / "logs" / f"{name}.log", name=name)
+        self._running[name] = process
+        return process
+
+    def _is_ready(self) -> bool:
+        try:
+            return self.client.ask("GET", "/readyz").status == 200
+        except (urllib3.exceptions.HTTPError, ApiError):
+            return False
+
+
+def _ports(network: Network) -> Ports:
+    # In a network of its own the API server has the port that clusters publish it at.
+    api = 443 if network.has_pods else free_port()
+    return processes.Ports(api, free_port(), free_port())

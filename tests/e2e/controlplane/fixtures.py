@@ -1,0 +1,124 @@
+"""Fixtures of a real control plane, and what pytest tells of it: tests left out, and logs of those that failed."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from demo.machine.prometheus import Access, running_prometheus
+from tests.e2e.controlplane import network, programs
+from tests.e2e.controlplane.cluster import Cluster, running_cluster
+from tests.e2e.controlplane.images import images
+from tests.e2e.controlplane.logs import LogMarks
+from tests.e2e.controlplane.pod_metrics import PodMetrics
+from tests.e2e.controlplane.processes import Options
+from tests.support.prometheus import ScrapedPrometheus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+NEEDS_PODS: Final = "needs_pods"
+_MARKER: Final = f"{NEEDS_PODS}: the adapter's pods run as processes, which takes namespaces; not run without them"
+_MARKS: Final = pytest.StashKey[LogMarks]()
+_NOT_RUN: Final = "not run: "
+
+
+@pytest.fixture(scope="session")
+def kubernetes_programs() -> programs.Programs:
+    """The control plane's programs, built before: of E2E_KUBERNETES, else of the newest pinned version."""
+    return programs.control_plane(os.environ.get("E2E_KUBERNETES", programs.NEWEST))
+
+
+@pytest.fixture(scope="session")
+def cluster(kubernetes_programs: programs.Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """One cluster for all tests that can share it: HPA sync each 5 s, HPAScaleToZero, no scheduler."""
+    folder = tmp_path_factory.mktemp("cluster") / "cluster"
+    options = Options(kubernetes=os.environ.get("E2E_KUBERNETES", programs.NEWEST))
+    with running_cluster(folder, kubernetes_programs, network.current(), options, images()) as running:
+        yield running
+
+
+@pytest.fixture
+def start_cluster(
+    kubernetes_programs: programs.Programs, tmp_path: Path
+) -> Callable[[Options], AbstractContextManager[Cluster]]:
+    """Starts a cluster of its own for a test that needs other options, or that breaks it."""
+
+    def start(options: Options) -> AbstractContextManager[Cluster]:
+        return running_cluster(tmp_path / "cluster", kubernetes_programs, network.current(), options, images())
+
+    return start
+
+
+@pytest.fixture
+def namespace(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A namespace of the test's own; it is being deleted when the next test starts."""
+    words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower().removeprefix("test_"))[:40].strip("-")
+    name = f"{words}-{os.urandom(3).hex()}"
+    cluster.client.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
+    cluster.wait_for("the namespace's service account", lambda: cluster.client.find(account))
+    yield name
+    cluster.client.delete(f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture(scope="session")
+def pod_metrics(cluster: Cluster) -> Iterator[PodMetrics]:
+    """What ordinary pods would export: series that tests set, for pods that exist."""
+    with PodMetrics.running(cluster.client) as metrics:
+        yield metrics
+
+
+@pytest.fixture(scope="session")
+def prometheus(
+    cluster: Cluster, pod_metrics: PodMetrics, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ScrapedPrometheus]:
+    """A real Prometheus that scrapes `pod_metrics` each second, where pods can reach it."""
+    folder = tmp_path_factory.mktemp("prometheus")
+    scrape = [pod_metrics.scrape_config()]
+    with running_prometheus(folder, scrape_configs=scrape, access=Access(host=cluster.network.host)) as running:
+        yield ScrapedPrometheus(running, pod_metrics.exporter)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    config.addinivalue_line("markers", _MARKER)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave a test out that needs what this machine does not allow."""
+    why = network.current().why_loopback
+    if why and item.get_closest_marker(NEEDS_PODS):
+        pytest.skip(f"{_NOT_RUN}{why}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Remember how long the logs were when the test began."""
+    if isinstance(item, pytest.Function) and isinstance(found := item.funcargs.get("cluster"), Cluster):
+        item.stash[_MARKS] = LogMarks(found.plane)
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what the cluster's programs wrote during a test that failed, and keep all of it."""
+    report = yield
+    if report.when == "call" and report.failed and (marks := item.stash.get(_MARKS, None)):
+        report.sections.extend(marks.kept(item.name))
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Count what was not run, apart from what passed."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    left_out = [report for report in skipped if _NOT_RUN in str(report.longrepr)]
+    if left_out:
+        terminalreporter.write_line(
+            f"{len(left_out)} tests were not run: {network.current().why_loopback}", yellow=True
+        )

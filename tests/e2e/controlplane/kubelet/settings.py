@@ -1,0 +1,56 @@
+"""What the stand-in is started with, as a JSON file between the cluster's fixture and its process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Image(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands for a container image: programs of this machine."""
+
+    entrypoint: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    environment: dict[str, str] = {}
+    user: int = 0
+    group: int = 0
+    working_folder: str = "/"
+    files: tuple[str, ...] = ()
+    """Folders that the programs need, and that must not be hidden by a volume: on this machine they may lie in /tmp."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """One node."""
+
+    url: str
+    ca_file: str
+    certificate_file: str
+    key_file: str
+    folder: str
+    """For volumes and logs."""
+    node: str = "e2e-node"
+    address: str
+    api_host: str
+    """What pods find in KUBERNETES_SERVICE_HOST."""
+    api_port: int
+    runs_pods: bool
+    """Whether pods of `images` run as processes; otherwise they are refused."""
+    images: dict[str, Image] = {}
+    """By repository, without registry and tag: `tidewatch`."""
+    takes_unscheduled_pods: bool = True
+    start_up_seconds: float = 1.0
+
+
+def read(path: Path) -> Settings:
+    """Return the settings of a file."""
+    return msgspec.json.decode(path.read_bytes(), type=Settings)
+
+
+def image_of(settings: Settings, reference: str) -> Image | None:
+    """Return what stands for an image reference, or None for images that are not run."""
+    name = reference.partition("@")[0].rpartition("/")[2].partition(":")[0]
+    return settings.images.get(name)

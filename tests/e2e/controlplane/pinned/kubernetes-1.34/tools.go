@@ -1,0 +1,12 @@
+//go:build tools
+
+// Package kubernetes names the programs of the control plane, so that `go mod tidy` keeps what they need.
+package kubernetes
+
+import (
+	_ "go.etcd.io/etcd/server/v3"
+	_ "k8s.io/kubernetes/cmd/kube-apiserver"
+	_ "k8s.io/kubernetes/cmd/kube-controller-manager"
+	_ "k8s.io/kubernetes/cmd/kube-scheduler"
+	_ "k8s.io/kubernetes/cmd/kubectl"
+)

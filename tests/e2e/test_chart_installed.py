@@ -1,0 +1,86 @@
+"""The chart, installed by the real Helm into a real API server, run as it rendered, upgraded, and taken out again."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.helm.cases import CASES, RULE
+from tests.helm.chart import CHART, NAME, HelmError, helm, render
+from tests.helm.fields import MODELS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.e2e.controlplane.cluster import Cluster
+
+REGISTERED = "/apis/apiregistration.k8s.io/v1/apiservices"
+APIS = ("v1beta1.custom.metrics.k8s.io", "v1beta1.external.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_api_server_takes_every_object_without_a_warning(cluster: Cluster, namespace: str, case: str) -> None:
+    release = render(CASES[case], namespace=namespace)
+    items = [one for one in release.objects if one["kind"] in MODELS]
+    # A label with a date or a version must stay a text, an unknown field must not be dropped.
+    together = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    printed = cluster.kubectl("create", "--dry-run=server", "--validate=strict", "-f", "-", stdin=together)
+    assert len(printed.splitlines()) == len(items)
+
+
+def upgrade(cluster: Cluster, namespace: str, values: dict[str, Any] | None = None) -> None:
+    options = ("--install", "--namespace", namespace)
+    helm("upgrade", "tidewatch", str(CHART), *options, values=values, kubeconfig=cluster.kubeconfig)
+
+
+@contextmanager
+def installed(cluster: Cluster, namespace: str) -> Iterator[None]:
+    """Install the chart with its defaults, and take it out again."""
+    upgrade(cluster, namespace)
+    try:
+        yield
+    finally:
+        helm("uninstall", "tidewatch", "--namespace", namespace, kubeconfig=cluster.kubeconfig)
+
+
+def answers(cluster: Cluster) -> bool:
+    """Whether each API answers through the aggregator, which verifies the certificate, unlike `Available`."""
+    for name in APIS:
+        version, _, group = name.partition(".")
+        cluster.client.get(f"/apis/{group}/{version}")
+    return True
+
+
+@pytest.mark.needs_pods
+def test_with_its_defaults_it_answers_over_verified_tls_and_an_upgrade_changes_no_certificate(
+    cluster: Cluster, namespace: str
+) -> None:
+    with installed(cluster, namespace):
+        cluster.wait_until_ready(namespace, NAME)
+        cluster.wait_for("answers of all three APIs", lambda: answers(cluster))
+        secret_path = f"/api/v1/namespaces/{namespace}/secrets/{NAME}-serving"
+        secret = cluster.client.get(secret_path)["data"]
+        bundles = [cluster.client.get(f"{REGISTERED}/{name}")["spec"]["caBundle"] for name in APIS]
+        assert bundles == [secret["ca.crt"]] * 3
+        upgrade(cluster, namespace, {"rules": {"custom": [RULE]}, "podAnnotations": {"changed": "yes"}})
+        cluster.wait_until_ready(namespace, NAME)
+        assert cluster.client.get(secret_path)["data"] == secret
+        assert [cluster.client.get(f"{REGISTERED}/{name}")["spec"]["caBundle"] for name in APIS] == bundles
+        assert answers(cluster)
+        account = f"system:serviceaccount:{namespace}:{NAME}"
+        asked = [event for event in cluster.audit_events() if event.user == account]
+        assert asked
+        assert [event for event in asked if event.code == 403] == []
+    assert [name for name in APIS if cluster.client.find(f"{REGISTERED}/{name}")] == []
+
+
+def test_an_api_that_another_release_has_is_refused_with_its_name(cluster: Cluster, namespace: str) -> None:
+    with installed(cluster, namespace):
+        options = ("--namespace", "default", "--set", "fullnameOverride=other")
+        with pytest.raises(HelmError) as refused:
+            helm("install", "second", str(CHART), *options, kubeconfig=cluster.kubeconfig)
+        owner = f"the service {namespace}/{NAME}, of the Helm release {namespace}/tidewatch"
+        assert f"v1beta1.custom.metrics.k8s.io belongs to {owner}" in str(refused.value)

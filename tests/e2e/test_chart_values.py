@@ -1,0 +1,208 @@
+"""Values that cannot be meant are refused with what to do, and so is an API that belongs to somebody else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from tests.helm.cases import CA, NO_API, RULE
+from tests.helm.chart import CHART, NAME, NAMESPACE, HelmError, helm, render
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+EXTERNAL = "v1beta1.external.metrics.k8s.io"
+GROUP = "/apis/apiregistration.k8s.io/v1"
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "a value that does not exist": ({"prometheus": {"uri": "http://x"}}, "additional properties 'uri' not allowed"),
+    "one of prometheus-adapter's chart": ({"tls": {"enable": True}}, "additional properties 'tls' not allowed"),
+    "a text for a number": ({"replicas": "two"}, "/replicas': got string, want integer"),
+    "a certificate that is not verified": ({"certificates": {"mode": "none"}}, "/certificates/mode': value must be"),
+    "a URL without a scheme": ({"prometheus": {"url": "prometheus:9090"}}, "/prometheus/url'"),
+    "a text of a rule that YAML took for something else": (
+        {"rules": {"custom": [RULE | {"name": {"as": True}}]}},
+        "/rules/custom/0/name/as': got boolean, want string",
+    ),
+    "an unknown key of a rule": ({"rules": {"custom": [RULE | {"metricQuery": ""}]}}, "'metricQuery' not allowed"),
+    "an argument that is no flag": ({"extraArguments": ["v=4"]}, "/extraArguments/0'"),
+    "resource rules": ({"rules": {"resource": {"cpu": {}}}}, "rules.resource: metrics.k8s.io is not served"),
+    "rules beside existing ones": ({"rules": {"existing": "a", "custom": [RULE]}}, "rules.existing: the rules come"),
+    "a given certificate without a Secret": (
+        {"certificates": {"mode": "given", "given": {"caBundle": CA}}},
+        "name the Secret (certificates.given.secret)",
+    ),
+    "a given certificate without a CA": (
+        {"certificates": {"mode": "given", "given": {"secret": "mine"}}},
+        "--set-file certificates.given.caBundle=ca.crt",
+    ),
+    "a CA that is no PEM": (
+        {"certificates": {"mode": "given", "given": {"secret": "mine", "caBundle": "TUlJQg=="}}},
+        "/certificates/given/caBundle'",
+    ),
+    "a given certificate that is not used": (
+        {"certificates": {"given": {"secret": "mine"}}},
+        "certificates.given has values, and certificates.mode is self",
+    ),
+    "credentials without a Secret": (
+        {"prometheus": {"credentials": {"token": "token"}}},
+        "name it in prometheus.credentials.secret",
+    ),
+    "a client certificate without its key": (
+        {"prometheus": {"credentials": {"secret": "c", "certificate": "tls.crt"}}},
+        "certificate and key belong together",
+    ),
+    "two monitors": (
+        {"metrics": {"podMonitor": {"enabled": True}, "serviceMonitor": {"enabled": True}}},
+        "enable one",
+    ),
+    "one port for two things": ({"listenPort": 9180}, "listenPort and metrics.port are both 9180"),
+    "all kinds of objects": (
+        {"rbac": {"objectKinds": [{"apiGroups": ["apps"], "resources": ["*"]}]}},
+        "rbac.objectKinds: the adapter reads no Secrets and no kinds that nobody named",
+    ),
+    "Secrets": ({"rbac": {"objectKinds": [{"apiGroups": [""], "resources": ["secrets"]}]}}, "reads no Secrets"),
+}
+
+
+@pytest.mark.parametrize(("values", "message"), REFUSED.values(), ids=REFUSED)
+def test_values_that_cannot_be_meant_are_refused(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(HelmError) as refused:
+        render(values)
+    assert message in str(refused.value)
+
+
+def test_as_a_part_of_another_chart_it_takes_what_helm_hands_in() -> None:
+    assert render({"global": {"imageRegistry": "x"}}).objects == render().objects
+
+
+def apiservice(service: dict[str, str] | None, annotations: dict[str, str] | None = None) -> dict[str, Any]:
+    return {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": EXTERNAL, "annotations": annotations or {}},
+        "spec": {"group": "external.metrics.k8s.io", "version": "v1beta1", "service": service},
+    }
+
+
+def of_release(namespace: str, name: str) -> dict[str, str]:
+    return {"meta.helm.sh/release-namespace": namespace, "meta.helm.sh/release-name": name}
+
+
+@contextmanager
+def cluster(folder: Path, registered: dict[str, Any]) -> Iterator[Path]:
+    """Answer what Helm asks when a template looks an APIService up; yield a kubeconfig."""
+    resource = {"name": "apiservices", "kind": "APIService", "namespaced": False, "verbs": ["get"], "singularName": ""}
+    versions = [{"groupVersion": "apiregistration.k8s.io/v1", "version": "v1"}]
+    answers: dict[str, dict[str, Any]] = {
+        "/version": {"major": "1", "minor": "36", "gitVersion": "v1.36.0"},
+        "/api": {"kind": "APIVersions", "versions": ["v1"]},
+        "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": []},
+        "/apis": {"kind": "APIGroupList", "groups": [{"name": "apiregistration.k8s.io", "versions": versions}]},
+        GROUP: {"kind": "APIResourceList", "groupVersion": "apiregistration.k8s.io/v1", "resources": [resource]},
+        f"{GROUP}/apiservices/{EXTERNAL}": registered,
+    }
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            path = self.path.partition("?")[0]
+            answer = answers.get(path, {"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404})
+            body = json.dumps({"apiVersion": "v1"} | answer).encode()
+            self.send_response(200 if path in answers else 404)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *_: object) -> None:  # noqa: A002 - the name that it has there
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "c",
+            "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_address[1]}"}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+            "users": [{"name": "u", "user": {}}],
+        }
+        (folder / "config").write_text(yaml.safe_dump(config))
+        try:
+            yield folder / "config"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+KEDA = {"namespace": "keda", "name": "keda-operator-metrics-apiserver"}
+FOREIGN = {
+    "a service": (apiservice(KEDA), f"{EXTERNAL} belongs to the service keda/keda-operator-metrics-apiserver, and"),
+    "a release": (
+        apiservice(KEDA, of_release("keda", "scaling")),
+        "keda-operator-metrics-apiserver, of the Helm release keda/scaling, and",
+    ),
+    "the API server": (apiservice(None), f"{EXTERNAL} belongs to kube-apiserver itself, and"),
+}
+OURS = {
+    "our service": apiservice({"namespace": NAMESPACE, "name": NAME}),
+    "an earlier name of this release": apiservice(KEDA, of_release(NAMESPACE, "tidewatch")),
+}
+
+
+@pytest.mark.parametrize(("registered", "message"), FOREIGN.values(), ids=FOREIGN)
+def test_an_api_that_is_somebody_else_s_is_not_taken(registered: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with cluster(tmp_path, registered) as config:
+        with pytest.raises(HelmError) as refused:
+            render({}, "--dry-run=server", kubeconfig=config)
+        assert message in str(refused.value)
+        assert "leave it there with --set apiServices.external.v1beta1=false" in str(refused.value)
+        left = render({"apiServices": {"external": {"v1beta1": False}}}, "--dry-run=server", kubeconfig=config)
+        taken = render({"apiServices": {"force": True}}, "--dry-run=server", kubeconfig=config)
+    assert (len(left.all("APIService")), len(taken.all("APIService"))) == (2, 3)
+
+
+@pytest.mark.parametrize("registered", OURS.values(), ids=OURS)
+def test_an_api_that_is_ours_already_stays_ours(registered: dict[str, Any], tmp_path: Path) -> None:
+    with cluster(tmp_path, registered) as config:
+        assert len(render({}, "--dry-run=server", kubeconfig=config).all("APIService")) == 3
+
+
+def notes(values: dict[str, Any], folder: Path) -> str:
+    """Return what Helm prints at the end. It does so after an installation alone, so a copy has it as an object."""
+    shutil.copytree(CHART, folder / "tidewatch")
+    templates = folder / "tidewatch" / "templates"
+    text = (templates / "NOTES.txt").read_text()
+    (templates / "notes.yaml").write_text(
+        f'{{{{ define "notes" }}}}{text}{{{{ end }}}}text: {{{{ include "notes" . | quote }}}}'
+    )
+    options = ("--namespace", NAMESPACE, "--show-only", "templates/notes.yaml")
+    printed = yaml.safe_load(helm("template", "tidewatch", str(folder / "tidewatch"), *options, values=values))
+    return str(printed["text"])
+
+
+def test_notes_say_how_to_verify_each_api(tmp_path: Path) -> None:
+    text = notes({"rules": {"custom": [RULE]}, "prometheus": {"url": "http://prom"}}, tmp_path)
+    assert f"kubectl -n {NAMESPACE} rollout status deployment/{NAME}" in text
+    for group, version in (("custom", "v1beta1"), ("custom", "v1beta2"), ("external", "v1beta1")):
+        assert f"kubectl get apiservice {version}.{group}.metrics.k8s.io" in text
+        assert f"kubectl get --raw /apis/{group}.metrics.k8s.io/{version}\n" in text
+    assert "-l app.kubernetes.io/component=adapter,app.kubernetes.io/instance=tidewatch," in text
+    assert "There are no rules yet" not in text
+    assert "only a guess" not in text
+
+
+def test_notes_say_what_is_still_missing(tmp_path: Path) -> None:
+    text = notes({"apiServices": NO_API}, tmp_path)
+    assert "no APIService is asked for" in text
+    assert "There are no rules yet" in text
+    assert "http://prometheus.default.svc:9090, which is only a guess" in text
