@@ -5,7 +5,6 @@ SHELL := /bin/bash
 python := .venv/bin/python
 # At once when the environment stands; else it is made.
 with_prometheus = folder="$$(.ci/prometheus)"; export PATH="$$folder:$$PATH";
-with_go = folder="$$(.ci/go)"; export PATH="$$folder:$$PATH";
 tests ?= tests
 suite ?= tests/e2e
 jobs ?= 2
@@ -41,7 +40,7 @@ bench: environment ## every figure of the README
 	@$(with_prometheus) exec $(python) -m benchmarks
 
 e2e: environment ## against a real control plane and Go's own libraries (suite=tests/e2e/test_oracle.py for a part)
-	@$(with_prometheus) $(with_go) exec $(python) -m tests.e2e $(suite)
+	@$(with_prometheus) exec $(python) -m tests.e2e $(suite)
 
 lock: ## the locks, from pyproject.toml (needs uv)
 	@.ci/lock
