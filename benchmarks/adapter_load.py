@@ -11,7 +11,6 @@ same server without a memory, which asks Prometheus once for each request (`live
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import tempfile
 import time
@@ -26,18 +25,17 @@ from benchmarks.adapter_stage import CHECKOUT, backdrop, is_scraped, product, re
 from benchmarks.aggregator_client import LoadPlan
 from benchmarks.cores import Cores, on
 from benchmarks.fleet_of_pods import Fleet
-from benchmarks.progress import Progress
-from benchmarks.report import as_json, as_text, report
+from benchmarks.report import report
+from benchmarks.running import run
 from benchmarks.tally import Outcome
-from demo.machine.files import raise_open_files_limit
 from demo.machine.processes import ProcessFailedError, start
-from demo.machine.prometheus import PrometheusMissingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
     from benchmarks.adapter_stage import Backdrop, RunningAdapter
+    from benchmarks.progress import Progress
     from benchmarks.report import Report, Row
 
 NAME = "adapter_load"
@@ -83,22 +81,11 @@ class Load:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status: 1 where an answer was wrong or missing."""
     options = _options(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    raise_open_files_limit()
     fleet = Fleet(apps=options.hpas, pods_per_app=options.pods_per_app, metrics=options.rules)
     settings = Settings(
         fleet, options.seconds, options.rate or options.hpas / SYNC_SECONDS, options.scrape_seconds, options.connections
     )
-    try:
-        found = measure(settings, Progress(NAME))
-    except KeyboardInterrupt:
-        print(f"\n{NAME}: ended by Ctrl-C; nothing is left running", file=sys.stderr)
-        return 128 + signal.SIGINT
-    except (ProcessFailedError, PrometheusMissingError) as error:
-        print(f"{NAME}: {error}", file=sys.stderr)
-        return 2
-    print(as_json(found) if options.output == "json" else as_text(found))
-    return 0 if all(row["errors"] == 0 for row in found.rows) else 1
+    return run(NAME, options.output, lambda progress: measure(settings, progress))
 
 
 def measure(settings: Settings, progress: Progress) -> Report:

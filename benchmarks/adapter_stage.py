@@ -107,7 +107,8 @@ def is_scraped(stage: Backdrop) -> bool:
     """
     fleet, window = stage.fleet, SCRAPES_IN_A_WINDOW * _scrape_seconds(stage)
     wanted = {
-        f"count(count_over_time({COUNTER}[{window}s]) >= {SCRAPES_IN_A_WINDOW})": fleet.pods,
+        f"count(rate({COUNTER}[{window}s]))": fleet.pods,
+        f"count({COUNTER} offset {window}s)": fleet.pods,
         f"count({QUEUE})": fleet.apps,
     }
     if fleet.metrics > 1:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 import tempfile
 import threading
@@ -30,17 +29,17 @@ from benchmarks.aggregator_client import LoadPlan
 from benchmarks.cores import Cores, on
 from benchmarks.discovery_client import DiscoveryPlan, Found, Stream, StreamClient
 from benchmarks.fleet_of_pods import Fleet
-from benchmarks.progress import Progress
-from benchmarks.report import as_json, as_text, report
+from benchmarks.report import report
+from benchmarks.running import run
 from benchmarks.tally import Outcome
-from demo.machine.files import raise_open_files_limit
 from demo.machine.processes import ProcessFailedError, start
-from demo.machine.prometheus import PrometheusMissingError, running_prometheus
+from demo.machine.prometheus import running_prometheus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from benchmarks.adapter_stage import RunningAdapter
+    from benchmarks.progress import Progress
     from benchmarks.report import Report, Row
     from benchmarks.usage import Usage
 
@@ -80,19 +79,8 @@ class Settings:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status: 1 where an answer was wrong or missing."""
     options = _options(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    raise_open_files_limit()
     settings = Settings(options.metrics, options.seconds, options.hpa_rate, options.every, options.relist_seconds)
-    try:
-        found = measure(settings, Progress(NAME))
-    except KeyboardInterrupt:
-        print(f"\n{NAME}: ended by Ctrl-C; nothing is left running", file=sys.stderr)
-        return 128 + signal.SIGINT
-    except (ProcessFailedError, PrometheusMissingError) as error:
-        print(f"{NAME}: {error}", file=sys.stderr)
-        return 2
-    print(as_json(found) if options.output == "json" else as_text(found))
-    return 0 if all(row["errors"] == 0 for row in found.rows) else 1
+    return run(NAME, options.output, lambda progress: measure(settings, progress))
 
 
 def measure(settings: Settings, progress: Progress) -> Report:

@@ -11,7 +11,6 @@ the other (`relists`). Every answer is checked.
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import tempfile
 import time
@@ -27,20 +26,19 @@ from benchmarks.adapter_stage import CHECKOUT, running_adapter
 from benchmarks.cluster_of_series import Cluster
 from benchmarks.cores import Cores, on
 from benchmarks.prober import RESOURCES, Asker, ProbePlan
-from benchmarks.progress import Progress
-from benchmarks.report import as_json, as_text, report
+from benchmarks.report import report
+from benchmarks.running import run
 from benchmarks.series_stage import ASKED, ASKED_APP, series_stage
 from benchmarks.tally import Outcome
 from benchmarks.watched_adapter import WATCH_FILE, seconds_of
-from demo.machine.files import raise_open_files_limit
 from demo.machine.processes import ProcessFailedError, start
-from demo.machine.prometheus import PrometheusMissingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from benchmarks.adapter_stage import RunningAdapter
+    from benchmarks.progress import Progress
     from benchmarks.report import Cell, Report, Row
     from benchmarks.series_stage import SeriesStage
     from demo.machine.processes import ManagedProcess
@@ -74,19 +72,8 @@ class Settings:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status: 1 where an answer was wrong or missing."""
     options = _options(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    raise_open_files_limit()
     settings = Settings(options.series, options.seconds, options.starts, options.scrape_seconds)
-    try:
-        found = measure(settings, Progress(NAME))
-    except KeyboardInterrupt:
-        print(f"\n{NAME}: ended by Ctrl-C; nothing is left running", file=sys.stderr)
-        return 128 + signal.SIGINT
-    except (ProcessFailedError, PrometheusMissingError) as error:
-        print(f"{NAME}: {error}", file=sys.stderr)
-        return 2
-    print(as_json(found) if options.output == "json" else as_text(found))
-    return 0 if all(row["errors"] == 0 for row in found.rows) else 1
+    return run(NAME, options.output, lambda progress: measure(settings, progress))
 
 
 def measure(settings: Settings, progress: Progress) -> Report:
