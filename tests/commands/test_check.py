@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.commands.world import RULES
+from tests.support.object_apiserver import CONFIG_MAPS, ObjectApiServer
 from tests.support.serving import run
 
 if TYPE_CHECKING:
@@ -177,6 +178,19 @@ def test_a_prometheus_that_cannot_be_reached_is_an_error_and_lints_are_told(tmp_
     assert ended.code == 1
     assert "error[not-asked]" in ended.out
     assert "warning[no-group-by]" in ended.out
+
+
+def test_a_configmap_is_read_from_the_cluster(tmp_path: Path) -> None:
+    with ObjectApiServer() as cluster:
+        cluster.objects.put(CONFIG_MAPS, "monitoring", "rules", {"data": {"a.yaml": GOOD, "b.txt": "no rules"}})
+        kubeconfig = f"--kubeconfig={cluster.kubeconfig(tmp_path / 'kubeconfig')}"
+        found = run("check", "--configmap=monitoring/rules", kubeconfig)
+        missing = run("check", "--configmap=monitoring/other", kubeconfig)
+
+    assert (found.code, found.error) == (0, "")
+    assert found.out == "1 rule in monitoring/rules:a.yaml: 0 errors, 0 warnings\n"
+    assert missing.code == 2
+    assert "monitoring/configmaps/other" in missing.error
 
 
 def test_kinds_of_custom_resources_are_taken_on_trust_without_a_cluster(tmp_path: Path) -> None:

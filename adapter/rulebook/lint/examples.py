@@ -22,7 +22,7 @@ def example_of(rule: Rule, resolve: ResolveResource) -> Metric | None:
     """
     spelled_out = static_metrics(rule, resolve)
     if spelled_out:
-        return min(spelled_out, key=_distance_from_pods)
+        return min(spelled_out, key=distance_from_pods)
     if rule.api is Api.EXTERNAL:
         label = rule.resources.namespace_label() if rule.namespaced else None
         return Metric(rule, SOME_SERIES, SOME_SERIES, None, None, label)
@@ -32,7 +32,7 @@ def example_of(rule: Rule, resolve: ResolveResource) -> Metric | None:
         for label, resource in _labels(rule, resolve)
         if namespace_label is not None or not resource.namespaced
     ]
-    return min(made, key=_distance_from_pods, default=None)
+    return min(made, key=distance_from_pods, default=None)
 
 
 def _labels(rule: Rule, resolve: ResolveResource) -> list[tuple[str, Resource]]:
@@ -45,7 +45,8 @@ def _labels(rule: Rule, resolve: ResolveResource) -> list[tuple[str, Resource]]:
     return [*labels, (label, pods)] if label else labels
 
 
-def _distance_from_pods(metric: Metric) -> int:
+def distance_from_pods(metric: Metric) -> int:
+    """Return how unlikely it is that somebody who names no kind of object means this metric: 0 is the likeliest."""
     if metric.resource is None or metric.resource.qualified == "pods":
         return 0
     return 1 if metric.resource.namespaced else 2

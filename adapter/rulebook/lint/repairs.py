@@ -42,7 +42,7 @@ def _is_readable(text: str) -> bool:
 
 def _mended(line: str, finding: Finding) -> str | None:
     repair = finding.repair
-    if repair is None:
+    if repair is None or not repair.old:
         return None
     head, rest = line[: finding.column - 1], line[finding.column - 1 :]
     before, found, behind = rest.partition(repair.old)
