@@ -37,8 +37,11 @@ T = TypeVar("T")
 PAUSE_SECONDS = 1.0
 """After a failure."""
 PAUSE_WITHOUT_RIGHT_SECONDS = 30.0
-"""After the API server has said that this process may not ask for reviews."""
+"""After the API server has said again and again that this process may not ask for reviews. The first pause is like any
+other, and each is twice the one before: an API server that starts says so to everybody, until it has read its roles."""
 _LEAST_SECONDS = 0.05
+_MOST_REFUSALS = 5
+"""That are counted: they make the longest pause."""
 
 _log = logging.getLogger(__name__)
 
@@ -93,6 +96,8 @@ SYSTEM = Means()
 class _Pause:
     until: float
     because: Unreviewed
+    refusals: int
+    """Pauses in a row, with this one, that were for the lack of the right."""
 
 
 class Reviews(Generic[T]):
@@ -183,12 +188,22 @@ class Reviews(Generic[T]):
         lacks_right = isinstance(error, ForbiddenError)
         found = Unreviewed(_told(self._path, error), lacks_right)
         if not _is_of_this_review(error):
-            seconds = PAUSE_WITHOUT_RIGHT_SECONDS if lacks_right else PAUSE_SECONDS
-            self._pause = _Pause(self._means.clock() + seconds, found)
+            self._pause = self._paused(found)
         if found.cause != self._said:
             self._said = found.cause
             _log.warning("reviews are not answered", extra={"fields": {"cause": found.cause}})
         return found
+
+    def _paused(self, because: Unreviewed) -> _Pause:
+        """Return the pause after a failure; of many that failed at the same time the first counts."""
+        last, now = self._pause, self._means.clock()
+        if last is not None and now < last.until:
+            return last
+        if not because.lacks_right:
+            return _Pause(now + PAUSE_SECONDS, because, 0)
+        refusals = min(_MOST_REFUSALS, last.refusals if last else 0)
+        seconds = min(PAUSE_WITHOUT_RIGHT_SECONDS, PAUSE_SECONDS * 2.0**refusals)
+        return _Pause(now + seconds, because, refusals + 1)
 
 
 def _is_of_this_review(error: KubernetesError) -> bool:

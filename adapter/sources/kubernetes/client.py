@@ -124,12 +124,18 @@ class KubernetesClient:
         *,
         user_agent: str = "tidewatch",
         clock: Callable[[], float] = time.monotonic,
+        may_ask: Callable[[float], bool] = lambda _: True,
     ) -> None:
-        """`connect` is what `access.py` returns; it is called at once, so that a bad configuration shows at start."""
+        """`connect` is what `access.py` returns; it is called at once, so that a bad configuration shows at start.
+
+        `may_ask` is called before each request, waits for its turn for as long as it is told, and returns whether it
+        has come.
+        """
         self._connect = connect
         self._deadlines = deadlines
         self._user_agent = user_agent
         self._clock = clock
+        self._may_ask = may_ask
         self._lock = threading.Lock()
         self._transport = connect()
         self._renewed_at = -_RENEW_SECONDS
@@ -178,6 +184,8 @@ class KubernetesClient:
             response.close()
 
     def _asked(self, call: _Call) -> urllib3.HTTPResponse:
+        if not self._may_ask(self._deadlines.silence):
+            raise UnreachableError(f"{call.what}: not asked: too many requests wait already (--client-qps)")
         transport = self._transport
         try:
             return self._send(transport, call)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.sources.index import ObjectIndex
 from adapter.sources.kubernetes.discovery import Discovery
-from adapter.sources.kubernetes.errors import ForbiddenError, NotFoundError
+from adapter.sources.kubernetes.errors import ForbiddenError
 from adapter.sources.kubernetes.reflector import Reflector
 from adapter.sources.kubernetes.settings import WatchSettings
 from adapter.sources.objects import ObjectsForbiddenError, ObjectsNotServedError, ObjectsNotSyncedError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from adapter.objects.resources import Resource
     from adapter.objects.selectors import Selector
     from adapter.sources.kubernetes.client import KubernetesClient
+    from adapter.sources.kubernetes.errors import NotFoundError
 
 StartTask: TypeAlias = "Callable[[str, Callable[[Event], None]], None]"
 """Starts a function that runs until its event is set, as a named task of the process. Called from any thread."""
@@ -70,8 +71,8 @@ class ClusterObjects:
     def _index(self, resource: Resource) -> ObjectIndex:
         reflector = self._reflectors.get(resource) or self._reflector(resource)
         # What may no longer be read can no longer be kept true, so it is not told either.
-        if isinstance(reflector.failure, (ForbiddenError, NotFoundError)):
-            _refuse(reflector.resource, reflector.failure)
+        if (refusal := reflector.refusal) is not None:
+            _refuse(reflector.resource, refusal)
         if not reflector.synced:
             reason = f": {reflector.failure}" if reflector.failure else ""
             raise ObjectsNotSyncedError(f"{resource.qualified}: the first list has not arrived yet{reason}")

@@ -8,6 +8,8 @@ every later change; bookmarks move that version on where nothing changes. A vers
 list. A list is never older than what is known, so no object comes back from the dead.
 
 While the server is away what is known stays known: `synced` remains true, and a metric tells when it was last heard.
+So it does for a moment where the server refuses the kind: kube-apiserver answers 403 to everybody, and 404 for kinds
+of CustomResourceDefinitions, from its first connection until it has read its roles and definitions.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ import msgspec
 from adapter.sources.kubernetes.client import METADATA, METADATA_LIST
 from adapter.sources.kubernetes.errors import (
     ExpiredError,
+    ForbiddenError,
     KubernetesError,
+    NotFoundError,
     ServerError,
     SilentError,
     Status,
@@ -92,6 +96,7 @@ class Reflector:
         self._synced = False
         self._stood_since: float | None = None
         self._failure: KubernetesError | None = None
+        self._refused_since: float | None = None
         self._answer: Answer | None = None
         self._ended = False
         self._answer_lock = threading.Lock()
@@ -106,6 +111,15 @@ class Reflector:
     def failure(self) -> KubernetesError | None:
         """Why the last list or watch failed; None when it did not."""
         return self._failure
+
+    @property
+    def refusal(self) -> ForbiddenError | NotFoundError | None:
+        """Why the server gives this kind to nobody here; None where it does, or where that may pass in a moment."""
+        failure, since = self._failure, self._refused_since
+        if since is None or not isinstance(failure, (ForbiddenError, NotFoundError)):
+            return None
+        lasts = self._settings.clock() - since >= self._settings.refused_seconds
+        return failure if lasts or not self._synced else None
 
     def run(self, stop: Event) -> None:
         """List and watch until `stop` is set; a read that waits then is ended."""
@@ -143,6 +157,8 @@ class Reflector:
         level = (
             logging.DEBUG if type(error) is type(self._failure) or isinstance(error, ExpiredError) else logging.WARNING
         )
+        if self._refused_since is None and isinstance(error, (ForbiddenError, NotFoundError)):
+            self._refused_since = self._settings.clock()
         self._failure = error
         logger.log(level, "watch of %s failed, will try again: %s", self.resource.qualified, error)
         return backoff.delay(error.retry_after_seconds if isinstance(error, StatusError) else 0.0)
@@ -261,6 +277,7 @@ class Reflector:
     def _opened_watch(self) -> None:
         self._stood_since = self._settings.clock()
         self._heard()
+        self._refused_since = None
         if self._failure is not None:
             logger.info("watch of %s stands again", self.resource.qualified)
             self._failure = None

@@ -31,6 +31,8 @@ class WatchSettings:
     """Without a byte for this long the connection may be dead: the watch is opened anew. Bookmarks come each minute."""
     healthy_seconds: float = 30.0
     """A watch that stood this long was healthy: the next failure is the first again."""
+    refused_seconds: float = 10.0
+    """For how long what is known is told on while the server refuses it: a server that starts refuses at first."""
     pace: Pace = UNPACED
     telemetry: WatchTelemetry = field(default_factory=NoTelemetry)
     backoff: Callable[[], Backoff] = Backoff

@@ -31,10 +31,15 @@ NODES = find_resource(BUILT_IN, "", "nodes")
 
 @pytest.fixture
 def cluster(client: KubernetesClient, tasks: Tasks) -> ClusterObjects:
-    settings = WatchSettings(
-        window_seconds=(60.0, 60.0), backoff=lambda: Backoff(first_seconds=0.01, longest_seconds=0.05)
+    return ClusterObjects(client, tasks.start, settings(refused_seconds=0.1))
+
+
+def settings(refused_seconds: float) -> WatchSettings:
+    return WatchSettings(
+        window_seconds=(60.0, 60.0),
+        backoff=lambda: Backoff(first_seconds=0.01, longest_seconds=0.05),
+        refused_seconds=refused_seconds,
     )
-    return ClusterObjects(client, tasks.start, settings)
 
 
 def failure_of(cluster: ClusterObjects, resource: Resource) -> ObjectsError | None:
@@ -121,6 +126,23 @@ def test_a_right_that_is_taken_away_is_told_instead_of_what_was_known(
     server.expire_watches()
     until(lambda: isinstance(failure_of(cluster, PODS), ObjectsForbiddenError))
     assert cluster.synced(PODS)
+
+
+@pytest.mark.parametrize("code", [403, 404])
+def test_what_is_known_is_told_on_while_a_server_that_starts_refuses_everybody(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks, code: int
+) -> None:
+    server.put("pods", "shop", "a")
+    cluster = ClusterObjects(client, tasks.start, settings(refused_seconds=600.0))
+    until(lambda: server.watching("pods"))
+    for verb in ("list", "watch"):
+        server.faults.append(Fault(verb, "status", code=code, times=1000))
+    server.expire_watches()
+    until(lambda: len(server.asked("list", "pods")) > 3)
+    assert cluster.names(PODS, "shop", EVERYTHING) == ("a",)
+    server.faults.clear()
+    server.put("pods", "shop", "b")
+    until(lambda: cluster.names(PODS, "shop", EVERYTHING) == ("a", "b"))
 
 
 def test_a_kind_that_the_cluster_does_not_have(cluster: ClusterObjects) -> None:
