@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.objects.selectors import EVERYTHING
+from adapter.readings.discovery import what_is_missing
 from adapter.rulebook.discover import SeriesShapes, metrics_by_name
 from adapter.rulebook.findings import Code
 from adapter.rulebook.model import Finding, Severity
@@ -26,6 +28,17 @@ if TYPE_CHECKING:
 _ANYBODY = ("some-namespace", ("some-object",))
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What Prometheus has for one series query."""
+
+    shapes: SeriesShapes
+    missing: str | None
+    """Why there may be more; None where all came."""
+    counts: Mapping[str, int]
+    """How many series each name has now."""
+
+
 def served_by(
     rules: Sequence[Rule],
     client: PrometheusClient,
@@ -35,33 +48,30 @@ def served_by(
     timeout_seconds: float,
 ) -> dict[str, Served]:
     """Return by rule what it makes of the series of the last `max_age_seconds`; each series query is asked once."""
-    known: dict[str, SeriesShapes | PrometheusError] = {}
-    counts: dict[str, Mapping[str, int]] = {}
+    known: dict[str, _Seen | PrometheusError] = {}
     found: dict[str, Served] = {}
     for rule in rules:
         query = rule.series_query
         if query not in known:
-            known[query] = _shapes(client, query, time.time() - max_age_seconds, timeout_seconds)
-            counts[query] = _counts(client, query, timeout_seconds)
-        shapes = known[query]
-        if isinstance(shapes, PrometheusError):
-            found[rule.id] = Served(findings=(_failed(rule, shapes),))
+            known[query] = _seen(client, query, time.time() - max_age_seconds, timeout_seconds)
+        seen = known[query]
+        if isinstance(seen, PrometheusError):
+            found[rule.id] = Served(findings=(_failed(rule, seen),))
         else:
-            metrics = [metric for part in metrics_by_name(rule, shapes, resolve) for metric in part]
-            found[rule.id] = _served(rule, metrics, counts[query], client, timeout_seconds)
+            metrics = [metric for part in metrics_by_name(rule, seen.shapes, resolve) for metric in part]
+            found[rule.id] = _served(rule, metrics, seen, client, timeout_seconds)
     return found
 
 
-def _shapes(
-    client: PrometheusClient, query: str, start: float, timeout_seconds: float
-) -> SeriesShapes | PrometheusError:
+def _seen(client: PrometheusClient, query: str, start: float, timeout_seconds: float) -> _Seen | PrometheusError:
     shapes = SeriesShapes()
     try:
-        for series in client.series(query, start=start, timeout_seconds=timeout_seconds).batches(UNPACED):
+        answer = client.series(query, start=start, timeout_seconds=timeout_seconds)
+        for series in answer.batches(UNPACED):
             shapes.add(series)
     except PrometheusError as error:
         return error
-    return shapes
+    return _Seen(shapes, what_is_missing(shapes, answer.warnings), _counts(client, query, timeout_seconds))
 
 
 def _counts(client: PrometheusClient, query: str, timeout_seconds: float) -> Mapping[str, int]:
@@ -74,18 +84,19 @@ def _counts(client: PrometheusClient, query: str, timeout_seconds: float) -> Map
     return {sample.labels.get("__name__", ""): int(sample.value) for sample in samples}
 
 
-def _served(
-    rule: Rule, metrics: list[Metric], counts: Mapping[str, int], client: PrometheusClient, timeout_seconds: float
-) -> Served:
+def _served(rule: Rule, metrics: list[Metric], seen: _Seen, client: PrometheusClient, timeout_seconds: float) -> Served:
+    cut = () if seen.missing is None else (_cut(rule, seen.missing),)
+    if not metrics and cut:
+        return Served(findings=cut)
     if not metrics:
         message = "Prometheus has no series that this rule makes a metric of"
         fix = "compare `seriesQuery`, the filters and the labels with what Prometheus has"
         return Served(findings=(_finding(rule, Severity.WARNING, Code.NO_SERIES, message, fix),))
     shown = tuple(
-        ServedMetric(metric.qualified, metric.namespaced, counts.get(metric.series, 0), _query(metric))
+        ServedMetric(metric.qualified, metric.namespaced, seen.counts.get(metric.series, 0), _query(metric))
         for metric in sorted(metrics, key=lambda metric: metric.qualified)
     )
-    return Served(shown, tuple(_trial(rule, metrics[0], client, timeout_seconds)))
+    return Served(shown, (*cut, *_trial(rule, metrics[0], client, timeout_seconds)))
 
 
 def _query(metric: Metric) -> str:
@@ -112,6 +123,12 @@ def _trial(rule: Rule, metric: Metric, client: PrometheusClient, timeout_seconds
 def _asked(metric: Metric) -> Asked:
     namespace, names = _ANYBODY
     return Asked(namespace if metric.namespaced else None, names if metric.resource else (), EVERYTHING)
+
+
+def _cut(rule: Rule, missing: str) -> Finding:
+    message = f"only a part of the rule's series came, so it may serve more than is told here: {missing}"
+    fix = "select less by `seriesQuery`, or see why Prometheus sends a part"
+    return _finding(rule, Severity.WARNING, Code.NOT_ASKED, message, fix)
 
 
 def _failed(rule: Rule, error: PrometheusError) -> Finding:

@@ -23,6 +23,7 @@ from adapter.commands.serve_certificates import keep_certificate
 from adapter.commands.serve_flags import SERVE
 from adapter.commands.serve_identity import make_gate
 from adapter.commands.serve_settings import serve_settings
+from adapter.identity.limits import RateLimit
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.readings.readings import Readings
 from adapter.readings.telemetry import ReadingsTelemetry
@@ -64,6 +65,9 @@ _log = logging.getLogger(__name__)
 PODS = find_resource(BUILT_IN, "", "pods")
 READY_WITHOUT_PODS_SECONDS = 10.0
 """A cluster whose pods cannot be listed must not take the APIService away: then requests say what is wrong."""
+READY_WITHOUT_METRICS_SECONDS = 10.0
+"""Likewise, where Prometheus takes its time. Without the wait, a rolling update sends requests to a process that knows
+fewer metrics than the one before, and they are answered with 404."""
 QUERY_THREADS = 24
 """More than the queries and look-ups that `ReadingSettings` lets run at once."""
 LONGEST_REFRESH_PAUSE_SECONDS = 0.2
@@ -109,6 +113,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     configuration.on_change(readings.replace_rulebook)
     _start_tasks(settings, context, configuration, readings)
     _be_ready_when_pods_are_known(context, objects)
+    _be_ready_when_metrics_are_known(context, readings)
     handler = Handler(
         Parts(
             admit=gate.admit,
@@ -139,7 +144,9 @@ def _objects(settings: ServeSettings, context: WorkerContext, pace: Pace, teleme
     if settings.objects is not None:
         return _file_objects(settings, context, pace)
     try:
-        client = KubernetesClient(access(_text(settings.kubeconfig), settings.context))
+        connect, limit = access(_text(settings.kubeconfig), settings.context), settings.asking
+        turns = RateLimit(limit.per_second, limit.burst) if limit else None
+        client = KubernetesClient(connect, may_ask=turns.take) if turns else KubernetesClient(connect)
     except KubernetesError as error:
         raise StartError(f"{error}; or give --objects DIR to do without a cluster") from error
     watches = WatchSettings(pace=pace, telemetry=telemetry)
@@ -232,3 +239,15 @@ def _be_ready_when_pods_are_known(context: WorkerContext, objects: ObjectSource)
 
     context.health.add_ready("pods", probe)
     context.tasks.running("settle", settle)
+
+
+def _be_ready_when_metrics_are_known(context: WorkerContext, readings: Readings) -> None:
+    started = time.monotonic()
+
+    def probe() -> str | None:
+        waited = time.monotonic() - started
+        if readings.has_looked_up_all() or waited >= READY_WITHOUT_METRICS_SECONDS:
+            return None
+        return f"series have not been looked up yet, after {waited:.0f} s"
+
+    context.health.add_ready("metrics", probe)

@@ -17,6 +17,7 @@ from adapter.service.flag_table import (
     BOOLEAN,
     DURATION,
     INTEGER,
+    NUMBER,
     PATH,
     PORT,
     TEXT,
@@ -35,7 +36,6 @@ _SERVING = "Serving"
 _NO_HTTP2 = Ignored("HTTP/1.1 is spoken, over as many connections as the API server opens")
 _NO_PROFILES = Ignored("there is no profiling endpoint")
 _NO_AUDIT = Refused("requests are audited by the API server, which sees every one of them first")
-_WATCHED = Ignored("pods are watched, not listed for each request")
 
 _CONFIGURATION = (
     Flag(
@@ -107,8 +107,22 @@ _CONFIGURATION = (
         group=_METRICS,
         state=Ignored("kinds of objects are discovered every five minutes, and when one is not known"),
     ),
-    Flag(name="client-qps", kind=TEXT, group=_METRICS, state=_WATCHED),
-    Flag(name="client-burst", kind=INTEGER, group=_METRICS, state=_WATCHED),
+    Flag(
+        name="client-qps",
+        kind=NUMBER,
+        help=(
+            "Requests a second that lists, watches and discovery may send to the API server; 0 sets no limit (default: "
+            "none, as pods are watched and not listed for each request; 5 where --client-burst is given)."
+        ),
+        group=_METRICS,
+    ),
+    Flag(
+        name="client-burst",
+        kind=INTEGER,
+        default=10,
+        help="How many of them may be sent at once.",
+        group=_METRICS,
+    ),
     Flag(
         name="compatibility",
         kind=one_of("prometheus-adapter"),
@@ -172,7 +186,22 @@ _SERVING_FLAGS = (
         help="Keep the worker on one core: less CPU for the same work where cores are plenty.",
         group=_SERVING,
     ),
-    Flag(name="max-requests-inflight", kind=INTEGER, group=_SERVING, state=Ignored("16 threads answer requests")),
+    Flag(
+        name="max-requests-inflight",
+        kind=INTEGER,
+        default=0,
+        help=(
+            "Requests that may be answered, or wait to be, at once; beyond, 429, but for health. 0: as many as there "
+            "are connections, 4,000."
+        ),
+        group=_SERVING,
+    ),
+    Flag(
+        name="enable-priority-and-fairness",
+        kind=BOOLEAN,
+        group=_SERVING,
+        state=Ignored("requests are answered in the order in which they come; --max-requests-inflight limits them"),
+    ),
     Flag(name="disable-http2", kind=BOOLEAN, group=_SERVING, state=_NO_HTTP2),
     Flag(name="disable-http2-serving", kind=BOOLEAN, group=_SERVING, state=_NO_HTTP2),
     Flag(name="http2-max-streams-per-connection", kind=INTEGER, group=_SERVING, state=_NO_HTTP2),

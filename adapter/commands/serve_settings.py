@@ -17,7 +17,7 @@ from adapter.readings.settings import ReadingSettings
 from adapter.service.addresses import Address
 from adapter.service.documents import DocumentError
 from adapter.service.flags import UsageError
-from adapter.service.options import ServerOptions
+from adapter.service.options import ConnectionLimits, ServerOptions
 from adapter.service.tls import VERSIONS, TlsSettings, openssl_suites
 from adapter.service.watched import FilesError, read_files
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 METRICS_PREFIX = "tidewatch_adapter"
 SHORTEST_REFRESH_SECONDS = 1.0
+QPS_BESIDE_BURST = 5.0
+"""What prometheus-adapter takes for `--client-qps` where it is not given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,14 @@ class SelfMade:
         return made_certificate(self.folder, self.names, hostname=self.hostname)
 
 
+@dataclass(frozen=True, slots=True)
+class AskingLimit:
+    """How often the API server may be asked for objects."""
+
+    per_second: float
+    burst: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeSettings:
     """All that `serve` needs to know."""
@@ -56,6 +66,7 @@ class ServeSettings:
     """Folder of objects; None: a cluster."""
     kubeconfig: Path | None
     context: str | None
+    asking: AskingLimit | None
     identity: ServeIdentity
     certificate: ServingCertificate
     self_made: SelfMade | None
@@ -87,6 +98,7 @@ def serve_settings(values: FlagValues) -> ServeSettings:
             objects=_folder(values.path("objects")),
             kubeconfig=values.path("lister-kubeconfig") or values.path("kubeconfig"),
             context=values.text("context") or None,
+            asking=_asking_limit(values),
             identity=identity,
             certificate=certificate,
             self_made=self_made,
@@ -120,6 +132,18 @@ def _readings(values: FlagValues) -> ReadingSettings:
         relist_interval_seconds=relist,
         metrics_max_age_seconds=max_age,
     )
+
+
+def _asking_limit(values: FlagValues) -> AskingLimit | None:
+    """Return how often the API server may be asked; None: as often as is needed. Below 0 there is none, as in Go."""
+    if not values.given & {"client-qps", "client-burst"}:
+        return None
+    per_second, burst = values.number("client-qps"), values.integer("client-burst")
+    if burst < 1:
+        raise UsageError(f"--client-burst is {burst}: at least 1 request must be let through")
+    if per_second is None:
+        per_second = QPS_BESIDE_BURST
+    return AskingLimit(per_second, burst) if per_second > 0 else None
 
 
 def _positive(values: FlagValues, name: str) -> float:
@@ -162,6 +186,13 @@ def _given(values: FlagValues) -> ServingCertificate:
     return given_certificate(certificate, key)
 
 
+def _most_requests(values: FlagValues) -> int:
+    most = values.integer("max-requests-inflight")
+    if most < 0:
+        raise UsageError(f"--max-requests-inflight is {most}: it must not be below 0; 0 sets no limit")
+    return most
+
+
 def _server(values: FlagValues, certificate: ServingCertificate, materials: Materials) -> ServerOptions:
     try:
         suites = openssl_suites(values.texts("tls-cipher-suites"))
@@ -182,4 +213,5 @@ def _server(values: FlagValues, certificate: ServingCertificate, materials: Mate
         plain_address=values.address("plain-bind-address"),
         shutdown_delay_seconds=values.seconds("shutdown-delay"),
         pin_cpu=values.boolean("pin-cpu"),
+        connections=ConnectionLimits(most_requests=_most_requests(values)),
     )

@@ -18,8 +18,10 @@ from urllib.parse import parse_qsl
 from adapter.identity.callers import BadPathError
 from adapter.objects.percent import EncodingError, decoded
 
-_MOST_PATHS = 1 << 16
+MOST_PATHS = 1 << 16
 """That are remembered: one for each metric that an HPA asks for."""
+MOST_CHARACTERS = 8 << 20
+"""In them all: paths are remembered before it is known who asks, and strangers may ask for long ones."""
 _MAY_SAY_WATCH = re.compile(r"(?:^|&)(?:watch|[^=&]*%)")
 _PREFIXES = frozenset({"api", "apis"})
 _WITHOUT_GROUP = "api"
@@ -51,6 +53,12 @@ class Attributes:
     def __hash__(self) -> int:
         """Return the hash."""
         return self._hash
+
+    @property
+    def characters(self) -> int:
+        """How many there are in all the names: what it costs to remember them."""
+        names = (self.group, self.version, self.resource, self.subresource, self.name, self.namespace, self.path)
+        return sum(map(len, names))
 
     def refusal(self, user: str) -> str:
         """Return the sentence in which Kubernetes says that the user may not."""
@@ -98,18 +106,24 @@ class KnownAttributes:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], Attributes] = {}
+        self._characters = 0
 
     def of(self, method: str, path: str, query: str) -> Attributes:
         """Return what `attributes_of` does. Raises BadPathError."""
         found = self._known.get((method, path))
         if found is None:
             found = attributes_of(method, path)
-            if len(self._known) >= _MOST_PATHS:
-                self._known = {}
-            self._known[method, path] = found
+            self._keep(method, path, found)
         if found.verb == "list" and query and _MAY_SAY_WATCH.search(query):
             return attributes_of(method, path, query)
         return found
+
+    def _keep(self, method: str, path: str, found: Attributes) -> None:
+        # Two threads may count one path once, or twice: the bound need not be exact.
+        self._characters += len(path)
+        if len(self._known) >= MOST_PATHS or self._characters > MOST_CHARACTERS:
+            self._known, self._characters = {}, len(path)
+        self._known[method, path] = found
 
 
 def _segments(path: str) -> list[str]:

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 MOST_ANSWERS = 100_000
 """That are remembered of front-proxy callers, and as many of direct ones."""
+MOST_CHARACTERS = 32 << 20
+"""In the names that they are about, of each of the two: whoever has a token can ask for long names that nobody has."""
 GRACE_SHARE = 0.1
 """Of an answer's time, in which it is renewed beside the requests after it has expired: 30 seconds of five minutes, two
 turns of an autoscaler."""
@@ -94,14 +96,21 @@ class _Memory:
 
     def __init__(self) -> None:
         self.answers: dict[Key, _Answer] = {}
+        self._characters = 0
         self._lock = threading.Lock()
 
     def keep(self, key: Key, answer: _Answer) -> None:
         with self._lock:
-            self.answers.pop(key, None)
-            if len(self.answers) >= MOST_ANSWERS:
-                del self.answers[next(iter(self.answers))]
+            if key in self.answers:
+                self._forget(key)
+            self._characters += key[1].characters
+            while self.answers and (len(self.answers) >= MOST_ANSWERS or self._characters > MOST_CHARACTERS):
+                self._forget(next(iter(self.answers)))
             self.answers[key] = answer
+
+    def _forget(self, key: Key) -> None:
+        del self.answers[key]
+        self._characters -= key[1].characters
 
 
 class Authorizer:

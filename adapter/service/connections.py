@@ -36,6 +36,7 @@ RECORD = 16 * 1024
 """Bytes asked of a socket at once: a whole TLS record, of which nothing may stay where the poller cannot see it."""
 LARGEST_HEAD = 1024 * 1024
 """Bytes of request line and headers; Go's servers allow as much."""
+_PROBES = tuple(f"{method} /{check}".encode() for method in ("GET", "HEAD") for check in ("livez", "readyz", "healthz"))
 _JUDGED = re.compile(rb"\r\n\r\n|(?<!\r)\n")
 """The end of a head, or what makes it wrong already: a line that ends without a carriage return."""
 _LONGEST_END = 4
@@ -189,6 +190,11 @@ class Connection:
             return True
         self._searched = len(self.head)
         return False
+
+    @property
+    def asks_for_health(self) -> bool:
+        """Whether the buffered head is a probe's: a kubelet that hears 429 would end a process that is only busy."""
+        return self.head.startswith(_PROBES)
 
     @property
     def head_is_too_large(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from pathlib import Path
@@ -110,6 +111,11 @@ class FlagValues:
         """Return an integer flag."""
         return self._typed(name, self.values[name], int)
 
+    def number(self, name: str) -> float | None:
+        """Return a flag of any number; None if it is not set."""
+        value = self.values[name]
+        return None if value is None else self._typed(name, value, float)
+
     def seconds(self, name: str) -> float:
         """Return a duration flag, in seconds."""
         value = self.values[name]
@@ -182,6 +188,16 @@ def _integer(text: str) -> int:
         raise ValueError(f"{text!r} is not a whole number") from None
 
 
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{text!r} is not a number that anything could be limited to")
+    return number
+
+
 def _shown(value: object) -> str:
     return "true" if value is True else "false" if value is False else str(value)
 
@@ -190,6 +206,7 @@ TEXT = Kind("TEXT", str)
 PATH = Kind("PATH", _path)
 BOOLEAN = Kind("", _boolean, _shown)
 INTEGER = Kind("NUMBER", _integer)
+NUMBER = Kind("NUMBER", _number)
 PORT = Kind("PORT", parse_port)
 DURATION = Kind("DURATION", parse_go_duration, lambda seconds: format_go_duration(float(str(seconds))))
 ADDRESS = Kind("HOST:PORT", parse_address)

@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimits:
-    """How many connections may be open."""
+    """How many connections may be open, and how many of them may be asking."""
 
     most: int = 4000
     most_unfinished: int = 1000
     """Of those, in handshake or within a request's head."""
+    most_requests: int = 0
+    """Of those, with a request that is answered or waits for a thread; the next get 429. 0: as many as there are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

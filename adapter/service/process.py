@@ -35,7 +35,6 @@ from adapter.service.context import WorkerContext
 from adapter.service.errors import StartError
 from adapter.service.heap import settle_heap
 from adapter.service.logs import fields
-from adapter.service.options import ConnectionLimits
 from adapter.service.tls import ServerTls
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from gunicorn.config import Config
 
     from adapter.service.addresses import Address
-    from adapter.service.options import ServerOptions
+    from adapter.service.options import ConnectionLimits, ServerOptions
 
 _log = logging.getLogger(__name__)
 
@@ -274,7 +273,7 @@ def connections_within(limits: ConnectionLimits, descriptors: int) -> Connection
         "fewer connections are allowed than otherwise: raise the hard limit of open files (ulimit -Hn)",
         extra=fields(connections=most, descriptors=descriptors),
     )
-    return ConnectionLimits(most=most, most_unfinished=min(limits.most_unfinished, max(1, most // 2)))
+    return replace(limits, most=most, most_unfinished=min(limits.most_unfinished, max(1, most // 2)))
 
 
 def _raise_descriptor_limit(wanted: int) -> int:

@@ -240,11 +240,13 @@ class TidewatchWorker(ThreadWorker):
 
     def _submit_if_heard(self, conn: Connection) -> None:
         """Hand the request over, unless the client asks on and reads nothing: its answer would hold a thread."""
-        if conn.answers_are_read():
-            self._submit(conn)
-        else:
+        if not conn.answers_are_read():
             self.dropped["answers_unread"] += 1
             self._say_goodbye(conn)
+        elif 0 < self._limits.most_requests <= self._in_request and not conn.asks_for_health:
+            self._refuse(conn, 429, "Too Many Requests", "too_many_requests")
+        else:
+            self._submit(conn)
 
     def _submit(self, conn: Connection) -> None:
         self._room.take(conn)

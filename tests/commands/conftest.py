@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.commands.world import OBJECTS, RULES, prometheus_of_the_world
-from tests.support.serving import Adapter, Trust, running_adapter
+from tests.support.serving import Adapter, Trust, eventually, running_adapter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +33,7 @@ def adapter(tmp_path_factory: pytest.TempPathFactory, trust: Trust, prometheus: 
     with running_adapter(
         folder, trust, "--refresh-interval=1s", prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS
     ) as running:
+        eventually(lambda: running.plain("/readyz").status == 200)
         yield running
 
 

@@ -21,10 +21,10 @@ WEB = {"labelSelector": "app=web"}
 
 @contextmanager
 def in_cluster(
-    tmp_path: Path, trust: Trust, prometheus: PrometheusProcess, cluster: FakeApiServer
+    tmp_path: Path, trust: Trust, prometheus: PrometheusProcess, cluster: FakeApiServer, *more: str
 ) -> Iterator[Adapter]:
     flags = ("--objects=", f"--lister-kubeconfig={cluster.kubeconfig(tmp_path / 'config')}", "--log-level=debug")
-    with running_adapter(tmp_path, trust, *flags, prometheus_url=prometheus.url, rules=RULES) as adapter:
+    with running_adapter(tmp_path, trust, *flags, *more, prometheus_url=prometheus.url, rules=RULES) as adapter:
         yield adapter
 
 
@@ -76,3 +76,12 @@ def test_before_the_first_list_requests_for_pods_are_503_and_others_are_served(
             cluster.allow("list", "pods")
             eventually(lambda: names(caller) == {"web-0"})
             eventually(lambda: adapter.plain("/readyz").status == 200)
+
+
+def test_the_api_server_is_asked_no_oftener_than_the_flags_say(
+    tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
+) -> None:
+    limits = ("--client-qps=0.0001", "--client-burst=2")
+    with FakeApiServer() as cluster, in_cluster(tmp_path, trust, prometheus, cluster, *limits) as adapter:
+        adapter.wait_for("too many requests wait already .--client-qps")
+        assert len(cluster.requests) == 2

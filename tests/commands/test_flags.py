@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.commands.serve_flags import SERVE
-from adapter.commands.serve_settings import serve_settings
+from adapter.commands.serve_settings import AskingLimit, serve_settings
 from adapter.service.flag_table import PATH, Ignored, Refused
 from adapter.service.flags import UsageError, parse_flags
 from demo.machine.ports import free_port
@@ -49,6 +49,9 @@ WORKING = {
     "refresh-interval": "5s",
     "demand-ttl": "10m",
     "max-demand-per-namespace": "100",
+    "client-qps": "50",
+    "client-burst": "100",
+    "max-requests-inflight": "400",
     "max-answer-age": "60s",
     "on-no-data": "empty",
     "log-format": "text",
@@ -57,10 +60,7 @@ WORKING = {
 }
 """prometheus-adapter's flags that work, as far as they need nothing beside them, and our own."""
 IGNORED = {
-    "client-qps": "50",
-    "client-burst": "100",
     "discovery-interval": "10m",
-    "max-requests-inflight": "400",
     "http2-max-streams-per-connection": "100",
     "debug-socket-path": "",
     "stderrthreshold": "2",
@@ -75,6 +75,7 @@ IGNORED_SWITCHES = (
     "disable-http2",
     "disable-http2-serving",
     "profiling",
+    "enable-priority-and-fairness",
     "contention-profiling",
     "permit-port-sharing",
     "permit-address-sharing",
@@ -181,6 +182,10 @@ WRONG = [
     (["--refresh-interval=100ms"], "--refresh-interval is 0.1 s: nothing is asked oftener than once a second"),
     (["--max-answer-age=0s"], "--max-answer-age is 0 s: it must be above 0"),
     (["--max-demand-per-namespace=0"], "--max-demand-per-namespace is 0: "),
+    (["--client-qps=many"], "--client-qps: 'many' is not a number"),
+    (["--client-qps=nan"], "--client-qps: 'nan' is not a number that anything could be limited to"),
+    (["--client-burst=0"], "--client-burst is 0: at least 1 request must be let through"),
+    (["--max-requests-inflight=-1"], "--max-requests-inflight is -1: it must not be below 0"),
     (["--on-no-data=zero"], "--on-no-data: 'zero' is not one of empty, error"),
     (["--secure-port=70000"], "--secure-port: "),
     (["--prometheus-verb=PUT"], "--prometheus-verb: 'PUT' is not one of GET, POST"),
@@ -208,6 +213,32 @@ def test_what_cannot_be_meant_is_told_before_a_port_is_opened(
     line = [*serving_flags(tmp_path, NOWHERE, RULES, {}), *trust.flags(), *flags]
     with pytest.raises(UsageError, match=re.escape(words)):
         serve_settings(parse_flags(SERVE, line, {}))
+
+
+@pytest.mark.parametrize(
+    ("flags", "limit"),
+    [
+        ((), None),
+        (("--client-qps=2.5",), AskingLimit(2.5, 10)),
+        (("--client-qps=20", "--client-burst=40"), AskingLimit(20.0, 40)),
+        (("--client-burst=40",), AskingLimit(5.0, 40)),
+        (("--client-qps=-1",), None),
+        (("--client-qps=0", "--client-burst=40"), None),
+    ],
+)
+def test_how_often_the_api_server_is_asked_can_be_limited(
+    tmp_path: Path, trust: Trust, flags: tuple[str, ...], limit: AskingLimit | None
+) -> None:
+    line = [*serving_flags(tmp_path, NOWHERE, RULES, {}), *trust.flags(), *flags]
+    assert serve_settings(parse_flags(SERVE, line, {})).asking == limit
+
+
+@pytest.mark.parametrize(("flags", "most"), [((), 0), (("--max-requests-inflight=40",), 40)])
+def test_how_many_requests_are_let_in_at_once_can_be_limited(
+    tmp_path: Path, trust: Trust, flags: tuple[str, ...], most: int
+) -> None:
+    line = [*serving_flags(tmp_path, NOWHERE, RULES, {}), *trust.flags(), *flags]
+    assert serve_settings(parse_flags(SERVE, line, {})).server.connections.most_requests == most
 
 
 def test_a_config_that_is_empty_is_missed() -> None:

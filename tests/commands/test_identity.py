@@ -126,7 +126,7 @@ def test_health_needs_no_identity(adapter: Adapter, path: str) -> None:
 
 def test_verbose_health_lists_its_checks(adapter: Adapter) -> None:
     assert get(adapter.stranger(), path="/readyz?verbose").text.splitlines() == [
-        "[+]ping ok", "[+]serving ok", "[+]pods ok", "readyz check passed",
+        "[+]ping ok", "[+]serving ok", "[+]pods ok", "[+]metrics ok", "readyz check passed",
     ]  # fmt: skip
 
 

@@ -39,6 +39,7 @@ def adapter_of_its_own(
     with running_adapter(
         tmp_path, trust, *flags, prometheus_url=own_prometheus.url, rules=RULES, objects=OBJECTS
     ) as running:
+        eventually(lambda: running.plain("/readyz").status == 200)
         yield running
 
 
@@ -183,7 +184,7 @@ def test_prometheus_is_not_there_at_the_start(tmp_path: Path, trust: Trust, own_
         running_adapter(tmp_path, trust, prometheus_url=own_prometheus.url, rules=RULES, objects=OBJECTS) as adapter,
         adapter.caller() as caller,
     ):
-        assert adapter.plain("/readyz").status == 200
+        eventually(lambda: adapter.plain("/readyz").status == 200)
         for answer in (open_connections(caller), queue_depth(caller)):
             assert (answer.status, answer.document["reason"]) == (503, "ServiceUnavailable")
             assert "Connection refused" in answer.message

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.apis.routing import CustomValues, ExternalValues, PathError, route
+from adapter.identity import attributes
 from adapter.identity.attributes import Attributes, KnownAttributes, attributes_of
 from adapter.identity.callers import BadPathError
 
@@ -142,6 +143,20 @@ def test_a_list_is_a_watch_where_the_query_says_so(query: str, verb: str) -> Non
     known = KnownAttributes()
     assert {known.of("GET", path, query).verb for _ in range(3)} == {verb}
     assert attributes_of("GET", f"{C2}/nodes/n1/load", query).verb == "get"
+
+
+def test_what_strangers_ask_for_is_not_remembered_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths may be 8,000 characters long: 65,536 of those would be all of the memory that a pod has."""
+    monkeypatch.setattr(attributes, "MOST_CHARACTERS", 10_000)
+    monkeypatch.setattr(attributes, "MOST_PATHS", 100)
+    known = KnownAttributes()
+    for number in range(1000):
+        path = f"{C2}/namespaces/{number}/pods/%2A/{'m' * 1000}"
+        assert known.of("GET", path, "") == attributes_of("GET", path)
+        assert sum(len(path) for _, path in known._known) <= 10_000
+    for number in range(1000):
+        known.of("GET", f"/{number}", "")
+        assert len(known._known) <= 100
 
 
 @pytest.mark.parametrize("path", ["/%", "/%zz", f"{C2}/namespaces/%ff/pods/x/m", f"{E1}/watch", f"{C2}/proxy"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
@@ -230,6 +231,47 @@ class TestMemory:
         assert len(place.authorizer._front_proxy.answers) == 50
         assert place.may(HPA, Attributes("get", path="/59"))
         assert place.asked == 60
+
+    def test_long_names_are_not_remembered_without_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whoever has a token can ask for names of 8,000 characters; 100,000 of them would be all of the memory."""
+        monkeypatch.setattr(authorization, "MOST_CHARACTERS", 10_000)
+        place = Place()
+        place.says = NO
+        for number in range(30):
+            assert not place.may(DIRECT, Attributes("get", resource="pods", name=f"{number:02}{'a' * 1000}"))
+            place.time.seconds += 1
+        assert len(place.authorizer._direct.answers) == 9
+        for number in range(9):
+            assert not place.may(DIRECT, Attributes("get", resource="pods", name=f"{number}"))
+        assert len(place.authorizer._direct.answers) == 18
+
+
+class TestCredentialsOfOneUser:
+    @staticmethod
+    def holding(credential: str, via: Via, **more: tuple[str, ...]) -> Caller:
+        extra = {"authentication.kubernetes.io/credential-id": (credential,), **more}
+        return Caller("hpa", ("system:authenticated",), via, "7", extra)
+
+    def test_a_renewed_token_of_the_controller_is_no_new_caller_through_the_front_proxy(self) -> None:
+        place = Place()
+        for number in range(3):
+            assert place.may(self.holding(f"JTI={number}", Via.FRONT_PROXY))
+        assert place.asked == 1
+        (asked,) = place.server.asked
+        assert asked["spec"]["extra"] == {"authentication.kubernetes.io/credential-id": ["JTI=0"]}
+
+    def test_a_direct_caller_is_reviewed_by_its_very_credential(self) -> None:
+        place = Place()
+        assert place.may(self.holding("JTI=1", Via.TOKEN))
+        place.says = NO
+        assert not place.may(self.holding("JTI=2", Via.TOKEN))
+
+    def test_nothing_else_is_left_out(self) -> None:
+        place = Place()
+        assert place.may(self.holding("JTI=1", Via.FRONT_PROXY))
+        place.says = NO
+        assert not place.may(self.holding("JTI=1", Via.FRONT_PROXY, scopes=("admin",)))
+        assert not place.may(Caller("hpa", ("system:authenticated",), Via.FRONT_PROXY, "8"))
 
 
 class TestManyAutoscalers:
@@ -521,6 +563,16 @@ class TestWithoutTheRightToAsk:
         assert not place.may()
         place.says = YES
         assert place.may(DIRECT)
+
+    def test_it_is_asked_for_soon_at_first_as_a_server_that_starts_refuses_everybody(self, place: Place) -> None:
+        asked_at = []
+        for _ in range(100):
+            before = place.asked
+            assert place.may()
+            if place.asked > before:
+                asked_at.append(place.time.seconds)
+            place.time.seconds += 1.0
+        assert [later - sooner for sooner, later in pairwise(asked_at)] == [1, 2, 4, 8, 16, 30, 30]
 
     def test_another_failure_is_no_lack_of_rights(self, place: Place) -> None:
         place.says = GONE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import ssl
 from typing import TYPE_CHECKING
 
@@ -243,3 +244,27 @@ def test_without_tls_the_same_application_is_served_over_http(tmp_path: Path, ce
     with running_server(tmp_path, certificates, tls=False) as server, server.tcp() as sock:
         facts = [get(sock)[1] for _ in range(3)]
     assert [(each["scheme"], each["chain"]) for each in facts] == [("http", [])] * 3
+
+
+def test_more_requests_than_may_be_answered_at_once_get_429_and_probes_their_answer(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    with running_server(tmp_path, certificates, threads=4, connections={"most_requests": 2}) as server:
+        with server.connect() as first, server.connect() as second, server.connect() as third:
+            for busy in (first, second):
+                send_head(busy, "/slow?seconds=3")
+            eventually(lambda: connections_in(server, "request") == 2)
+            assert get(third, "/livez")[0] == 200
+            send_head(third, "/facts")
+            head = read_head(third)
+            assert head.startswith(b"HTTP/1.1 429 ")
+            # A client of the HPA controller would sleep on it.
+            assert b"retry-after" not in head.lower()
+            assert [read_answer(busy)[0] for busy in (first, second)] == [200, 200]
+        with server.connect() as again:
+            assert get(again)[0] == 200
+
+
+def connections_in(server: Server, stage: str) -> float:
+    _, text = server.plain("/metrics")
+    return float(re.findall(rf'connections{{stage="{stage}"}} (\S+)', text)[0])

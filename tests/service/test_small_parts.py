@@ -147,6 +147,6 @@ def test_suites_that_are_broken_or_unknown_are_refused(name: str, message: str) 
     [(1_000_000, 4000, 1000), (4256, 4000, 1000), (2256, 2000, 1000), (1024, 768, 384), (300, 150, 75), (64, 32, 16)],
 )
 def test_connections_leave_descriptors_for_the_rest(descriptors: int, most: int, unfinished: int) -> None:
-    assert connections_within(ConnectionLimits(), descriptors) == ConnectionLimits(
-        most=most, most_unfinished=unfinished
+    assert connections_within(ConnectionLimits(most_requests=7), descriptors) == ConnectionLimits(
+        most=most, most_unfinished=unfinished, most_requests=7
     )

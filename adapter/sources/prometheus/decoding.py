@@ -118,28 +118,28 @@ class SeriesAnswer:
         UnexpectedAnswerError.
         """
         count = 0
-        for label_sets in self._decoded(pace):
-            count += len(label_sets)
-            if count > self._limits.max_samples:
-                raise _too_many(self._selector, self._limits)
-            yield label_sets
+        with self._opened() as pieces:
+            for label_sets in self._decoded(pieces, pace):
+                count += len(label_sets)
+                if count > self._limits.max_samples:
+                    raise _too_many(self._selector, self._limits)
+                yield label_sets
         if count == self._limits.max_samples:
             self.warnings += (f"there may be more than these {count:,} series, the most that are asked for",)
 
-    def _decoded(self, pace: Pace) -> Iterator[list[dict[str, str]]]:
+    def _decoded(self, pieces: Iterable[bytes], pace: Pace) -> Iterator[list[dict[str, str]]]:
         cutter = StreamCutter(SERIES)
-        with self._opened() as pieces:
-            for piece in pieces:
-                self.size_bytes += len(piece)
-                cutter.feed(piece)
-                if cutter.held >= _WORTH_SLICES_BYTES:
-                    for decoded in pace.timed(self._runs(cutter)):
-                        yield from decoded
-            rest = cutter.rest()
-            cut, envelope = _opened(self._selector, rest, SERIES, _SeriesEnvelope, pace)
-            elements = _Elements(self._selector, rest, cut, bytes(envelope.data), envelope, self._limits)
-            self.warnings, self.infos = elements.warnings, elements.infos
-            yield from elements.batches(_read_label_sets, pace)
+        for piece in pieces:
+            self.size_bytes += len(piece)
+            cutter.feed(piece)
+            if cutter.held >= _WORTH_SLICES_BYTES:
+                for decoded in pace.timed(self._runs(cutter)):
+                    yield from decoded
+        rest = cutter.rest()
+        cut, envelope = _opened(self._selector, rest, SERIES, _SeriesEnvelope, pace)
+        elements = _Elements(self._selector, rest, cut, bytes(envelope.data), envelope, self._limits)
+        self.warnings, self.infos = elements.warnings, elements.infos
+        yield from elements.batches(_read_label_sets, pace)
 
     def _runs(self, cutter: StreamCutter) -> Iterator[list[dict[str, str]]]:
         try:

@@ -388,3 +388,20 @@ heavy = [name for name in sys.modules if name.startswith(("kubernetes.client.mod
 assert not heavy, heavy
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_each_request_waits_for_its_turn_and_none_is_made_without(server: FakeApiServer, tmp_path: Path) -> None:
+    turns: list[float] = []
+
+    def may_ask(seconds: float) -> bool:
+        turns.append(seconds)
+        return len(turns) < 3
+
+    connect = from_kubeconfig(str(server.kubeconfig(tmp_path / "config")))
+    client = KubernetesClient(connect, Deadlines(silence=7.0), may_ask=may_ask)
+    for _ in range(2):
+        client.get(PODS)
+    with pytest.raises(UnreachableError, match=r"^GET /api/v1/pods: not asked: .*--client-qps"):
+        client.get(PODS)
+    assert turns == [7.0] * 3
+    assert len(server.requests) == 2

@@ -7,7 +7,12 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from adapter.sources.pace import UNPACED
 from adapter.sources.prometheus.client import PrometheusClient
-from adapter.sources.prometheus.errors import AuthenticationRefusedError, PrometheusUnreachableError
+from adapter.sources.prometheus.decoding import AnswerLimits
+from adapter.sources.prometheus.errors import (
+    AnswerTooLargeError,
+    AuthenticationRefusedError,
+    PrometheusUnreachableError,
+)
 from adapter.sources.prometheus.settings import PrometheusSettings
 from adapter.sources.prometheus.telemetry import PrometheusTelemetry
 from tests.support.raw_server import Peer, raw_server
@@ -46,3 +51,20 @@ def test_each_query_is_counted_once_with_its_result() -> None:
     name = "prometheus_adapter_prometheus_client_request_duration_seconds_count"
     assert registry.get_sample_value(name, labels) == 3
     assert b"secret" not in generate_latest(registry)
+
+
+def test_series_that_are_too_many_are_counted_as_such() -> None:
+    def script(peer: Peer) -> None:
+        peer.read()
+        peer.answer(b'{"status":"success","data":[{"__name__":"a"},{"__name__":"b"}]}')
+
+    registry = CollectorRegistry()
+    with raw_server(script) as server:
+        settings = PrometheusSettings(server.url)
+        with PrometheusClient(settings, telemetry=PrometheusTelemetry(registry)) as client:
+            answer = client.series("up", start=0, timeout_seconds=10, limits=AnswerLimits(max_samples=1))
+            with pytest.raises(AnswerTooLargeError):
+                list(answer.batches(UNPACED))
+
+    name = "tidewatch_adapter_prometheus_queries_total"
+    assert registry.get_sample_value(name, {"kind": "series", "result": "too_large"}) == 1

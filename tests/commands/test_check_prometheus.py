@@ -1,0 +1,66 @@
+"""What is told of rules of whose series only a part came."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from adapter.commands.check_prometheus import served_by
+from adapter.objects.resources import BUILT_IN, find_resource
+from adapter.sources.prometheus.errors import PrometheusTimeoutError
+from tests.support.readings import ScriptedPrometheus, reply, rulebook_of
+
+if TYPE_CHECKING:
+    from adapter.objects.resources import Resource
+    from adapter.rulebook.report import Served
+    from adapter.sources.prometheus.client import PrometheusClient
+    from adapter.sources.prometheus.decoding import InstantAnswer
+
+RULES = """
+rules:
+- seriesQuery: '{__name__=~"^app_.*",namespace!="",pod!=""}'
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})'
+"""
+SERIES = {"__name__": "app_rps", "namespace": "shop", "pod": "web-0"}
+
+
+class Prometheus(ScriptedPrometheus):
+    """Evaluates at some moment where none is named."""
+
+    def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
+        return super().instant(query, timeout_seconds=timeout_seconds, at=at or 1000.0)
+
+
+def served(prometheus: Prometheus) -> Served:
+    def resolve(group: str, name: str) -> Resource:
+        return find_resource(BUILT_IN, group, name)
+
+    client = cast("PrometheusClient", prometheus)
+    return served_by(rulebook_of(RULES).rules, client, resolve, max_age_seconds=60, timeout_seconds=5)["rules[0]"]
+
+
+def test_a_cut_answer_is_told_beside_what_it_gives() -> None:
+    prometheus = Prometheus(series_answer=lambda _: [SERIES], answer=lambda _: reply(({"__name__": "app_rps"}, "7")))
+    prometheus.series_warnings = ("results truncated due to limit",)
+    found = served(prometheus)
+
+    assert [(metric.name, metric.series) for metric in found.metrics] == [
+        ("namespaces/app_rps", 7),
+        ("pods/app_rps", 7),
+    ]
+    assert [(finding.severity, finding.code) for finding in found.findings] == [("warning", "not-asked")]
+    assert "results truncated due to limit" in found.findings[0].message
+
+
+def test_of_a_cut_answer_without_metrics_it_is_not_said_that_prometheus_has_none() -> None:
+    prometheus = Prometheus(series_warnings=("results truncated due to limit",))
+
+    assert [finding.code for finding in served(prometheus).findings] == ["not-asked"]
+    assert [finding.code for finding in served(Prometheus()).findings] == ["no-series"]
+
+
+def test_a_look_up_that_fails_is_no_reason_to_count_the_series() -> None:
+    prometheus = Prometheus(series_answer=lambda _: PrometheusTimeoutError("q", "too slow"))
+
+    assert [finding.code for finding in served(prometheus).findings] == ["not-asked"]
+    assert prometheus.asked == []
