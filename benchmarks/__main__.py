@@ -25,6 +25,7 @@ END_SECONDS = 20.0
 
 BENCHMARKS: Mapping[str, Sequence[str]] = {
     "adapter_load": ("--hpas", "10000", "--seconds", "60"),
+    "control_plane": ("--hpas", "200", "--seconds", "60"),
     "discovery_lists": ("--metrics", "5000", "--seconds", "60"),
     "plan_proof": (),
     "series_discovery": ("--series", "200000", "--seconds", "30"),

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
     from adapter.commands.doctor_apiservices import State
     from adapter.commands.doctor_report import Line
-    from adapter.identity.certificate_secret import ObjectName
+    from adapter.identity.certificates.certificate_secret import ObjectName
     from adapter.service.flag_table import FlagValues
     from adapter.sources.prometheus.settings import PrometheusSettings
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from adapter.commands.doctor_report import Line, error, ok, unknown, warning
-from adapter.identity.apiservices import PATH, NotThere, Registered, read_apiservice
+from adapter.identity.certificates.apiservices import PATH, NotThere, Registered, read_apiservice
 from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.identity.certificate_secret import ObjectName
+    from adapter.identity.certificates.certificate_secret import ObjectName
     from adapter.sources.kubernetes.writing import ObjectClient
 
 OTHERS = ("v1beta1.metrics.k8s.io",)

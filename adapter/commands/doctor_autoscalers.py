@@ -11,7 +11,7 @@ from adapter.sources.kubernetes.errors import KubernetesError, trimmed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from adapter.identity.certificate_secret import ObjectName
+    from adapter.identity.certificates.certificate_secret import ObjectName
     from adapter.sources.kubernetes.writing import ObjectClient
 
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.commands.doctor_report import Line, Status, ok, unknown
-from adapter.identity.certificate_secret import ObjectName
+from adapter.identity.certificates.certificate_secret import ObjectName
 from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError
 
 if TYPE_CHECKING:

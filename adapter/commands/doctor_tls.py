@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from cryptography import x509
 
 from adapter.commands.doctor_report import Line, error, ok, unknown, warning
-from adapter.identity.generations import bundle_pem
-from adapter.identity.issuing import names_of
+from adapter.identity.certificates.generations import bundle_pem
+from adapter.identity.certificates.issuing import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from adapter.identity.apiservices import Registered
+    from adapter.identity.certificates.apiservices import Registered
     from adapter.service.addresses import Address
 
 HANDSHAKE_SECONDS = 5.0

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from adapter.identity.certificate_secret import ObjectName
-from adapter.identity.certificate_telemetry import CertificateMetrics
-from adapter.identity.keeping import LIFE, CertificateKeeper, Times
-from adapter.identity.kept_file import FILE, read_kept, write_kept
-from adapter.identity.rotation import Wanted
-from adapter.identity.serving import ServingCertificate
+from adapter.identity.certificates.certificate_secret import ObjectName
+from adapter.identity.certificates.certificate_telemetry import CertificateMetrics
+from adapter.identity.certificates.keeping import LIFE, CertificateKeeper, Times
+from adapter.identity.certificates.kept_file import FILE, read_kept, write_kept
+from adapter.identity.certificates.rotation import Wanted
+from adapter.identity.certificates.serving import ServingCertificate
 from adapter.objects.names import is_namespace_name, is_object_name
 from adapter.service.errors import StartError
 from adapter.service.flag_table import DURATION, TEXT, Flag, Repeat
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from adapter.identity.generations import Generation
-    from adapter.identity.keeping import Events
-    from adapter.identity.rotation import Problem
+    from adapter.identity.certificates.generations import Generation
+    from adapter.identity.certificates.keeping import Events
+    from adapter.identity.certificates.rotation import Problem
     from adapter.service.context import WorkerContext
     from adapter.service.flag_table import FlagValues
     from adapter.service.tasks import Stop

@@ -12,7 +12,7 @@ from adapter.commands.configuration import load_configuration
 from adapter.commands.serve_certificates import KeptCertificate, first_certificate, kept_certificate
 from adapter.commands.serve_identity import ServeIdentity, identity_of_flags
 from adapter.identity.callers import IdentitySettingsError
-from adapter.identity.serving import ServingCertificate, given_certificate, made_certificate
+from adapter.identity.certificates.serving import ServingCertificate, given_certificate, made_certificate
 from adapter.readings.settings import ReadingSettings
 from adapter.service.addresses import Address
 from adapter.service.documents import DocumentError

@@ -44,7 +44,7 @@ class Cataloguer:
         """The metrics that are served now."""
         self.rulebook = rulebook
         """The rules that they are of."""
-        self._adopt(rulebook, discovery.prepared(rulebook))
+        self._adopt(rulebook)
 
     def replace(self, rulebook: Rulebook) -> None:
         """Put another rulebook in force.
@@ -54,12 +54,13 @@ class Cataloguer:
         """
         states = self._discovery.prepared(rulebook)
         until = self._clock.monotonic() + self._settings.reload_discovery_seconds
+        findings: list[Finding] = []
         for series_query in _series_queries(state for state in states if not state.looked_up):
             left = until - self._clock.monotonic()
             if left <= 0:
                 break
-            self._discovery.take_in(self._finding(series_query, states, left), states)
-        self._adopt(rulebook, states)
+            findings.append(self._finding(series_query, states, left))
+        self._adopt(rulebook, findings)
 
     def take_due(self) -> list[str]:
         """Return the series queries to look up now, as many as may be at once; `look_up` is to be called for each."""
@@ -92,6 +93,10 @@ class Cataloguer:
         """Return what is known of each rule."""
         return self._discovery.states
 
+    def has_looked_up_all(self) -> bool:
+        """Return whether the series of every rule have been looked up once, be it in vain."""
+        return all(state.looked_up or state.failure or not state.rule.series_query for state in self.states())
+
     def _free(self) -> int:
         return self._settings.max_concurrent_look_ups - self._running
 
@@ -116,8 +121,12 @@ class Cataloguer:
         failures = self._failures[finding.series_query] = self._failures.get(finding.series_query, 0) + 1
         return now + retry_after(failures, interval)
 
-    def _adopt(self, rulebook: Rulebook, states: tuple[RuleState, ...]) -> None:
+    def _adopt(self, rulebook: Rulebook, findings: Iterable[Finding] = ()) -> None:
         with self._entering:
+            # Not before: other look-ups have been entered while those of the findings were made.
+            states = self._discovery.prepared(rulebook)
+            for finding in findings:
+                self._discovery.take_in(finding, states)
             self._discovery.adopt(states)
             self.rulebook = rulebook
             with self._lock:

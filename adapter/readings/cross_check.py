@@ -107,6 +107,8 @@ class CrossCheck:
             for entry in part:
                 if entry.scope.group.kind is not PlanKind.EXACT:
                     chosen.setdefault(entry.scope.group.key, entry)
+        # Askers choose the selectors of groups: what was counted goes with the last who asks.
+        self._differences = Counter({key: count for key, count in self._differences.items() if key in chosen})
         return list(chosen.values())
 
     def _check(self, entry: Entry) -> None:

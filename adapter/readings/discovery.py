@@ -3,7 +3,7 @@
 Each rule by itself: one that fails harms nobody else. Rules with the same series query share its look-up. What is
 found replaces what was; a metric whose series vanished stays for a time, since a job that pauses is no reason to take
 a metric from the API, and a rule that cannot be looked up keeps all it had. An answer that is known to be a part of the
-whole adds metrics and takes none.
+whole adds metrics, and neither takes nor changes any that a whole answer told.
 
 Answers are folded into names and labels while they arrive, so what Prometheus holds decides how long a look-up takes,
 not how much memory.
@@ -26,7 +26,7 @@ from adapter.sources.prometheus.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from adapter.objects.resources import ResolveResource
     from adapter.readings.refresher import Prometheus
@@ -120,9 +120,7 @@ class Discovery:
         answer = self._prometheus.series(series_query, start=start, timeout_seconds=timeout_seconds)
         for series in answer.batches(pace):
             shapes.add(series)
-        if shapes.left_out:
-            return f"it has too many names or labels, {shapes.left_out:,} series are left out: narrow the query"
-        return f"Prometheus warns: {shortened(answer.warnings[0])}" if answer.warnings else None
+        return what_is_missing(shapes, answer.warnings)
 
     def _metrics_of(self, rule: Rule, shapes: SeriesShapes, pace: Pace) -> dict[MetricId, Metric]:
         """Return what the rule makes of the series, a few names at a time."""
@@ -184,7 +182,9 @@ class Discovery:
         """Put what was found in the place of what was, and keep what has not been missing for long."""
         renewed: dict[MetricId, Metric] = {}
         changed = False
-        for part in self.pace.timed(chain(self._kept(state, found, all_came=all_came), _same_or_new(state, found))):
+        # By a part of the series another label may seem to hold the namespace: it says nothing of what is known whole.
+        came = _same_or_new(state, found, keeps_known=state.looked_up and not all_came)
+        for part in self.pace.timed(chain(self._kept(state, found, all_came=all_came), came)):
             renewed.update(part)
             changed = changed or any(state.found.get(key) is not metric for key, metric in part)
         if changed or len(renewed) != len(state.found):
@@ -205,15 +205,24 @@ class Discovery:
                 del state.vanished_at[key]
 
 
+def what_is_missing(shapes: SeriesShapes, warnings: Sequence[str]) -> str | None:
+    """Return why there may be more series than those that were folded; None where all came."""
+    if shapes.left_out:
+        return f"it has too many names or labels, {shapes.left_out:,} series are left out: narrow the query"
+    return f"Prometheus warns: {shortened(warnings[0])}" if warnings else None
+
+
 def _by_id(metrics: Iterable[Metric]) -> dict[MetricId, Metric]:
     return {(metric.qualified, metric.series, metric.namespaced): metric for metric in metrics}
 
 
-def _same_or_new(state: RuleState, found: dict[MetricId, Metric]) -> Iterator[tuple[MetricId, Metric]]:
+def _same_or_new(
+    state: RuleState, found: dict[MetricId, Metric], *, keeps_known: bool
+) -> Iterator[tuple[MetricId, Metric]]:
     """Yield what was found; equal metrics stay the same objects, which is how a request sees that nothing changed."""
     for key, metric in found.items():
         known = state.found.get(key)
-        yield key, known if known is not None and known == metric else metric
+        yield key, known if known is not None and (keeps_known or known == metric) else metric
 
 
 def _log_change(state: RuleState, finding: Finding) -> None:

@@ -1,7 +1,7 @@
 """Finds out why a metric has, or lacks, a value, by taking the steps of an answer one by one, and saying each.
 
-Everything is asked of Prometheus anew: who explains must not believe what is in memory. Each step has a deadline, so an
-explanation ends within half a minute whatever Prometheus does.
+Everything is asked of Prometheus anew: who explains must not believe what is in memory. Each query has a deadline, and
+all look-ups of series together have one, so an explanation ends within a minute whatever Prometheus does.
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from adapter.objects.selectors import EVERYTHING
+from adapter.readings.discovery import what_is_missing
 from adapter.readings.explained_values import told_of_objects, told_of_rows
 from adapter.readings.explanation import ExplainedValue, Explanation, Outcome, Question, Step, Verdict
 from adapter.readings.samples import SampleAges
 from adapter.rulebook.discover import SeriesShapes, static_metrics
+from adapter.rulebook.lint.examples import distance_from_pods
 from adapter.rulebook.model import Api, PlanKind
 from adapter.rulebook.plans import plan_of, planned_query
 from adapter.rulebook.render import RenderError
 from adapter.rulebook.requests import Asked
 from adapter.rulebook.tracing import Trace, Wanted, api_names, traces
 from adapter.sources.objects import ObjectsError
-from adapter.sources.prometheus.errors import PrometheusError
+from adapter.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from adapter.sources.pace import Pace
 
 _DEADLINE_SECONDS = 10.0
+_LOOK_UPS_SECONDS = 30.0
+"""For the look-ups of all rules together."""
 
 
 class _Answered(Exception):  # noqa: N818 - the end of the steps, good or bad
@@ -51,7 +55,11 @@ class _Way:
     """What was found out so far."""
 
     question: Question
+    look_ups_end: float
+    """In monotonic seconds."""
     steps: list[Step] = field(default_factory=list)
+    sees_all: bool = True
+    """Whether all series came that the rules are about."""
     rule: str | None = None
     query: str | None = None
     values: tuple[ExplainedValue, ...] = ()
@@ -90,7 +98,7 @@ class Explainer:
 
         `notes` are steps that whoever asks knows already, such as who asked for the metric last.
         """
-        way = _Way(question)
+        way = _Way(question, self._clock.monotonic() + _LOOK_UPS_SECONDS)
         try:
             metric = self._metric(way, rulebook)
             way.steps.extend(notes)
@@ -119,31 +127,32 @@ class Explainer:
         looked_up: dict[str, SeriesShapes | PrometheusError] = {}
         found: list[Trace] = []
         names: set[str] = set()
-        for rule in _of_api(rulebook.rules, question):
-            shapes = self._shapes(rule, looked_up)
+        rules = tuple(_of_api(rulebook.rules, question))
+        for rule in rules:
+            shapes = self._shapes(way, rule, looked_up)
             if isinstance(shapes, PrometheusError):
                 way.note("series", Outcome.ERROR, f"{_place(rule)}: its series cannot be looked up: {shapes}")
+                way.sees_all = False
                 continue
             found += traces(rule, shapes, wanted, self._resolve)
             names.update(api_names(rule, shapes))
-        metrics = [trace.metric for trace in found if trace.metric] or list(self._static(rulebook, wanted))
+        metrics = [trace.metric for trace in found if trace.metric] or list(self._static(rules, wanted))
         if not metrics:
-            raise self._no_rule(way, found, names, failed=_failures(looked_up))
-        metric = metrics[-1]
+            raise self._no_rule(way, found, names)
+        # Nobody who names no kind means all: of the likeliest kind, the last rule in the files wins.
+        metric = min(reversed(metrics), key=distance_from_pods)
         way.rule = metric.rule.id
-        way.note("rule", Outcome.OK, f"{_place(metric.rule)} makes it of the series {metric.series}")
-        for other in {other.rule.id: other for other in metrics[:-1]}.values():
-            if other.rule is not metric.rule:
-                way.note("rule", Outcome.INFO, f"{_place(other.rule)} makes it, too; the last rule in the files wins")
+        way.note("rule", Outcome.OK, f"{_place(metric.rule)} makes {metric.qualified} of the series {metric.series}")
+        for other in {other.rule.id: other for other in metrics if other.rule is not metric.rule}.values():
+            way.note("rule", Outcome.INFO, f"{_place(other.rule)} makes {_beside(other, metric)}")
         return metric
 
-    def _static(self, rulebook: Rulebook, wanted: Wanted) -> Iterator[Metric]:
+    def _static(self, rules: Iterable[Rule], wanted: Wanted) -> Iterator[Metric]:
         """Yield the metrics that rules spell out, whose series need not exist."""
-        for rule in rulebook.rules:
-            for metric in static_metrics(rule, self._resolve):
-                kind = metric.resource.qualified if metric.resource else None
-                if metric.name == wanted.name and wanted.resource in {None, kind}:
-                    yield metric
+        for rule in rules:
+            metric = wanted.among(static_metrics(rule, self._resolve))
+            if metric is not None:
+                yield metric
 
     @staticmethod
     def _note_refused(way: _Way, rulebook: Rulebook) -> None:
@@ -153,20 +162,34 @@ class Explainer:
                 way.note("rules", Outcome.INFO, f"{finding.rule} is refused and serves nothing: {finding}")
         way.note("rules", Outcome.OK, f"{_count(len(rulebook.rules), 'rule')} in force")
 
-    def _shapes(self, rule: Rule, known: dict[str, SeriesShapes | PrometheusError]) -> SeriesShapes | PrometheusError:
+    def _shapes(
+        self, way: _Way, rule: Rule, known: dict[str, SeriesShapes | PrometheusError]
+    ) -> SeriesShapes | PrometheusError:
         if rule.series_query not in known:
-            shapes = SeriesShapes()
-            start = self._clock.wall() - self._settings.metrics_max_age_seconds
             try:
-                answer = self._prometheus.series(rule.series_query, start=start, timeout_seconds=_DEADLINE_SECONDS)
-                for batch in answer.batches(self._pace):
-                    shapes.add(batch)
-                known[rule.series_query] = shapes
+                known[rule.series_query] = self._looked_up(way, rule)
             except PrometheusError as error:
                 known[rule.series_query] = error
         return known[rule.series_query]
 
-    def _no_rule(self, way: _Way, found: list[Trace], names: set[str], *, failed: bool) -> _Answered:
+    def _looked_up(self, way: _Way, rule: Rule) -> SeriesShapes:
+        """Return what Prometheus has for the rule; raises PrometheusError."""
+        left = way.look_ups_end - self._clock.monotonic()
+        if left <= 0:
+            cause = f"not looked up any more: all before it took more than {_LOOK_UPS_SECONDS:g} s"
+            raise PrometheusTimeoutError(rule.series_query, cause)
+        shapes = SeriesShapes()
+        start = self._clock.wall() - self._settings.metrics_max_age_seconds
+        answer = self._prometheus.series(rule.series_query, start=start, timeout_seconds=min(left, _DEADLINE_SECONDS))
+        for batch in answer.batches(self._pace):
+            shapes.add(batch)
+        if missing := what_is_missing(shapes, answer.warnings):
+            way.note("series", Outcome.INFO, f"{_place(rule)}: only a part of its series came: {missing}")
+            way.sees_all = False
+        return shapes
+
+    @staticmethod
+    def _no_rule(way: _Way, found: list[Trace], names: set[str]) -> _Answered:
         for trace in found:
             way.note("rule", Outcome.NO, f"{_place(trace.rule)}: {trace.obstacle}")
         shown = _shown(way.question)
@@ -175,7 +198,7 @@ class Explainer:
             return _Answered(
                 Verdict.NO_VALUE, f"no rule makes {shown}: {_place(first.rule)}: {first.obstacle}", "change that rule"
             )
-        if failed:
+        if not way.sees_all:
             fix = "see the steps for what Prometheus said"
             return way.end("rule", Verdict.ERROR, f"it cannot be told whether a rule makes {shown}", fix)
         near = difflib.get_close_matches(way.question.name, sorted(names), n=3)
@@ -248,12 +271,16 @@ def _of_api(rules: Iterable[Rule], question: Question) -> Iterator[Rule]:
     return (rule for rule in rules if api in {None, rule.api})
 
 
-def _failures(looked_up: dict[str, SeriesShapes | PrometheusError]) -> bool:
-    return any(isinstance(found, PrometheusError) for found in looked_up.values())
-
-
 def _place(rule: Rule) -> str:
     return f"{rule.id} ({rule.file}:{rule.line})"
+
+
+def _beside(other: Metric, metric: Metric) -> str:
+    """Return what the other metric is to the one that is explained."""
+    if (other.rule.api, other.qualified) == (metric.rule.api, metric.qualified):
+        return "it, too; the last rule in the files wins"
+    how = f"ask for {other.qualified}" if other.resource else "ask with --api=external"
+    return f"the {other.rule.api} metric {other.qualified}, which is another: {how} to have that explained"
 
 
 def _shown(question: Question) -> str:

@@ -124,6 +124,10 @@ class Readings:
         """The metrics that are served now."""
         return self._cataloguer.catalogue
 
+    def has_looked_up_all(self) -> bool:
+        """Return whether the catalogue holds what there was at the start, as far as Prometheus tells it."""
+        return self._cataloguer.has_looked_up_all()
+
     def objects(
         self, metric: Metric, namespace: str | None, which: ByName | BySelector, metric_selector: Selector
     ) -> ObjectsAnswer:

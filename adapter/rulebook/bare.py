@@ -7,6 +7,7 @@ that the query reads anyway. Any other word could be a series of its own.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from adapter.rulebook.quoting import is_label_name
@@ -45,8 +46,9 @@ def misplaced(outline: str, values: Sequence[Bare]) -> Bare | None:
     """
     tokens = list(_tokens(outline))
     labels = frozenset(_label_names(tokens))
+    starts, ends = [token.start for token in tokens], [token.end for token in tokens]
     for value in _joined(values):
-        touched = [token for token in tokens if token.start < value.end and value.start < token.end]
+        touched = tokens[bisect_right(ends, value.start) : bisect_left(starts, value.end)]
         if not (_is_number(outline, value, touched) or _is_label(value, touched, labels)):
             return value
     return None

@@ -77,7 +77,9 @@ class SeriesShapes:
 
     def _add(self, name: str, known: frozenset[str] | set[str], series: Mapping[str, str]) -> bool:
         more = series.keys() - known
-        if len(known) >= self._most_labels or not self._takes(more if isinstance(known, set) else (*known, *more)):
+        if len(known) + len(more) > self._most_labels:
+            return False
+        if not self._takes(more if isinstance(known, set) else (*known, *more)):
             return False
         own = known if isinstance(known, set) else set(known)
         own |= more

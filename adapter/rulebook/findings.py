@@ -147,7 +147,8 @@ EXPLANATIONS: Final[Mapping[Code, str]] = {
     ),
     Code.NOT_ASKED: (
         "Error, with `--prometheus-url`. Prometheus could not be asked about the rule: it cannot be reached, refuses "
-        "the credentials, or did not answer in time."
+        "the credentials, or did not answer in time. A warning where it sent only a part of the rule's series: what "
+        "the rule would serve is then told of that part."
     ),
     Code.QUERY_NOT_READ: (
         "Warning. The query that `metricsQuery` makes cannot be read here. Prometheus may know more, so the rule "

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.rulebook.discover import metrics_by_name
+from adapter.rulebook.lint.examples import distance_from_pods
 from adapter.rulebook.model import Api
 
 if TYPE_CHECKING:
@@ -27,6 +28,15 @@ class Wanted:
     """Name in the API."""
     resource: str | None = None
     """`pods`, `deployments.apps`; None for any kind, and for external metrics."""
+
+    def among(self, metrics: Iterable[Metric]) -> Metric | None:
+        """Return the metric that is meant; where no kind is named that of pods, or else one of a namespaced kind."""
+        return min((metric for metric in metrics if self._means(metric)), key=distance_from_pods, default=None)
+
+    def _means(self, metric: Metric) -> bool:
+        if metric.name != self.name:
+            return False
+        return self.resource is None or (metric.resource is not None and metric.resource.qualified == self.resource)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +77,9 @@ def api_names(rule: Rule, shapes: SeriesShapes) -> Iterator[str]:
 
 def _trace(rule: Rule, series: str, made: Iterable[Metric], labels: Iterable[str], wanted: Wanted) -> Trace:
     name = rule.naming.name_for(series)
-    metric = next((metric for metric in made if _is_meant(metric, wanted)), None)
+    metric = wanted.among(made)
     obstacle = None if metric else _obstacle(rule, series, name, tuple(made), sorted(labels), wanted)
     return Trace(rule, series, name, metric, obstacle)
-
-
-def _is_meant(metric: Metric, wanted: Wanted) -> bool:
-    if metric.name != wanted.name:
-        return False
-    return wanted.resource is None or metric.resource is None or metric.resource.qualified == wanted.resource
 
 
 def _obstacle(

@@ -15,15 +15,15 @@ from adapter.commands.doctor import DOCTOR, doctor_settings, examined
 from adapter.commands.doctor_report import Line, Status
 from adapter.commands.doctor_rights import HPA_CONTROLLER
 from adapter.commands.doctor_running import Check, run_checks
-from adapter.identity.generations import bundle_pem, make_generation
-from adapter.identity.issuing import certificate_pem
-from adapter.identity.kept_file import write_kept
+from adapter.identity.certificates.generations import bundle_pem, make_generation
+from adapter.identity.certificates.issuing import certificate_pem
+from adapter.identity.certificates.kept_file import write_kept
 from adapter.service.flags import UsageError, parse_flags
 from adapter.sources.kubernetes.access import from_kubeconfig
 from adapter.sources.kubernetes.client import Deadlines, KubernetesClient
 from adapter.sources.kubernetes.writing import ObjectClient
 from demo.machine.certificates import Authority, Validity
-from tests.identity.keeping_world import CUSTOM, EXTERNAL, SECRET, SERVICE, WANTED, apiservice
+from tests.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SECRET, SERVICE, WANTED, apiservice
 from tests.support.apiserver_objects import APISERVICES
 from tests.support.fake_apiserver import TOKEN
 from tests.support.object_apiserver import CONFIG_MAPS, HPAS, SLICES, ObjectApiServer

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.identity.certificate_secret import Content, new_secret
-from adapter.identity.generations import make_generation
+from adapter.identity.certificates.certificate_secret import Content, new_secret
+from adapter.identity.certificates.generations import make_generation
 from tests.commands.world import OBJECTS, RULES
-from tests.identity.keeping_world import CUSTOM, EXTERNAL, LIFE, SECRET, SERVICE, WANTED, apiservice
+from tests.identity.certificates.keeping_world import CUSTOM, EXTERNAL, LIFE, SECRET, SERVICE, WANTED, apiservice
 from tests.support.apiserver_objects import APISERVICES, SECRETS
 from tests.support.caller import PATIENCE_SECONDS, Caller
 from tests.support.fake_apiserver import TOKEN

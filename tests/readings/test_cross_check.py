@@ -11,6 +11,7 @@ import pytest
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.readings.answers import ByName, BySelector
 from adapter.readings.cross_check import difference_of
+from adapter.readings.settings import ReadingSettings
 from adapter.sources.prometheus.errors import QueryRefusedError
 from tests.support.readings import House, MadeUpObjects, Reply, ScriptedPrometheus, make_house, reply, rulebook_of
 
@@ -111,6 +112,19 @@ def test_a_difference_that_passes_is_forgotten() -> None:
 
     assert checks(house, "different") == 4
     assert checks(house, "equal") == 1
+    assert house.counter(DISTRUSTED, rule="rules[0]") == 0
+
+
+def test_differences_are_forgotten_with_the_last_who_asked() -> None:
+    settings = ReadingSettings(demand_ttl_seconds=20)
+    prometheus = ScriptedPrometheus(answer=Answers(error=0.5))
+    house = make_house(prometheus, objects=OBJECTS, cross_checks=True, settings=settings)
+    keep_asking(house, 130)
+    house.pass_time(300)
+    assert checks(house, "different") == 2
+
+    keep_asking(house, 70)
+    assert checks(house, "different") == 3
     assert house.counter(DISTRUSTED, rule="rules[0]") == 0
 
 

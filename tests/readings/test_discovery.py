@@ -176,6 +176,45 @@ def test_a_cut_answer_is_no_success_and_is_told(caplog: pytest.LogCaptureFixture
     assert "rules[0] (rules.yaml:3): its series can be looked up again" in caplog.text
 
 
+def test_a_cut_answer_does_not_change_where_a_metric_finds_its_namespace() -> None:
+    rules = """
+rules:
+- seriesQuery: '{__name__=~"^app_.*"}'
+  resources:
+    overrides:
+      exported_namespace: {resource: namespace}
+      namespace: {resource: namespace}
+      pod: {resource: pod}
+  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})'
+"""
+    scraped = {"__name__": "app_rps", "namespace": "monitoring", "pod": "web-0"}
+    found = Series(app=[scraped, {**scraped, "exported_namespace": "shop"}])
+    prometheus = ScriptedPrometheus(series_answer=found)
+    house = make_house(prometheus, rules=rules)
+    house.pass_time(1)
+    assert house.pods("app_rps").namespace_label == "exported_namespace"
+
+    found.by_prefix["app"], prometheus.series_warnings = [scraped], ("results truncated due to limit",)
+    house.pass_time(61)
+    assert house.pods("app_rps").namespace_label == "exported_namespace"
+
+    prometheus.series_warnings = ()
+    house.pass_time(61)
+    assert house.pods("app_rps").namespace_label == "namespace"
+
+
+def test_what_only_cut_answers_told_is_corrected_by_the_next() -> None:
+    prometheus = ScriptedPrometheus(series_answer=Series(app=[{"__name__": "app_rps", "namespace": "shop"}]))
+    prometheus.series_warnings = ("results truncated due to limit",)
+    house = make_house(prometheus, rules=PATTERN_RULES)
+    house.pass_time(1)
+    assert names(house) == ["spelled_out"]
+
+    prometheus.series_answer = Series(app=series("app_rps"))
+    house.pass_time(61)
+    assert names(house) == ["rps", "spelled_out"]
+
+
 def test_a_cut_answer_is_no_grace_for_what_vanished_before() -> None:
     prometheus = ScriptedPrometheus(series_answer=Series(app=series("app_rps", "app_gone")))
     house = make_house(prometheus, rules=PATTERN_RULES, settings=ReadingSettings(metric_grace_seconds=300))
@@ -306,6 +345,26 @@ def test_a_reload_takes_no_metric_away_in_between() -> None:
     assert names(house) == ["depth", "rps", "spelled_out"]
     assert len(prometheus.looked_up) == 1
     assert house.readings.catalogue.find_custom("pods", namespaced=True, name="depth") == before
+
+
+def test_what_is_found_during_a_reload_is_not_lost_by_it() -> None:
+    found = Series(app=series("app_rps"), job=series("job_depth"))
+    prometheus = ScriptedPrometheus(series_answer=found)
+    house = make_house(prometheus, rules=PATTERN_RULES)
+    house.pass_time(1)
+
+    def meanwhile(selector: str) -> Collection[Mapping[str, str]] | PrometheusError:
+        # The first to ask is the reload, for the rule that changed.
+        prometheus.series_answer = found
+        found.by_prefix["job"] = series("job_depth", "job_age")
+        house.pass_time(61)
+        assert names(house) == ["age", "depth", "rps", "spelled_out"]
+        return found(selector)
+
+    prometheus.series_answer = meanwhile
+    house.readings.replace_rulebook(rulebook_of(PATTERN_RULES.replace("^app_(.*)$", "^app_(.*)$|^x_$")))
+
+    assert names(house) == ["age", "depth", "rps", "spelled_out"]
 
 
 def test_the_last_success_of_each_rule_is_told() -> None:

@@ -201,6 +201,16 @@ def test_shapes_are_bounded() -> None:
     assert shapes.left_out == 3
 
 
+def test_one_series_with_too_many_labels_is_left_out_each_time() -> None:
+    shapes = SeriesShapes(most_labels=3)
+    for _ in range(3):
+        shapes.add([series("a", "l1", "l2", "l3", "l4")])
+    assert (shapes.labels("a"), shapes.left_out) == ({"__name__"}, 3)
+
+    shapes.add([series("a", "l1")])
+    assert shapes.labels("a") == {"__name__", "l1"}
+
+
 def test_names_whose_series_have_the_same_labels_share_them() -> None:
     shapes = SeriesShapes()
     shapes.add([series("a", "pod", "node"), series("b", "node", "pod"), series("c", "pod")])

@@ -15,6 +15,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from adapter.objects.selectors import EVERYTHING, Operator, Requirement, Selector
+from adapter.rulebook.bare import Bare, misplaced
 from adapter.rulebook.matchers import RenderError, selector_matchers, value_matcher
 from adapter.rulebook.plans.tree import Matcher, UnreadableQueryError, parse_query
 from adapter.rulebook.plans.tree import Selector as SeriesSelector
@@ -163,6 +164,14 @@ def test_values_are_escaped_where_they_stand(template: str, value: str, query: s
 def test_values_that_would_break_out_are_refused(template: str, value: str, message: str) -> None:
     with pytest.raises(PlacingError, match=message):
         rendered(template, value)
+
+
+def test_a_query_of_nothing_but_bare_values_is_looked_through_once() -> None:
+    # Were each of them looked for from the beginning, this would take minutes, and time out.
+    values = [Bare(2 * number, 2 * number + 1, line=number) for number in range(60_000)]
+
+    assert misplaced("+".join("5" * len(values)), values) is None
+    assert misplaced("+".join([*"5" * (len(values) - 1), "x"]), values) == values[-1]
 
 
 def test_a_refusal_names_value_rule_and_line() -> None:

@@ -23,9 +23,18 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from adapter.identity.apiservices import NotThere, Registered
-from adapter.identity.certificate_secret import Absent, Content, Damaged, Empty, Foreign, Found, ObjectName, Unknown
-from adapter.identity.issuing import is_self_made, names_of
+from adapter.identity.certificates.apiservices import NotThere, Registered
+from adapter.identity.certificates.certificate_secret import (
+    Absent,
+    Content,
+    Damaged,
+    Empty,
+    Foreign,
+    Found,
+    ObjectName,
+    Unknown,
+)
+from adapter.identity.certificates.issuing import is_self_made, names_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -33,9 +42,9 @@ if TYPE_CHECKING:
 
     from cryptography import x509
 
-    from adapter.identity.apiservices import ApiServiceState
-    from adapter.identity.certificate_secret import SecretState
-    from adapter.identity.generations import Generation, Issue
+    from adapter.identity.certificates.apiservices import ApiServiceState
+    from adapter.identity.certificates.certificate_secret import SecretState
+    from adapter.identity.certificates.generations import Generation, Issue
 
 RETIRED_AFTER = timedelta(minutes=5)
 """For how long after its end an authority is kept: this clock may be ahead of the API server's."""

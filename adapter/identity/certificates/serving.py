@@ -20,9 +20,9 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from adapter.identity import issuing
 from adapter.identity.callers import IdentitySettingsError
-from adapter.identity.issuing import Authority
+from adapter.identity.certificates import issuing
+from adapter.identity.certificates.issuing import Authority
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

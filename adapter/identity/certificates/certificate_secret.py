@@ -14,8 +14,14 @@ import binascii
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from adapter.identity.generations import Generation, GenerationError, bundle_pem, read_authorities, read_generation
-from adapter.identity.issuing import certificate_pem, key_pem
+from adapter.identity.certificates.generations import (
+    Generation,
+    GenerationError,
+    bundle_pem,
+    read_authorities,
+    read_generation,
+)
+from adapter.identity.certificates.issuing import certificate_pem, key_pem
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,7 +14,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from adapter.identity import issuing
+from adapter.identity.certificates import issuing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from adapter.identity import apiservices
-from adapter.identity.certificate_secret import Found, ObjectName, read_secret
-from adapter.identity.issuing import is_signed_by
-from adapter.identity.keeping import CertificateKeeper, Times
-from adapter.identity.rotation import Wanted
+from adapter.identity.certificates import apiservices
+from adapter.identity.certificates.certificate_secret import Found, ObjectName, read_secret
+from adapter.identity.certificates.issuing import is_signed_by
+from adapter.identity.certificates.keeping import CertificateKeeper, Times
+from adapter.identity.certificates.rotation import Wanted
 from tests.support.apiserver_objects import APISERVICES, SECRETS, Direct, ObjectStore
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from cryptography import x509
 
-    from adapter.identity.certificate_secret import Content
-    from adapter.identity.generations import Generation
-    from adapter.identity.keeping import Look
+    from adapter.identity.certificates.certificate_secret import Content
+    from adapter.identity.certificates.generations import Generation
+    from adapter.identity.certificates.keeping import Look
 
 START = datetime(2026, 11, 21, tzinfo=UTC)
 SECRET = ObjectName("monitoring", "tidewatch-serving")

@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from adapter.identity.generations import (
+from adapter.identity.certificates.generations import (
     Generation,
     GenerationError,
     bundle_pem,
@@ -18,8 +18,8 @@ from adapter.identity.generations import (
     read_authorities,
     read_generation,
 )
-from adapter.identity.issuing import certificate_pem, key_pem
-from adapter.identity.kept_file import read_kept, write_kept
+from adapter.identity.certificates.issuing import certificate_pem, key_pem
+from adapter.identity.certificates.kept_file import read_kept, write_kept
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
-from adapter.identity import apiservices, certificate_secret, rotation
-from adapter.identity.apiservices import NotThere, Registered
-from adapter.identity.certificate_secret import Absent, Found, Unknown
-from adapter.identity.generations import make_generation
-from adapter.identity.rotation import Observed, Problem
+from adapter.identity.certificates import apiservices, certificate_secret, rotation
+from adapter.identity.certificates.apiservices import NotThere, Registered
+from adapter.identity.certificates.certificate_secret import Absent, Found, Unknown
+from adapter.identity.certificates.generations import make_generation
+from adapter.identity.certificates.rotation import Observed, Problem
 from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
 from adapter.sources.kubernetes.writing import CONFLICT
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
     from cryptography import x509
 
-    from adapter.identity.apiservices import ApiServiceState
-    from adapter.identity.certificate_secret import Content, SecretState
-    from adapter.identity.generations import Generation
-    from adapter.identity.rotation import SecretChange, Wanted
+    from adapter.identity.certificates.apiservices import ApiServiceState
+    from adapter.identity.certificates.certificate_secret import Content, SecretState
+    from adapter.identity.certificates.generations import Generation
+    from adapter.identity.certificates.rotation import SecretChange, Wanted
     from adapter.sources.kubernetes.writing import Reply
 
 LIFE = timedelta(days=90)

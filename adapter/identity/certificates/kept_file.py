@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.identity.generations import GenerationError, read_authorities, read_generation
-from adapter.identity.issuing import certificate_pem, key_pem
-from adapter.identity.serving import write_whole
+from adapter.identity.certificates.generations import GenerationError, read_authorities, read_generation
+from adapter.identity.certificates.issuing import certificate_pem, key_pem
+from adapter.identity.certificates.serving import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from adapter.identity.generations import Generation
+    from adapter.identity.certificates.generations import Generation
 
 FILE = "serving.pem"
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.identity.certificate_secret import ObjectName
-from adapter.identity.issuing import names_of
-from adapter.identity.keeping import Look
-from tests.identity.keeping_world import (
+from adapter.identity.certificates.certificate_secret import ObjectName
+from adapter.identity.certificates.issuing import names_of
+from adapter.identity.certificates.keeping import Look
+from tests.identity.certificates.keeping_world import (
     CUSTOM,
     EXTERNAL,
     LIFE,

@@ -9,7 +9,7 @@ from prometheus_client import Gauge
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from adapter.identity.generations import Generation
+    from adapter.identity.certificates.generations import Generation
 
 
 class CertificateMetrics:

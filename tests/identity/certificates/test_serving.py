@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from adapter.identity.callers import IdentitySettingsError
-from adapter.identity.issuing import names_of
-from adapter.identity.serving import ServingCertificate, given_certificate, made_certificate
+from adapter.identity.certificates.issuing import names_of
+from adapter.identity.certificates.serving import ServingCertificate, given_certificate, made_certificate
 from demo.machine.certificates import Authority, Validity
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import binascii
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from adapter.identity.certificate_secret import ObjectName, Unknown
-from adapter.identity.generations import GenerationError, bundle_pem, read_authorities
+from adapter.identity.certificates.certificate_secret import ObjectName, Unknown
+from adapter.identity.certificates.generations import GenerationError, bundle_pem, read_authorities
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

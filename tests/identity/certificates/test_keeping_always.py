@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter.sources.kubernetes.errors import UnreachableError
-from tests.identity.keeping_world import CUSTOM, SECRET, WANTED, Cluster, Replica, holds, verified
+from tests.identity.certificates.keeping_world import CUSTOM, SECRET, WANTED, Cluster, Replica, holds, verified
 from tests.support.apiserver_objects import APISERVICES, SECRETS
 
 if TYPE_CHECKING:

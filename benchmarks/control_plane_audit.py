@@ -1,0 +1,103 @@
+"""What the API server's audit log tells of a stretch of time: what HPAs asked, and what the adapter asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from benchmarks.tally import quantile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from tests.e2e.controlplane.audit import AuditEvent
+
+HPA_CONTROLLER: Final = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
+CUSTOM_METRICS: Final = "custom.metrics.k8s.io"
+REVIEWS: Final = frozenset({"subjectaccessreviews", "tokenreviews"})
+
+
+@dataclass(frozen=True, slots=True)
+class AskedByHpas:
+    """Requests of the HPA controller for custom metrics."""
+
+    codes: Counter[int]
+    by_question: Counter[tuple[str, str]]
+    """Good answers by namespace and query string: a question for each HPA."""
+    p50_ms: float | None
+    p99_ms: float | None
+    max_ms: float | None
+
+    @property
+    def requests(self) -> int:
+        return self.codes.total()
+
+    @property
+    def errors(self) -> int:
+        """Requests with another answer than 200."""
+        return self.requests - self.codes[200]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedByAdapter:
+    """Requests of the adapter's service account, by kind."""
+
+    lists: tuple[str, ...]
+    """What was listed: LISTs of whole collections."""
+    watches: tuple[str, ...]
+    """What was watched, for each watch that began."""
+    reviews: int
+    """SubjectAccessReviews and TokenReviews."""
+    others: tuple[str, ...]
+    """Verb and path of everything else."""
+
+    @property
+    def requests(self) -> int:
+        return len(self.lists) + len(self.watches) + self.reviews + len(self.others)
+
+
+def asked_by_hpas(events: Sequence[AuditEvent], since: datetime, until: datetime) -> AskedByHpas:
+    """Return what the HPA controller asked for and was answered between two moments.
+
+    Latencies are those of good answers, from the request's arrival at the API server to the end of its answer.
+    """
+    found = [
+        event
+        for event in events
+        if event.user == HPA_CONTROLLER and event.group == CUSTOM_METRICS and since <= event.start < until
+    ]
+    good = [event for event in found if event.code == 200]
+    latencies = sorted(1000 * event.seconds for event in good)
+    return AskedByHpas(
+        codes=Counter(event.code for event in found),
+        by_question=Counter((event.namespace, event.uri.partition("?")[2]) for event in good),
+        p50_ms=_rounded(quantile(latencies, 0.5)),
+        p99_ms=_rounded(quantile(latencies, 0.99)),
+        max_ms=_rounded(latencies[-1] if latencies else None),
+    )
+
+
+def asked_by_adapter(events: Sequence[AuditEvent], account: str, since: datetime, until: datetime) -> AskedByAdapter:
+    """Return what a service account asked for between two moments; a watch counts when it begins."""
+    found = [event for event in events if event.user == account and since <= event.start < until and _counts(event)]
+    return AskedByAdapter(
+        lists=tuple(event.uri for event in found if event.verb == "list"),
+        watches=tuple(event.uri for event in found if event.verb == "watch"),
+        reviews=sum(event.resource in REVIEWS for event in found),
+        others=tuple(
+            f"{event.verb} {event.uri}"
+            for event in found
+            if event.verb not in ("list", "watch") and event.resource not in REVIEWS
+        ),
+    )
+
+
+def _counts(event: AuditEvent) -> bool:
+    """Return whether this is the line of a request that counts: a watch that was answered has two."""
+    return (event.stage == "ResponseStarted") == (event.verb == "watch" and event.code == 200)
+
+
+def _rounded(milliseconds: float | None) -> float | None:
+    return None if milliseconds is None else round(milliseconds, 2)
