@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 import tempfile
 import time
@@ -37,11 +36,8 @@ from benchmarks.control_plane_stage import (
     installed,
     standing,
 )
-from benchmarks.progress import Progress
-from benchmarks.report import as_json, as_text, report
-from demo.machine.files import raise_open_files_limit
-from demo.machine.processes import ProcessFailedError
-from demo.machine.prometheus import PrometheusMissingError
+from benchmarks.report import report
+from benchmarks.running import run
 from tests.e2e.controlplane.cluster import KubectlError
 
 if TYPE_CHECKING:
@@ -49,6 +45,7 @@ if TYPE_CHECKING:
 
     from benchmarks.control_plane_discovery import Timed
     from benchmarks.control_plane_stage import Installed
+    from benchmarks.progress import Progress
     from benchmarks.report import Report, Row
 
 NAME: Final = "control_plane"
@@ -89,20 +86,13 @@ class Measured:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status: 1 where an answer was wrong or missing."""
     options = _options(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    raise_open_files_limit()
     settings = Settings(options.hpas, options.seconds, options.metrics // 2 * 2)
-    try:
+
+    def measured(progress: Progress) -> Report:
         enter_network()
-        found = measure(settings, Progress(NAME))
-    except KeyboardInterrupt:
-        print(f"\n{NAME}: ended by Ctrl-C; nothing is left running", file=sys.stderr)
-        return 128 + signal.SIGINT
-    except (NotPreparedError, ProcessFailedError, PrometheusMissingError, AssertionError, KubectlError) as error:
-        print(f"{NAME}: {error}", file=sys.stderr)
-        return 2
-    print(as_json(found) if options.output == "json" else as_text(found))
-    return 0 if all(row["errors"] == 0 for row in found.rows) else 1
+        return measure(settings, progress)
+
+    return run(NAME, options.output, measured, (NotPreparedError, AssertionError, KubectlError))
 
 
 def measure(settings: Settings, progress: Progress) -> Report:

@@ -50,7 +50,7 @@ from adapter.sources.prometheus.errors import PrometheusError, SettingsError
 from adapter.sources.prometheus.telemetry import PrometheusTelemetry
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from adapter.commands.serve_settings import SelfMade, ServeSettings
     from adapter.service.context import WorkerContext
@@ -65,9 +65,9 @@ _log = logging.getLogger(__name__)
 PODS = find_resource(BUILT_IN, "", "pods")
 READY_WITHOUT_PODS_SECONDS = 10.0
 """A cluster whose pods cannot be listed must not take the APIService away: then requests say what is wrong."""
-READY_WITHOUT_METRICS_SECONDS = 10.0
-"""Likewise, where Prometheus takes its time. Without the wait, a rolling update sends requests to a process that knows
-fewer metrics than the one before, and they are answered with 404."""
+READY_WITHOUT_METRICS_SECONDS = 1.0
+"""A moment for the first look-ups, which a rolling update is thankful for: a process that knows fewer metrics than the
+one before answers 404. No longer, because readiness must not hang on Prometheus."""
 QUERY_THREADS = 24
 """More than the queries and look-ups that `ReadingSettings` lets run at once."""
 LONGEST_REFRESH_PAUSE_SECONDS = 0.2
@@ -113,7 +113,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     configuration.on_change(readings.replace_rulebook)
     _start_tasks(settings, context, configuration, readings)
     _be_ready_when_pods_are_known(context, objects)
-    _be_ready_when_metrics_are_known(context, readings)
+    context.health.add_ready("metrics", metrics_probe(readings.has_looked_up_all))
     handler = Handler(
         Parts(
             admit=gate.admit,
@@ -241,13 +241,15 @@ def _be_ready_when_pods_are_known(context: WorkerContext, objects: ObjectSource)
     context.tasks.running("settle", settle)
 
 
-def _be_ready_when_metrics_are_known(context: WorkerContext, readings: Readings) -> None:
-    started = time.monotonic()
+def metrics_probe(
+    looked_up: Callable[[], bool], clock: Callable[[], float] = time.monotonic
+) -> Callable[[], str | None]:
+    """Return the check that passes once the series of all rules were looked up, be it in vain, or soon in any case."""
+    started = clock()
 
     def probe() -> str | None:
-        waited = time.monotonic() - started
-        if readings.has_looked_up_all() or waited >= READY_WITHOUT_METRICS_SECONDS:
+        if looked_up() or clock() - started >= READY_WITHOUT_METRICS_SECONDS:
             return None
-        return f"series have not been looked up yet, after {waited:.0f} s"
+        return "series have not been looked up yet"
 
-    context.health.add_ready("metrics", probe)
+    return probe

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.commands.serve import metrics_probe
 from tests.commands.world import OBJECTS, RULES, prometheus_of_the_world
 from tests.support.serving import Adapter, Trust, eventually, running_adapter
 
@@ -31,16 +32,15 @@ def adapter_before(prometheus: PrometheusProcess, folder: Path, trust: Trust) ->
         yield adapter
 
 
-def test_it_is_not_ready_before_the_series_of_its_rules_were_looked_up(
-    tmp_path: Path, trust: Trust, own_prometheus: PrometheusProcess
-) -> None:
-    own_prometheus.pause()
-    with adapter_before(own_prometheus, tmp_path, trust) as adapter, adapter.caller() as caller:
-        assert "[-]metrics failed: series have not been looked up yet" in adapter.plain("/readyz?verbose").text
-        assert adapter.plain("/livez").status == 200
-        own_prometheus.resume()
-        eventually(lambda: adapter.plain("/readyz").status == 200)
-        assert caller.pods("open_connections", labelSelector="app=web").status == 200
+def test_the_series_of_all_rules_are_waited_for_and_not_for_long() -> None:
+    now, looked_up = 100.0, False
+    probe = metrics_probe(lambda: looked_up, lambda: now)
+
+    assert probe() == "series have not been looked up yet"
+    looked_up = True
+    assert probe() is None
+    looked_up, now = False, 101.0
+    assert probe() is None, "readiness must not hang on Prometheus"
 
 
 def test_a_prometheus_that_hangs_does_not_keep_it_from_being_ready(
