@@ -65,14 +65,14 @@ _log = logging.getLogger(__name__)
 PODS = find_resource(BUILT_IN, "", "pods")
 READY_WITHOUT_PODS_SECONDS = 10.0
 """A cluster whose pods cannot be listed must not take the APIService away: then requests say what is wrong."""
-READY_WITHOUT_METRICS_SECONDS = 1.0
+READY_WITHOUT_METRICS_SECONDS = 0.5
 """A moment for the first look-ups, which a rolling update is thankful for: a process that knows fewer metrics than the
 one before answers 404. No longer, because readiness must not hang on Prometheus."""
 QUERY_THREADS = 24
 """More than the queries and look-ups that `ReadingSettings` lets run at once."""
 LONGEST_REFRESH_PAUSE_SECONDS = 0.2
 CONNECTION_CHECK_SECONDS = 30.0
-PREPARE_SECONDS = 0.5
+PREPARE_SECONDS = 0.1
 """How soon discovery lists what has been found; its values are served at once."""
 
 

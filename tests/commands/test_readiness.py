@@ -39,7 +39,7 @@ def test_the_series_of_all_rules_are_waited_for_and_not_for_long() -> None:
     assert probe() == "series have not been looked up yet"
     looked_up = True
     assert probe() is None
-    looked_up, now = False, 101.0
+    looked_up, now = False, 100.5
     assert probe() is None, "readiness must not hang on Prometheus"
 
 
