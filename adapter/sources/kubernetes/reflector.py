@@ -38,7 +38,7 @@ from adapter.sources.kubernetes.errors import (
     error_of_status,
 )
 from adapter.sources.kubernetes.items import ItemsError, JsonList
-from adapter.sources.kubernetes.streams import lines_of, when_set
+from adapter.sources.kubernetes.streams import in_rounds, lines_of, when_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -123,17 +123,8 @@ class Reflector:
 
     def run(self, stop: Event) -> None:
         """List and watch until `stop` is set; a read that waits then is ended."""
-        backoff = self._settings.backoff()
         with when_set(stop, self._end):
-            while not stop.is_set():
-                try:
-                    delay = self._round(backoff)
-                except KubernetesError as error:
-                    if stop.is_set():
-                        return
-                    delay = self._failed(error, backoff)
-                if delay > 0:
-                    self._settings.wait(stop, delay)
+            in_rounds(stop, self._settings, self._round, self._failed)
 
     def _round(self, backoff: Backoff) -> float:
         """List if that is due, then watch for one window. Return how long to wait before the next."""

@@ -1,4 +1,4 @@
-"""What every watch needs: whole lines out of pieces, and an end for a read that waits in another thread."""
+"""What every watch needs: its rounds, whole lines out of pieces, and an end for a read that waits in another thread."""
 
 from __future__ import annotations
 
@@ -6,9 +6,33 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from adapter.sources.kubernetes.errors import KubernetesError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from threading import Event
+
+    from adapter.sources.kubernetes.backoff import Backoff
+    from adapter.sources.kubernetes.settings import WatchSettings
+
+
+def in_rounds(
+    stop: Event,
+    settings: WatchSettings,
+    once: Callable[[Backoff], float],
+    failed: Callable[[KubernetesError, Backoff], float],
+) -> None:
+    """Call `once` again and again until `stop` is set; it, or `failed` where it fails, tells how long to wait."""
+    backoff = settings.backoff()
+    while not stop.is_set():
+        try:
+            delay = once(backoff)
+        except KubernetesError as error:
+            if stop.is_set():
+                return
+            delay = failed(error, backoff)
+        if delay > 0:
+            settings.wait(stop, delay)
 
 
 def lines_of(pieces: Iterator[bytes]) -> Iterator[list[bytes]]:
