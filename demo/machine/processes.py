@@ -8,11 +8,11 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
 # Runs in the child before the program itself: asks the kernel to kill this process when its parent dies, then becomes
 # the program (the request survives exec). A small launcher instead of Popen's preexec_fn, which may deadlock in a
@@ -29,6 +29,7 @@ except OSError as error:
 """
 
 _LOG_LINES_SHOWN = 15
+_STANDSTILL_SECONDS = 5.0
 
 
 class ProcessFailedError(Exception):
@@ -71,8 +72,22 @@ class ManagedProcess:
         self._process.send_signal(number)
 
     def pause(self) -> None:
-        """Stop the whole group as a debugger would: its connections stay open and nothing answers."""
+        """Stop the whole group as a debugger would: its connections stay open and nothing answers.
+
+        Returns once the process stands still: a thread on another processor may run on for a moment.
+        """
         os.killpg(self.pid, signal.SIGSTOP)
+        until = time.monotonic() + _STANDSTILL_SECONDS
+        while not self._stands_still() and time.monotonic() < until:
+            time.sleep(0.001)
+
+    def _stands_still(self) -> bool:
+        try:
+            states = [(thread / "stat").read_text() for thread in Path(f"/proc/{self.pid}/task").iterdir()]
+        except OSError:
+            # A thread ended while it was looked at.
+            return False
+        return all(state.rpartition(") ")[2][:1] in "TtZ" for state in states)
 
     def resume(self) -> None:
         os.killpg(self.pid, signal.SIGCONT)

@@ -50,7 +50,7 @@ def test_pods_are_watched(tmp_path: Path, trust: Trust, prometheus: PrometheusPr
             # The cluster is away: what is known is served.
             cluster.stop()
             assert names(caller) == {"web-1"}
-            assert adapter.plain("/readyz").status == 200
+            eventually(lambda: adapter.plain("/readyz").status == 200)
             cluster.start()
             cluster.put("pods", "shop", "web-2", {"app": "web"})
             eventually(lambda: names(caller) == {"web-1", "web-2"})

@@ -106,7 +106,7 @@ def test_flawed_rules_are_each_one_line_and_the_good_ones_serve(
         assert caller.listed() == {"pods/open_connections", "namespaces/open_connections"}
         assert adapter.metric("tidewatch_adapter_rules", state="ok") == 2
         assert adapter.metric("tidewatch_adapter_rules", state="refused") == 5
-        assert adapter.plain("/readyz").status == 200
+        eventually(lambda: adapter.plain("/readyz").status == 200)
 
 
 @pytest.mark.parametrize("text", ["", "rules: []\nexternalRules:\n"], ids=["no text", "no rules"])
@@ -120,7 +120,7 @@ def test_an_empty_file_serves_nothing_with_a_warning(tmp_path: Path, trust: Trus
         for path in (f"{CUSTOM}/v1beta1", f"{CUSTOM}/v1beta2", EXTERNAL):
             assert caller.get(path).document["resources"] == []
         assert caller.pods("open_connections", **WEB).status == 404
-        assert adapter.plain("/readyz").status == 200
+        eventually(lambda: adapter.plain("/readyz").status == 200)
 
 
 def test_changes_are_taken_in_without_losing_a_request_and_broken_ones_are_not(
