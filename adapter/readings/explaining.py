@@ -216,7 +216,7 @@ class Explainer:
             )
             samples = [sample for batch in answer.batches(self._pace) for sample in batch]
         except PrometheusError as error:
-            raise way.end("query", Verdict.ERROR, str(error), "see the query above, and Prometheus's log") from error
+            raise way.end("query", Verdict.ERROR, str(error), "see the query and the steps") from error
         way.note("query", Outcome.OK if samples else Outcome.NO, f"{_count(len(samples), 'sample')} came")
         for warning in answer.warnings:
             way.note("query", Outcome.INFO, f"Prometheus warns: {warning}")

@@ -7,8 +7,6 @@ listed anew. What was told last stays true for whoever was told while the server
 from __future__ import annotations
 
 import logging
-import threading
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,10 +22,11 @@ from adapter.sources.kubernetes.errors import (
     UnexpectedAnswerError,
     error_of_status,
 )
-from adapter.sources.kubernetes.streams import in_rounds, lines_of, when_set
+from adapter.sources.kubernetes.streams import Interruptible, in_rounds, lines_of, when_set
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
     from threading import Event
 
     from adapter.sources.kubernetes.backoff import Backoff
@@ -90,14 +89,12 @@ class NamedWatch:
         self._told = told
         self._failed = failed
         self._settings = settings
-        self._lock = threading.Lock()
-        self._answer: Answer | None = None
-        self._ended = False
+        self._reads = Interruptible()
         settings.telemetry.synced(which.label, synced=False)
 
     def run(self, stop: Event) -> None:
         """List and watch until `stop` is set; a read that waits then is ended."""
-        with when_set(stop, self._end):
+        with when_set(stop, self._reads.end):
             in_rounds(stop, self._settings, self._round, self._take_failure)
 
     def _round(self, backoff: Backoff) -> float:
@@ -165,25 +162,9 @@ class NamedWatch:
         self._settings.telemetry.heard(self._which.label, self._settings.wall_clock())
         self._told(content)
 
-    @contextmanager
-    def _opened(self, query: Mapping[str, str], silence: float | None) -> Iterator[Answer]:
+    def _opened(self, query: Mapping[str, str], silence: float | None) -> AbstractContextManager[Answer]:
         asked = {"fieldSelector": f"metadata.name={self._which.name}", **query}
-        with self._client.open(self._which.collection, asked, JSON, silence) as answer:
-            with self._lock:
-                self._answer = answer
-                if self._ended:
-                    answer.cancel()
-            try:
-                yield answer
-            finally:
-                with self._lock:
-                    self._answer = None
-
-    def _end(self) -> None:
-        with self._lock:
-            self._ended = True
-            if self._answer is not None:
-                self._answer.cancel()
+        return self._reads.reading(self._client.open(self._which.collection, asked, JSON, silence))
 
 
 def _metadata(one: msgspec.Raw) -> _Metadata:

@@ -15,8 +15,6 @@ of CustomResourceDefinitions, from its first connection until it has read its ro
 from __future__ import annotations
 
 import logging
-import threading
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -38,10 +36,11 @@ from adapter.sources.kubernetes.errors import (
     error_of_status,
 )
 from adapter.sources.kubernetes.items import ItemsError, JsonList
-from adapter.sources.kubernetes.streams import in_rounds, lines_of, when_set
+from adapter.sources.kubernetes.streams import Interruptible, in_rounds, lines_of, when_set
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
     from threading import Event
 
     from adapter.objects.resources import Resource
@@ -97,9 +96,7 @@ class Reflector:
         self._stood_since: float | None = None
         self._failure: KubernetesError | None = None
         self._refused_since: float | None = None
-        self._answer: Answer | None = None
-        self._ended = False
-        self._answer_lock = threading.Lock()
+        self._reads = Interruptible()
         settings.telemetry.synced(resource.qualified, synced=False)
 
     @property
@@ -123,7 +120,7 @@ class Reflector:
 
     def run(self, stop: Event) -> None:
         """List and watch until `stop` is set; a read that waits then is ended."""
-        with when_set(stop, self._end):
+        with when_set(stop, self._reads.end):
             in_rounds(stop, self._settings, self._round, self._failed)
 
     def _round(self, backoff: Backoff) -> float:
@@ -234,24 +231,10 @@ class Reflector:
                 raise UnexpectedAnswerError(f"watch of {self._path}: an event of type {unknown[:32]!r}")
         self._version = metadata.resource_version
 
-    @contextmanager
-    def _opened(self, query: Mapping[str, str], accept: str, silence: float | None = None) -> Iterator[Answer]:
-        with self._client.open(self._path, query, accept, silence) as answer:
-            with self._answer_lock:
-                self._answer = answer
-                if self._ended:
-                    answer.cancel()
-            try:
-                yield answer
-            finally:
-                with self._answer_lock:
-                    self._answer = None
-
-    def _end(self) -> None:
-        with self._answer_lock:
-            self._ended = True
-            if self._answer is not None:
-                self._answer.cancel()
+    def _opened(
+        self, query: Mapping[str, str], accept: str, silence: float | None = None
+    ) -> AbstractContextManager[Answer]:
+        return self._reads.reading(self._client.open(self._path, query, accept, silence))
 
     def _heard(self) -> None:
         self._settings.telemetry.heard(self.resource.qualified, self._settings.wall_clock())

@@ -10,9 +10,11 @@ from adapter.sources.kubernetes.errors import KubernetesError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from threading import Event
 
     from adapter.sources.kubernetes.backoff import Backoff
+    from adapter.sources.kubernetes.client import Answer
     from adapter.sources.kubernetes.settings import WatchSettings
 
 
@@ -33,6 +35,36 @@ def in_rounds(
             delay = failed(error, backoff)
         if delay > 0:
             settings.wait(stop, delay)
+
+
+class Interruptible:
+    """The answer that one thread reads at present, and the end that another may put to it, for good."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._answer: Answer | None = None
+        self._ended = False
+
+    @contextmanager
+    def reading(self, opened: AbstractContextManager[Answer]) -> Iterator[Answer]:
+        """Open an answer and let it be ended while the block lasts; after `end` it is cancelled at once."""
+        with opened as answer:
+            with self._lock:
+                self._answer = answer
+                if self._ended:
+                    answer.cancel()
+            try:
+                yield answer
+            finally:
+                with self._lock:
+                    self._answer = None
+
+    def end(self) -> None:
+        """Cancel the answer that is read now, and all later ones."""
+        with self._lock:
+            self._ended = True
+            if self._answer is not None:
+                self._answer.cancel()
 
 
 def lines_of(pieces: Iterator[bytes]) -> Iterator[list[bytes]]:
