@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adapter.apis.answered import Answered
 from adapter.apis.failures import fetching, no_data, not_found
 from adapter.apis.parameters import parameters, refuse_fields, refuse_watch, selector
 from adapter.apis.routing import ALL_OBJECTS
@@ -37,8 +38,8 @@ class CustomMetrics:
         self._hints = hints
         self._empty_is_error = empty_is_error
 
-    def get(self, asked: CustomValues, query: str) -> tuple[bytes, float]:
-        """Return a `MetricValueList` and the time of its values in unix seconds. Raises ApiError."""
+    def get(self, asked: CustomValues, query: str) -> Answered:
+        """Return a `MetricValueList`. Raises ApiError."""
         given = parameters(query)
         refuse_watch(given)
         refuse_fields(given, asked.name)
@@ -54,7 +55,7 @@ class CustomMetrics:
             body = metric_value_list(asked.version, resource, asked.namespace, metric.name, metric_selector, answer)
         except SelectorError as e:
             raise ApiError(400, f"unable to use the metric's selector: {e}") from e
-        return body, answer.evaluated_at
+        return Answered(body, answer.evaluated_at, answer.warnings)
 
     def _find(self, asked: CustomValues) -> tuple[Metric, Resource]:
         catalogue = self._served.catalogue

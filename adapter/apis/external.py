@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adapter.apis.answered import Answered
 from adapter.apis.failures import fetching, no_data, not_found
 from adapter.apis.parameters import parameters, refuse_fields, refuse_watch, selector
 from adapter.apis.status import ApiError
@@ -27,8 +28,8 @@ class ExternalMetrics:
         self._hints = hints
         self._empty_is_error = empty_is_error
 
-    def get(self, asked: ExternalValues, query: str) -> tuple[bytes, float]:
-        """Return an `ExternalMetricValueList` and the time of its values in unix seconds. Raises ApiError.
+    def get(self, asked: ExternalValues, query: str) -> Answered:
+        """Return an `ExternalMetricValueList`. Raises ApiError.
 
         The metric's selector comes as `labelSelector` here.
         """
@@ -47,7 +48,8 @@ class ExternalMetrics:
             answer = self._served.external(metric, asked.namespace, metric_selector)
         if self._empty_is_error and not answer.rows:
             raise no_data(what)
-        return external_metric_value_list(asked.version, metric.name, answer), answer.evaluated_at
+        body = external_metric_value_list(asked.version, metric.name, answer)
+        return Answered(body, answer.evaluated_at, answer.warnings)
 
 
 def _require_namespace(metric: Metric, namespace: str) -> None:

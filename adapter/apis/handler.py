@@ -25,6 +25,7 @@ from adapter.identity.callers import DeniedError, IdentityError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from adapter.apis.answered import Answered
     from adapter.apis.http import Request
     from adapter.apis.served import Served
     from adapter.apis.slices import Slices
@@ -130,9 +131,9 @@ class Handler:
     def _dispatch(self, asked: routing.Route, request: Request) -> Response:
         match asked:
             case routing.CustomValues():
-                return self._values(routing.CUSTOM, *self._custom.get(asked, request.query))
+                return self._values(routing.CUSTOM, self._custom.get(asked, request.query))
             case routing.ExternalValues():
-                return self._values(routing.EXTERNAL, *self._external.get(asked, request.query))
+                return self._values(routing.EXTERNAL, self._external.get(asked, request.query))
             case routing.GroupList():
                 return groups_response(request.header("Accept"), request.header("If-None-Match"))
             case routing.OwnMetrics():
@@ -151,9 +152,9 @@ class Handler:
             case routing.Index():
                 return json_line({"paths": routing.PATHS})
 
-    def _values(self, group: str, body: bytes, evaluated_at: float) -> Response:
-        self._parts.telemetry.served(group, self._parts.wall() - evaluated_at)
-        return Response(200, body)
+    def _values(self, group: str, answered: Answered) -> Response:
+        self._parts.telemetry.served(group, self._parts.wall() - answered.evaluated_at)
+        return Response(200, answered.body)
 
 
 def _require(request: Request, allowed: Sequence[str]) -> None:

@@ -32,6 +32,8 @@ class ObjectsAnswer:
     """Name and value of each object that has one, ascending by name; all finite. Empty where no object has a value."""
     evaluated_at: float
     """Moment for which Prometheus evaluated the query, in unix seconds."""
+    warnings: tuple[str, ...] = ()
+    """What a person should know of these values; empty where all is well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +44,5 @@ class ExternalAnswer:
     """All finite; empty where Prometheus has no data."""
     evaluated_at: float
     """Moment for which Prometheus evaluated the query, in unix seconds."""
+    warnings: tuple[str, ...] = ()
+    """What a person should know of these values; empty where all is well."""

@@ -21,6 +21,7 @@ class Api(StrEnum):
 
     CUSTOM = "custom"
     EXTERNAL = "external"
+    RESOURCE = "resource"
 
 
 class Severity(StrEnum):
@@ -63,6 +64,29 @@ class Finding:
         return f"{self.file}:{self.line}: {self.message}: {self.fix}"
 
 
+class OnNoData(StrEnum):
+    """What is answered where Prometheus has no data."""
+
+    ERROR = "error"
+    EMPTY = "empty"
+    VALUE = "value"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a rule asks for beside its values. None leaves it to the program's flags."""
+
+    on_no_data: OnNoData | None = None
+    no_data_value: float | None = None
+    """The value that stands for no data; set with VALUE alone."""
+    max_sample_age_seconds: float | None = None
+    """Values made of an older sample are no values; None: as far as Prometheus looks back."""
+    refresh_seconds: float | None = None
+    """How often its queries are asked anew."""
+    window_seconds: int | None = None
+    """The span that its values are measured over, as answers state it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One rule that holds: everything in it was understood."""
@@ -79,6 +103,7 @@ class Rule:
     metrics_query: QueryTemplate
     namespaced: bool = True
     """External rules only: whether the asker's namespace restricts the query."""
+    policy: Policy = Policy()
 
 
 @dataclass(frozen=True, slots=True)
