@@ -36,6 +36,7 @@ class Code(StrEnum):
     NAMESPACED_IGNORED = "namespaced-ignored"
     NO_GROUP_BY = "no-group-by"
     NO_LABEL_MATCHERS = "no-label-matchers"
+    NO_METRIC_NAME = "no-metric-name"
     NO_NAMESPACE_LABEL = "no-namespace-label"
     NO_RESOURCES = "no-resources"
     NO_SERIES = "no-series"
@@ -131,6 +132,10 @@ EXPLANATIONS: Final[Mapping[Code, str]] = {
     Code.NO_LABEL_MATCHERS: (
         "Warning. `metricsQuery` uses neither `<<.LabelMatchers>>` nor `<<.LabelValuesByName>>`, so it gives the "
         "same for every namespace, object and selector that is asked for."
+    ),
+    Code.NO_METRIC_NAME: (
+        "Warning. A selector in `metricsQuery` names no metric, as `{<<.LabelMatchers>>}` does, so every series that "
+        "has the asked labels goes into the value, whatever it counts. Begin it with `<<.Series>>` or a name."
     ),
     Code.NO_NAMESPACE_LABEL: (
         "The rule names no label that holds the namespace. Error for an external rule that is not `namespaced: "

@@ -47,6 +47,9 @@ def query_findings(metric: Metric, place: Place) -> Iterator[Finding]:
         message = "`metricsQuery` uses a counter, which only ever grows, as it is"
         fix = "write rate(<<.Series>>{<<.LabelMatchers>>}[2m])"
         yield place.warning(Code.COUNTER_WITHOUT_RATE, path, message, fix)
+    if _has_nameless(tree):
+        message = "a selector of `metricsQuery` names no metric, so whatever has the asked labels goes into the value"
+        yield place.warning(Code.NO_METRIC_NAME, path, message, "begin it with <<.Series>>")
     label = metric.object_label
     if label is not None and not keeps_label(tree, label):
         message = f"the answer to `metricsQuery` does not carry the label {label!r}, by which values find their objects"
@@ -81,6 +84,13 @@ def _uses_raw(node: Node, series: str) -> bool:
     if isinstance(node, Selector):
         return any(matcher.label == "__name__" and matcher.value == series for matcher in node.matchers)
     return not _suits_counters(node) and any(_uses_raw(part, series) for part in _parts(node))
+
+
+def _has_nameless(node: Node) -> bool:
+    """Return whether a selector below the node takes series of any name."""
+    if isinstance(node, Selector):
+        return not node.alternatives and all(matcher.label != "__name__" for matcher in node.matchers)
+    return any(_has_nameless(part) for part in _parts(node))
 
 
 def _suits_counters(node: Node) -> bool:

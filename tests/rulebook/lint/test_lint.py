@@ -171,6 +171,22 @@ def test_rules_for_other_objects_do_not_collide() -> None:
     assert codes(rule(more="  name: {as: a}\n"), rule(more="  name: {as: b}\n")) == []
 
 
+@pytest.mark.parametrize(
+    ("selector", "found"),
+    [
+        pytest.param("<<.Series>>{<<.LabelMatchers>>}", False, id="the series"),
+        pytest.param("up{<<.LabelMatchers>>}", False, id="another name"),
+        pytest.param('{__name__=~"http_.+",<<.LabelMatchers>>}', False, id="a pattern of names"),
+        pytest.param("{<<.LabelMatchers>>}", True, id="none"),
+        pytest.param("up{<<.LabelMatchers>>} + {<<.LabelMatchers>>}", True, id="none in one of two"),
+    ],
+)
+def test_a_selector_without_a_metric_name(selector: str, found: bool) -> None:  # noqa: FBT001 - a table's column
+    query = f"sum by (<<.GroupBy>>) ({selector})"
+    made = codes(rule(query, series="http_requests"))
+    assert ("no-metric-name" in made) is found
+
+
 def test_a_plan_that_is_only_exact_says_why() -> None:
     (found,) = findings(f"rules:\n{rule('topk(3, rate(<<.Series>>{<<.LabelMatchers>>}[2m]))')}")
 
