@@ -35,10 +35,19 @@ LABEL org.opencontainers.image.title="Tidewatch" \
 RUN python -m compileall -q -x '/(idlelib|lib2to3|site-packages|tkinter|turtledemo)/' /usr/local/lib/python3.11 \
     && python -m pip uninstall --quiet --yes --root-user-action ignore setuptools wheel pip
 COPY --from=build /opt/tidewatch /opt/tidewatch
+# Where prometheus-adapter's image has its program, so that the image is all that its users change: its chart says
+# `args: [/adapter, --config=…]`, other manifests `args: [--config=…]`. Whatever else is asked for is run as it stands.
+# The dollars are the script's own.
+# hadolint ignore=SC2016
+RUN printf '%s\n' '#!/bin/sh' \
+        'case "$1" in /adapter) shift ;; -*) ;; *) exec "$@" ;; esac' \
+        'exec /opt/tidewatch/bin/tidewatch-adapter serve "$@"' >/adapter \
+    && chmod 0755 /adapter
 ENV PATH=/opt/tidewatch/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1
 USER 10001:10001
 WORKDIR /
 EXPOSE 6443 9180
-# No ENTRYPOINT: there are two programs. No init either: `serve` handles its signals and reaps its children as process 1.
+# No init: `serve` handles its signals and reaps its children as process 1.
+ENTRYPOINT ["/adapter"]
 CMD ["tidewatch-adapter", "--help"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import subprocess
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
@@ -89,10 +91,9 @@ def test_it_runs_as_the_user_of_the_chart_and_not_as_root() -> None:
     assert user > 0
 
 
-def test_it_starts_a_program_of_the_project_without_a_shell() -> None:
+def test_it_starts_a_program_of_the_project() -> None:
     (command,) = all_of("CMD")
     assert json.loads(command)[0] in PROJECT["project"]["scripts"]
-    assert all_of("ENTRYPOINT") == []
 
 
 def test_the_ports_are_those_that_the_program_opens() -> None:
@@ -115,3 +116,34 @@ def test_each_stage_stands_on_the_one_base_that_can_be_given(stage: str) -> None
     (base,) = [rest.removeprefix("PYTHON=") for rest in all_of("ARG") if rest.startswith("PYTHON=")]
     assert re.fullmatch(r"python:3\.11-slim-bookworm", base)
     assert PROJECT["project"]["requires-python"] == ">=3.11"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "runs"),
+    [
+        pytest.param(
+            ["/adapter", "--config=a b", "--v", "6"], "tidewatch-adapter|serve|--config=a b|--v|6", id="its chart"
+        ),
+        pytest.param(["--config=a b"], "tidewatch-adapter|serve|--config=a b", id="manifests without a command"),
+        pytest.param(["tidewatch-adapter", "check", "--fix"], "tidewatch-adapter|check|--fix", id="one of ours"),
+        pytest.param(["tidewatch-recommender", "--help"], "tidewatch-recommender|--help", id="the other one"),
+    ],
+)
+def test_the_image_starts_as_prometheus_adapters_does(tmp_path: Path, arguments: list[str], runs: str) -> None:
+    (recipe,) = (
+        match[1]
+        for rest in all_of("RUN")
+        if (match := re.match(r"(printf .+) >/adapter +&& chmod 0755 /adapter$", rest))
+    )
+    text = subprocess.run(["/bin/sh", "-c", recipe], check=True, capture_output=True, text=True).stdout
+    entry = tmp_path / "adapter"
+    entry.write_text(text.replace("/opt/tidewatch/bin", str(tmp_path)))
+    for program in (entry, tmp_path / "tidewatch-adapter", tmp_path / "tidewatch-recommender"):
+        if program != entry:
+            program.write_text('#!/bin/sh\nprintf "%s" "${0##*/}"; printf "|%s" "$@"\n')
+        program.chmod(0o755)
+
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    came = subprocess.run([entry, *arguments], check=True, capture_output=True, text=True, env=environment).stdout
+    assert all_of("ENTRYPOINT") == ['["/adapter"]']
+    assert came == runs
