@@ -4,8 +4,9 @@ A real Prometheus scrapes pods of known values; `tidewatch-adapter serve` answer
 server's aggregator does, each HPA for its own app's pods every 15 seconds (open loop: latency counts from the moment at
 which the request was due). Every answer is checked: status, pods, and each value.
 
-Rows: Pods metrics; External metrics, where each asker has a selector of its own on one metric; and a reference, the
-same server without a memory, which asks Prometheus once for each request (`live_adapter`), at a rate that it sustains.
+Rows: Pods metrics; External metrics, where each asker has a selector of its own on one metric; CPU and memory of each
+app's pods, as HPAs on utilisation ask; and a reference, the same server without a memory, which asks Prometheus once
+for each request (`live_adapter`), at a rate that it sustains.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ REFERENCE_SECONDS = 20.0
 REFERENCE_WARM_UP_SECONDS = 2.0
 SCRAPES_TO_WAIT = 8
 
-Workload = Literal["pods", "external"]
+Workload = Literal["pods", "external", "resource"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,7 @@ def loads(settings: Settings) -> list[Load]:
     return [
         Load("pods", "pods", product, settings.rate, warm_up, settings.seconds),
         Load("external", "external", product, settings.rate, warm_up, settings.seconds),
+        Load("resource", "resource", product, settings.rate, warm_up, settings.seconds),
         Load("reference-query-per-request", "pods", reference, slow, REFERENCE_WARM_UP_SECONDS, short),
     ]
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from benchmarks.fleet_of_pods import QUEUE, Fleet
-from benchmarks.judging import WrongAnswerError, judge_pods, judge_queue
+from benchmarks.judging import WrongAnswerError, judge_pods, judge_queue, judge_usage
 from benchmarks.tally import Outcome, Tally
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ _HEADERS = (
 _RECORD = 64 * 1024
 _CONNECT_SECONDS = 5.0
 _SWEEP_SECONDS = 0.25
+_JUDGES = {"pods": judge_pods, "external": judge_queue, "resource": judge_usage}
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +61,7 @@ class LoadPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What to ask. Moments are monotonic seconds, which all processes of a machine share."""
 
     fleet: Fleet
-    workload: Literal["pods", "external"]
+    workload: Literal["pods", "external", "resource"]
     endpoint: Endpoint
     rate: float
     """Requests a second."""
@@ -91,6 +92,9 @@ class LoadPlan(msgspec.Struct, frozen=True, kw_only=True):
         if self.workload == "external":
             group = "external.metrics.k8s.io/v1beta1"
             return f"/apis/{group}/namespaces/{fleet.namespace(app)}/{QUEUE}?labelSelector=queue%3D{fleet.queue(app)}"
+        if self.workload == "resource":
+            group = "metrics.k8s.io/v1beta1"
+            return f"/apis/{group}/namespaces/{fleet.namespace(app)}/pods?labelSelector=app%3D{fleet.name(app)}"
         return (
             f"/apis/custom.metrics.k8s.io/v1beta2/namespaces/{fleet.namespace(app)}/pods/%2A/"
             f"{fleet.metric_name(fleet.metric_of(app))}?labelSelector=app%3D{fleet.name(app)}"
@@ -149,7 +153,7 @@ class AggregatorClient:
     def __init__(self, plan: LoadPlan) -> None:
         """Open all connections; raises OSError."""
         self._plan = plan
-        self._judge = judge_pods if plan.workload == "pods" else judge_queue
+        self._judge = _JUDGES[plan.workload]
         self._context = _tls(plan.endpoint)
         # select(2) waits in microseconds, epoll in milliseconds: too coarse to send at a given moment.
         self._selector = selectors.SelectSelector()

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 COUNTER = "app_requests_total"
 RATE = "app_requests_per_second"
 QUEUE = "app_queue_messages"
+CONTAINER = "app"
+"""Every pod's one container."""
 RATES = 97
 """Different rates: a prime, so that neighbours differ in rate whatever the number of pods."""
 
@@ -32,6 +34,12 @@ _QUEUE_RULE = """\
 - seriesQuery: '{series}{{namespace!=""}}'
   resources: {{overrides: {{namespace: {{resource: namespace}}}}}}
   metricsQuery: 'sum(<<.Series>>{{<<.LabelMatchers>>}})'
+"""
+_RESOURCE_RULE = """\
+  {resource}:
+    containerQuery: '{query}'
+    resources: {{overrides: {{namespace: {{resource: namespace}}, pod: {{resource: pod}}, node: {{resource: node}}}}}}
+    containerLabel: container
 """
 
 
@@ -94,7 +102,15 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True):
         for metric in range(1, self.metrics):
             name = self.metric_name(metric)
             rules.append(_POD_RULE.format(series=name, name=name, query=gauged))
-        return f"rules:\n{''.join(rules)}externalRules:\n{_QUEUE_RULE.format(series=QUEUE)}"
+        external = f"externalRules:\n{_QUEUE_RULE.format(series=QUEUE)}"
+        return f"rules:\n{''.join(rules)}{external}{self._resource_rules(rate_window)}"
+
+    def usage_milli(self, app: int, number: int) -> dict[str, int]:
+        """Return what a pod's container uses, by resource: its counter's rate as CPU, the first gauge as memory."""
+        usage = {"cpu": self.milli(app, number, 0)}
+        if self.metrics > 1:
+            usage["memory"] = self.milli(app, number, 1)
+        return usage
 
     def write_objects(self, folder: Path) -> None:
         """Write all pods as one List, with the labels that a Deployment's pods have."""
@@ -108,7 +124,7 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True):
         for app in apps:
             namespace = self.namespace(app)
             for number in range(self.pods_per_app):
-                labels = f'namespace="{namespace}",pod="{self.pod(app, number)}"'
+                labels = f'namespace="{namespace}",pod="{self.pod(app, number)}",container="{CONTAINER}"'
                 for metric in range(1, self.metrics):
                     yield f"{self.metric_name(metric)}{{{labels}}} {self.milli(app, number, metric) / 1000}\n"
             yield f'{QUEUE}{{namespace="{namespace}",queue="{self.queue(app)}"}} {self.queue_milli(app) // 1000}\n'
@@ -118,9 +134,19 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True):
         series: dict[int, list[str]] = {}
         for app in apps:
             for number in range(self.pods_per_app):
-                labels = f'namespace="{self.namespace(app)}",pod="{self.pod(app, number)}"'
+                place = f'namespace="{self.namespace(app)}",pod="{self.pod(app, number)}"'
+                labels = f'{place},container="{CONTAINER}"'
                 series.setdefault(self.rate(app, number), []).append(f"{COUNTER}{{{labels}}}")
         return series
+
+    def _resource_rules(self, rate_window: str) -> str:
+        """Return rules for metrics.k8s.io; those of nodes, which nobody asks for here, are left out."""
+        matchers = "{<<.LabelMatchers>>}"
+        queries = {"cpu": f"sum by (<<.GroupBy>>) (rate({COUNTER}{matchers}[{rate_window}]))"}
+        if self.metrics > 1:
+            queries["memory"] = f"sum by (<<.GroupBy>>) ({self.metric_name(1)}{matchers})"
+        made = [_RESOURCE_RULE.format(resource=resource, query=query) for resource, query in queries.items()]
+        return f"resourceRules:\n{''.join(made)}  window: {rate_window}\n"
 
     def _manifest(self, app: int, number: int) -> dict[str, Any]:
         labels = {"app": self.name(app), "team": self.namespace(app), "pod-template-hash": "7d9c5b6f48"}

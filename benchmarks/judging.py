@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from benchmarks.fleet_of_pods import CONTAINER
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 RATE_TOLERANCE_MILLI = 2
 """Prometheus computes a rate in floating point, and what is below a thousandth is cut off."""
 
-_SUFFIXES = {"m": 1, "": 1000, "k": 10**6, "M": 10**9, "G": 10**12}
+_SUFFIXES = {"m": 1, "": 1000, "k": 10**6, "M": 10**9, "G": 10**12, "Ki": 1000 << 10, "Mi": 1000 << 20}
 
 
 class WrongAnswerError(Exception):
@@ -55,8 +57,30 @@ class _QueueAnswer(msgspec.Struct, frozen=True):
     items: list[_QueueItem]
 
 
+class _Metadata(msgspec.Struct, frozen=True):
+    name: str
+    namespace: str
+
+
+class _Container(msgspec.Struct, frozen=True):
+    name: str
+    usage: dict[str, str]
+
+
+class _UsageItem(msgspec.Struct, frozen=True):
+    metadata: _Metadata
+    timestamp: str
+    containers: list[_Container]
+
+
+class _UsageAnswer(msgspec.Struct, frozen=True):
+    kind: str
+    items: list[_UsageItem]
+
+
 _pod_answers = msgspec.json.Decoder(_PodAnswer)
 _queue_answers = msgspec.json.Decoder(_QueueAnswer)
+_usage_answers = msgspec.json.Decoder(_UsageAnswer)
 
 
 def judge_pods(fleet: Fleet, app: int, status: int, body: bytes) -> float:
@@ -85,9 +109,27 @@ def judge_queue(fleet: Fleet, app: int, status: int, body: bytes) -> float:
     return _one_time({item.timestamp for item in answer.items})
 
 
+def judge_usage(fleet: Fleet, app: int, status: int, body: bytes) -> float:
+    """Return the time of the values (unix seconds) if they are what the app's pods use; raises WrongAnswerError."""
+    answer: _UsageAnswer = _decoded(_usage_answers.decode, status, body)
+    expected = {fleet.pod(app, number): fleet.usage_milli(app, number) for number in range(fleet.pods_per_app)}
+    names = [item.metadata.name for item in answer.items]
+    if {item.metadata.namespace for item in answer.items} != {fleet.namespace(app)} or sorted(names) != [*expected]:
+        raise WrongAnswerError(f"{len(expected)} pods of {fleet.namespace(app)} were asked for, answered for {names}")
+    for item in answer.items:
+        if [container.name for container in item.containers] != [CONTAINER]:
+            raise WrongAnswerError(f"{item.metadata.name} has one container, {CONTAINER}")
+        usage, right = item.containers[0].usage, expected[item.metadata.name]
+        if usage.keys() != right.keys():
+            raise WrongAnswerError(f"{item.metadata.name}: {sorted(right)} were expected, not {sorted(usage)}")
+        for resource, value in usage.items():
+            _compare({resource: milli(value)}, right, RATE_TOLERANCE_MILLI if resource == "cpu" else 0)
+    return _one_time({item.timestamp for item in answer.items})
+
+
 def milli(quantity: str) -> int:
     """Return a quantity of the API (`1500m`, `12k`) in thousandths; raises WrongAnswerError for anything else."""
-    digits = quantity.rstrip("mkMG")
+    digits = quantity.rstrip("mkMGKi")
     factor = _SUFFIXES.get(quantity[len(digits) :])
     if factor is None or not digits.isdecimal():
         raise WrongAnswerError(f"{quantity!r} is no quantity that is expected here")

@@ -23,7 +23,8 @@ from adapter.commands.configuration import load_configuration
 from adapter.commands.serve_flags import SERVE
 from adapter.commands.serve_settings import serve_settings
 from adapter.identity.gate import Gate
-from adapter.readings.answers import ByName, ExternalAnswer, ObjectsAnswer
+from adapter.objects.selectors import EVERYTHING
+from adapter.readings.answers import ByName, ExternalAnswer, ObjectsAnswer, UsageAnswer, UsageItem
 from adapter.readings.catalogue import Catalogue
 from adapter.readings.errors import NoObjectsMatchError, SourceUnreachableError
 from adapter.rulebook.discover import static_metrics
@@ -41,6 +42,7 @@ from adapter.sources.prometheus.errors import PrometheusError
 
 if TYPE_CHECKING:
     from adapter.commands.serve_settings import ServeSettings
+    from adapter.objects.resources import Resource
     from adapter.objects.selectors import Selector
     from adapter.readings.answers import BySelector
     from adapter.rulebook.model import Metric
@@ -81,6 +83,20 @@ class LiveReadings:
         samples, second = self._ask(exact_query(metric, Asked(namespace, (), selector)))
         return ExternalAnswer(tuple(Row(sample.labels, sample.value) for sample in samples), second)
 
+    def usage(self, kind: Resource, namespace: str | None, which: ByName | BySelector) -> UsageAnswer:
+        """Ask for exactly these pods, one query a resource. Raises ReadingError."""
+        names = (which.name,) if isinstance(which, ByName) else self._objects.names(kind, namespace, which.selector)
+        used: dict[str, dict[str, dict[str, float]]] = {name: {} for name in names}
+        second = 0.0
+        for metric in self.catalogue.usage_of(kind) if names else ():
+            samples, second = self._ask(exact_query(metric, Asked(namespace, tuple(names), EVERYTHING)))
+            for sample in samples:
+                name, container = sample.labels[metric.object_label or ""], metric.container_label
+                containers = used[name].setdefault(sample.labels[container] if container else "", {})
+                containers[metric.name] = sample.value
+        items = (UsageItem(namespace, name, {}, second, used[name]) for name in names if used[name])
+        return UsageAnswer(tuple(items), self.catalogue.resource.window_seconds, second or None)
+
     def _ask(self, query: str) -> tuple[list[Sample], float]:
         second = float(math.floor(time.time()))
         try:
@@ -97,7 +113,8 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     objects = FileObjects(settings.objects)
     objects.refresh()
     rulebook = parse_rulebook(load_configuration(read_files(settings.configuration)), objects.resource)
-    catalogue = Catalogue(metric for rule in rulebook.rules for metric in static_metrics(rule, objects.resource))
+    metrics = (metric for rule in rulebook.rules for metric in static_metrics(rule, objects.resource))
+    catalogue = Catalogue(metrics, resource=rulebook.resource)
     prometheus = PrometheusClient(settings.prometheus)
     context.on_stop(prometheus.close)
     handler = Handler(

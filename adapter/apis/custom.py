@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.apis.answered import Answered
-from adapter.apis.failures import fetching, no_data, not_found
+from adapter.apis.compatibility import OURS
+from adapter.apis.failures import empty_is_error, fetching, no_data, not_found
 from adapter.apis.parameters import parameters, refuse_fields, refuse_watch, selector
 from adapter.apis.routing import ALL_OBJECTS
 from adapter.apis.status import ApiError
@@ -16,8 +19,9 @@ from adapter.objects.selectors import SelectorError
 from adapter.readings.answers import ByName, BySelector
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from adapter.apis.compatibility import Compatibility
     from adapter.apis.hints import Hints
     from adapter.apis.routing import CustomValues
     from adapter.apis.served import Served
@@ -29,14 +33,25 @@ class CustomMetrics:
     """Values of custom metrics.
 
     `resolve` knows the kinds of objects by every name that a path may use. With `empty_is_error` an answer without any
-    value is a 404.
+    value is a 404. `wall` tells the time in unix seconds, for answers that state their own moment.
     """
 
-    def __init__(self, served: Served, resolve: ResolveResource, hints: Hints, *, empty_is_error: bool) -> None:
+    def __init__(
+        self,
+        served: Served,
+        resolve: ResolveResource,
+        hints: Hints,
+        *,
+        empty_is_error: bool,
+        compatibility: Compatibility = OURS,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
         self._served = served
         self._resolve = resolve
         self._hints = hints
         self._empty_is_error = empty_is_error
+        self._compatibility = compatibility
+        self._wall = wall
 
     def get(self, asked: CustomValues, query: str) -> Answered:
         """Return a `MetricValueList`. Raises ApiError."""
@@ -47,12 +62,16 @@ class CustomMetrics:
         metric_selector = selector(given, "metricLabelSelector")
         metric, resource = self._find(asked)
         what = _described(asked)
-        with fetching(what):
+        with fetching(what, _command(asked)):
             answer = self._served.objects(metric, asked.namespace, which, metric_selector)
-        if self._empty_is_error and not answer.values:
-            raise no_data(what)
+        if not answer.values and empty_is_error(metric, otherwise=self._empty_is_error):
+            raise no_data(what, _command(asked))
+        compatibility = self._compatibility
+        stated = replace(answer, evaluated_at=compatibility.moment(answer.evaluated_at, self._wall()))
         try:
-            body = metric_value_list(asked.version, resource, asked.namespace, metric.name, metric_selector, answer)
+            body = metric_value_list(
+                asked.version, resource, asked.namespace, metric.name, metric_selector, stated, compatibility
+            )
         except SelectorError as e:
             raise ApiError(400, f"unable to use the metric's selector: {e}") from e
         return Answered(body, answer.evaluated_at, answer.warnings)
@@ -65,7 +84,7 @@ class CustomMetrics:
             # Paths may use any name of a kind, such as the singular: kube-apiserver's clients map names as they like.
             metric = catalogue.find_custom(self._qualified(asked), namespaced, asked.metric)
         if metric is None or metric.resource is None:
-            raise not_found(_described(asked), self._hints.for_missing(asked.metric))
+            raise not_found(_described(asked), self._hints.for_missing(asked.metric, _command(asked)))
         return metric, metric.resource
 
     def _qualified(self, asked: CustomValues) -> str:
@@ -89,6 +108,15 @@ def _which(asked: CustomValues, given: Mapping[str, str]) -> ByName | BySelector
     if not is_object_name(asked.name):
         raise ApiError(400, f"{asked.name!r} cannot be the name of an object")
     return ByName(asked.name)
+
+
+def _command(asked: CustomValues) -> str:
+    """Return the arguments of `explain` that ask why; empty where a name cannot be told from a path."""
+    if "/" in asked.metric:
+        return ""
+    where = "" if asked.namespace is None else f" -n {asked.namespace}"
+    named = "" if asked.name == ALL_OBJECTS else f" --object {asked.resource}/{asked.name}"
+    return f"{asked.resource}/{asked.metric}{where}{named}"
 
 
 def _described(asked: CustomValues) -> str:

@@ -4,8 +4,9 @@ The aggregated form (`apidiscovery.k8s.io/v2`) names the groups and versions and
 kube-apiserver fetches each minute and hands to every client; the HPA needs no more of it, and thousands of metrics
 would make every client's discovery larger. The whole list stays at `/apis/GROUP/VERSION`.
 
-Nothing here depends on rules or series, so all of it is made once and never waits for anything: kube-apiserver takes an
-API whose discovery is slow or missing out of service, and with it the deletion of namespaces in the whole cluster.
+Nothing here depends on series, and on rules only whether there are resource rules, so all of it is made once and never
+waits for anything: kube-apiserver takes an API whose discovery is slow or missing out of service, and with it the
+deletion of namespaces in the whole cluster.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from adapter.apis.http import JSON, Response, json_line
 from adapter.apis.negotiation import AGGREGATED_VERSIONS, aggregated_version, is_current
-from adapter.apis.routing import VERSIONS
+from adapter.apis.routing import ALL_GROUPS, METRIC_GROUPS, RESOURCE, VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,17 +29,22 @@ def api_group(group: str) -> bytes:
     return _API_GROUPS[group]
 
 
-def api_group_list() -> bytes:
-    """Return the `APIGroupList` document."""
-    return _API_GROUP_LIST
+def api_group_list(groups: tuple[str, ...]) -> bytes:
+    """Return the `APIGroupList` document; `groups` are those served now: `METRIC_GROUPS` or `ALL_GROUPS`."""
+    return _API_GROUP_LISTS[groups]
 
 
-def groups_response(accept: str, if_none_match: str) -> Response:
+def usage_resources() -> bytes:
+    """Return the `APIResourceList` of metrics.k8s.io: pods and nodes, which can be listed."""
+    return _USAGE_RESOURCES
+
+
+def groups_response(accept: str, if_none_match: str, groups: tuple[str, ...]) -> Response:
     """Return `/apis` in the form that the `Accept` header prefers, 304 where the client already has it."""
     version = aggregated_version(accept)
     if version is None:
-        return Response(200, _API_GROUP_LIST, headers=(_VARY,))
-    whole = _AGGREGATED[version]
+        return Response(200, api_group_list(groups), headers=(_VARY,))
+    whole = _AGGREGATED[version, groups]
     if if_none_match and is_current(dict(whole.headers)["ETag"], if_none_match):
         return Response(304, b"", whole.content_type, whole.headers, whole.cache_control)
     return whole
@@ -49,13 +55,20 @@ def _group(group: str) -> dict[str, object]:
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
-def _aggregated(version: str) -> Response:
+def _group_list(groups: tuple[str, ...]) -> bytes:
+    return json_line({"kind": "APIGroupList", "apiVersion": "v1", "groups": list(map(_group, groups))})
+
+
+def _aggregated(version: str, groups: tuple[str, ...]) -> Response:
     items = [
         {
             "metadata": {"name": group, "creationTimestamp": None},
-            "versions": [{"version": served, "resources": [], "freshness": "Current"} for served in versions],
+            "versions": [
+                {"version": served, "resources": _aggregated_resources(group), "freshness": "Current"}
+                for served in VERSIONS[group]
+            ],
         }
-        for group, versions in VERSIONS.items()
+        for group in groups
     ]
     kind = {"kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{version}"}
     body = json_line({**kind, "metadata": {}, "items": items})
@@ -64,10 +77,42 @@ def _aggregated(version: str) -> Response:
     return Response(200, body, content_type, (("ETag", etag), _VARY), cache_control="public")
 
 
+def _aggregated_resources(group: str) -> list[dict[str, object]]:
+    """Return the resources that are told to every client: of metrics none, since they may be thousands."""
+    version = VERSIONS[RESOURCE][0]
+    return [
+        {
+            "resource": plural,
+            "responseKind": {"group": RESOURCE, "version": version, "kind": kind},
+            "scope": "Namespaced" if namespaced else "Cluster",
+            "singularResource": singular,
+            "verbs": _VERBS,
+        }
+        for plural, singular, namespaced, kind in (_USAGE if group == RESOURCE else ())
+    ]
+
+
+def _usage_list() -> bytes:
+    resources = [
+        {"name": plural, "singularName": singular, "namespaced": namespaced, "kind": kind, "verbs": _VERBS}
+        for plural, singular, namespaced, kind in _USAGE
+    ]
+    head = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{RESOURCE}/{VERSIONS[RESOURCE][0]}"}
+    return json_line({**head, "resources": resources})
+
+
+_VERBS = ("get", "list")
+_USAGE = (("nodes", "node", False, "NodeMetrics"), ("pods", "pod", True, "PodMetrics"))
+"""Plural, singular, whether namespaced, and kind."""
+_USAGE_RESOURCES = _usage_list()
 _API_GROUPS: Mapping[str, bytes] = {
     group: json_line({"kind": "APIGroup", "apiVersion": "v1", **_group(group)}) for group in VERSIONS
 }
-_API_GROUP_LIST = json_line(
-    {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(group) for group in VERSIONS]}
-)
-_AGGREGATED: Mapping[str, Response] = {version: _aggregated(version) for version in AGGREGATED_VERSIONS}
+_API_GROUP_LISTS: Mapping[tuple[str, ...], bytes] = {
+    groups: _group_list(groups) for groups in (METRIC_GROUPS, ALL_GROUPS)
+}
+_AGGREGATED: Mapping[tuple[str, tuple[str, ...]], Response] = {
+    (version, groups): _aggregated(version, groups)
+    for version in AGGREGATED_VERSIONS
+    for groups in (METRIC_GROUPS, ALL_GROUPS)
+}

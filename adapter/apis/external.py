@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.apis.answered import Answered
-from adapter.apis.failures import fetching, no_data, not_found
+from adapter.apis.compatibility import OURS
+from adapter.apis.failures import empty_is_error, fetching, no_data, not_found
 from adapter.apis.parameters import parameters, refuse_fields, refuse_watch, selector
 from adapter.apis.status import ApiError
 from adapter.apis.values import external_metric_value_list
 from adapter.objects.names import is_namespace_name
 
 if TYPE_CHECKING:
+    from adapter.apis.compatibility import Compatibility
     from adapter.apis.hints import Hints
     from adapter.apis.routing import ExternalValues
     from adapter.apis.served import Served
@@ -23,10 +25,13 @@ ANY_NAMESPACE = "*"
 class ExternalMetrics:
     """Values of external metrics. With `empty_is_error` an answer without any value is a 404."""
 
-    def __init__(self, served: Served, hints: Hints, *, empty_is_error: bool) -> None:
+    def __init__(
+        self, served: Served, hints: Hints, *, empty_is_error: bool, compatibility: Compatibility = OURS
+    ) -> None:
         self._served = served
         self._hints = hints
         self._empty_is_error = empty_is_error
+        self._compatibility = compatibility
 
     def get(self, asked: ExternalValues, query: str) -> Answered:
         """Return an `ExternalMetricValueList`. Raises ApiError.
@@ -40,16 +45,23 @@ class ExternalMetrics:
         if asked.namespace != ANY_NAMESPACE and not is_namespace_name(asked.namespace):
             raise ApiError(400, f"{asked.namespace!r} cannot be the name of a namespace")
         what = f"metric {asked.metric} for external"
+        command = f"{asked.metric} --api external{'' if asked.namespace == ANY_NAMESPACE else f' -n {asked.namespace}'}"
         metric = self._served.catalogue.find_external(asked.metric)
         if metric is None:
-            raise not_found(what, self._hints.for_missing(asked.metric))
+            why = self._hints.for_missing(asked.metric, command)
+            raise not_found(what, why, formerly=_formerly(asked))
         _require_namespace(metric, asked.namespace)
-        with fetching(what):
+        with fetching(what, command):
             answer = self._served.external(metric, asked.namespace, metric_selector)
-        if self._empty_is_error and not answer.rows:
-            raise no_data(what)
-        body = external_metric_value_list(asked.version, metric.name, answer)
+        if not answer.rows and empty_is_error(metric, otherwise=self._empty_is_error):
+            raise no_data(what, command)
+        body = external_metric_value_list(asked.version, metric.name, answer, self._compatibility)
         return Answered(body, answer.evaluated_at, answer.warnings)
+
+
+def _formerly(asked: ExternalValues) -> str:
+    """Return what prometheus-adapter calls an unknown metric: one of namespaces in `default`, of nothing elsewhere."""
+    return f"metric {asked.metric} for {'namespaces' if asked.namespace == 'default' else ''}"
 
 
 def _require_namespace(metric: Metric, namespace: str) -> None:

@@ -12,22 +12,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.apis import routing
+from adapter.apis.askers import Asked, Askers
+from adapter.apis.compatibility import OURS
 from adapter.apis.custom import CustomMetrics
-from adapter.apis.discovery import api_group, groups_response
+from adapter.apis.discovery import api_group, groups_response, usage_resources
+from adapter.apis.explain import Explanations
 from adapter.apis.external import ExternalMetrics
 from adapter.apis.hints import Hints
 from adapter.apis.http import TEXT, Response, json_line
 from adapter.apis.lists import ResourceLists
 from adapter.apis.rendering import rendered
+from adapter.apis.resource import ResourceMetrics
 from adapter.apis.status import REASONS, ApiError, status_response
+from adapter.apis.warning_header import warning_headers
 from adapter.identity.callers import DeniedError, IdentityError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from adapter.apis.answered import Answered
+    from adapter.apis.compatibility import Compatibility
+    from adapter.apis.explain import Door
     from adapter.apis.http import Request
-    from adapter.apis.served import Served
+    from adapter.apis.served import Insight, Served
     from adapter.apis.slices import Slices
     from adapter.apis.telemetry import Telemetry
     from adapter.identity.callers import Caller
@@ -61,6 +67,12 @@ class Parts:
     version: str
     empty_is_error: bool = False
     """Whether an answer without any value is a 404 (`--on-no-data=error`)."""
+    compatibility: Compatibility = OURS
+    """Whose answers are given where either are safe (`--compatibility`)."""
+    insight: Insight | None = None
+    """Why values are there or not; None: nothing is explained."""
+    door: Door | None = None
+    """Who may have a metric explained; None: nothing is explained."""
     wall: Callable[[], float] = time.time
     """Unix seconds, to tell the age of answers."""
     timer: Callable[[], float] = time.perf_counter
@@ -73,10 +85,26 @@ class Handler:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         catalogue = parts.served.catalogue
-        self._hints = Hints(catalogue)
+        self._hints = Hints(catalogue, parts.insight.look_ups if parts.insight else tuple, parts.wall)
+        self._askers = Askers(wall=parts.wall)
+        self._explanations = (
+            Explanations(parts.door, parts.served, parts.insight, parts.resolve, self._hints, self._askers, parts.wall)
+            if parts.door and parts.insight
+            else None
+        )
         self._lists = ResourceLists(catalogue)
-        self._custom = CustomMetrics(parts.served, parts.resolve, self._hints, empty_is_error=parts.empty_is_error)
-        self._external = ExternalMetrics(parts.served, self._hints, empty_is_error=parts.empty_is_error)
+        self._custom = CustomMetrics(
+            parts.served,
+            parts.resolve,
+            self._hints,
+            empty_is_error=parts.empty_is_error,
+            compatibility=parts.compatibility,
+            wall=parts.wall,
+        )
+        self._external = ExternalMetrics(
+            parts.served, self._hints, empty_is_error=parts.empty_is_error, compatibility=parts.compatibility
+        )
+        self._resource = ResourceMetrics(parts.served, parts.wall)
 
     def prepare(self, slices: Slices) -> None:
         """Make anew what is told of the catalogue, if that has changed: to be called often, beside the requests.
@@ -99,7 +127,7 @@ class Handler:
         try:
             return self._answer(request)
         except ApiError as e:
-            return status_response(e)
+            return status_response(self._parts.compatibility.error(e))
         except IdentityError as e:
             # An access review's refusal is a sentence of Kubernetes' own, which clients and people look for.
             message = e.message if isinstance(e, DeniedError) else f"{REASONS[e.code]}: {e.message}"
@@ -111,15 +139,38 @@ class Handler:
         if routing.is_health(request.path):
             _require(request, GET_OR_HEAD)
             return self._health(request)
-        self._parts.admit(request)
+        if self._explanations and request.path == routing.EXPLAIN:
+            return self._explanations.get(request)
+        caller = self._parts.admit(request)
         try:
             asked = routing.route(request.path)
         except routing.PathError as e:
             raise ApiError(400, str(e)) from e
-        if asked is None:
+        if asked is None or not self._is_served(asked):
             raise ApiError(404, NOT_HERE)
         _require(request, GET_OR_HEAD if isinstance(asked, routing.Index | routing.OwnMetrics) else GET)
+        self._note(asked, caller)
         return self._dispatch(asked, request)
+
+    def _note(self, asked: routing.Route, caller: Caller) -> None:
+        """Remember who asks for values."""
+        match asked:
+            case routing.CustomValues():
+                self._askers.note(Asked(routing.CUSTOM, asked.resource, asked.namespace, asked.metric, caller.name))
+            case routing.ExternalValues():
+                self._askers.note(Asked(routing.EXTERNAL, "", asked.namespace, asked.metric, caller.name))
+            case routing.UsageValues():
+                self._askers.note(Asked(routing.RESOURCE, asked.resource, asked.namespace, "", caller.name))
+
+    def _is_served(self, asked: routing.Route) -> bool:
+        match asked:
+            case routing.UsageValues() | routing.Group(routing.RESOURCE) | routing.ResourceList(routing.RESOURCE):
+                return self._resource.is_served
+            case _:
+                return True
+
+    def _groups(self) -> tuple[str, ...]:
+        return routing.ALL_GROUPS if self._resource.is_served else routing.METRIC_GROUPS
 
     def _health(self, request: Request) -> Response:
         answer = self._parts.health(request.path, request.query)
@@ -130,12 +181,12 @@ class Handler:
 
     def _dispatch(self, asked: routing.Route, request: Request) -> Response:
         match asked:
-            case routing.CustomValues():
-                return self._values(routing.CUSTOM, self._custom.get(asked, request.query))
-            case routing.ExternalValues():
-                return self._values(routing.EXTERNAL, self._external.get(asked, request.query))
+            case routing.CustomValues() | routing.ExternalValues() | routing.UsageValues():
+                return self._values(asked, request)
             case routing.GroupList():
-                return groups_response(request.header("Accept"), request.header("If-None-Match"))
+                return groups_response(request.header("Accept"), request.header("If-None-Match"), self._groups())
+            case routing.ResourceList(routing.RESOURCE):
+                return Response(200, usage_resources())
             case routing.OwnMetrics():
                 return Response(200, self._parts.metrics(), METRICS_TEXT)
             case routing.ResourceList(group, version):
@@ -150,11 +201,20 @@ class Handler:
             case routing.Version():
                 return json_line({"gitVersion": self._parts.version})
             case routing.Index():
-                return json_line({"paths": routing.PATHS})
+                return json_line({"paths": routing.paths(self._groups())})
 
-    def _values(self, group: str, answered: Answered) -> Response:
+    def _values(self, asked: routing.Values, request: Request) -> Response:
+        match asked:
+            case routing.CustomValues():
+                group, answered = routing.CUSTOM, self._custom.get(asked, request.query)
+            case routing.ExternalValues():
+                group, answered = routing.EXTERNAL, self._external.get(asked, request.query)
+            case routing.UsageValues():
+                group, answered = routing.RESOURCE, self._resource.get(asked, request.query, request.header("Accept"))
         self._parts.telemetry.served(group, self._parts.wall() - answered.evaluated_at)
-        return Response(200, answered.body)
+        if not answered.warnings:
+            return Response(200, answered.body)
+        return Response(200, answered.body, headers=warning_headers(answered.warnings, request.header("User-Agent")))
 
 
 def _require(request: Request, allowed: Sequence[str]) -> None:

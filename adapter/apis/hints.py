@@ -1,20 +1,35 @@
-"""What to tell somebody who asks for a metric that is not there: the nearest thing that is."""
+"""What to tell somebody who asks for a metric that is not there: the nearest thing that is, or which rule says no.
+
+All in one short clause, since it becomes the text of an event of an autoscaler. The command that tells more is named.
+"""
 
 from __future__ import annotations
 
+import re
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from adapter.apis.slices import in_one_piece
+from adapter.rulebook.lint.examples import distance_from_pods
+from adapter.rulebook.near_misses import near_miss, selecting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from adapter.apis.slices import Slices
     from adapter.readings.catalogue import Catalogue
-    from adapter.rulebook.model import Metric
+    from adapter.readings.lookups import LookUp
+    from adapter.rulebook.model import Metric, Rule
+    from adapter.rulebook.near_misses import NearMiss, Selecting
 
 MOST_NAMED = 5
+LONGEST_CHARACTERS = 240
+"""Of a clause that quotes rules or Prometheus, without the command that tells more."""
+MOST_REMEMBERED = 1000
+"""Names whose near misses are remembered: autoscalers ask for the same again and again."""
+_COMMAND = re.compile(r"[A-Za-z0-9_:./ -]{1,160}")
+"""Arguments that are repeated as part of a command: what a shell would take for more than words is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,30 +39,129 @@ class _Index:
     """Metric name to all that it is served for."""
     renamed: dict[str, str] = field(default_factory=dict)
     """Series name to the name under which a metric made of it is served."""
+    likeliest: dict[str, Metric] = field(default_factory=dict)
+    """Name of a custom metric to the one that somebody means who names no kind of object."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    rules: tuple[Rule, ...] = ()
+    selecting: tuple[Selecting, ...] = ()
+    missed: dict[str, NearMiss | None] = field(default_factory=dict)
+    """Name to the rule that comes closest, of those that were asked for."""
 
 
 class Hints:
-    """Hints from one catalogue, indexed before they are needed; `prepare` changes to another."""
+    """Hints from one catalogue and the rules behind it, indexed before they are needed; `prepare` changes to others.
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    `look_ups` tells of the rules in force, and how the last look-up of each one's series went; `wall` is unix seconds.
+    """
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        look_ups: Callable[[], Sequence[LookUp]] = tuple,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._look_ups = look_ups
+        self._wall = wall
         self._index = _index(catalogue, in_one_piece)
+        self._rules = _Rules()
+        self._prepare_rules(in_one_piece)
 
     def prepare(self, catalogue: Catalogue, slices: Slices) -> None:
-        """Index this catalogue, unless it is the one that is indexed."""
+        """Index this catalogue and the rules, unless they are those that are indexed."""
         if self._index.catalogue is not catalogue:
             self._index = _index(catalogue, slices)
+        self._prepare_rules(slices)
 
-    def for_missing(self, name: str) -> str:
-        """Return one clause on where a metric of this name is to be found, or why it may be nowhere."""
+    def for_missing(self, name: str, command: str = "") -> str:
+        """Return one clause on where a metric of this name is to be found, or why it may be nowhere.
+
+        `command` are the arguments of `explain` that ask for more; empty: it is not named.
+        """
+        return f"{self._clause(name)}{more(command)}"
+
+    def likeliest(self, name: str) -> Metric | None:
+        """Return the custom metric of that name that is meant where no kind is named; None where none is known."""
+        return self._index.likeliest.get(name)
+
+    def _clause(self, name: str) -> str:
         index = self._index
         if places := index.places.get(name):
             return f"a metric of this name is served {_listed(places)}"
         if renamed := index.renamed.get(name):
             places = index.places[renamed]
             return f"the series of this name is served as the metric {renamed}, {_listed(places)}"
-        if not index.places:
-            return "no metric is known yet: no rule has found a series in Prometheus"
-        return "no rule gives a metric of this name, or none of its series is in Prometheus"
+        return cut(self._of_rules(name) or self._of_look_ups())
+
+    def _of_rules(self, name: str) -> str | None:
+        """Return which rule nearly serves the metric; None where no rule is about it."""
+        rules = self._rules
+        if name not in rules.missed:
+            if len(rules.missed) >= MOST_REMEMBERED:
+                rules.missed.clear()
+            rules.missed[name] = near_miss(rules.selecting, name)
+        miss = rules.missed.get(name)
+        if miss is None:
+            return None
+        rule = miss.rule.id
+        if miss.obstacle is not None:
+            return f"{rule} does not serve it: {miss.obstacle}"
+        look_up = next((one for one in self._look_ups() if one.rule is miss.rule), None)
+        if look_up is not None and look_up.failure is not None:
+            return f"{rule} would make it of the series {miss.series}, and {self._failed(look_up)}"
+        return (
+            f"{rule} would make it of the series {miss.series}, and found none whose labels name an object and its "
+            f"namespace{self._looked_up(look_up)}"
+        )
+
+    def _of_look_ups(self) -> str:
+        look_ups = self._look_ups()
+        for look_up in look_ups:
+            if look_up.failure is not None:
+                return f"no metric of this name is known, and {look_up.rule.id} {self._failed(look_up)}"
+        newest = max(look_ups, key=lambda one: one.succeeded_at or 0.0, default=None)
+        when = self._looked_up(newest)
+        if not self._index.places:
+            return f"no metric is known yet: no rule has found a series in Prometheus{when}"
+        return f"no rule gives a metric of this name, or none of its series is in Prometheus{when}"
+
+    def _failed(self, look_up: LookUp) -> str:
+        before = "" if look_up.succeeded_at is None else f", the last time it could was {self._ago(look_up)}"
+        return f"cannot look up its series{before}: {look_up.failure}"
+
+    def _looked_up(self, look_up: LookUp | None) -> str:
+        if look_up is None or look_up.succeeded_at is None:
+            return ""
+        return f" (looked up {self._ago(look_up)})"
+
+    def _ago(self, look_up: LookUp) -> str:
+        return f"{max(0.0, self._wall() - (look_up.succeeded_at or 0.0)):.0f} s ago"
+
+    def _prepare_rules(self, slices: Slices) -> None:
+        rules = tuple(look_up.rule for look_up in self._look_ups())
+        known = self._rules.rules
+        if len(rules) == len(known) and all(map(_is, rules, known)):
+            return
+        # One rule a slice: reading its query takes a tenth of a millisecond.
+        read = [selecting(rule) for one in rules for part in slices((one,)) for rule in part]
+        self._rules = _Rules(rules, tuple(read))
+
+
+def more(command: str) -> str:
+    """Return where to learn more, to be put behind a clause; empty where there is no command that could be typed."""
+    return f" (more: tidewatch-adapter explain {command})" if _COMMAND.fullmatch(command) else ""
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other
+
+
+def cut(clause: str) -> str:
+    """Return the clause on one line and fit for an event of an autoscaler."""
+    line = " ".join(clause.split())
+    return line if len(line) <= LONGEST_CHARACTERS else f"{line[: LONGEST_CHARACTERS - 1]}…"
 
 
 def _index(catalogue: Catalogue, slices: Slices) -> _Index:
@@ -60,6 +174,9 @@ def _index(catalogue: Catalogue, slices: Slices) -> _Index:
             index.places[metric.name] = shared.setdefault(places, places)
             if metric.series != metric.name:
                 index.renamed[metric.series] = metric.name
+            if metric.resource is not None:
+                known = index.likeliest.get(metric.name, metric)
+                index.likeliest[metric.name] = min(known, metric, key=distance_from_pods)
     return index
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from adapter.apis.http import Response
 from adapter.apis.rendering import GZIP_FORMAT, GZIP_FROM_BYTES, GZIP_LEVEL
-from adapter.apis.routing import CUSTOM, EXTERNAL, VERSIONS
+from adapter.apis.routing import CUSTOM, EXTERNAL, METRIC_GROUPS, VERSIONS
 from adapter.apis.slices import in_one_piece
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ class ResourceLists:
 def _responses(catalogue: Catalogue, slices: Slices) -> Mapping[tuple[str, str], Response]:
     entries = {CUSTOM: _custom_entries(catalogue.custom), EXTERNAL: _external_entries(catalogue.external)}
     responses: dict[tuple[str, str], Response] = {}
-    for group, versions in VERSIONS.items():
-        writers = [_Writer(group, version) for version in versions]
+    for group in METRIC_GROUPS:
+        writers = [_Writer(group, version) for version in VERSIONS[group]]
         for part in slices(entries[group]):
             joined = b",".join(part)
             for writer in writers:

@@ -1,7 +1,7 @@
 """What a client would like its answer to look like, read from its headers as Go's API servers read them (pure).
 
-Nothing here ever refuses: who asks for a form that is not served (protobuf, tables) gets plain JSON, which every client
-of these APIs understands by its `Content-Type`.
+Nothing here ever refuses: who asks for a form that is not served (protobuf, tables of metrics' values) gets plain JSON,
+which every client of these APIs understands by its `Content-Type`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 AGGREGATED_VERSIONS = ("v2", "v2beta1")
 """Of `apidiscovery.k8s.io`; the older one is asked for by API servers before 1.30."""
 
+TABLE_VERSIONS = ("v1", "v1beta1")
+"""Of `Table` in `meta.k8s.io`."""
+
 _PLAIN_JSON = frozenset({"application/json", "application/*", "*/*"})
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 """What Go's `strconv.ParseBool` takes for true."""
@@ -29,6 +32,17 @@ def aggregated_version(accept: str) -> str | None:
             if media_type == "application/json" and given.get("v") in AGGREGATED_VERSIONS:
                 return given["v"]
         elif media_type in _PLAIN_JSON:
+            return None
+    return None
+
+
+def table_version(accept: str) -> str | None:
+    """Return the version of `Table` that an `Accept` header likes best; None where it likes the objects more."""
+    for media_type, given in _by_preference(accept):
+        if given.get("as") == "Table" and given.get("g") == "meta.k8s.io":
+            if media_type == "application/json" and given.get("v") in TABLE_VERSIONS:
+                return given["v"]
+        elif media_type in _PLAIN_JSON and "as" not in given:
             return None
     return None
 

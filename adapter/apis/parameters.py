@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from adapter.objects.selectors import Selector
 
-READ = frozenset({"labelSelector", "metricLabelSelector", "fieldSelector", "watch"})
+READ = frozenset({"labelSelector", "metricLabelSelector", "fieldSelector", "watch", "includeObject"})
 """Parameters that decide about an answer."""
 
 

@@ -8,26 +8,41 @@ since no namespace, kind, object or metric has a name with a slash in it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.objects.percent import EncodingError, decoded
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 CUSTOM = "custom.metrics.k8s.io"
 EXTERNAL = "external.metrics.k8s.io"
-VERSIONS = {CUSTOM: ("v1beta2", "v1beta1"), EXTERNAL: ("v1beta1",)}
+RESOURCE = "metrics.k8s.io"
+VERSIONS = {CUSTOM: ("v1beta2", "v1beta1"), EXTERNAL: ("v1beta1",), RESOURCE: ("v1beta1",)}
 """Versions of each group, the preferred one first."""
+METRIC_GROUPS = (CUSTOM, EXTERNAL)
+"""Groups whose resources are metrics. They are always served."""
+ALL_GROUPS = (*METRIC_GROUPS, RESOURCE)
+"""Those that are served while there are resource rules."""
 
 ALL_OBJECTS = "*"
 HEALTH = ("/healthz", "/livez", "/readyz")
-PATHS = (
-    "/apis",
-    *(f"/apis/{group}" for group in VERSIONS),
-    *(f"/apis/{group}/{version}" for group, versions in VERSIONS.items() for version in versions),
-    *HEALTH,
-    "/metrics",
-    "/version",
-)
-"""What `/` lists."""
+EXPLAIN = "/debug/explain"
+"""Not among the routes: who may have it depends on what is asked about."""
+
+
+def paths(groups: Iterable[str]) -> list[str]:
+    """Return what `/` lists while these groups are served."""
+    served = tuple(groups)
+    return [
+        "/apis",
+        *(f"/apis/{group}" for group in served),
+        *(f"/apis/{group}/{version}" for group in served for version in VERSIONS[group]),
+        EXPLAIN,
+        *HEALTH,
+        "/metrics",
+        "/version",
+    ]
 
 
 class PathError(ValueError):
@@ -90,8 +105,20 @@ class ExternalValues:
     metric: str
 
 
+@dataclass(frozen=True, slots=True)
+class UsageValues:
+    """What pods or nodes use: of one by its name, or a list."""
+
+    resource: str
+    """`pods` or `nodes`."""
+    namespace: str | None = None
+    """None for nodes, and for the pods of all namespaces."""
+    name: str | None = None
+
+
 Document: TypeAlias = Index | Version | Group
-Route: TypeAlias = Document | OwnMetrics | GroupList | ResourceList | CustomValues | ExternalValues
+Values: TypeAlias = CustomValues | ExternalValues | UsageValues
+Route: TypeAlias = Document | OwnMetrics | GroupList | ResourceList | Values
 
 
 def route(path: str) -> Route | None:
@@ -133,9 +160,15 @@ def _api(segments: list[str]) -> Route | None:
         case [group, version] if version in VERSIONS.get(group, ()):
             return ResourceList(group, version)
         case [group, version, *rest] if version in VERSIONS.get(group, ()) and all(rest):
-            return _custom(version, rest) if group == CUSTOM else _external(version, rest)
+            return _values(group, version, rest)
         case _:
             return None
+
+
+def _values(group: str, version: str, segments: list[str]) -> Values | None:
+    if group == RESOURCE:
+        return _usage(segments)
+    return _custom(version, segments) if group == CUSTOM else _external(version, segments)
 
 
 def _custom(version: str, segments: list[str]) -> CustomValues | None:
@@ -156,5 +189,19 @@ def _external(version: str, segments: list[str]) -> ExternalValues | None:
     match segments:
         case ["namespaces", namespace, metric]:
             return ExternalValues(version, namespace, metric)
+        case _:
+            return None
+
+
+def _usage(segments: list[str]) -> UsageValues | None:
+    match segments:
+        case ["nodes" | "pods" as resource]:
+            return UsageValues(resource)
+        case ["nodes" as resource, name]:
+            return UsageValues(resource, name=name)
+        case ["namespaces", namespace, "pods" as resource]:
+            return UsageValues(resource, namespace)
+        case ["namespaces", namespace, "pods" as resource, name]:
+            return UsageValues(resource, namespace, name)
         case _:
             return None

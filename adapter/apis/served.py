@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from adapter.objects.resources import Resource
     from adapter.objects.selectors import Selector
-    from adapter.readings.answers import ByName, BySelector, ExternalAnswer, ObjectsAnswer
+    from adapter.readings.answers import ByName, BySelector, ExternalAnswer, ObjectsAnswer, UsageAnswer
     from adapter.readings.catalogue import Catalogue
+    from adapter.readings.explanation import Explanation, Question, Step
+    from adapter.readings.lookups import LookUp
     from adapter.rulebook.model import Metric
 
 
@@ -27,4 +32,20 @@ class Served(Protocol):
 
     def external(self, metric: Metric, namespace: str, selector: Selector) -> ExternalAnswer:
         """Return the values of an external metric. Raises ReadingError."""
+        ...
+
+    def usage(self, kind: Resource, namespace: str | None, which: ByName | BySelector) -> UsageAnswer:
+        """Return what pods or nodes use; for pods `namespace` None means those of all. Raises ReadingError."""
+        ...
+
+
+class Insight(Protocol):
+    """Why there are these metrics and values. `Readings` is one."""
+
+    def explain(self, question: Question, notes: Iterable[Step]) -> Explanation:
+        """Return why a metric has, or lacks, a value; takes seconds. `notes` are steps that the API knows."""
+        ...
+
+    def look_ups(self) -> Sequence[LookUp]:
+        """Return how the last look-up of each rule's series went."""
         ...

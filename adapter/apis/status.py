@@ -38,18 +38,26 @@ _CODES: Mapping[type[readings.ReadingError], int] = {
     readings.ObjectsNotKnownError: 503,
     readings.SourceUnreachableError: 503,
     readings.AnswerTooOldError: 503,
+    readings.SampleTooOldError: 503,
     readings.SourceSlowError: 504,
 }
 
 
 class ApiError(Exception):
-    """A request that gets a Status instead of what it asked for; `allow` are the methods that a 405 must name."""
+    """A request that gets a Status instead of what it asked for.
 
-    def __init__(self, code: int, message: str, *, allow: Iterable[str] = ("GET",)) -> None:
+    `allow` are the methods that a 405 must name. `former` is what prometheus-adapter says in its place, where it has
+    words of its own for it: `Compatibility.error` chooses.
+    """
+
+    def __init__(
+        self, code: int, message: str, *, allow: Iterable[str] = ("GET",), former: ApiError | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.allow = tuple(allow)
+        self.former = former
 
 
 class _Status(msgspec.Struct, frozen=True):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
+from adapter.commands.check_budget import Budgeted
 from adapter.commands.check_output import as_json, as_text
 from adapter.commands.check_prometheus import served_by
+from adapter.commands.check_usage import usage_served_by
 from adapter.commands.common_flags import (
     CLUSTER_FLAGS,
     LOG_FLAGS,
@@ -47,6 +50,8 @@ if TYPE_CHECKING:
     from adapter.service.flag_table import FlagValues
 
 QUERY_SECONDS = 30.0
+ALL_QUERIES_SECONDS = 60.0
+"""For all queries together: rules that come after that are told not to have been asked about."""
 
 CHECK = Command(
     program=f"{PROGRAM} check",
@@ -162,17 +167,21 @@ def _replace(path: Path, text: str) -> None:
         beside.chmod(target.stat().st_mode)
         beside.replace(target)
     except OSError as error:
-        raise FilesError(f"{path}: cannot be mended: {error.strerror}") from error
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise FilesError(f"{path}: cannot be mended: {error.strerror}: check that its folder may be written") from error
 
 
 def _served(values: FlagValues, checked: _Checked, resolve: ResolveResource) -> dict[str, Served] | None:
     if "prometheus-url" not in values.given:
         return None
-    with PrometheusClient(prometheus_settings(values)) as client:
-        return served_by(
+    with PrometheusClient(prometheus_settings(values)) as prometheus:
+        client = Budgeted(prometheus, ALL_QUERIES_SECONDS)
+        of_rules = served_by(
             checked.rulebook.rules,
             client,
             resolve,
             max_age_seconds=values.seconds("metrics-max-age"),
             timeout_seconds=QUERY_SECONDS,
         )
+        return of_rules | usage_served_by(checked.rulebook.resource.rules, client, timeout_seconds=QUERY_SECONDS)

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from adapter.objects.quantities import quantity_of
 from adapter.rulebook.model import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from adapter.rulebook.model import Finding
+    from adapter.rulebook.model import Finding, Policy
     from adapter.rulebook.report import RulebookReport, RuleReport, ServedMetric
 
 _MOST_METRICS = 20
@@ -48,8 +49,19 @@ def _rule(rule: RuleReport) -> dict[str, object]:
         "status": rule.status,
         "plan": rule.plan.kind.value if rule.plan else None,
         "plan_reason": rule.plan.reason if rule.plan else None,
+        "policy": None if rule.policy is None else _policy(rule.policy),
         "findings": [_finding(finding) for finding in rule.findings],
         "metrics": None if rule.metrics is None else [_metric(metric) for metric in rule.metrics],
+    }
+
+
+def _policy(policy: Policy) -> dict[str, object]:
+    return {
+        "on_no_data": policy.on_no_data.value if policy.on_no_data else None,
+        "no_data_value": policy.no_data_value,
+        "max_sample_age_seconds": policy.max_sample_age_seconds,
+        "refresh_seconds": policy.refresh_seconds,
+        "window_seconds": policy.window_seconds,
     }
 
 
@@ -65,7 +77,13 @@ def _finding(finding: Finding) -> dict[str, object]:
 
 
 def _metric(metric: ServedMetric) -> dict[str, object]:
-    return {"name": metric.name, "namespaced": metric.namespaced, "series": metric.series, "query": metric.query}
+    return {
+        "name": metric.name,
+        "namespaced": metric.namespaced,
+        "series": metric.series,
+        "query": metric.query,
+        "times_query": metric.times_query,
+    }
 
 
 def _shown(finding: Finding, sources: Mapping[str, str]) -> Iterator[str]:
@@ -94,9 +112,25 @@ def _served(rule: RuleReport) -> Iterator[str]:
         yield f"    {metric.name}: {metric.series} series{scope}"
     if rule.metrics:
         yield f"    asked as: {rule.metrics[0].query}"
+        if rule.metrics[0].times_query:
+            yield f"    times of its samples: {rule.metrics[0].times_query}"
+    if rule.policy and (said := ", ".join(_said(rule.policy))):
+        yield f"    policy: {said}"
     if len(rule.metrics) > _MOST_METRICS:
         yield f"    … and {len(rule.metrics) - _MOST_METRICS} more (-o json lists all)"
     yield ""
+
+
+def _said(policy: Policy) -> Iterator[str]:
+    """Yield what a rule asks for beside its values, as its author wrote it."""
+    if policy.on_no_data is not None:
+        yield f"onNoData {policy.on_no_data if policy.no_data_value is None else quantity_of(policy.no_data_value)}"
+    spans = {
+        "maxSampleAge": policy.max_sample_age_seconds,
+        "refresh": policy.refresh_seconds,
+        "window": policy.window_seconds,
+    }
+    yield from (f"{key} {seconds:g}s" for key, seconds in spans.items() if seconds is not None)
 
 
 def _summary(report: RulebookReport) -> str:

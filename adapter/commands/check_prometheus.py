@@ -12,6 +12,7 @@ from adapter.rulebook.discover import SeriesShapes, metrics_by_name
 from adapter.rulebook.findings import Code
 from adapter.rulebook.model import Finding, Severity
 from adapter.rulebook.plans import plan_of, planned_query
+from adapter.rulebook.plans.sample_age import times_of
 from adapter.rulebook.render import RenderError, exact_query
 from adapter.rulebook.report import Served, ServedMetric
 from adapter.rulebook.requests import Asked
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from adapter.objects.resources import ResolveResource
+    from adapter.readings.refresher import Prometheus
     from adapter.rulebook.model import Metric, Rule
-    from adapter.sources.prometheus.client import PrometheusClient
 
 _ANYBODY = ("some-namespace", ("some-object",))
 
@@ -41,7 +42,7 @@ class _Seen:
 
 def served_by(
     rules: Sequence[Rule],
-    client: PrometheusClient,
+    client: Prometheus,
     resolve: ResolveResource,
     *,
     max_age_seconds: float,
@@ -63,7 +64,7 @@ def served_by(
     return found
 
 
-def _seen(client: PrometheusClient, query: str, start: float, timeout_seconds: float) -> _Seen | PrometheusError:
+def _seen(client: Prometheus, query: str, start: float, timeout_seconds: float) -> _Seen | PrometheusError:
     shapes = SeriesShapes()
     try:
         answer = client.series(query, start=start, timeout_seconds=timeout_seconds)
@@ -74,7 +75,7 @@ def _seen(client: PrometheusClient, query: str, start: float, timeout_seconds: f
     return _Seen(shapes, what_is_missing(shapes, answer.warnings), _counts(client, query, timeout_seconds))
 
 
-def _counts(client: PrometheusClient, query: str, timeout_seconds: float) -> Mapping[str, int]:
+def _counts(client: Prometheus, query: str, timeout_seconds: float) -> Mapping[str, int]:
     """Return how many series each name has now; empty where that cannot be asked: it is for information."""
     try:
         answer = client.instant(f"count by (__name__) ({query})", timeout_seconds=timeout_seconds)
@@ -84,7 +85,7 @@ def _counts(client: PrometheusClient, query: str, timeout_seconds: float) -> Map
     return {sample.labels.get("__name__", ""): int(sample.value) for sample in samples}
 
 
-def _served(rule: Rule, metrics: list[Metric], seen: _Seen, client: PrometheusClient, timeout_seconds: float) -> Served:
+def _served(rule: Rule, metrics: list[Metric], seen: _Seen, client: Prometheus, timeout_seconds: float) -> Served:
     cut = () if seen.missing is None else (_cut(rule, seen.missing),)
     if not metrics and cut:
         return Served(findings=cut)
@@ -93,29 +94,36 @@ def _served(rule: Rule, metrics: list[Metric], seen: _Seen, client: PrometheusCl
         fix = "compare `seriesQuery`, the filters and the labels with what Prometheus has"
         return Served(findings=(_finding(rule, Severity.WARNING, Code.NO_SERIES, message, fix),))
     shown = tuple(
-        ServedMetric(metric.qualified, metric.namespaced, seen.counts.get(metric.series, 0), _query(metric))
+        ServedMetric(
+            metric.qualified,
+            metric.namespaced,
+            seen.counts.get(metric.series, 0),
+            _query(metric, metric),
+            None if (times := times_of(metric)) is None else _query(times, metric),
+        )
         for metric in sorted(metrics, key=lambda metric: metric.qualified)
     )
-    return Served(shown, (*cut, *_trial(rule, metrics[0], client, timeout_seconds)))
+    return Served(shown, (*cut, *trial(rule, metrics[0], client, timeout_seconds)))
 
 
-def _query(metric: Metric) -> str:
+def _query(metric: Metric, planned_as: Metric) -> str:
     try:
-        return planned_query(metric, _asked(metric), plan_of(metric).kind).text
+        return planned_query(metric, _asked(metric), plan_of(planned_as).kind).text
     except RenderError as error:
         return f"none: {error}"
 
 
-def _trial(rule: Rule, metric: Metric, client: PrometheusClient, timeout_seconds: float) -> Iterator[Finding]:
+def trial(rule: Rule, metric: Metric, client: Prometheus, timeout_seconds: float) -> Iterator[Finding]:
     """Ask the query for an object that does not exist: that costs nothing, and shows whether Prometheus takes it."""
     try:
-        client.instant(exact_query(metric, _asked(metric)), timeout_seconds=timeout_seconds)
+        for each in filter(None, (metric, times_of(metric))):
+            client.instant(exact_query(each, _asked(each)), timeout_seconds=timeout_seconds)
     except RenderError as error:
         message = f"no query can be made of {metric.qualified}: {error}"
-        yield _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, "correct `metricsQuery`")
+        yield _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, f"correct `{metric.query_key}`")
     except QueryRefusedError as error:
         message = f"Prometheus refuses the query of {metric.qualified}: {error}"
-        yield _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, "correct `metricsQuery`")
+        yield _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, f"correct `{metric.query_key}`")
     except PrometheusError as error:
         yield _failed(rule, error)
 

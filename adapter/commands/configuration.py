@@ -1,19 +1,24 @@
-"""The rule files of a running process: read, watched, and made into the rulebook that is in force."""
+"""The rule files of a running process: read, watched, and made into the rulebook that is in force.
+
+What holds is taken in. A file of which nothing can be used leaves everything as it was; a rule that a change broke goes
+on as it last held (`rulebook/retaining`).
+"""
 
 from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from prometheus_client import Counter, Gauge
 
 from adapter.rulebook.findings import Code
-from adapter.rulebook.model import Severity
+from adapter.rulebook.model import Rulebook, Severity
 from adapter.rulebook.parse import parse_rulebook
+from adapter.rulebook.retaining import lost_list, retained_in
 from adapter.service.documents import DocumentError, Mapping, load_documents
 from adapter.service.logs import fields
-from adapter.service.watched import WatchedFiles
+from adapter.service.watched import FilesError, WatchedFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +27,8 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from adapter.objects.resources import ResolveResource
-    from adapter.rulebook.model import Finding, Rulebook
+    from adapter.rulebook.model import Finding
+    from adapter.rulebook.retaining import Retention
     from adapter.service.documents import Document
     from adapter.service.watched import FileContent
 
@@ -30,6 +36,19 @@ _log = logging.getLogger(__name__)
 
 RESOLVE_AGAIN_SECONDS = 15.0
 """How often a rule is tried again that names a kind of object which the cluster did not know."""
+LOOKS_UNTIL_SETTLED = 2
+"""Looks, a second apart, that must see the same: an editor may empty a file before it writes it."""
+MOST_LOGGED = 500
+"""Findings of one look at the files: a megabyte of rubbish may hold a hundred thousand rules."""
+RESULTS = ("success", "partial", "failure")
+"""All was taken in; what holds was taken in, and something was refused; nothing was taken in."""
+
+
+class _Loaded(NamedTuple):
+    """Rule files of which something can be used."""
+
+    documents: tuple[Document, ...]
+    parsed: Rulebook
 
 
 def load_configuration(contents: Sequence[FileContent]) -> tuple[Document, ...]:
@@ -57,18 +76,29 @@ class Configuration:
         self._apply: Callable[[Rulebook], None] = lambda _: None
         self._well = Gauge(
             "tidewatch_adapter_config_last_reload_successful",
-            "Whether the rule files could be taken in when they last changed.",
+            "Whether all that the rule files say now is in force; 0 while a file or a rule is refused.",
             registry=registry,
         )
         self._reloads = Counter(
-            "tidewatch_adapter_config_reloads", "Changes of the rule files, by result.", ["result"], registry=registry
+            "tidewatch_adapter_config_reloads",
+            "Changes of the rule files, by result: success, partial (a rule was refused), failure (nothing is new).",
+            ["result"],
+            registry=registry,
         )
-        self._files = WatchedFiles(paths, load_configuration, on_success=self._changed, on_failure=self._refused)
-        self.rulebook = parse_rulebook(self._files.value, resolve)
-        """All that the files say."""
+        for result in RESULTS:
+            self._reloads.labels(result)
+        self.rulebook = Rulebook()
+        """What is in force."""
+        self._files = WatchedFiles(
+            paths,
+            self._load,
+            settled_after=LOOKS_UNTIL_SETTLED,
+            on_success=self._changed,
+            on_failure=self._refused,
+        )
+        self._files_are_good = True
         self._resolved_at = time.monotonic()
-        self._well.set(1)
-        log_findings(self.rulebook)
+        self._take_in(self._files.value.parsed)
 
     def on_change(self, apply: Callable[[Rulebook], None]) -> None:
         """Hand every further rulebook to this function."""
@@ -80,35 +110,76 @@ class Configuration:
         now = time.monotonic()
         if now - self._resolved_at >= RESOLVE_AGAIN_SECONDS and _waits_for_a_kind(self.rulebook):
             self._resolved_at = now
-            renewed = parse_rulebook(self._files.value, self._resolve)
+            renewed = parse_rulebook(self._files.value.documents, self._resolve)
             if renewed.refused != self.rulebook.refused:
-                self._take_in(renewed, "rules that waited for a kind of object are taken in")
+                self._take_in(renewed)
+                self._tell("rules that waited for a kind of object are taken in")
 
-    def _changed(self, documents: Sequence[Document]) -> None:
-        self._reloads.labels("success").inc()
-        self._well.set(1)
-        self._take_in(parse_rulebook(documents, self._resolve), "changed rule files are taken in")
+    def _load(self, contents: Sequence[FileContent]) -> _Loaded:
+        documents = load_configuration(contents)
+        parsed = parse_rulebook(documents, self._resolve)
+        lost = lost_list(parsed, self.rulebook)
+        if lost is not None:
+            raise FilesError(f"{lost}; all rules of one kind vanished from the file with it")
+        return _Loaded(documents, parsed)
+
+    def _changed(self, loaded: _Loaded) -> None:
+        self._files_are_good = True
+        self._take_in(loaded.parsed)
+        self._reloads.labels("partial" if _has_errors(self.rulebook) else "success").inc()
+        self._tell("changed rule files are taken in")
 
     def _refused(self, message: str) -> None:
-        self._reloads.labels("failure").inc()
+        self._files_are_good = False
         self._well.set(0)
+        self._reloads.labels("failure").inc()
         _log.error("%s; the last good rules stay in force", message)
 
-    def _take_in(self, rulebook: Rulebook, what: str) -> None:
-        self.rulebook = rulebook
-        log_findings(rulebook)
-        self._apply(rulebook)
-        _log.info(what, extra=fields(rules=len(rulebook.rules), refused=len(rulebook.refused)))
+    def _take_in(self, parsed: Rulebook) -> None:
+        retention = retained_in(parsed, self.rulebook)
+        self.rulebook = retention.rulebook
+        self._well.set(self._files_are_good and not _has_errors(parsed))
+        log_findings(parsed)
+        _log_retention(retention)
+        self._apply(self.rulebook)
+
+    def _tell(self, what: str) -> None:
+        rulebook = self.rulebook
+        counts = fields(rules=len(rulebook.rules), refused=len(rulebook.refused), retained=len(rulebook.retained))
+        _log.info(what, extra=counts)
 
 
 def log_findings(rulebook: Rulebook) -> None:
-    """Log each finding by itself: file, line, what is wrong, what to do."""
-    for finding in rulebook.findings:
-        _log.log(_level(finding), "%s", finding, extra=fields(code=str(finding.code), rule=finding.rule or ""))
+    """Log each finding by itself: file, line, what is wrong, what to do; of very many the first ones."""
+    for finding in rulebook.findings[:MOST_LOGGED]:
+        about = fields(code=str(finding.code), rule=finding.rule or "", file=finding.file, line=finding.line)
+        _log.log(_level(finding), "%s", finding, extra=about)
+    left_out = len(rulebook.findings) - MOST_LOGGED
+    if left_out > 0:
+        _log.error("%d further findings are not logged: `tidewatch-adapter check` tells all of them", left_out)
+
+
+def _log_retention(retention: Retention) -> None:
+    """Log of each refused rule that had a last good version, or may have had one, whether that goes on."""
+    for rule in retention.rulebook.refused[:MOST_LOGGED]:
+        about = {"rule": rule.id, "file": rule.file, "line": rule.line}
+        if rule.id in retention.rulebook.retained:
+            message = "%s (%s:%d): what it says now is refused, so its last good version goes on serving"
+            _log.warning(message, rule.id, rule.file, rule.line, extra=fields(**about, state="retained"))
+        elif rule in retention.unsure:
+            message = (
+                "%s (%s:%d): refused, and which of the rules that are gone it has been cannot be told, so none of "
+                "them goes on serving: change one rule at a time"
+            )
+            _log.error(message, rule.id, rule.file, rule.line, extra=fields(**about, state="refused"))
 
 
 def _level(finding: Finding) -> int:
     return logging.ERROR if finding.severity is Severity.ERROR else logging.WARNING
+
+
+def _has_errors(rulebook: Rulebook) -> bool:
+    return any(finding.severity is Severity.ERROR for finding in rulebook.findings)
 
 
 def _waits_for_a_kind(rulebook: Rulebook) -> bool:

@@ -23,10 +23,8 @@ from adapter.commands.common_flags import (
     prometheus_settings,
 )
 from adapter.commands.doctor_apiservices import (
-    OTHERS,
     Seen,
     judge_apiservice,
-    judge_owner,
     look_at_apiservice,
     look_at_request,
 )
@@ -34,6 +32,7 @@ from adapter.commands.doctor_autoscalers import look_at_hpas, look_at_replicas
 from adapter.commands.doctor_callers import look_at_front_proxy
 from adapter.commands.doctor_prometheus import look_at_apiserver, look_at_prometheus
 from adapter.commands.doctor_report import Status, as_json, as_text, count, unknown
+from adapter.commands.doctor_resource_api import RESOURCE_API, holds_resource_rules, judge_resource_api
 from adapter.commands.doctor_rights import (
     HPA_CONTROLLER,
     Subject,
@@ -45,7 +44,7 @@ from adapter.commands.doctor_running import Check, run_checks
 from adapter.commands.doctor_tls import look_at_certificate
 from adapter.commands.serve_certificates import apiservice_name, object_name
 from adapter.service.addresses import Address
-from adapter.service.flag_table import ADDRESS, TEXT, Command, Flag, Repeat, one_of
+from adapter.service.flag_table import ADDRESS, PATH, TEXT, Command, Flag, Repeat, one_of
 from adapter.service.flags import UsageError, exit_for_usage, flags_or_exit
 from adapter.sources.kubernetes.access import access
 from adapter.sources.kubernetes.client import Deadlines, KubernetesClient
@@ -53,7 +52,7 @@ from adapter.sources.kubernetes.errors import KubernetesError
 from adapter.sources.kubernetes.writing import ObjectClient
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from adapter.commands.doctor_apiservices import State
     from adapter.commands.doctor_report import Line
@@ -84,6 +83,15 @@ DOCTOR = Command(
             kind=TEXT,
             repeat=Repeat.EACH,
             help=f"APIService that the adapter is to answer; may be repeated (default {', '.join(EXPECTED)}).",
+        ),
+        Flag(
+            name="config",
+            kind=PATH,
+            repeat=Repeat.EACH,
+            help=(
+                "Rule file, or a folder of *.yaml, as `serve` is given it; may be repeated: whether the adapter is to "
+                f"answer for {RESOURCE_API} too."
+            ),
         ),
         Flag(
             name="serving-secret",
@@ -120,6 +128,8 @@ class DoctorSettings:
     endpoint: Address | None
     prometheus: PrometheusSettings | None
     """None: nobody said where it is."""
+    serves_resources: bool | None
+    """Whether the rules hold `resourceRules`; None: nobody said where they are."""
 
 
 def doctor(arguments: Sequence[str]) -> NoReturn:
@@ -151,6 +161,7 @@ def doctor_settings(values: FlagValues) -> DoctorSettings:
         subject=Subject(account),
         endpoint=values.address("endpoint"),
         prometheus=prometheus_settings(values) if "prometheus-url" in values.given else None,
+        serves_resources=holds_resource_rules(values.paths("config")),
     )
 
 
@@ -161,32 +172,59 @@ def _object(values: FlagValues, flag: str) -> ObjectName | None:
 
 def examined(client: ObjectClient, settings: DoctorSettings) -> list[Line]:
     """Look at everything; returns the lines in the order in which one thing rests on another."""
-    states: dict[str, State] = {}
-
-    def look(name: str) -> tuple[Line]:
-        states[name] = look_at_apiservice(client, name)
-        return (_judged(name, states[name], settings),)
-
+    registered = _Registered(client, settings)
     lines = run_checks([Check("kube-apiserver", partial(look_at_apiserver, client))])
-    owned = run_checks(
-        [
-            *(Check(f"apiservice/{name}", partial(look, name)) for name in settings.apiservices),
-            *(Check(f"owner/{name}", partial(look, name)) for name in OTHERS if name not in settings.apiservices),
-        ]
-    )
-    return [*lines, *owned, *run_checks([*_checks(client, settings, states)])]
+    lines += run_checks([Check(f"apiservice/{name}", partial(registered.look, name)) for name in registered.names])
+    # Whether this one is ours, the others tell.
+    lines += run_checks([Check(f"owner/{RESOURCE_API}", registered.look_at_resource_api)])
+    return [*lines, *run_checks([*_checks(client, settings, registered)])]
 
 
-def _judged(name: str, state: State, settings: DoctorSettings) -> Line:
-    if name not in settings.apiservices:
-        return judge_owner(name, state)
-    return judge_apiservice(name, state, settings.service, required=settings.named)
+class _Registered:
+    """The APIServices that were found."""
+
+    def __init__(self, client: ObjectClient, settings: DoctorSettings) -> None:
+        self.names = tuple(name for name in settings.apiservices if name != RESOURCE_API)
+        """Those that nobody but the adapter is expected to answer."""
+        self._client = client
+        self._settings = settings
+        self._found: dict[str, State] = {}
+
+    def look(self, name: str) -> tuple[Line]:
+        """Look at one that the adapter is to answer."""
+        self._found[name] = state = look_at_apiservice(self._client, name)
+        return (judge_apiservice(name, state, self._settings.service, required=self._settings.named),)
+
+    def look_at_resource_api(self) -> tuple[Line]:
+        """Look at the one that metrics-server answers, or the adapter."""
+        self._found[RESOURCE_API] = state = look_at_apiservice(self._client, RESOURCE_API)
+        named = RESOURCE_API in self._settings.apiservices
+        return (judge_resource_api(state, self.service, served=self._settings.serves_resources, named=named),)
+
+    @property
+    def service(self) -> ObjectName | None:
+        """The adapter's Service, as far as is known."""
+        named = (RESOURCE_API,) if RESOURCE_API in self._settings.apiservices else ()
+        found = (_service_of(self._found.get(name)) for name in (*self.names, *named))
+        return self._settings.service or next((service for service in found if service), None)
+
+    @property
+    def to_answer(self) -> dict[str, Seen]:
+        """What was found of those that the adapter is to answer: metrics.k8s.io too, where it points here."""
+        service, resource = self.service, self._found.get(RESOURCE_API)
+        found = {name: state for name in self.names if isinstance(state := self._found.get(name), Seen)}
+        if isinstance(resource, Seen) and service is not None and resource.registered.service == service:
+            found[RESOURCE_API] = resource
+        return found
 
 
-def _checks(client: ObjectClient, settings: DoctorSettings, states: Mapping[str, State]) -> Iterator[Check]:
+def _service_of(state: State | None) -> ObjectName | None:
+    return state.registered.service if isinstance(state, Seen) else None
+
+
+def _checks(client: ObjectClient, settings: DoctorSettings, registered: _Registered) -> Iterator[Check]:
     """Yield what is looked at once the APIServices are known."""
-    found = {name: state for name in settings.apiservices if isinstance(state := states.get(name), Seen)}
-    service = settings.service or next((one.registered.service for one in found.values()), None)
+    service, found = registered.service, registered.to_answer
     for name, state in found.items():
         if state.registered.service == service and service is not None:
             yield Check(f"certificate/{name}", partial(_look_at_certificate, name, state, settings.endpoint))
@@ -195,7 +233,7 @@ def _checks(client: ObjectClient, settings: DoctorSettings, states: Mapping[str,
         yield Check("replicas", partial(look_at_replicas, client, service))
     yield Check("front-proxy", lambda: look_at_front_proxy(client, datetime.now(tz=UTC)))
     yield Check("prometheus", partial(_look_at_prometheus, settings.prometheus))
-    for need in needs_of_adapter(settings.serving_secret, settings.apiservices):
+    for need in needs_of_adapter(settings.serving_secret, list(dict.fromkeys((*settings.apiservices, *found)))):
         yield Check(need.name, partial(look_at_right, client, need, settings.subject))
     for need in needs_of_hpa_controller():
         yield Check(need.name, partial(look_at_right, client, need, Subject(HPA_CONTROLLER)))

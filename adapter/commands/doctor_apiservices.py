@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from adapter.identity.certificates.certificate_secret import ObjectName
     from adapter.sources.kubernetes.writing import ObjectClient
 
-OTHERS = ("v1beta1.metrics.k8s.io",)
-"""Looked at for their owner alone."""
 AGGREGATOR_SECONDS = 5.0
 """After which kube-apiserver gives up on a discovery document."""
 
@@ -107,21 +105,6 @@ def _unavailable(line: str, state: Seen, service: ObjectName) -> Line:
     return error(line, message, fix)
 
 
-def judge_owner(name: str, state: State) -> Line:
-    """Return the line about an API that somebody else is expected to answer."""
-    line = f"owner/{name}"
-    if isinstance(state, KubernetesError):
-        return unread(line, state, f"get on the apiservice {name}")
-    if isinstance(state, NotThere):
-        return warning(line, "nobody answers for it: HPAs on CPU and memory get no values", "install metrics-server")
-    owner = state.registered.service or "kube-apiserver itself"
-    if state.available is False:
-        return warning(
-            line, f"it belongs to {owner}, and is not available: {state.reason}", "see the pods of its owner"
-        )
-    return ok(line, f"it belongs to {owner}")
-
-
 def look_at_request(client: ObjectClient, name: str) -> tuple[Line]:
     """Ask for the list of an API's metrics through kube-apiserver, as kubectl does."""
     version, _, group = name.partition(".")
@@ -145,7 +128,7 @@ def judge_answer(name: str, document: Mapping[str, Any], seconds: float) -> Line
     if not found:
         fix = "see `tidewatch-adapter check` with --prometheus-url: which rules find series"
         return warning(line, "it is answered through kube-apiserver, and lists no metric", fix)
-    return ok(line, f"it is answered through kube-apiserver in {seconds:.2f} s, {len(found)} metrics")
+    return ok(line, f"it is answered through kube-apiserver in {seconds:.2f} s, {len(found)} entries")
 
 
 def judge_refusal(name: str, failure: KubernetesError) -> Line:

@@ -9,8 +9,6 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
-import msgspec
-
 from adapter.commands.common_flags import (
     CLUSTER_FLAGS,
     LOG_FLAGS,
@@ -21,13 +19,12 @@ from adapter.commands.common_flags import (
     prometheus_settings,
 )
 from adapter.commands.configuration import load_configuration
+from adapter.commands.explain_server import SERVER_FLAGS, asked_of_server
 from adapter.commands.kinds import kinds_by
-from adapter.objects.resources import UnknownResourceError
-from adapter.objects.selectors import SelectorError, parse_selector
 from adapter.readings.explaining import Explainer
-from adapter.readings.explanation import Question, Verdict
+from adapter.readings.explanation import Outcome, Step, Verdict
+from adapter.readings.questions import APIS, QuestionError, Texts, question_of
 from adapter.readings.settings import Clock, ReadingSettings
-from adapter.rulebook.model import Api
 from adapter.rulebook.parse import parse_rulebook
 from adapter.service.documents import DocumentError
 from adapter.service.flag_table import DURATION, PATH, TEXT, Command, Flag, Repeat, one_of
@@ -47,12 +44,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from adapter.objects.resources import ResolveResource, Resource
-    from adapter.readings.explanation import Explanation
+    from adapter.readings.explanation import Explanation, Question
     from adapter.service.flag_table import FlagValues
     from adapter.sources.objects import ObjectSource
 
 LISTING_SECONDS = 15.0
 """How long the objects of a cluster are waited for."""
+
+_ASKERS_UNKNOWN = Step("asked", Outcome.INFO, "who asked last is known to a running server alone: ask it by --server")
 
 EXPLAIN = Command(
     program=f"{PROGRAM} explain",
@@ -67,16 +66,15 @@ EXPLAIN = Command(
         Flag(
             name="config",
             kind=PATH,
-            help="Rule file, or a folder of *.yaml; may be repeated.",
+            help="Rule file, or a folder of *.yaml; may be repeated. Needed unless a --server is asked.",
             repeat=Repeat.EACH,
-            required=True,
         ),
         Flag(name="namespace", short="n", kind=TEXT, help="The namespace that is asked about."),
         Flag(
             name="object", kind=TEXT, help="KIND/NAME of one object, as in pods/web-0 (default: all of the namespace)."
         ),
         Flag(name="selector", short="l", kind=TEXT, help="The metric's selector, as in queue=orders."),
-        Flag(name="api", kind=one_of("custom", "external"), help="Which API, where the name is in both."),
+        Flag(name="api", kind=one_of(*APIS), help="Which API, where the name is in more than one."),
         Flag(name="objects", kind=PATH, help="Folder of objects (*.json, *.yaml) in place of a cluster."),
         Flag(name="output", short="o", kind=one_of("text", "json"), default="text", help="How the answer is printed."),
         Flag(
@@ -85,6 +83,7 @@ EXPLAIN = Command(
             default=60.0,
             help="How far back a series may lie to count as there.",
         ),
+        *SERVER_FLAGS,
         *PROMETHEUS_FLAGS,
         *CLUSTER_FLAGS,
         *LOG_FLAGS,
@@ -97,40 +96,12 @@ def explain(arguments: Sequence[str]) -> NoReturn:
     values = flags_or_exit(EXPLAIN, arguments, os.environ)
     configure_logs_by(values)
     try:
-        found = _explained(values)
+        found = asked_of_server(values) if values.text("server") else _explained(values)
     except (UsageError, FilesError, DocumentError, KubernetesError, ObjectsError, SettingsError) as error:
         exit_for_usage(PROGRAM, str(error))
-    text = _as_json(found) if values.text("output") == "json" else as_text(found)
+    text = found.as_json().decode() if values.text("output") == "json" else as_text(found)
     print(text)  # noqa: T201 - what was asked for
     sys.exit(0 if found.verdict is Verdict.VALUE else 1)
-
-
-def question_of(
-    metric: str, resolve: ResolveResource, *, namespace: str, named: str, selector: str, api: str
-) -> Question:
-    """Return what texts ask; raises UsageError with what to write instead."""
-    kind, _, name = metric.rpartition("/")
-    object_kind, slash, object_name = named.partition("/")
-    if named and not (object_kind and slash and object_name):
-        raise UsageError(f"--object {named!r}: write KIND/NAME, as in pods/web-0")
-    if kind and api == Api.EXTERNAL:
-        raise UsageError(f"{metric}: external metrics describe no objects: write {name} alone")
-    try:
-        resource = _resource(kind or object_kind, resolve)
-        if kind and object_kind and _resource(object_kind, resolve) != resource:
-            raise UsageError(f"{metric} describes {kind}, and --object names one of {object_kind}: give one kind")
-        return Question(
-            name=name,
-            api=Api(api) if api else None,
-            resource=resource,
-            namespace=namespace or None,
-            object=object_name or None,
-            selector=parse_selector(selector),
-        )
-    except UnknownResourceError as error:
-        raise UsageError(str(error)) from error
-    except SelectorError as error:
-        raise UsageError(f"--selector: {error}") from error
 
 
 def as_text(found: Explanation) -> str:
@@ -148,21 +119,12 @@ def as_text(found: Explanation) -> str:
     return "\n".join(lines)
 
 
-def _as_json(found: Explanation) -> str:
-    return msgspec.json.format(msgspec.json.encode(found.as_document()), indent=2).decode()
-
-
 def _explained(values: FlagValues) -> Explanation:
+    if not values.paths("config"):
+        raise UsageError("--config is missing: name a rule file or a folder, or give the --server that serves it")
     with _objects(values) as (objects, resolve), PrometheusClient(prometheus_settings(values)) as prometheus:
         rulebook = parse_rulebook(load_configuration(read_files(values.paths("config"))), resolve)
-        question = question_of(
-            values.arguments[0],
-            resolve,
-            namespace=values.text("namespace"),
-            named=values.text("object"),
-            selector=values.text("selector"),
-            api=values.text("api"),
-        )
+        question = _question(values, resolve)
         explainer = Explainer(
             prometheus=prometheus,
             objects=objects,
@@ -173,13 +135,22 @@ def _explained(values: FlagValues) -> Explanation:
         )
         if objects is not None and question.resource is not None and question.object is None:
             _wait_for(objects, question.resource)
-        return explainer.explain(question, rulebook)
+        return explainer.explain(question, rulebook, (_ASKERS_UNKNOWN,))
 
 
-def _resource(kind: str, resolve: ResolveResource) -> Resource | None:
-    """Return the kind that `pods` or `deployments.apps` names; None for no kind."""
-    plural, _, group = kind.partition(".")
-    return resolve(group, plural) if plural else None
+def _question(values: FlagValues, resolve: ResolveResource) -> Question:
+    texts = Texts(
+        metric=values.arguments[0],
+        namespace=values.text("namespace"),
+        object=values.text("object"),
+        selector=values.text("selector"),
+        api=values.text("api"),
+    )
+    try:
+        return question_of(texts, resolve)
+    except QuestionError as error:
+        what = "METRIC" if error.name == "metric" else f"--{error.name}"
+        raise UsageError(f"{what}: {error.message}") from error
 
 
 @contextmanager

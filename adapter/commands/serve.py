@@ -117,13 +117,16 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     handler = Handler(
         Parts(
             admit=gate.admit,
+            door=gate,
             served=readings,
+            insight=readings,
             resolve=objects.resource,
             health=lambda path, query: context.health.answer(path, query) or (404, f"{path} is no health check\n"),
             metrics=lambda: exposition(context.registry)[0],
             telemetry=Telemetry(context.registry),
             version=settings.server.version,
             empty_is_error=settings.empty_is_error,
+            compatibility=settings.compatibility,
         )
     )
     prepare = functools.partial(handler.prepare, pace.slices)

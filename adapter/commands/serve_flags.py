@@ -127,7 +127,10 @@ _CONFIGURATION = (
         name="compatibility",
         kind=one_of("prometheus-adapter"),
         group=_METRICS,
-        state=Refused("no answer of prometheus-adapter that differs can be had back: leave the flag out"),
+        help=(
+            "Give prometheus-adapter's answers where ours differ and either are safe: apiVersion /v1, the answer's own "
+            "time, thousandths, codes and words of errors, no metric before its first series (default: ours)."
+        ),
     ),
 )
 

@@ -7,6 +7,7 @@ import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapter.apis.compatibility import OURS, PROMETHEUS_ADAPTER
 from adapter.commands.common_flags import PROGRAM, program_version, prometheus_settings
 from adapter.commands.configuration import load_configuration
 from adapter.commands.serve_certificates import KeptCertificate, first_certificate, kept_certificate
@@ -24,6 +25,7 @@ from adapter.service.watched import FilesError, read_files
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from adapter.apis.compatibility import Compatibility
     from adapter.identity.material import Materials
     from adapter.service.flag_table import FlagValues
     from adapter.sources.prometheus.settings import PrometheusSettings
@@ -73,6 +75,7 @@ class ServeSettings:
     kept: KeptCertificate | None
     """How to keep a certificate in a Secret."""
     empty_is_error: bool
+    compatibility: Compatibility
     server: ServerOptions
 
 
@@ -104,6 +107,7 @@ def serve_settings(values: FlagValues) -> ServeSettings:
             self_made=self_made,
             kept=kept,
             empty_is_error=values.text("on-no-data") == "error",
+            compatibility=PROMETHEUS_ADAPTER if _is_as_before(values) else OURS,
             server=_server(values, certificate, identity.materials),
         )
     except (FilesError, DocumentError, IdentitySettingsError) as error:
@@ -131,7 +135,13 @@ def _readings(values: FlagValues) -> ReadingSettings:
         max_answer_age_seconds=_positive(values, "max-answer-age"),
         relist_interval_seconds=relist,
         metrics_max_age_seconds=max_age,
+        serves_unseen_series=not _is_as_before(values),
     )
+
+
+def _is_as_before(values: FlagValues) -> bool:
+    """Return whether answers are to be prometheus-adapter's."""
+    return values.text("compatibility") == "prometheus-adapter"
 
 
 def _asking_limit(values: FlagValues) -> AskingLimit | None:

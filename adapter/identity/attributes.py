@@ -5,8 +5,8 @@ same path before it passes a request on, so a role that holds there holds here. 
 of it: a metric is the *subresource* of the object that it describes, an external metric is a *resource* that is listed,
 and a metric of a namespace is the name of a resource `metrics` in it.
 
-Label and field selectors are not among the attributes, and a `fieldSelector` names no object: a right that holds only
-for a selection would be a right to more here, since the APIs know no field selectors.
+Label and field selectors are not among the attributes. A `fieldSelector` names an object in metrics.k8s.io alone, where
+what is listed is what it selects: in the other APIs, which know none, a right to the one would be a right to all.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ MOST_PATHS = 1 << 16
 """That are remembered: one for each metric that an HPA asks for."""
 MOST_CHARACTERS = 8 << 20
 """In them all: paths are remembered before it is known who asks, and strangers may ask for long ones."""
-_MAY_SAY_WATCH = re.compile(r"(?:^|&)(?:watch|[^=&]*%)")
+_MAY_MATTER = re.compile(r"(?:^|&)(?:watch|fieldSelector|[^=&]*%)")
+"""Finds in a query whatever can change the attributes of a list."""
+_FIELDS_SELECT = "metrics.k8s.io"
+"""The group whose lists know field selectors."""
 _PREFIXES = frozenset({"api", "apis"})
 _WITHOUT_GROUP = "api"
 _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -98,6 +101,7 @@ def _of_resource(verb: str, group: str, version: str, rest: list[str], query: st
         subresource = ""
     if not name:
         verb = {"get": "watch" if _is_watch(query) else "list", "delete": "deletecollection"}.get(verb, verb)
+        name = _selected_name(query) if group == _FIELDS_SELECT else ""
     return Attributes(verb, group, version, resource, subresource, name, namespace)
 
 
@@ -114,7 +118,7 @@ class KnownAttributes:
         if found is None:
             found = attributes_of(method, path)
             self._keep(method, path, found)
-        if found.verb == "list" and query and _MAY_SAY_WATCH.search(query):
+        if found.verb == "list" and query and _MAY_MATTER.search(query):
             return attributes_of(method, path, query)
         return found
 
@@ -145,10 +149,22 @@ def _trimmed(segments: list[str]) -> list[str]:
 
 
 def _is_watch(query: str) -> bool:
-    if not _MAY_SAY_WATCH.search(query):
+    if not _MAY_MATTER.search(query):
         return False
     found = next((value for name, value in parse_qsl(query, keep_blank_values=True) if name == "watch"), "false")
     return found.lower() not in {"false", "0"}
+
+
+def _selected_name(query: str) -> str:
+    """Return the one name that a list is restricted to by its field selector; empty where it is to none."""
+    if not _MAY_MATTER.search(query):
+        return ""
+    given = [value for name, value in parse_qsl(query, keep_blank_values=True) if name == "fieldSelector"]
+    for term in given[0].split(",") if len(given) == 1 else ():
+        field_name, sign, value = term.partition("=")
+        if field_name == "metadata.name" and sign:
+            return value.removeprefix("=")
+    return ""
 
 
 def _quoted(text: str) -> str:

@@ -103,6 +103,22 @@ def milli_quantity(milli: int) -> str:
     return _whole_text(milli // 1000)
 
 
+def quantity_text(milli: int, form: Format) -> str:
+    """Return the canonical text of an amount in thousandths, in a format: 10485760000 is `10Mi` in BinarySI."""
+    return str(Quantity(milli * 10**6, form))
+
+
+def binary_quantity_of(value: float) -> str:
+    """Return a float as a canonical quantity in powers of 1024, with thousandths truncated toward zero.
+
+    As in Go, an amount below 1024 or with a fraction is written in decimal form. Raises ValueError for NaN and
+    infinities.
+    """
+    if 1024 <= value < _EXACT_INTEGERS_FROM and value == (whole := int(value)):
+        return _binary_text(whole)
+    return quantity_text(milli_of(value), Format.BINARY_SI)
+
+
 def milli_of(value: float) -> int:
     """Return a float as thousandths, truncated toward zero.
 
@@ -134,6 +150,17 @@ def quantity_of(value: float) -> str:
     if not math.isfinite(value):
         raise ValueError(f"{value} cannot be written as a quantity")
     return _whole_text(int(Decimal(repr(value))))
+
+
+def quantity_cut_in_binary(value: float) -> str:
+    """Return a float as prometheus-adapter writes it: `quantity_of` the value, but for the last thousandth.
+
+    Thousandths are cut from the binary product there: 1.001 is a little less than that, so it is `1`. Beyond int64
+    milli-units, where its product is no number any more, the amount is as `quantity_of` says.
+    """
+    if -_EXACT_INTEGERS_FROM < value < _EXACT_INTEGERS_FROM:
+        return milli_quantity(int(value * 1000))
+    return quantity_of(value)
 
 
 def _interpreted(text: str, suffix: str) -> tuple[int, int, Format]:

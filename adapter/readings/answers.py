@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from adapter.objects.selectors import Selector
     from adapter.rulebook.requests import Row
 
@@ -34,6 +36,8 @@ class ObjectsAnswer:
     """Moment for which Prometheus evaluated the query, in unix seconds."""
     warnings: tuple[str, ...] = ()
     """What a person should know of these values; empty where all is well."""
+    window_seconds: int | None = None
+    """The span that the values are measured over; None where the rule does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,5 +48,39 @@ class ExternalAnswer:
     """All finite; empty where Prometheus has no data."""
     evaluated_at: float
     """Moment for which Prometheus evaluated the query, in unix seconds."""
+    warnings: tuple[str, ...] = ()
+    """What a person should know of these values; empty where all is well."""
+    window_seconds: int | None = None
+    """The span that the values are measured over; None where the rule does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsageItem:
+    """What one pod or node uses."""
+
+    namespace: str | None
+    """None for a node."""
+    name: str
+    labels: Mapping[str, str]
+    """The object's own; not to be changed."""
+    evaluated_at: float
+    """The earliest moment for which Prometheus evaluated one of the values, in unix seconds."""
+    used: Mapping[str, Mapping[str, float]]
+    """Container, resource, value: cores of `cpu`, bytes of `memory`. A node has one container, with an empty name.
+
+    All finite and none negative. A resource that cannot be told is not there; of some container one is.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class UsageAnswer:
+    """What pods or nodes use."""
+
+    items: tuple[UsageItem, ...]
+    """Ascending by namespace and name; those of whom nothing is known are left out."""
+    window_seconds: float
+    """The span that values are measured over, as the rule files say."""
+    evaluated_at: float | None
+    """The earliest of all moments, in unix seconds; None where nothing had to be asked."""
     warnings: tuple[str, ...] = ()
     """What a person should know of these values; empty where all is well."""

@@ -16,7 +16,8 @@ from adapter.readings.errors import ReadingError, UnanswerableSelectorError
 from adapter.readings.lanes import Lanes
 from adapter.readings.planning import Planner
 from adapter.readings.queries import Failure
-from adapter.readings.schedule import period_for, retry_after
+from adapter.readings.rule_states import query_trouble
+from adapter.readings.schedule import longest_period, period_of, retry_after
 from adapter.rulebook.model import PlanKind
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
     from adapter.readings.catalogue import Catalogue
     from adapter.readings.demand import Request
-    from adapter.readings.queries import Group, Query, Reading
+    from adapter.readings.queries import Group, Query, Reading, Scope
+    from adapter.readings.rule_states import RuleStates, Trouble
     from adapter.readings.settings import Clock, ReadingSettings
     from adapter.readings.telemetry import ReadingsTelemetry
     from adapter.rulebook.model import Metric
@@ -46,6 +48,7 @@ class Board:
         settings: ReadingSettings,
         clock: Clock,
         telemetry: ReadingsTelemetry,
+        states: RuleStates,
         launch: Callable[[Query], object],
     ) -> None:
         """`launch` hands a query to a thread; it comes back through `settle`."""
@@ -57,6 +60,7 @@ class Board:
         self._demand = Demand(settings.demand_ttl_seconds, settings.max_demand_per_namespace, settings.max_demand)
         self._planner = Planner(settings)
         self._lanes = Lanes(settings)
+        self._states = states
         self._source_failed = False
         self.last_success: dict[str, float] = {}
         """Rule id, and unix seconds of the evaluation that last brought a reading."""
@@ -74,7 +78,7 @@ class Board:
         if entry.metric is not metric or entry.scope.retired or entry.scope.group.retired:
             self.rebind(entry, metric)
         query = entry.scope.query
-        period = period_for(interval, query.period)
+        period = period_of(metric, interval, self._settings)
         if period < _WORTH_HASTENING * query.period:
             with self._lock:
                 self._hasten(query, period)
@@ -109,7 +113,7 @@ class Board:
                 raise
             self._planner.release(entry.request, former, now)
             entry.metric, entry.scope = metric, scope
-            begun = self._begin(now)
+            begun = self._begin_for(scope, metric, now)
         self._launch_all(begun)
 
     def take_due(self) -> None:
@@ -148,17 +152,18 @@ class Board:
             # Whatever is bound after this moment is bound at a later time: see `bound_at` below.
             began, standing = self._clock.monotonic(), self._demand.entries()
         periods: dict[Query, float] = {}
-        longest = self._settings.refresh_interval_seconds
         for entries in pace.slices(standing, _ENTRIES_A_SLICE):
             now = self._clock.monotonic()
             for entry in entries:
                 if self._demand.expired(entry, now):
                     self._expire(entry)
                     continue
-                period = period_for(entry.arrivals.interval(now), longest)
+                period = period_of(entry.metric, entry.arrivals.interval(now), self._settings)
                 for query in (entry.scope.query, entry.scope.wanted):
-                    periods[query] = min(period, periods.get(query, longest))
+                    periods[query] = min(period, periods.get(query, period))
         with self._lock:
+            # Nobody asks any more, so nothing would tell that it is over.
+            self._source_failed &= bool(self._planner.queries)
             for query in list(self._planner.queries.values()):
                 if query in periods:
                     query.period = periods[query]
@@ -173,6 +178,7 @@ class Board:
         """
         with self._lock:
             self._planner.forget()
+        refused: list[str] = []
         for entries in pace.slices(self._demand.entries(), _ENTRIES_A_SLICE):
             for entry in entries:
                 metric = catalogue.current(entry.metric)
@@ -182,11 +188,32 @@ class Board:
                 try:
                     self.rebind(entry, metric)
                 except UnanswerableSelectorError as error:
-                    _log.info("no longer asked for: %s", error.message)
+                    refused.append(error.message)
+        with self._lock:
+            # Rules have other numbers now.
+            self.last_success = self._planner.last_successes()
+        if refused:
+            _log.info("%d requests are no longer answered, as the first: %s", len(refused), refused[0])
 
     def entries(self) -> list[Entry]:
         """Return all requests that stand."""
         return self._demand.entries()
+
+    def troubles(self, pace: Pace) -> list[Trouble]:
+        """Return what is wrong with rules whose queries fail, one for each query."""
+        with self._lock:
+            standing = list(self._planner.queries.values())
+        return [
+            query_trouble(query.metric.rule, failure)
+            for queries in pace.slices(standing, _ENTRIES_A_SLICE)
+            for query in queries
+            if (failure := query.failure) is not None and not failure.of_source
+        ]
+
+    @property
+    def source_failed(self) -> bool:
+        """Whether Prometheus could not be asked when it was asked last."""
+        return self._source_failed
 
     def distrust(self, group: Group, difference: str) -> None:
         """Ask a metric exactly until the next reload: its wider plan was seen to change somebody's answer."""
@@ -223,7 +250,7 @@ class Board:
             self._demand.check_room(request.namespace)
             entry = Entry(request, metric, self._planner.bind(metric, request, now), now)
             self._demand.add(entry)
-            begun = self._begin(now)
+            begun = self._begin_for(entry.scope, metric, now)
         self._launch_all(begun)
         return entry
 
@@ -245,6 +272,13 @@ class Board:
             self._lanes.set(query, now)
         return self._lanes.begin(now)
 
+    def _begin_for(self, scope: Scope, metric: Metric, now: float) -> list[Query]:
+        """Return the queries to launch after a request was bound: one that others share may be due sooner by it."""
+        longest = longest_period(metric, self._settings)
+        if longest < scope.wanted.period:
+            self._hasten(scope.wanted, longest)
+        return self._begin(now)
+
     def _launch_all(self, queries: list[Query]) -> None:
         for query in queries:
             self._launch(query)
@@ -255,8 +289,6 @@ class Board:
             self._lanes.hasten(query, query.started_at + query.period)
 
     def _succeed(self, query: Query, reading: Reading, now: float) -> Reading | None:
-        if query.failure is not None and not query.failure.of_source:
-            _log.info("%s (%s) is answered again", query.metric.qualified, query.metric.rule.id)
         if self._source_failed:
             self._source_failed = False
             _log.info("Prometheus answers again")
@@ -273,7 +305,7 @@ class Board:
         if failure.narrows and query.kind is not PlanKind.EXACT:
             self._narrow(query, failure, now)
         else:
-            self._log_failure(query, failure)
+            self._log_failure(failure)
         query.failures += 1
         # After the scopes have been turned to narrower queries: who sees the failure sees where to go, too.
         query.failure = failure
@@ -282,12 +314,14 @@ class Board:
 
     def _narrow(self, query: Query, failure: Failure, now: float) -> None:
         for group in self._planner.narrow(query, now):
-            rule = group.metric.rule.id
-            self._telemetry.narrowed(rule, query.kind)
-            _log.warning(
+            rule = group.metric.rule
+            self._telemetry.narrowed(rule.id, query.kind)
+            self._states.remark(
+                rule,
+                f"{query.kind} plan",
                 "%s (%s): its %s query does not work, until the next reload it is asked by the %s plan: %s",
                 group.metric.qualified,
-                rule,
+                rule.id,
                 query.kind,
                 group.kind,
                 failure.message,
@@ -312,15 +346,12 @@ class Board:
             else:
                 query.joining.append(scope)
 
-    def _log_failure(self, query: Query, failure: Failure) -> None:
-        """Log a failure when it begins: of Prometheus once for all queries, of a query once for each kind."""
-        if failure.of_source:
-            if not self._source_failed:
-                _log.warning(
-                    "Prometheus fails; answers are served until they are %g s old: %s",
-                    self._settings.max_answer_age_seconds,
-                    failure.message,
-                )
+    def _log_failure(self, failure: Failure) -> None:
+        """Log a failure of Prometheus when it begins, once for all queries; those of queries are told by rule."""
+        if failure.of_source and not self._source_failed:
             self._source_failed = True
-        elif query.failure is None or query.failure.error is not failure.error:
-            _log.warning("%s (%s): %s", query.metric.qualified, query.metric.rule.id, failure.message)
+            _log.warning(
+                "Prometheus fails; answers are served until they are %g s old: %s",
+                self._settings.max_answer_age_seconds,
+                failure.message,
+            )

@@ -6,14 +6,17 @@ import heapq
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from adapter.rulebook.model import Api
+from adapter.rulebook.model import Api, ResourceRules
 from adapter.sources.pace import UNPACED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from adapter.objects.resources import Resource
     from adapter.rulebook.model import Metric, Rule
     from adapter.sources.pace import Pace
+
+NO_RESOURCE_RULES = ResourceRules()
 
 _SORTED_A_SLICE = 500
 
@@ -23,13 +26,22 @@ K = TypeVar("K", str, tuple[str, bool, str])
 class Catalogue:
     """All metrics by name. Never changed: another catalogue takes its place, with a higher generation."""
 
-    __slots__ = ("_custom", "_external", "custom", "external", "generation")
+    __slots__ = ("_custom", "_external", "_usage", "custom", "external", "generation", "resource")
 
-    def __init__(self, metrics: Iterable[Metric] = (), generation: int = 0, pace: Pace = UNPACED) -> None:
+    def __init__(
+        self,
+        metrics: Iterable[Metric] = (),
+        generation: int = 0,
+        pace: Pace = UNPACED,
+        resource: ResourceRules = NO_RESOURCE_RULES,
+    ) -> None:
         """Of several metrics with one name, scope and kind of object the last one stays.
 
         `pace` is for thousands of metrics in a process that serves.
         """
+        self.resource = resource
+        """What metrics.k8s.io serves; nothing where no rule is in it."""
+        self._usage = {metric.qualified: metric for metric in resource.metrics}
         custom: dict[tuple[str, bool, str], Metric] = {}
         external: dict[str, Metric] = {}
         for part in pace.timed(_keyed(metrics)):
@@ -54,8 +66,14 @@ class Catalogue:
         """Return the external metric of that name; None where no rule gives it."""
         return self._external.get(name)
 
+    def usage_of(self, kind: Resource) -> tuple[Metric, ...]:
+        """Return what is served of the use that pods, or nodes, make of resources."""
+        return tuple(metric for metric in self._usage.values() if metric.resource == kind)
+
     def current(self, metric: Metric) -> Metric | None:
         """Return what has the place of a metric that an earlier catalogue gave; None where nothing has."""
+        if metric.rule.api is Api.RESOURCE:
+            return self._usage.get(metric.qualified)
         if metric.rule.api is Api.EXTERNAL or metric.resource is None:
             return self._external.get(metric.name)
         return self._custom.get((metric.resource.qualified, metric.namespaced, metric.name))

@@ -153,7 +153,12 @@ class Cataloguer:
             self._swap()
 
     def _swap(self) -> None:
-        self.catalogue = Catalogue(self._discovery.metrics(), self.catalogue.generation + 1, self._discovery.pace)
+        self.catalogue = Catalogue(
+            self._discovery.metrics(self.rulebook.retained),
+            self.catalogue.generation + 1,
+            self._discovery.pace,
+            self.rulebook.resource,
+        )
         self._behind = False
 
 

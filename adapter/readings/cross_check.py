@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from adapter.readings.answers import ByName, BySelector
 from adapter.readings.errors import ObjectsNotKnownError, UnanswerableSelectorError
+from adapter.readings.planning import planned_with_times
 from adapter.readings.queries import Failure, Query, QueryKey
 from adapter.readings.rows import ExternalReading
 from adapter.readings.snapshot import ROOT
 from adapter.rulebook.matchers import RenderError
 from adapter.rulebook.model import PlanKind
-from adapter.rulebook.plans import planned_query
 from adapter.rulebook.requests import Asked
 from adapter.sources.objects import ObjectsError
 
@@ -160,17 +160,22 @@ class CrossCheck:
     @staticmethod
     def _exact(entry: Entry, names: tuple[str, ...]) -> Query:
         metric, request = entry.metric, entry.request
-        planned = planned_query(metric, Asked(request.namespace, names, request.selector), PlanKind.EXACT)
+        planned, times = planned_with_times(metric, Asked(request.namespace, names, request.selector), PlanKind.EXACT)
         namespace = request.namespace if metric.namespace_label else None
-        key = QueryKey(planned, namespace, metric.namespace_label, None, None)
+        key = QueryKey(planned, namespace, metric.namespace_label, None, None, times)
         return Query(key, metric, request.selector, 0.0)
 
 
 def values_for(entry: Entry, names: Iterable[str], reading: Reading) -> Values:
     """Return what a reading holds for an asker, values that are not finite included."""
+    namespace, selector = entry.request.namespace, entry.request.selector
     if isinstance(reading, ExternalReading):
-        return _by_labels(reading.rows(entry.request.namespace, entry.request.selector))
-    return _by_name(entry.request.namespace, names, reading)
+        ages = {"age of its samples": reading.sample_age(namespace, selector)} if reading.times else {}
+        found = _by_labels(reading.rows(namespace, selector))
+    else:
+        ages = {f"age of the samples of {name}": reading.sample_age(namespace, name) for name in names if reading.times}
+        found = _by_name(namespace, names, reading)
+    return {**found, **{name: age for name, age in ages.items() if age is not None}}
 
 
 def difference_of(exact: Values, wider: Values) -> str | None:
@@ -201,7 +206,7 @@ def _by_name(namespace: str | None, names: Iterable[str], reading: ObjectReading
     values = reading.values.get(namespace or ROOT, {})
     faults = reading.faults.get(namespace or ROOT, {})
     found: dict[object, float | str] = {}
-    for name in names:
+    for name in (key for asked in names for key in reading.keys(namespace, asked)):
         if name in values:
             found[name] = values[name]
         elif name in faults:

@@ -11,7 +11,6 @@ not how much memory.
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -26,15 +25,13 @@ from adapter.sources.prometheus.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from adapter.objects.resources import ResolveResource
     from adapter.readings.refresher import Prometheus
     from adapter.readings.settings import Clock, ReadingSettings
-    from adapter.rulebook.model import Metric, Rule, Rulebook
+    from adapter.rulebook.model import Metric, Retained, Rule, Rulebook
     from adapter.sources.pace import Pace
-
-_log = logging.getLogger(__name__)
 
 MetricId = tuple[str, str, bool]
 
@@ -54,6 +51,8 @@ class RuleState:
     """When the series of a metric in `found` were first missing, in monotonic seconds."""
     looked_up: bool = False
     failure: str | None = None
+    unreachable_since: float | None = None
+    """Unix seconds since which its look-ups failed because nothing answered."""
     succeeded_at: float | None = None
     """Unix seconds of the last look-up that succeeded."""
 
@@ -136,8 +135,8 @@ class Discovery:
         for state in states:
             if state.rule.series_query != finding.series_query:
                 continue
-            _log_change(state, finding)
-            state.failure = finding.failure
+            since = self._clock.wall() if state.unreachable_since is None else state.unreachable_since
+            state.failure, state.unreachable_since = finding.failure, since if finding.unreachable else None
             for rule, found in finding.metrics:
                 # A reload in between made another rule of the same query: the next look-up serves that one.
                 if rule is state.rule:
@@ -147,16 +146,15 @@ class Discovery:
                     changed |= self._renew(state, found, all_came=all_came)
         return changed
 
-    def metrics(self) -> Iterator[Metric]:
+    def metrics(self, retained: Mapping[str, Retained]) -> Iterator[Metric]:
         """Yield all metrics so that the last of several with one name is the one to serve.
 
         Those whose series exist come after all that are only spelled out: a rule for series yet to come does not take
-        the name from one that has them. Among each kind the last rule in the files wins.
+        the name from one that has them. Among each kind the last rule in the files wins, but a rule that is refused and
+        goes on as it last held (`retained`, by id) leaves the name to any that is newer.
         """
-        for state in self._states:
-            yield from state.static.values()
-        for state in self._states:
-            yield from state.found.values()
+        yield from _in_order([(state.rule.id, state.static) for state in self._states], retained)
+        yield from _in_order([(state.rule.id, state.found) for state in self._states], retained)
 
     def _prepared(self, rule: Rule, before: list[RuleState]) -> RuleState:
         for index, state in enumerate(before):
@@ -170,7 +168,8 @@ class Discovery:
                     found=self._moved(state.found, rule),
                     vanished_at=dict(state.vanished_at),
                 )
-        return RuleState(rule, _by_id(static_metrics(rule, self._resolve)))
+        spelled_out = static_metrics(rule, self._resolve) if self._settings.serves_unseen_series else ()
+        return RuleState(rule, _by_id(spelled_out))
 
     def _moved(self, metrics: dict[MetricId, Metric], rule: Rule) -> dict[MetricId, Metric]:
         moved: dict[MetricId, Metric] = {}
@@ -212,6 +211,18 @@ def what_is_missing(shapes: SeriesShapes, warnings: Sequence[str]) -> str | None
     return f"Prometheus warns: {shortened(warnings[0])}" if warnings else None
 
 
+def _in_order(
+    rules: Sequence[tuple[str, Mapping[MetricId, Metric]]], retained: Mapping[str, Retained]
+) -> Iterator[Metric]:
+    for rule_id, metrics in rules:
+        held = retained.get(rule_id)
+        taken: set[tuple[str, bool]] = set()
+        if held is not None:
+            newer = (metric for other_id, others in rules if other_id in held.newer for metric in others.values())
+            taken = {(metric.qualified, metric.namespaced) for metric in newer}
+        yield from (metric for metric in metrics.values() if (metric.qualified, metric.namespaced) not in taken)
+
+
 def _by_id(metrics: Iterable[Metric]) -> dict[MetricId, Metric]:
     return {(metric.qualified, metric.series, metric.namespaced): metric for metric in metrics}
 
@@ -223,13 +234,3 @@ def _same_or_new(
     for key, metric in found.items():
         known = state.found.get(key)
         yield key, known if known is not None and (keeps_known or known == metric) else metric
-
-
-def _log_change(state: RuleState, finding: Finding) -> None:
-    rule = state.rule
-    if finding.failure is not None and state.failure is None:
-        part, none = "only a part of its series came, keeps what it has", "cannot look up its series, keeps what it has"
-        what = part if finding.metrics else none
-        _log.warning("%s (%s:%d): %s: %s", rule.id, rule.file, rule.line, what, finding.failure)
-    elif finding.failure is None and state.failure is not None:
-        _log.info("%s (%s:%d): its series can be looked up again", rule.id, rule.file, rule.line)

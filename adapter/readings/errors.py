@@ -10,6 +10,7 @@
     ├── SourceSlowError               Prometheus did not answer in time
     ├── AnswerTooOldError             the last good answer has grown too old
     ├── QueryRefusedByPrometheusError Prometheus refused the query
+    ├── SampleTooOldError             what the value is made of is older than its rule allows
     ├── PartialAnswerError            an answer is there and parts of it are missing
     └── AmbiguousSamplesError         several samples claim to be the value of one object
 
@@ -62,6 +63,10 @@ class AnswerTooOldError(ReadingError):
 
 class QueryRefusedByPrometheusError(ReadingError):
     """Prometheus understood the request and refuses to answer it."""
+
+
+class SampleTooOldError(ReadingError):
+    """A value is there, and made of samples that are older than its rule allows (`maxSampleAge`)."""
 
 
 class PartialAnswerError(ReadingError):

@@ -9,11 +9,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from adapter.readings.explanation import Outcome, Step
 from adapter.readings.rows import as_series
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from adapter.sources.prometheus.decoding import Sample
 
@@ -32,6 +34,25 @@ class Told:
     fix: str = ""
 
 
+def of_namespace(
+    samples: Sequence[Sample], label: str | None, namespace: str | None
+) -> tuple[list[Sample], list[Step]]:
+    """Return the samples that are a namespace's own, and a step where others came, of which nothing else is told.
+
+    A sample without the label is the namespace's own: the query was restricted to it. None for either: all are.
+    """
+    if label is None or namespace is None:
+        return list(samples), []
+    own = [sample for sample in samples if sample.labels.get(label, namespace) == namespace]
+    foreign = len(samples) - len(own)
+    if not foreign:
+        return own, []
+    told = (
+        f"{foreign} samples of other namespaces are left out: the rule's metricsQuery does not use <<.LabelMatchers>>"
+    )
+    return own, [Step("values", Outcome.INFO, told)]
+
+
 def told_of_rows(samples: Sequence[Sample]) -> Told:
     """Return what an external metric's rows give: all of them, or nothing if one is no number."""
     bad = [sample for sample in samples if not math.isfinite(sample.value)]
@@ -45,8 +66,19 @@ def told_of_rows(samples: Sequence[Sample]) -> Told:
     return Told((), (Step("values", Outcome.NO, cause),), cause, fix)
 
 
-def told_of_objects(label: str, samples: Sequence[Sample], names: Collection[str] | None) -> Told:
-    """Return which object has which value by the label; `names` are the objects that should have one, None: any."""
+def told_of_objects(
+    label: str,
+    samples: Sequence[Sample],
+    names: Collection[str] | None,
+    *,
+    tell_strangers: bool = True,
+    lowest: float = -math.inf,
+) -> Told:
+    """Return which object has which value by the label; `names` are the objects that should have one, None: any.
+
+    Objects with samples that should have none are named only with `tell_strangers`: without, they may be those of
+    another namespace. What is below `lowest` is no value.
+    """
     by_name: dict[str, list[Sample]] = {}
     for sample in samples:
         by_name.setdefault(sample.labels.get(label, ""), []).append(sample)
@@ -54,14 +86,18 @@ def told_of_objects(label: str, samples: Sequence[Sample], names: Collection[str
     if nameless and not by_name:
         return _without_label(label, nameless[0])
     several = {name for name, own in by_name.items() if len(own) > 1}
-    odd = {name for name, own in by_name.items() if name not in several and not math.isfinite(own[0].value)}
+    odd = {name for name, own in by_name.items() if name not in several and not _is_value(own[0].value, lowest)}
+    below = " or negative" if lowest == 0.0 else ""
     wanted = by_name.keys() if names is None else set(names)
     values = tuple((name, by_name[name][0].value) for name in sorted(by_name.keys() & wanted - several - odd))
+    strangers = by_name.keys() - wanted
     steps = (
-        *_some(several & wanted, "have several samples: aggregate the labels in which they differ away"),
-        *_some(odd & wanted, "have a sample that is NaN or infinite, which is no value"),
+        *_some(several & wanted, f"have several samples: {_differing(by_name, several & wanted)}"),
+        *_some(odd & wanted, f"have a sample that is NaN or infinite{below}, which is no value"),
         *_some(wanted - by_name.keys(), "have no sample"),
-        *_some(by_name.keys() - wanted, "have samples and are not asked about"),
+        *(_nameless(label, nameless) if nameless else ()),
+        *_some(strangers if tell_strangers else (), "have samples and are not asked about"),
+        *(() if tell_strangers else _uncalled(len(strangers))),
     )
     if values:
         return Told(values, (*steps, Step("values", Outcome.OK, f"{len(values)} with a value")))
@@ -69,11 +105,73 @@ def told_of_objects(label: str, samples: Sequence[Sample], names: Collection[str
     return Told((), steps, cause, "see the steps")
 
 
+def told_of_containers(
+    label: str,
+    container_label: str,
+    samples: Sequence[Sample],
+    names: Collection[str] | None,
+    *,
+    tell_strangers: bool = True,
+) -> Told:
+    """Return which container of which pod has which value, as `POD/CONTAINER`; otherwise as `told_of_objects`.
+
+    A pod without any container that has samples is named as such.
+    """
+    named = [sample for sample in samples if sample.labels.get(container_label) and sample.labels.get(label)]
+    if not named:
+        return _without_label(container_label, samples[0])
+    pods = {sample.labels[label] for sample in named}
+    by_container = [
+        replace(sample, labels={**sample.labels, label: f"{sample.labels[label]}/{sample.labels[container_label]}"})
+        for sample in named
+    ]
+    wanted = None
+    if names is not None:
+        keys = {sample.labels[label] for sample in by_container}
+        wanted = {key for key in keys if key.partition("/")[0] in names} | (set(names) - pods)
+    told = told_of_objects(label, by_container, wanted, tell_strangers=tell_strangers, lowest=0.0)
+    lacking = [sample for sample in samples if not sample.labels.get(container_label)]
+    if not lacking:
+        return told
+    step = Step("values", Outcome.INFO, f"{len(lacking)} samples without the label {container_label!r} are nobody's")
+    return Told(told.values, (step, *told.steps), told.cause, told.fix)
+
+
 def _without_label(label: str, sample: Sample) -> Told:
-    came = ", ".join(sorted(sample.labels)) or "no labels at all"
-    cause = f"the samples lack the label {label!r}, which names their object; they have {came}"
+    cause = f"the samples lack the label {label!r}, which names their object; they have {_labels(sample)}"
     fix = "keep it in the result of the rule's metricsQuery: by (<<.GroupBy>>)"
     return Told((), (Step("values", Outcome.NO, cause),), cause, fix)
+
+
+def _is_value(value: float, lowest: float) -> bool:
+    return math.isfinite(value) and value >= lowest
+
+
+def _nameless(label: str, samples: Sequence[Sample]) -> tuple[Step, ...]:
+    what = "1 sample lacks" if len(samples) == 1 else f"{len(samples)} samples lack"
+    told = f"{what} the label {label!r}, which names their object, and are nobody's; they have {_labels(samples[0])}"
+    return (Step("values", Outcome.NO, told),)
+
+
+def _differing(by_name: Mapping[str, Sequence[Sample]], several: Collection[str]) -> str:
+    """Return what to do about objects with several samples: it is the labels in which they differ that are too many."""
+    labels: set[str] = set()
+    for name in several:
+        first, *others = (sample.labels for sample in by_name[name])
+        labels.update(
+            one for other in others for one in first.keys() | other.keys() if first.get(one) != other.get(one)
+        )
+    return f"aggregate the labels in which they differ away ({', '.join(sorted(labels)) or 'none'})"
+
+
+def _uncalled(strangers: int) -> tuple[Step, ...]:
+    if not strangers:
+        return ()
+    return (Step("values", Outcome.NO, f"{strangers} other objects have samples and are not asked about"),)
+
+
+def _labels(sample: Sample) -> str:
+    return ", ".join(sorted(sample.labels)) or "no labels at all"
 
 
 def _some(names: Collection[str], what: str) -> tuple[Step, ...]:

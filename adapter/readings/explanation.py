@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from adapter.objects.selectors import EVERYTHING
 
 if TYPE_CHECKING:
@@ -103,6 +105,10 @@ class Explanation:
             "steps": [{"step": step.step, "outcome": step.outcome.value, "detail": step.detail} for step in self.steps],
             "values": [_value(value) for value in self.values],
         }
+
+    def as_json(self) -> bytes:
+        """Return the document as people and programs get it, indented."""
+        return msgspec.json.format(msgspec.json.encode(self.as_document()), indent=2)
 
 
 def _value(value: ExplainedValue) -> dict[str, object]:

@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.readings.snapshot import ROOT, Dropped, Fault, ObjectReading
+from adapter.readings.snapshot import ROOT, Dropped, Fault, ObjectReading, container_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -33,9 +33,21 @@ class Assignment:
     """The namespace that the query was restricted to; None where each sample tells its own."""
     names: frozenset[str] | None = None
     """The objects that the query was restricted to; None for all."""
+    container_label: str | None = None
+    """The label that tells a sample's container; None where samples are those of objects."""
+    non_negative: bool = False
+    """Whether values below zero are none."""
 
 
-_NOT_FINITE = {Dropped.NAN: Fault("its value is NaN (not a number)"), Dropped.INF: Fault("its value is infinite")}
+_NO_VALUES = {
+    Dropped.NAN: Fault("its value is NaN (not a number)", is_nan=True),
+    Dropped.INF: Fault("its value is infinite"),
+    Dropped.NEGATIVE: Fault("its value is negative"),
+}
+
+
+LATE = "samples came that are older than answers may be"
+"""Why there may be more data than was filed."""
 
 
 class Filing:
@@ -49,6 +61,7 @@ class Filing:
         self._oldest = oldest
         self._values: dict[str, dict[str, float]] = {}
         self._faults: dict[str, dict[str, Fault]] = {}
+        self._containers: dict[str, dict[str, str]] = {}
         self._rivals: dict[tuple[str, str], _Rivals] = {}
         self._ambiguous: dict[frozenset[str], Fault] = {}
         self._nameless: Mapping[str, str] | None = None
@@ -79,7 +92,9 @@ class Filing:
 
     def finish(self, evaluated: Evaluation) -> ObjectReading:
         """Return what was filed."""
-        return ObjectReading(evaluated, self._values, self._faults, self._note())
+        containers = None if self._assignment.container_label is None else self._containers
+        asked = self._assignment.names
+        return ObjectReading(evaluated, self._values, self._faults, self._note(), containers, asked)
 
     @property
     def ambiguous_example(self) -> str | None:
@@ -97,6 +112,12 @@ class Filing:
             return Dropped.FOREIGN_NAMESPACE
         if not name or (assignment.names is not None and name not in assignment.names):
             return Dropped.UNKNOWN_OBJECT
+        if assignment.container_label is not None:
+            container = labels.get(assignment.container_label)
+            # A sample without a container is of the pod as a whole: beside its containers' it would count twice.
+            if not container or "/" in container or "/" in name:
+                return Dropped.UNKNOWN_OBJECT
+            name = container_key(name, container)
         return Dropped.STALE if sample.timestamp < self._oldest else (namespace, name)
 
     def _namespace_of(self, labels: Mapping[str, str]) -> str | None:
@@ -116,12 +137,27 @@ class Filing:
             values = self._values[self._names.share(namespace)] = {}
         if name in values or name in self._faults.get(namespace, ()):
             self._reject(place, values)
-        elif math.isfinite(value):
+            return
+        if self._assignment.container_label is not None:
+            self._enter_container(namespace, name)
+        reason = self._flaw_of(value)
+        if reason is None:
             values[self._names.share(name)] = value
         else:
-            reason = Dropped.NAN if math.isnan(value) else Dropped.INF
             self.dropped[reason] += 1
-            self._faults.setdefault(namespace, {})[name] = _NOT_FINITE[reason]
+            self._faults.setdefault(namespace, {})[name] = _NO_VALUES[reason]
+
+    def _enter_container(self, namespace: str, key: str) -> None:
+        pod, _, container = key.partition("/")
+        pods = self._containers.setdefault(self._names.share(namespace), {})
+        others = pods.get(pod)
+        listed = container if others is None else f"{others}/{container}"
+        pods[self._names.share(pod)] = self._names.share(listed)
+
+    def _flaw_of(self, value: float) -> Dropped | None:
+        if math.isfinite(value):
+            return Dropped.NEGATIVE if value < 0 and self._assignment.non_negative else None
+        return Dropped.NAN if math.isnan(value) else Dropped.INF
 
     def _reject(self, place: tuple[str, str], values: dict[str, float]) -> None:
         """Take the value from an object that another sample claims to be the value of, too."""
@@ -143,11 +179,21 @@ class Filing:
 
     def _note(self) -> str | None:
         if self._nameless is None:
-            return None
+            return LATE if self.dropped[Dropped.STALE] else self._note_of_containers()
         came = ", ".join(sorted(self._nameless)) or "no labels at all"
         return (
             f"a sample came without the label {self._assignment.object_label!r}, which names its object, "
             f"but with {came}: keep that label in the result of the rule's metricsQuery"
+        )
+
+    def _note_of_containers(self) -> str | None:
+        """Return why no container was found at all: that some samples are of whole pods is usual."""
+        label = self._assignment.container_label
+        if label is None or self._containers or not self.dropped[Dropped.UNKNOWN_OBJECT]:
+            return None
+        return (
+            f"no sample came with the label {label!r}, which names its container: keep that label in the result of "
+            "the rule's containerQuery, or correct `containerLabel`"
         )
 
 

@@ -16,8 +16,10 @@ from adapter.readings.answers import ByName, BySelector
 from adapter.readings.demand import Request
 from adapter.readings.errors import UnanswerableSelectorError
 from adapter.readings.queries import Group, Query, QueryKey, Scope
-from adapter.rulebook.model import PlanKind
+from adapter.readings.schedule import longest_period
+from adapter.rulebook.model import Api, PlanKind
 from adapter.rulebook.plans import plan_of, planned_query
+from adapter.rulebook.plans.sample_age import times_of
 from adapter.rulebook.render import RenderError, exact_query
 from adapter.rulebook.requests import Asked
 
@@ -124,6 +126,15 @@ class Planner:
         new, self._new = self._new, []
         return new
 
+    def last_successes(self) -> dict[str, float]:
+        """Return rule ids, and unix seconds of the newest evaluation that is behind a reading of the rule."""
+        newest: dict[str, float] = {}
+        for query in self.queries.values():
+            if query.reading is not None:
+                rule_id = query.metric.rule.id
+                newest[rule_id] = max(query.reading.evaluated.wall, newest.get(rule_id, 0.0))
+        return newest
+
     def groups(self) -> list[Group]:
         """Return all groups that somebody asks for."""
         return list(self._groups.values())
@@ -177,7 +188,7 @@ class Planner:
 
     def _adjust(self, group: Group, selector: Selector, now: float) -> None:
         """Go over to the plan that is best now. Scopes keep their answers until the new queries have some."""
-        kind = group.best_kind(self._settings.namespace_plan_limit)
+        kind = group.best_kind(self._namespace_limit(group))
         if kind is group.kind:
             return
         if kind is PlanKind.EXACT:
@@ -196,10 +207,17 @@ class Planner:
         for request, query in zip(requests, queries, strict=True):
             group.scopes[request.namespace].aim(query)
 
+    def _namespace_limit(self, group: Group) -> int:
+        """Return up to how many namespaces are asked for singly.
+
+        Of what pods use none is: whoever lists them lists those of all namespaces, and so do autoscalers together.
+        """
+        return 0 if group.metric.rule.api is Api.RESOURCE else self._settings.namespace_plan_limit
+
     def _query(self, kind: PlanKind, group: Group, request: Request, now: float) -> Query:
         metric, namespace, which = group.metric, request.namespace, request.which
         names = () if metric.resource is None else (which.name,) if isinstance(which, ByName) else (_ANY_NAME,)
-        planned = planned_query(metric, Asked(namespace, names, request.selector), kind)
+        planned, times = planned_with_times(metric, Asked(namespace, names, request.selector), kind)
         by_selector = which if kind is PlanKind.EXACT and isinstance(which, BySelector) else None
         key = QueryKey(
             planned,
@@ -207,10 +225,11 @@ class Planner:
             metric.namespace_label,
             by_selector,
             metric.resource if by_selector else None,
+            times,
         )
         query = self.queries.get(key)
         if query is None:
-            query = self.queries[key] = Query(key, metric, request.selector, self._settings.refresh_interval_seconds)
+            query = self.queries[key] = Query(key, metric, request.selector, longest_period(metric, self._settings))
             self._new.append(query)
         query.metric = metric
         if metric.resource is None and len(query.labels) < _MOST_INDEXED:
@@ -220,14 +239,23 @@ class Planner:
         return query
 
 
-def render(query: Query, names: tuple[str, ...]) -> PlannedQuery:
+def render(query: Query, names: tuple[str, ...]) -> tuple[PlannedQuery, PlannedQuery | None]:
     """Return what to send now: as planned, or for exactly these objects where the query is asked for names.
+
+    The second asks for the times of the samples; None where the rule does not limit their age. Raises RenderError.
+    """
+    if query.key.which is None:
+        return query.key.planned, query.key.times
+    return planned_with_times(query.metric, Asked(query.key.namespace, names, query.selector), PlanKind.EXACT)
+
+
+def planned_with_times(metric: Metric, asked: Asked, kind: PlanKind) -> tuple[PlannedQuery, PlannedQuery | None]:
+    """Return the query to send by this plan, and the one for the times of its samples where the rule limits their age.
 
     Raises RenderError.
     """
-    if query.key.which is None:
-        return query.key.planned
-    return planned_query(query.metric, Asked(query.key.namespace, names, query.selector), PlanKind.EXACT)
+    times = times_of(metric)
+    return planned_query(metric, asked, kind), None if times is None else planned_query(times, asked, kind)
 
 
 def _identity(metric: Metric) -> tuple[object, ...]:
@@ -240,6 +268,7 @@ def _identity(metric: Metric) -> tuple[object, ...]:
         metric.namespace_label,
         # A request that began before a reload may come in after it: what it asks for is not what the rule says now.
         metric.rule.metrics_query.text,
+        metric.rule.times_query,
     )
 
 

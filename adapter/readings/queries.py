@@ -66,6 +66,8 @@ class QueryKey(NamedTuple):
     """The objects whose names are filled in; None where the text is fixed."""
     resource: Resource | None
     """Their kind: one label may hold the names of pods to one rule and of services to another."""
+    times: PlannedQuery | None = None
+    """Asked at the same instant: the times of the samples that the values are made of. None where no rule limits it."""
 
 
 class Query:
@@ -86,7 +88,6 @@ class Query:
         "selector",
         "settled",
         "started_at",
-        "warned",
     )
 
     def __init__(self, key: QueryKey, metric: Metric, selector: Selector, period: float) -> None:
@@ -115,8 +116,6 @@ class Query:
         """External metrics: labels that askers select rows by."""
         self.joining: list[Scope] = []
         """Scopes that go on with another query's readings until this one has its first."""
-        self.warned: set[str] = set()
-        """What was logged about it already."""
 
     @property
     def kind(self) -> PlanKind:

@@ -14,9 +14,10 @@ import functools
 import logging
 import threading
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from adapter.readings.answers import ByName, ExternalAnswer, ObjectsAnswer
+from adapter.readings.answers import ByName
 from adapter.readings.board import Board
 from adapter.readings.cataloguing import Cataloguer
 from adapter.readings.cross_check import CrossCheck
@@ -29,27 +30,37 @@ from adapter.readings.errors import (
     ReadingError,
     SourceSlowError,
 )
+from adapter.readings.explained_way import HASTY
+from adapter.readings.explaining import Explainer
+from adapter.readings.lookups import LookUp
 from adapter.readings.names import SharedNames
+from adapter.readings.notices import notices, usage_notices
+from adapter.readings.policies import external_answer, objects_answer, warn_of_long_refreshes
 from adapter.readings.queries import Failure
 from adapter.readings.refresher import Refresher, let_go
+from adapter.readings.remembered import Remembered
+from adapter.readings.rule_states import RuleStates, look_up_troubles, unreachable
 from adapter.readings.settings import Clock, ReadingSettings
 from adapter.readings.telemetry import Overview
+from adapter.readings.usage import UsageReadings
 from adapter.sources.objects import ObjectsError
 from adapter.sources.prometheus.errors import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterable
 
+    from adapter.objects.resources import Resource
     from adapter.objects.selectors import Selector
-    from adapter.readings.answers import BySelector
+    from adapter.readings.answers import BySelector, ExternalAnswer, ObjectsAnswer, UsageAnswer
     from adapter.readings.catalogue import Catalogue
     from adapter.readings.demand import Entry
+    from adapter.readings.explanation import Explanation, Question, Step
     from adapter.readings.queries import Query, Reading
     from adapter.readings.refresher import Prometheus
     from adapter.readings.rows import ExternalReading
     from adapter.readings.snapshot import ObjectReading
     from adapter.readings.telemetry import ReadingsTelemetry
-    from adapter.rulebook.model import Metric, Rulebook
+    from adapter.rulebook.model import Metric, Rule, Rulebook
     from adapter.sources.objects import ObjectSource
     from adapter.sources.pace import Pace
 
@@ -86,6 +97,7 @@ class Readings:
         self._telemetry = telemetry
         self._waiting = threading.BoundedSemaphore(self._settings.max_waiting_requests)
         self._swept_at = self._clock.monotonic()
+        self._states = RuleStates(self._clock.monotonic)
         self._refresher = Refresher(
             prometheus=prometheus,
             objects=objects,
@@ -94,6 +106,7 @@ class Readings:
             pace=pace,
             names=SharedNames(self._clock.monotonic),
             telemetry=telemetry,
+            states=self._states,
         )
         discovery = Discovery(
             prometheus=prometheus, resolve=objects.resource, settings=self._settings, clock=self._clock, pace=pace
@@ -105,6 +118,7 @@ class Readings:
             settings=self._settings,
             clock=self._clock,
             telemetry=telemetry,
+            states=self._states,
             launch=lambda query: submit(lambda: self._refresh(query)),
         )
         self._cross_check = CrossCheck(
@@ -117,6 +131,20 @@ class Readings:
             telemetry=telemetry,
         )
         self._checking = False
+        self._usage = UsageReadings(
+            board=self._board, objects=objects, current=self._current, settings=self._settings, clock=self._clock
+        )
+        self._usage.prepare(self.catalogue)
+        self._explainer = Explainer(
+            prometheus=prometheus,
+            objects=objects,
+            resolve=objects.resource,
+            settings=self._settings,
+            clock=self._clock,
+            pace=pace,
+            patience=HASTY,
+        )
+        warn_of_long_refreshes(rulebook.rules, self._settings)
         telemetry.observe(self._overview)
 
     @property
@@ -133,24 +161,49 @@ class Readings:
     ) -> ObjectsAnswer:
         """Return a custom metric's values for some objects. Raises ReadingError."""
         names = (which.name,) if isinstance(which, ByName) else self._names(metric, namespace, which)
-        reading = cast(
-            "ObjectReading", self._reading(metric, Request(metric.qualified, namespace, which, metric_selector))
-        )
-        values = reading.one(namespace, which.name) if isinstance(which, ByName) else reading.of(namespace, names)
-        return ObjectsAnswer(values, reading.evaluated.wall)
+        found, warnings = self._reading(metric, Request(metric.qualified, namespace, which, metric_selector))
+        reading = cast("ObjectReading", found)
+        answer = objects_answer(metric.rule.policy, reading, namespace, which, names, self._age(reading))
+        return replace(answer, warnings=(*warnings, *answer.warnings)) if warnings else answer
 
     def external(self, metric: Metric, namespace: str | None, selector: Selector) -> ExternalAnswer:
         """Return an external metric's values. Raises ReadingError."""
-        reading = cast("ExternalReading", self._reading(metric, Request(metric.qualified, namespace, None, selector)))
-        return ExternalAnswer(reading.answer(namespace, selector, self._telemetry.dropped), reading.evaluated.wall)
+        found, warnings = self._reading(metric, Request(metric.qualified, namespace, None, selector))
+        reading = cast("ExternalReading", found)
+        age, count = self._age(reading), self._telemetry.dropped
+        answer = external_answer(metric.rule.policy, reading, namespace, selector, age, count)
+        return replace(answer, warnings=(*warnings, *answer.warnings)) if warnings else answer
+
+    def usage(self, kind: Resource, namespace: str | None, which: ByName | BySelector) -> UsageAnswer:
+        """Return what pods or nodes use; for pods `namespace` None means those of all. Raises ReadingError."""
+        catalogue, rulebook = self.catalogue, self._cataloguer.rulebook
+        answer = self._usage.answer(catalogue, kind, namespace, which)
+        warnings = tuple(usage_notices(rulebook, catalogue.usage_of(kind)))
+        return replace(answer, warnings=(*warnings, *answer.warnings)) if warnings else answer
+
+    def explain(self, question: Question, notes: Iterable[Step] = ()) -> Explanation:
+        """Return why a metric has, or lacks, a value: as Prometheus says now, and as it is remembered.
+
+        Takes a few seconds at most, on the thread that calls. `notes` are further steps, which others know.
+        """
+        memory = Remembered(self.catalogue, self.look_ups(), self._board.entries(), self._clock, self._pace)
+        return self._explainer.explain(question, self._cataloguer.rulebook, notes, memory)
+
+    def look_ups(self) -> tuple[LookUp, ...]:
+        """Return how the last look-up of each rule's series went, in the order of the files."""
+        states = self._cataloguer.states()
+        return tuple(LookUp(state.rule, state.succeeded_at, state.failure) for state in states)
 
     def replace_rulebook(self, rulebook: Rulebook) -> None:
         """Put another rulebook in force, for a reload; takes seconds, in which the former one serves.
 
         Readings of metrics that did not change go on. What was learnt about refused plans is forgotten.
         """
+        warn_of_long_refreshes(rulebook.rules, self._settings)
         self._cataloguer.replace(rulebook)
+        self._states.forget_remarks()
         self._board.replan(self.catalogue, self._pace)
+        self._usage.prepare(self.catalogue)
 
     def run_due(self) -> float:
         """Start what is due, without waiting for it; return the seconds until something is due again, at most five."""
@@ -159,7 +212,7 @@ class Readings:
         self._look_up_due()
         if now - self._swept_at >= _SWEEP_SECONDS:
             self._swept_at = now
-            self._submit(lambda: self._board.sweep(self._pace))
+            self._submit(self._sweep)
         if now >= self._cross_check.due and not self._checking:
             self._checking = True
             self._submit(self._check_a_plan)
@@ -178,17 +231,29 @@ class Readings:
             raise NoObjectsMatchError(f"no {metric.resource.qualified}{where} match the selector '{which.selector}'")
         return names
 
-    def _reading(self, metric: Metric, request: Request) -> Reading:
+    def _reading(self, metric: Metric, request: Request) -> tuple[Reading, tuple[str, ...]]:
+        """Return what answers a request, and what a person should know of it. Raises ReadingError."""
+        until = self._clock.monotonic() + self._settings.first_answer_wait_seconds
         entry = self._board.entry(metric, request)
-        reading = entry.scope.query.reading or self._first_reading(entry)
-        age = reading.evaluated.age(self._clock.wall(), self._clock.monotonic())
+        reading = self._current(entry, until)
+        retained, failure = self._cataloguer.rulebook.retained, entry.scope.query.failure
+        if not retained and failure is None:
+            return reading, ()
+        return reading, tuple(notices(metric.rule, retained, failure, self._age(reading)))
+
+    def _current(self, entry: Entry, until: float) -> Reading:
+        """Return what answers a request now; a first reading is waited for until then, in monotonic seconds."""
+        reading = entry.scope.query.reading or self._first_reading(entry, until)
+        age = self._age(reading)
         if age > self._settings.max_answer_age_seconds:
             raise AnswerTooOldError(self._too_old(entry, age))
         return reading
 
-    def _first_reading(self, entry: Entry) -> Reading:
+    def _age(self, reading: Reading) -> float:
+        return reading.evaluated.age(self._clock.wall(), self._clock.monotonic())
+
+    def _first_reading(self, entry: Entry, until: float) -> Reading:
         """Wait for the query that is on its way; what failed before is told at once."""
-        until = self._clock.monotonic() + self._settings.first_answer_wait_seconds
         query = self._board.query_of(entry)
         if query.settled.is_set() and query.failure is not None:
             raise query.failure.raised()
@@ -229,6 +294,22 @@ class Readings:
         finally:
             self._checking = False
 
+    def _sweep(self) -> None:
+        self._board.sweep(self._pace)
+        states = self._cataloguer.states()
+        # Prometheus being away is no rule's trouble, and told by itself.
+        answered_at = max((state.succeeded_at or 0.0 for state in states), default=0.0)
+        answered_at = max(answered_at, *list(self._board.last_success.values()), 0.0)
+        if not self._board.source_failed:
+            self._states.tell_source(unreachable(states, answered_at))
+        troubles = (*look_up_troubles(states, answered_at), *self._board.troubles(self._pace))
+        self._states.tell(troubles, self._rules())
+
+    def _rules(self) -> Iterable[Rule]:
+        """Return all rules in force, each once."""
+        served = {metric.rule.id: metric.rule for metric in self.catalogue.resource.metrics}
+        return (*(state.rule for state in self._cataloguer.states()), *served.values())
+
     def _look_up_due(self) -> None:
         for series_query in self._cataloguer.take_due():
             self._submit(functools.partial(self._look_up, series_query))
@@ -256,15 +337,21 @@ class Readings:
     def _overview(self) -> Overview:
         groups = self._board.groups()
         rulebook, states = self._cataloguer.rulebook, self._cataloguer.states()
-        failing = sum(state.failure is not None for state in states)
-        rule_ids = {state.rule.id for state in states}
+        served = rulebook.resource.rules
+        rule_ids = {state.rule.id for state in states} | {rule.id for rule in served}
         success = {state.rule.id: state.succeeded_at for state in states if state.succeeded_at is not None}
         for rule, moment in list(self._board.last_success.items()):
             if rule in rule_ids:
                 success[rule] = max(moment, success.get(rule, 0.0))
+        failing = self._states.failing & rule_ids | {state.rule.id for state in states if state.failure is not None}
         return Overview(
             demanded=len({group.metric.qualified for group in groups}),
-            rule_states={"ok": len(states) - failing, "refused": len(rulebook.refused), "failing": failing},
+            rule_states={
+                "ok": len(rule_ids - failing - rulebook.retained.keys()),
+                "refused": len(rulebook.refused),
+                "failing": len(failing),
+                "retained": len(rulebook.retained),
+            },
             plans=Counter((group.metric.rule.id, group.kind) for group in groups),
             distrusted=self._board.distrusted(),
             last_success=success,

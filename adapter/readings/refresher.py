@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import math
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from adapter.readings.errors import (
@@ -14,11 +15,12 @@ from adapter.readings.errors import (
     SourceSlowError,
     SourceUnreachableError,
 )
-from adapter.readings.filing import Assignment, Filing
+from adapter.readings.filing import LATE, Assignment, Filing
 from adapter.readings.planning import render
 from adapter.readings.queries import Failure
 from adapter.readings.rows import ExternalReading, ExternalReadingBuilder
-from adapter.readings.snapshot import Evaluation, ObjectReading
+from adapter.readings.snapshot import Dropped, Evaluation, ObjectReading
+from adapter.rulebook.model import PlanKind
 from adapter.rulebook.render import RenderError
 from adapter.sources.objects import ObjectsError
 from adapter.sources.prometheus.errors import (
@@ -37,14 +39,13 @@ if TYPE_CHECKING:
 
     from adapter.readings.names import SharedNames
     from adapter.readings.queries import Query, Reading
+    from adapter.readings.rule_states import RuleStates
     from adapter.readings.settings import Clock, ReadingSettings
     from adapter.readings.telemetry import ReadingsTelemetry
     from adapter.rulebook.requests import PlannedQuery
     from adapter.sources.objects import ObjectSource
     from adapter.sources.pace import Pace
     from adapter.sources.prometheus.decoding import InstantAnswer, SeriesAnswer
-
-_log = logging.getLogger(__name__)
 
 _MEANINGS: tuple[tuple[type[PrometheusError], type[ReadingError]], ...] = (
     (PrometheusUnreachableError, SourceUnreachableError),
@@ -55,8 +56,13 @@ _MEANINGS: tuple[tuple[type[PrometheusError], type[ReadingError]], ...] = (
     (UnexpectedAnswerError, SourceUnreachableError),
 )
 _OF_SOURCE = (PrometheusUnreachableError, AuthenticationRefusedError, UnexpectedAnswerError)
-_MOST_WARNINGS = 50
+_OF_PROMQL = "PromQL "
+"""How the query engine's own annotations begin: those that warn mean that samples were ignored."""
+_INFORMATION = "PromQL info"
 _FREED_A_SLICE = 2000
+_LEAST_RATIO = 0.1
+"""Of the deadline, for the second of two queries, however long the first took."""
+_HISTOGRAMS = "native histograms have no single value: use histogram_quantile() or the like"
 
 
 class Prometheus(Protocol):
@@ -71,10 +77,14 @@ class Prometheus(Protocol):
         ...
 
 
+class _LeftOutError(PartialAnswerError):
+    """The query engine ignored samples that it could not make sense of; a narrower query may not meet them."""
+
+
 class Refresher:
     """Turns queries into readings."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts that it stands on, each named by its caller
         self,
         *,
         prometheus: Prometheus,
@@ -84,6 +94,7 @@ class Refresher:
         pace: Pace,
         names: SharedNames,
         telemetry: ReadingsTelemetry,
+        states: RuleStates,
     ) -> None:
         self._prometheus = prometheus
         self._objects = objects
@@ -92,6 +103,7 @@ class Refresher:
         self._pace = pace
         self._names = names
         self._telemetry = telemetry
+        self._states = states
 
     def ask(self, query: Query, second: float | None = None) -> Reading | Failure:
         """Send the query and return what its answer says; `second` (unix seconds) asks for another time than now."""
@@ -99,6 +111,9 @@ class Refresher:
             return self._ask(query, second)
         except PrometheusError as error:
             return failure_of(error)
+        except _LeftOutError as error:
+            # What is wrong with one namespace's series is not to be the failure of all, and no more than that.
+            return Failure(PartialAnswerError, error.message, narrows=query.kind is PlanKind.WIDE)
         except ReadingError as error:
             return Failure(type(error), error.message)
         except ObjectsError as error:
@@ -106,26 +121,68 @@ class Refresher:
         except RenderError as error:
             return Failure(QueryRefusedByPrometheusError, f"{query.metric.qualified}: {error}")
 
-    def _ask(self, query: Query, at: float | None) -> Reading:
+    def _ask(self, query: Query, at: float | None) -> Reading | Failure:
         wall, monotonic = self._clock.wall(), self._clock.monotonic()
         second = float(math.floor(wall if at is None else at))
         evaluated = Evaluation(second, monotonic - (wall - second))
         names = self._names_for(query)
         if names is not None and not names:
             # Only objects that exist are asked for, and none does.
-            return ObjectReading(evaluated)
-        planned = render(query, names or ())
-        answer = self._prometheus.instant(
-            planned.text, timeout_seconds=self._settings.query_deadline_seconds, at=second
-        )
+            containers: dict[str, dict[str, str]] | None = None if query.metric.container_label is None else {}
+            return ObjectReading(evaluated, containers=containers, asked=frozenset())
+        planned, asking_times = render(query, names or ())
+        deadline = self._settings.query_deadline_seconds
+        if asking_times is None:
+            return self._read(query, planned, names, evaluated, deadline)
+        # The times come first: what arrives between the two queries may make the values younger, never older.
+        times = self._times(query, asking_times, names, evaluated)
+        if isinstance(times, Failure):
+            return times
+        left = max(_LEAST_RATIO * deadline, monotonic + deadline - self._clock.monotonic())
+        reading = with_times(self._read(query, planned, names, evaluated, left), times)
+        if at is None:
+            self._count_aged(query, reading)
+        return reading
+
+    def _times(
+        self, query: Query, planned: PlannedQuery, names: tuple[str, ...] | None, evaluated: Evaluation
+    ) -> Reading | Failure:
+        """Return for which moments the query's series had samples, or why no value may be served without."""
+        try:
+            return self._read(query, planned, names, evaluated, self._settings.query_deadline_seconds)
+        except PrometheusError as error:
+            failure = failure_of(error)
+        except ReadingError as error:
+            failure = Failure(type(error), error.message)
+        return replace(failure, message=f"the age of its samples (maxSampleAge) cannot be told: {failure.message}")
+
+    def _read(
+        self, query: Query, planned: PlannedQuery, names: tuple[str, ...] | None, evaluated: Evaluation, seconds: float
+    ) -> Reading:
+        """Send one text and file what comes within so many seconds. Raises PrometheusError and ReadingError."""
+        answer = self._prometheus.instant(planned.text, timeout_seconds=seconds, at=evaluated.wall)
         self._heed(query, answer.warnings)
-        oldest = second - self._settings.max_answer_age_seconds
+        oldest = evaluated.wall - self._settings.max_answer_age_seconds
         if planned.object_label is None:
             return self._file_rows(query, planned, answer, evaluated, oldest)
         label = planned.namespace_label or query.key.namespace_label
         known = None if names is None else frozenset(names)
-        assignment = Assignment(planned.object_label, label, query.key.namespace, known)
+        assignment = Assignment(
+            planned.object_label,
+            label,
+            query.key.namespace,
+            known,
+            container_label=planned.container_label,
+            non_negative=planned.non_negative,
+        )
         return self._file_objects(query, assignment, answer, evaluated, oldest)
+
+    def _count_aged(self, query: Query, reading: Reading) -> None:
+        """Count the values whose samples are older than the rule allows; rows are counted when they are asked for."""
+        limit = query.metric.rule.policy.max_sample_age_seconds
+        if limit is not None and isinstance(reading, ObjectReading):
+            aged = sum(sum(part) for part in self._pace.timed(reading.aged(limit)))
+            self._telemetry.dropped(Counter({Dropped.STALE: aged}))
 
     def _names_for(self, query: Query) -> tuple[str, ...] | None:
         """Return the objects to ask for, None where the query's text is fixed."""
@@ -135,13 +192,20 @@ class Refresher:
         return tuple(self._objects.names(resource, query.key.namespace, which.selector))
 
     def _heed(self, query: Query, warnings: Iterable[str]) -> None:
-        """Log each of PromQL's own warnings once; any other says that parts of the answer are missing."""
+        """Log what is for information once a rule; any other warning says that parts of the answer are missing."""
         for warning in warnings:
-            if not warning.startswith("PromQL"):
-                raise PartialAnswerError(
-                    f"Prometheus answered only a part of {shortened(query.key.planned.text)}: {warning}"
-                )
-            _warn_once(query, warning, warning)
+            what = shortened(query.key.planned.text)
+            if warning.startswith(_INFORMATION):
+                # What stands in quotes is the series that Prometheus saw first.
+                self._remark(query, warning.partition('"')[0], warning)
+            elif warning.startswith(_OF_PROMQL):
+                raise _LeftOutError(f"Prometheus left something out of {what}: {warning}")
+            else:
+                raise PartialAnswerError(f"Prometheus answered only a part of {what}: {warning}")
+
+    def _remark(self, query: Query, kind: str, text: str) -> None:
+        rule = query.metric.rule
+        self._states.remark(rule, kind, "%s (%s): %s", query.metric.qualified, rule.id, text)
 
     def _file_objects(
         self, query: Query, assignment: Assignment, answer: InstantAnswer, evaluated: Evaluation, oldest: float
@@ -158,8 +222,8 @@ class Refresher:
         reading = filing.finish(evaluated)
         for kind, text in (("ambiguous", filing.ambiguous_example), ("nameless", reading.note)):
             if text is not None:
-                _warn_once(query, kind, text)
-        return reading
+                self._remark(query, kind, text)
+        return replace(reading, note=_HISTOGRAMS) if answer.histograms_skipped and reading.note is None else reading
 
     def _file_rows(
         self, query: Query, planned: PlannedQuery, answer: InstantAnswer, evaluated: Evaluation, oldest: float
@@ -170,14 +234,25 @@ class Refresher:
             builder.add(samples)
         self._heed_histograms(query, answer)
         self._telemetry.dropped(builder.dropped)
-        return builder.finish(evaluated)
+        reading = builder.finish(evaluated)
+        reading.note = _HISTOGRAMS if answer.histograms_skipped else None
+        if builder.dropped[Dropped.STALE]:
+            reading.note = LATE
+        return reading
 
-    @staticmethod
-    def _heed_histograms(query: Query, answer: InstantAnswer) -> None:
+    def _heed_histograms(self, query: Query, answer: InstantAnswer) -> None:
         if answer.histograms_skipped:
-            _warn_once(
-                query, "histograms", "native histograms have no single value: use histogram_quantile() or the like"
-            )
+            self._remark(query, "histograms", _HISTOGRAMS)
+
+
+def with_times(reading: Reading, times: Reading) -> Reading:
+    """Return a reading that knows for which moments its series had samples."""
+    if isinstance(reading, ObjectReading) and isinstance(times, ObjectReading):
+        return replace(reading, times=times.values)
+    if isinstance(reading, ExternalReading) and isinstance(times, ExternalReading):
+        reading.times = times
+        return reading
+    raise TypeError("values and their times are of one kind")
 
 
 def let_go(parts: list[Sized], pace: Pace) -> None:
@@ -199,10 +274,3 @@ def failure_of(error: PrometheusError) -> Failure:
     refused = isinstance(error, QueryRefusedError) and not error.error_type.startswith("http_")
     narrows = refused or isinstance(error, AnswerTooLargeError)
     return Failure(meaning, str(error), narrows=narrows, of_source=isinstance(error, _OF_SOURCE))
-
-
-def _warn_once(query: Query, kind: str, text: str) -> None:
-    """Log a warning unless one of its kind was logged about the query."""
-    if kind not in query.warned and len(query.warned) < _MOST_WARNINGS:
-        query.warned.add(kind)
-        _log.warning("%s (%s): %s", query.metric.qualified, query.metric.rule.id, text)

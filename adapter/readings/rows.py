@@ -39,6 +39,14 @@ class ExternalReading:
         self._rows = rows
         self._index = index
         self._made: dict[tuple[str | None, Selector], tuple[Row, ...] | _NotFinite] = {}
+        self._aged: set[tuple[str | None, Selector]] = set()
+        self.times: ExternalReading | None = None
+        """For which moments (unix seconds) its series had samples; None where the rule does not limit their age.
+
+        Set before the reading is handed on.
+        """
+        self.note: str | None = None
+        """What keeps samples from being rows, where something does; set likewise."""
 
     def answer(
         self, namespace: str | None, selector: Selector, count: Callable[[Counter[Dropped]], None]
@@ -57,13 +65,32 @@ class ExternalReading:
             raise PartialAnswerError(made)
         return made
 
+    def has_no_data(self, namespace: str | None, selector: Selector) -> bool:
+        """Return whether it is sure that Prometheus has nothing for an asker. Raises UnanswerableSelectorError."""
+        return self.note is None and all(math.isnan(row.value) for row in self._select(namespace, selector))
+
+    def sample_age(self, namespace: str | None, selector: Selector) -> float | None:
+        """Return how old the samples of an asker's rows were at the evaluation, in seconds; None if none was there.
+
+        The oldest of their series tells, each by its newest sample.
+        """
+        moments = [row.value for row in self.times.rows(namespace, selector)] if self.times else ()
+        return self.evaluated.wall - min(moments) if moments else None
+
+    def is_first_aged(self, namespace: str | None, selector: Selector) -> bool:
+        """Note that an asker's rows are too old; return whether that was not noted yet, so that it counts once."""
+        before = len(self._aged)
+        self._aged.add((namespace, selector))
+        return len(self._aged) > before
+
     def rows(self, namespace: str | None, selector: Selector) -> Sequence[Row]:
         """Return an asker's rows as they come, those that are not finite included. Raises UnanswerableSelectorError."""
         return self._select(namespace, selector)
 
     def parts(self) -> list[Sized]:
         """Return what it is made of, for freeing it piece by piece."""
-        return [self._rows[start : start + _PART] for start in range(0, len(self._rows), _PART)]
+        own: list[Sized] = [self._rows[start : start + _PART] for start in range(0, len(self._rows), _PART)]
+        return own if self.times is None else own + self.times.parts()
 
     def _make(
         self, namespace: str | None, selector: Selector, count: Callable[[Counter[Dropped]], None]

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from adapter.rulebook.model import Metric
     from adapter.sources.pace import Pace
 
-_DEADLINE_SECONDS = 10.0
-
 
 @dataclass(frozen=True, slots=True)
 class SampleAges:
@@ -39,15 +37,18 @@ class SampleAges:
         question: Question,
         clock: Clock,
         pace: Pace,
+        seconds: float,
     ) -> SampleAges:
-        """Ask Prometheus for the time of the samples; what cannot be asked is not known.
+        """Ask Prometheus for the time of the samples; what cannot be asked within the seconds is not known.
 
         The series are taken as the rule names them. A rule that asks of others too is as old as these at the least.
         """
         second = float(math.floor(clock.wall()))
+        if seconds <= 0 or not metric.series:
+            return cls(second, {})
         try:
             query = timestamps_query(metric, names, question)
-            answer = prometheus.instant(query, timeout_seconds=_DEADLINE_SECONDS, at=second)
+            answer = prometheus.instant(query, timeout_seconds=seconds, at=second)
             samples = [sample for batch in answer.batches(pace) for sample in batch]
         except (PrometheusError, RenderError):
             return cls(second, {})

@@ -5,7 +5,11 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from adapter.readings.settings import ReadingSettings
+    from adapter.rulebook.model import Metric
 
 SHORTEST_PERIOD_SECONDS = 1.0
 """No query is refreshed more often, whoever asks."""
@@ -55,6 +59,36 @@ def period_for(interval: float, refresh_interval: float) -> float:
     Half of it, so that an answer is never older than half of the asker's own period; at most the refresh interval.
     """
     return min(refresh_interval, max(SHORTEST_PERIOD_SECONDS, interval / 2))
+
+
+def longest_period(metric: Metric, settings: ReadingSettings) -> float:
+    """Return the seconds between refreshes of a metric that is seldom asked for.
+
+    A rule's own `refresh`, or else the refresh interval; never so long that answers grow too old between two
+    refreshes that succeed, or that samples do (`maxSampleAge`).
+    """
+    policy = metric.rule.policy
+    period = policy.refresh_seconds or settings.refresh_interval_seconds
+    if policy.max_sample_age_seconds is not None:
+        period = min(period, policy.max_sample_age_seconds / 2)
+    if policy.refresh_seconds is not None:
+        period = min(period, longest_refresh(settings))
+    return max(SHORTEST_PERIOD_SECONDS, period)
+
+
+def longest_refresh(settings: ReadingSettings) -> float:
+    """Return the longest `refresh` that a rule may have, in seconds: a query that is slow to answer comes on top."""
+    limit = settings.max_answer_age_seconds
+    return max(limit / 2, limit - settings.query_deadline_seconds - 1)
+
+
+def period_of(metric: Metric, interval: float, settings: ReadingSettings) -> float:
+    """Return the seconds between refreshes for a request for a metric that comes back each `interval` seconds.
+
+    Who asks often makes it more often, unless the rule says itself how often: its author knows what its query costs.
+    """
+    longest = longest_period(metric, settings)
+    return longest if metric.rule.policy.refresh_seconds is not None else period_for(interval, longest)
 
 
 def retry_after(failures: int, period: float) -> float:

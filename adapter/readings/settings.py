@@ -30,6 +30,8 @@ class ReadingSettings:
     """How far back a series may lie to count as there."""
     metric_grace_seconds: float = 600.0
     """How long a metric stays after its last series vanished: a job that pauses must not make it flap."""
+    serves_unseen_series: bool = True
+    """Whether a rule that spells its series' name out serves before such a series was ever seen."""
     first_answer_wait_seconds: float = 2.0
     """How long a request waits for an answer that nobody has asked for before."""
     max_waiting_requests: int = 8

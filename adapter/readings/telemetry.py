@@ -13,6 +13,8 @@ from prometheus_client import Counter
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from adapter.readings.snapshot import Dropped
+
 if TYPE_CHECKING:
     from collections import Counter as Tally
     from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
     from prometheus_client.metrics_core import Metric as Family
 
-    from adapter.readings.snapshot import Dropped
     from adapter.rulebook.model import PlanKind
 
 _PREFIX = "tidewatch_adapter_"
@@ -52,6 +53,8 @@ class ReadingsTelemetry:
             ["reason"],
             registry=registry,
         )
+        for reason in Dropped:
+            self._dropped.labels(reason.value)
         self._refreshes = Counter(
             f"{_PREFIX}refreshes",
             "Queries refreshed, by how it ended: ok, failed, fault.",
@@ -113,7 +116,8 @@ def _families(overview: Overview) -> Iterator[Family]:
     yield demanded
     rules = GaugeMetricFamily(
         f"{_PREFIX}rules",
-        "Rules by state: ok, refused (an error in it), failing (its series cannot be looked up).",
+        "Rules by state: ok; refused (an error in it); retained (those of the refused ones that serve as they last "
+        "held); failing (its series cannot be looked up, or a query fails).",
         labels=["state"],
     )
     for state, number in overview.rule_states.items():

@@ -20,9 +20,11 @@ class Code(StrEnum):
     BAD_LABEL = "bad-label"
     BAD_LABEL_TEMPLATE = "bad-label-template"
     BAD_METRIC_NAME = "bad-metric-name"
+    BAD_POLICY = "bad-policy"
     BAD_REGEX = "bad-regex"
     BAD_SERIES_QUERY = "bad-series-query"
     BAD_TEMPLATE = "bad-template"
+    BAD_WINDOW = "bad-window"
     BAD_YAML = "bad-yaml"
     COUNTER_WITHOUT_RATE = "counter-without-rate"
     EMPTY_CONFIGURATION = "empty-configuration"
@@ -43,12 +45,14 @@ class Code(StrEnum):
     NOT_ASKED = "not-asked"
     QUERY_NOT_READ = "query-not-read"
     QUERY_REFUSED = "query-refused"
-    RESOURCE_RULES_NOT_SERVED = "resource-rules-not-served"
+    REPEATED_RESOURCE_RULE = "repeated-resource-rule"
+    SAMPLE_AGE_NOT_CHECKED = "sample-age-not-checked"
     SERIES_QUERY_NOT_READ = "series-query-not-read"
     UNANCHORED_PATTERN = "unanchored-pattern"
     UNKNOWN_GROUP = "unknown-group"
     UNKNOWN_KEY = "unknown-key"
     UNKNOWN_RESOURCE = "unknown-resource"
+    UNSERVED_USAGE = "unserved-usage"
     WRONG_KIND = "wrong-kind"
 
 
@@ -62,8 +66,8 @@ EXPLANATIONS: Final[Mapping[Code, str]] = {
         "conditions are two entries."
     ),
     Code.BAD_LABEL: (
-        "Error. A key of `resources.overrides` cannot be a label in a query: labels are letters, digits and `_`, "
-        "and do not start with a digit."
+        "Error. A key of `resources.overrides`, or `containerLabel`, cannot be a label in a query: labels are letters, "
+        "digits and `_`, and do not start with a digit."
     ),
     Code.BAD_LABEL_TEMPLATE: (
         "Error. `resources.template` cannot be read, lacks `<<.Resource>>`, or makes something of a resource's name "
@@ -73,6 +77,11 @@ EXPLANATIONS: Final[Mapping[Code, str]] = {
         "Error. The names that `name.as` makes cannot be asked for: they are always empty, or hold a slash. An "
         "empty name is often a group that runs into the text behind it: `$1_rate` is the group `1_rate`, "
         "`${1}_rate` is meant."
+    ),
+    Code.BAD_POLICY: (
+        "Error. One of `onNoData`, `maxSampleAge`, `refresh` and `window` has a value that means nothing certain, or "
+        "cannot be kept: a duration that is none or below a second, a window of fractions of a second, `onNoData: "
+        "value` without the value, a `refresh` that is not shorter than `maxSampleAge`."
     ),
     Code.BAD_REGEX: (
         "Error. A pattern is not a regular expression of RE2, which has no look-around and no back-references."
@@ -84,6 +93,10 @@ EXPLANATIONS: Final[Mapping[Code, str]] = {
     Code.BAD_TEMPLATE: (
         "Error. `metricsQuery` cannot be read as a template, or fails when it is executed. It is executed at load "
         "on made-up values, so that a rule which would fail for its first asker is found before."
+    ),
+    Code.BAD_WINDOW: (
+        "Error. `resourceRules.window` is no duration as Prometheus writes them (`1m`, `90s`). Answers then state the "
+        "default of one minute; what is measured does not depend on it."
     ),
     Code.BAD_YAML: (
         "Error. Something in the rule is YAML, but means nothing certain: a key that stands twice, a tag, a list as "
@@ -163,9 +176,15 @@ EXPLANATIONS: Final[Mapping[Code, str]] = {
         "Error, with `--prometheus-url`. Prometheus itself refuses `seriesQuery` or the query that `metricsQuery` "
         "makes; the message is Prometheus's own."
     ),
-    Code.RESOURCE_RULES_NOT_SERVED: (
-        "Warning. `resourceRules` (the metrics.k8s.io API) are recognised and not served by this version. They come "
-        "later; until then metrics-server serves that API."
+    Code.REPEATED_RESOURCE_RULE: (
+        "Error. A second file has `cpu`, `memory` or `window` below its `resourceRules`. There is one of each: the "
+        "first in the files counts, and this one does nothing."
+    ),
+    Code.SAMPLE_AGE_NOT_CHECKED: (
+        "Error. The rule limits the age of its samples by `maxSampleAge`, and it cannot be told by which query their "
+        "times would be asked: its template computes with what is asked, a selector lacks `<<.LabelMatchers>>`, or "
+        "looks at another time by `offset` or `@`, or the query cannot be read here. Unchecked it would seem to be "
+        "guarded and not be, so it is refused."
     ),
     Code.SERIES_QUERY_NOT_READ: (
         "Warning. `seriesQuery` cannot be read here. Prometheus may know more, so it is asked; but no metric is "
@@ -185,6 +204,12 @@ EXPLANATIONS: Final[Mapping[Code, str]] = {
     Code.UNKNOWN_RESOURCE: (
         "Error. A resource in `resources.overrides` is not known to the cluster. The rule is taken in by itself "
         "once it is, for example when the CustomResourceDefinition has been installed."
+    ),
+    Code.UNSERVED_USAGE: (
+        "A rule of `resourceRules` cannot tell what pods use, or what nodes use: the query is missing, or "
+        "`containerLabel`, or no label stands for pods, nodes or namespaces. Warning where the rule can tell the "
+        "other; error where it can tell neither. An answer then has no value for that resource, which an HPA on it "
+        "reports as missing."
     ),
     Code.WRONG_KIND: "Error. A list stands where a text belongs, a text where a mapping belongs, and the like.",
 }

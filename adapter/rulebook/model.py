@@ -10,6 +10,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from adapter.objects.resources import Resource
     from adapter.rulebook.naming import Naming, SeriesFilter
     from adapter.rulebook.resources import ResourceMapping
@@ -92,7 +94,7 @@ class Rule:
     """One rule that holds: everything in it was understood."""
 
     id: str
-    """`rules[3]`, `externalRules[0]`: counted over all files."""
+    """`rules[3]`, `externalRules[0]`: counted over all files; `resourceRules.cpu`."""
     api: Api
     file: str
     line: int
@@ -104,6 +106,8 @@ class Rule:
     namespaced: bool = True
     """External rules only: whether the asker's namespace restricts the query."""
     policy: Policy = Policy()
+    times_query: QueryTemplate | None = None
+    """Asks for the times of the samples that its values are made of; None where their age is not limited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +118,53 @@ class RefusedRule:
     api: Api
     file: str
     line: int
+    series_query: str = ""
+    """What stands as its `seriesQuery`, if it can be told."""
+    said: str = ""
+    """All that stands in it: equal for entries that say the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retained:
+    """Why the last good version of a rule serves, and not what its file says now."""
+
+    reason: str
+    """What is wrong with the new text."""
+    newer: frozenset[str] = frozenset()
+    """Ids of rules that came with the broken text or after it: a name that one of them gives is theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRule:
+    """What `resourceRules` say of one resource, read without an error."""
+
+    id: str
+    """`resourceRules.cpu`, `resourceRules.memory`."""
+    resource: str
+    """`cpu` or `memory`: the key in what a pod or a node uses."""
+    file: str
+    line: int
+    metrics: tuple[Metric, ...]
+    """What pods use, by container, and what nodes use; one of them where the rule has one query alone."""
+
+    @property
+    def api(self) -> Api:
+        """Which API it feeds."""
+        return Api.RESOURCE
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRules:
+    """All that the rule files say of metrics.k8s.io."""
+
+    rules: tuple[ResourceRule, ...] = ()
+    window_seconds: float = 60.0
+    """The span that all values are measured over, as answers state it."""
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """All metrics: `pods/cpu`, `nodes/cpu`, `pods/memory`, `nodes/memory`, as far as there are rules for them."""
+        return tuple(metric for rule in self.rules for metric in rule.metrics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +175,9 @@ class Rulebook:
     refused: tuple[RefusedRule, ...] = ()
     findings: tuple[Finding, ...] = ()
     files: tuple[str, ...] = ()
+    resource: ResourceRules = ResourceRules()
+    retained: Mapping[str, Retained] = field(default_factory=dict)
+    """By id the refused rules whose last good version is among the rules, under that id."""
 
 
 class PlanKind(StrEnum):
@@ -171,6 +225,8 @@ class Metric:
     """The Prometheus label that holds the object's name; None for external metrics."""
     namespace_label: str | None
     """The Prometheus label that holds the namespace; None where none restricts the query."""
+    container_label: str | None = None
+    """The Prometheus label that holds the container's name; only of what pods use, which is told by container."""
 
     @property
     def namespaced(self) -> bool:
@@ -179,5 +235,12 @@ class Metric:
 
     @property
     def qualified(self) -> str:
-        """`pods/http_rps` for custom metrics, `queue_depth` for external ones."""
+        """`pods/http_rps` for custom metrics, `pods/cpu` for resource metrics, `queue_depth` for external ones."""
         return f"{self.resource.qualified}/{self.name}" if self.resource else self.name
+
+    @property
+    def query_key(self) -> str:
+        """The key of its rule under which its query stands."""
+        if self.rule.api is not Api.RESOURCE:
+            return "metricsQuery"
+        return "containerQuery" if self.container_label else "nodeQuery"

@@ -79,7 +79,11 @@ class Notes:
     def text(self, mapping: Mapping | None, key: str) -> str:
         """Return the text under a key; empty if it is absent or something else."""
         node = mapping.get(key) if mapping else None
-        return "" if node is None else self._read(node.text) or ""
+        return "" if node is None else self.text_of(node) or ""
+
+    def text_of(self, node: Node) -> str | None:
+        """Return the node's text; None if it is something else."""
+        return self._read(node.text)
 
     def required_text(self, mapping: Mapping, key: str, meaning: str, fix: str) -> str | None:
         """Return the text under a key that cannot be left out; None if it is, or is something else."""

@@ -13,21 +13,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.rulebook.findings import Code
-from adapter.rulebook.model import Api, RefusedRule, Rule, Rulebook, Severity
+from adapter.rulebook.model import Api, Rule, Rulebook, Severity
 from adapter.rulebook.notes import Notes
+from adapter.rulebook.refused import refused_rule
+from adapter.rulebook.resource_rules import RESOURCE_RULES, ResourceRulesReader
 from adapter.rulebook.rule_reader import read_rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adapter.objects.resources import ResolveResource
-    from adapter.rulebook.model import Finding
+    from adapter.rulebook.model import Finding, RefusedRule
     from adapter.service.documents import Document, Mapping, Node
 
 RULE_LISTS = {"rules": Api.CUSTOM, "externalRules": Api.EXTERNAL}
 """The keys of a file that hold lists of rules, and which API each of them feeds."""
-_RESOURCE_RULES = "resourceRules"
-_KEYS = (*RULE_LISTS, _RESOURCE_RULES)
+_KEYS = (*RULE_LISTS, RESOURCE_RULES)
 
 
 def parse_rulebook(documents: Sequence[Document], resolve: ResolveResource) -> Rulebook:
@@ -37,9 +38,10 @@ def parse_rulebook(documents: Sequence[Document], resolve: ResolveResource) -> R
         reading.take(document)
     return Rulebook(
         rules=tuple(reading.rules),
-        refused=tuple(reading.refused),
-        findings=tuple(reading.findings),
+        refused=(*reading.refused, *reading.resource.refused),
+        findings=(*reading.findings, *reading.resource.findings),
         files=tuple(document.file for document in documents),
+        resource=reading.resource.finish(),
     )
 
 
@@ -48,6 +50,7 @@ class _Reading:
         self.rules: list[Rule] = []
         self.refused: list[RefusedRule] = []
         self.findings: list[Finding] = []
+        self.resource = ResourceRulesReader(resolve)
         self._resolve = resolve
         self._counted = dict.fromkeys(RULE_LISTS, 0)
 
@@ -57,8 +60,10 @@ class _Reading:
         top = _top(document, notes)
         if top is not None:
             rules = [(key, item) for key in RULE_LISTS for item in _items(top, key, notes)]
-            _note_resource_rules(top, notes)
-            if not rules and top.get(_RESOURCE_RULES) is None and not notes.has_errors:
+            resource_rules = top.get(RESOURCE_RULES)
+            if resource_rules is not None:
+                self.resource.take(resource_rules)
+            if not rules and resource_rules is None and not notes.has_errors:
                 _note_empty(notes, document)
         self.findings.extend(notes.findings)
         for key, item in rules:
@@ -71,7 +76,7 @@ class _Reading:
         rule = read_rule(node, rule_id, RULE_LISTS[key], self._resolve, notes)
         self.findings.extend(notes.findings)
         if rule is None:
-            self.refused.append(RefusedRule(rule_id, RULE_LISTS[key], node.file, node.line))
+            self.refused.append(refused_rule(node, rule_id, RULE_LISTS[key]))
         else:
             self.rules.append(rule)
 
@@ -94,10 +99,3 @@ def _note_empty(notes: Notes, document: Document) -> None:
     notes.add_at(
         Severity.WARNING, Code.EMPTY_CONFIGURATION, document.file, 1, message, "add `rules` or `externalRules`"
     )
-
-
-def _note_resource_rules(top: Mapping, notes: Notes) -> None:
-    entry = top.entry(_RESOURCE_RULES)
-    if entry is not None and not entry.value.is_null:
-        message = "`resourceRules` (metrics.k8s.io) are not served by this version; they come later"
-        notes.warning(Code.RESOURCE_RULES_NOT_SERVED, entry.key, message, "run metrics-server for that API until then")

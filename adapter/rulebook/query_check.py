@@ -28,18 +28,37 @@ _NAMES = (("web-0",), ("web-0", "web-1"))
 def read_metrics_query(fields: Mapping, api: Api, mapping: ResourceMapping, notes: Notes) -> QueryTemplate | None:
     """Return the rule's template; None if it cannot be used, which is then noted."""
     fix = "write a query, such as sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})"
-    text = notes.required_text(fields, "metricsQuery", "so there is nothing to ask", fix)
-    node = fields.get("metricsQuery")
-    if text is None or node is None:
+    if notes.required_text(fields, "metricsQuery", "so there is nothing to ask", fix) is None:
+        return None
+    return _read(fields, "metricsQuery", list(_trials(api, mapping)), notes)
+
+
+def read_usage_query(
+    fields: Mapping, key: str, namespace_label: str | None, told_apart: tuple[str, ...], notes: Notes
+) -> QueryTemplate | None:
+    """Return a query of a resource rule; None if there is none, or it cannot be used, which is then noted.
+
+    `told_apart` are the labels of `.GroupBy`, the object's first. These queries name their series themselves.
+    """
+    if not notes.text(fields, key).strip():
+        return None
+    namespace = [value_matcher(namespace_label, "shop")] if namespace_label else []
+    trials = [query_data("", [*namespace, names_matcher(told_apart[0], names)], told_apart) for names in _NAMES]
+    return _read(fields, key, trials, notes)
+
+
+def _read(fields: Mapping, key: str, trials: Sequence[QueryData], notes: Notes) -> QueryTemplate | None:
+    text, node = notes.text(fields, key), fields.get(key)
+    if node is None:
         return None
     try:
         template = parse_query_template(text)
-        queries = _rendered(template, list(_trials(api, mapping)))
+        queries = _rendered(template, trials)
     except (PlacingError, TemplateError) as e:
         where = f" (its line {e.line})" if "\n" in text.rstrip() else ""
-        notes.error(Code.BAD_TEMPLATE, node, f"`metricsQuery` is not a template that works{where}: {e}", "correct it")
+        notes.error(Code.BAD_TEMPLATE, node, f"`{key}` is not a template that works{where}: {e}", "correct it")
         return None
-    _check(text, template, queries, node, notes)
+    _check(key, text, template, queries, node, notes)
     return template
 
 
@@ -60,21 +79,21 @@ def _rendered(template: QueryTemplate, trials: Sequence[QueryData]) -> list[str]
     return queries
 
 
-def _check(text: str, template: QueryTemplate, queries: list[str], node: Node, notes: Notes) -> None:
+def _check(key: str, text: str, template: QueryTemplate, queries: list[str], node: Node, notes: Notes) -> None:
     if not any(query.strip() for query in queries):
-        notes.error(Code.EMPTY_QUERY, node, "`metricsQuery` makes an empty query", "check its conditions")
+        notes.error(Code.EMPTY_QUERY, node, f"`{key}` makes an empty query", "check its conditions")
         return
     if "{{" in text:
-        message = "`metricsQuery` holds {{ }}, which reaches Prometheus as it is"
+        message = f"`{key}` holds {{{{ }}}}, which reaches Prometheus as it is"
         notes.warning(Code.FOREIGN_DELIMITERS, node, message, "write actions as << >>")
     if not template.fields & {"LabelMatchers", "LabelValuesByName"}:
-        message = "`metricsQuery` answers the same for every namespace, object and selector"
+        message = f"`{key}` answers the same for every namespace, object and selector"
         notes.warning(Code.NO_LABEL_MATCHERS, node, message, "put <<.LabelMatchers>> into its selectors")
     try:
         parse_query(queries[0])
     except UnreadableQueryError as e:
         fix = "correct it, unless Prometheus knows more than this program"
-        notes.warning(Code.QUERY_NOT_READ, node, f"the query that `metricsQuery` makes cannot be read: {e}", fix)
+        notes.warning(Code.QUERY_NOT_READ, node, f"the query that `{key}` makes cannot be read: {e}", fix)
 
 
 def _trials(api: Api, mapping: ResourceMapping) -> Iterator[QueryData]:

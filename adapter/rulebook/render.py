@@ -39,7 +39,7 @@ def exact_query(metric: Metric, asked: Asked) -> str:
         matchers.append(_namespace_matcher(metric.namespace_label, asked.namespace))
     if metric.object_label is not None:
         matchers.append(_objects_matcher(metric, metric.object_label, asked.names))
-    return _rendered(metric, matchers, _present(metric.object_label))
+    return _rendered(metric, matchers, _group_by(metric))
 
 
 def namespace_query(metric: Metric, namespace: str, selector: Selector) -> str:
@@ -53,7 +53,7 @@ def namespace_query(metric: Metric, namespace: str, selector: Selector) -> str:
         raise RenderError(f"no namespace restricts {metric.qualified}")
     matchers.append(_namespace_matcher(metric.namespace_label, namespace))
     matchers.extend(map(presence_matcher, _present(metric.object_label)))
-    return _rendered(metric, matchers, _present(metric.object_label))
+    return _rendered(metric, matchers, _group_by(metric))
 
 
 def wide_query(metric: Metric, selector: Selector) -> str:
@@ -66,9 +66,15 @@ def wide_query(metric: Metric, selector: Selector) -> str:
     matchers = selector_matchers(selector)
     group_by: tuple[str, ...] = ()
     if metric.object_label is not None:
-        labels = group_by = (*labels, metric.object_label)
+        group_by = (*labels, *_group_by(metric))
+        labels = (*labels, metric.object_label)
     matchers.extend(map(presence_matcher, labels))
     return _rendered(metric, matchers, group_by)
+
+
+def _group_by(metric: Metric) -> tuple[str, ...]:
+    """Return the labels that values are told apart by, but for the namespace."""
+    return (*_present(metric.object_label), *_present(metric.container_label))
 
 
 def _present(label: str | None) -> tuple[str, ...]:
@@ -110,4 +116,4 @@ def _rule_fails(metric: Metric, reason: str) -> str:
 
 def _place(metric: Metric) -> str:
     rule = metric.rule
-    return f"the metricsQuery of {rule.id} ({rule.file}:{rule.line})"
+    return f"the {metric.query_key} of {rule.id} ({rule.file}:{rule.line})"

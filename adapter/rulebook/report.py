@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from adapter.rulebook.lint import example_of, lint
-from adapter.rulebook.model import Severity
+from adapter.rulebook.model import PlanKind, Policy, Severity
 from adapter.rulebook.plans import plan_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from adapter.objects.resources import ResolveResource
-    from adapter.rulebook.model import Api, Finding, Plan, RefusedRule, Rule, Rulebook
+    from adapter.rulebook.model import Api, Finding, Plan, RefusedRule, ResourceRule, Rule, Rulebook
     from adapter.service.documents import Document
 
 
@@ -29,6 +29,8 @@ class ServedMetric:
     """How many series Prometheus has of that name: what one query for everybody reads."""
     query: str
     """As it is sent by the rule's plan, with made-up names such as `some-namespace` where it names somebody."""
+    times_query: str | None = None
+    """What asks for the times of its samples, likewise; None where the rule does not limit their age."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class RuleReport:
     """None for a rule that is refused, or of whose metrics nothing can be told."""
     metrics: tuple[ServedMetric, ...] | None
     """None where Prometheus was not asked."""
+    policy: Policy | None
+    """What the rule asks for beside its values; None for a rule that is refused."""
 
     @property
     def status(self) -> str:
@@ -90,8 +94,10 @@ def rulebook_report(
         by_rule[finding.rule].append(finding)
     for rule_id, told in (served or {}).items():
         by_rule[rule_id].extend(told.findings)
-    rules: list[Rule | RefusedRule] = [*rulebook.rules, *rulebook.refused]
-    plans = {rule.id: _plan(rule, resolve) for rule in rulebook.rules}
+    usage = rulebook.resource.rules
+    rules: list[Rule | RefusedRule | ResourceRule] = [*rulebook.rules, *rulebook.refused, *usage]
+    plans = {rule.id: _plan(rule, resolve) for rule in rulebook.rules} | {rule.id: _usage_plan(rule) for rule in usage}
+    policies = {rule.id: rule.policy for rule in rulebook.rules} | {rule.id: Policy() for rule in usage}
     position = {file: number for number, file in enumerate(rulebook.files)}
     rules.sort(key=lambda rule: (position[rule.file], rule.line))
     return RulebookReport(
@@ -105,6 +111,7 @@ def rulebook_report(
                 findings=_in_order(by_rule[rule.id]),
                 plan=plans.get(rule.id),
                 metrics=None if served is None else _metrics(served.get(rule.id)),
+                policy=policies.get(rule.id),
             )
             for rule in rules
         ),
@@ -122,6 +129,13 @@ def worst(findings: Iterable[Finding]) -> str:
 def _plan(rule: Rule, resolve: ResolveResource) -> Plan | None:
     example = example_of(rule, resolve)
     return None if example is None else plan_of(example)
+
+
+def _usage_plan(rule: ResourceRule) -> Plan:
+    """Return the narrower plan of the rule's two queries; its reasons say which query they are of."""
+    plans = [(metric.query_key, plan_of(metric)) for metric in rule.metrics]
+    key, plan = max(plans, key=lambda named: tuple(PlanKind).index(named[1].kind))
+    return replace(plan, reasons={kind: f"`{key}`: {reason}" for kind, reason in plan.reasons.items()})
 
 
 def _metrics(served: Served | None) -> tuple[ServedMetric, ...]:

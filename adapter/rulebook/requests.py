@@ -42,6 +42,10 @@ class PlannedQuery:
     """Custom metrics: rows are assigned to objects by this label."""
     namespace_label: str | None
     """Rows are assigned to namespaces by this label; None where the query itself is restricted or nothing is."""
+    container_label: str | None = None
+    """Resource metrics of pods: rows are assigned to the containers of an object by this label."""
+    non_negative: bool = False
+    """Whether values below zero are none: nothing uses less than nothing."""
     fold: Fold | None = None
     """External metrics: how an asker's answer is folded from the rows of a wide query; None: rows are only filtered."""
 

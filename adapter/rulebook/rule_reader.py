@@ -10,7 +10,9 @@ from adapter.rulebook.findings import Code
 from adapter.rulebook.gotemplate import TemplateError
 from adapter.rulebook.model import Api, Repair, Rule
 from adapter.rulebook.naming import Naming, NamingError, SeriesFilter, make_naming
+from adapter.rulebook.plans.sample_age import SampleAgeError, times_template
 from adapter.rulebook.plans.tree import UnreadableQueryError
+from adapter.rulebook.policies import POLICY_KEYS, read_policy
 from adapter.rulebook.query_check import read_metrics_query
 from adapter.rulebook.quoting import is_label_name
 from adapter.rulebook.regex import BadPatternError, Pattern, compile_pattern
@@ -22,11 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from adapter.objects.resources import ResolveResource, Resource
+    from adapter.rulebook.model import Policy
     from adapter.rulebook.notes import Notes
+    from adapter.rulebook.template import QueryTemplate
     from adapter.service.documents import Mapping, Node
 
 _RUN_IN = re.compile(r"\$([0-9]+)([A-Za-z_][A-Za-z0-9_]*)")
-_KEYS = ("seriesQuery", "seriesFilters", "resources", "name", "metricsQuery")
+_KEYS = ("seriesQuery", "seriesFilters", "resources", "name", "metricsQuery", *POLICY_KEYS)
 
 
 def read_rule(node: Node, rule_id: str, api: Api, resolve: ResolveResource, notes: Notes) -> Rule | None:
@@ -39,11 +43,13 @@ def read_rule(node: Node, rule_id: str, api: Api, resolve: ResolveResource, note
     filters = tuple(_filters(fields, notes))
     naming = _naming(fields, notes)
     resources = notes.mapping(fields.get("resources"), ("template", "overrides", "namespaced"))
-    mapping = _mapping(resources, resolve, notes)
+    mapping = read_mapping(resources, resolve, notes)
     namespaced = _namespaced(resources, api, notes)
     if not notes.has_errors:
         _check_mapping(mapping, api, resources or fields, notes, namespaced=namespaced)
     metrics_query = read_metrics_query(fields, api, mapping, notes)
+    policy = read_policy(fields, notes)
+    times_query = _times_query(fields, metrics_query, policy, api, notes)
     if notes.has_errors or naming is None or metrics_query is None:
         return None
     return Rule(
@@ -57,7 +63,25 @@ def read_rule(node: Node, rule_id: str, api: Api, resolve: ResolveResource, note
         resources=mapping,
         metrics_query=metrics_query,
         namespaced=namespaced,
+        policy=policy,
+        times_query=times_query,
     )
+
+
+def _times_query(
+    fields: Mapping, query: QueryTemplate | None, policy: Policy, api: Api, notes: Notes
+) -> QueryTemplate | None:
+    """Return what asks for the times of the rule's samples; None where it does not limit their age, or cannot."""
+    node = fields.get("maxSampleAge")
+    if query is None or node is None or policy.max_sample_age_seconds is None:
+        return None
+    try:
+        return times_template(query, api)
+    except SampleAgeError as e:
+        message = f"`maxSampleAge` cannot be checked, since the samples behind `metricsQuery` cannot be told: {e}"
+        fix = "remove `maxSampleAge`, or write each selector as NAME{…,<<.LabelMatchers>>} without offset and @"
+        notes.error(Code.SAMPLE_AGE_NOT_CHECKED, node, message, fix)
+        return None
 
 
 def _series_query(fields: Mapping, notes: Notes) -> str:
@@ -165,7 +189,8 @@ def _namespaced(resources: Mapping | None, api: Api, notes: Notes) -> bool:
     return namespaced
 
 
-def _mapping(resources: Mapping | None, resolve: ResolveResource, notes: Notes) -> ResourceMapping:
+def read_mapping(resources: Mapping | None, resolve: ResolveResource, notes: Notes) -> ResourceMapping:
+    """Return what `resources` says; the notes get all that is wrong with it."""
     template = _label_template(resources, notes)
     node = resources.get("overrides") if resources else None
     overrides = notes.any_mapping(node)

@@ -13,7 +13,7 @@ from adapter.rulebook.lint.examples import distance_from_pods
 from adapter.rulebook.model import Api
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from adapter.objects.resources import ResolveResource
     from adapter.rulebook.discover import SeriesShapes
@@ -67,12 +67,9 @@ def traces(rule: Rule, shapes: SeriesShapes, wanted: Wanted, resolve: ResolveRes
     return sorted(found, key=lambda trace: (trace.metric is None, trace.series))
 
 
-def api_names(rule: Rule, shapes: SeriesShapes) -> Iterator[str]:
-    """Yield the API names that the rule gives to series that pass its filters."""
-    for series in shapes.names():
-        name = rule.naming.name_for(series)
-        if name and all(series_filter.passes(series) for series_filter in rule.series_filters):
-            yield name
+def passes(rule: Rule, series: str) -> bool:
+    """Return whether a series of that name goes through the rule's filters."""
+    return all(series_filter.passes(series) for series_filter in rule.series_filters)
 
 
 def _trace(rule: Rule, series: str, made: Iterable[Metric], labels: Iterable[str], wanted: Wanted) -> Trace:
@@ -82,17 +79,23 @@ def _trace(rule: Rule, series: str, made: Iterable[Metric], labels: Iterable[str
     return Trace(rule, series, name, metric, obstacle)
 
 
-def _obstacle(
-    rule: Rule, series: str, name: str | None, made: tuple[Metric, ...], labels: list[str], wanted: Wanted
-) -> str:
+def naming_obstacle(rule: Rule, series: str) -> str | None:
+    """Return which filter or pattern passes a series by, or what else it is called; None where it keeps its name."""
     for series_filter in rule.series_filters:
         if not series_filter.passes(series):
             key = "is" if series_filter.wanted else "isNot"
             return f"its filter `{key}: {series_filter.pattern.text}` drops the series {series}"
+    name = rule.naming.name_for(series)
     if name is None:
         return f"its `name.matches` {rule.naming.pattern.text!r} does not match the series {series}"
-    if name != wanted.name:
-        return f"it serves the series {series} as {name!r}"
+    return None if name == series else f"it serves the series {series} as {name!r}"
+
+
+def _obstacle(
+    rule: Rule, series: str, name: str | None, made: tuple[Metric, ...], labels: list[str], wanted: Wanted
+) -> str:
+    if name != wanted.name or not passes(rule, series):
+        return naming_obstacle(rule, series) or f"it serves the series {series} as {name!r}"
     kinds = sorted(metric.resource.qualified for metric in made if metric.resource)
     if kinds:
         return f"it serves {name!r} for {', '.join(kinds)}, not for {wanted.resource}"

@@ -44,16 +44,23 @@ class WatchedFiles(Generic[T]):
         paths: Sequence[Path],
         load: Callable[[Sequence[FileContent]], T],
         *,
+        settled_after: int = 1,
         on_success: Callable[[T], None] = lambda _: None,
         on_failure: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Load once; raises what `load` raises, or FilesError: at the start there is no last good value."""
+        """Load once; raises what `load` raises, or FilesError: at the start there is no last good value.
+
+        A change is taken in when so many looks in a row saw the same. With more than one, files that somebody is still
+        writing, or of which one is new and another not yet, are left alone.
+        """
         self._paths = tuple(paths)
         self._load = load
         self._on_success = on_success
         self._on_failure = on_failure
         contents = read_files(self._paths)
         self._seen = _digest(contents)
+        self._settled_after = settled_after
+        self._coming, self._looks = self._seen, 0
         self._value = load(contents)
 
     @property
@@ -66,10 +73,12 @@ class WatchedFiles(Generic[T]):
         try:
             contents = read_files(self._paths)
         except FilesError as e:
-            self._fail(str(e), seen=f"unreadable: {e}")
+            seen = f"unreadable: {e}"
+            if self._is_settled_change(seen):
+                self._fail(str(e), seen)
             return
         seen = _digest(contents)
-        if seen == self._seen:
+        if not self._is_settled_change(seen):
             return
         try:
             self._value = self._load(contents)
@@ -79,10 +88,15 @@ class WatchedFiles(Generic[T]):
         self._seen = seen
         self._on_success(self._value)
 
+    def _is_settled_change(self, seen: str) -> bool:
+        """Return whether this is another content than the last that was loaded or refused, and has stood for a time."""
+        self._looks = self._looks + 1 if seen == self._coming else 1
+        self._coming = seen
+        return seen != self._seen and self._looks >= self._settled_after
+
     def _fail(self, message: str, seen: str) -> None:
-        if seen != self._seen:
-            self._seen = seen
-            self._on_failure(message)
+        self._seen = seen
+        self._on_failure(message)
 
 
 def read_files(paths: Iterable[Path]) -> tuple[FileContent, ...]:

@@ -105,6 +105,10 @@ class FileObjects:
         """
         return self._index(resource).names(namespace, selector)
 
+    def labels_of(self, resource: Resource, namespace: str | None, name: str) -> Mapping[str, str] | None:
+        """Labels of one object; None if there is no such object. Raises ObjectsError likewise."""
+        return self._index(resource).labels(namespace, name)
+
     def namespaces_of(self, resource: Resource) -> tuple[str, ...]:
         """Namespaces that hold an object of the kind. Raises ObjectsError likewise."""
         return self._index(resource).namespaces()

@@ -147,6 +147,12 @@ class ObjectIndex:
             self._remember(asked, (space, space.version, names))
         return names
 
+    def labels(self, namespace: str | None, name: str) -> Mapping[str, str] | None:
+        """Labels of an object, which its whole group shares; None if there is no such object."""
+        space = self._spaces.get(namespace or _ROOT)
+        group = None if space is None else space.objects.get(name)
+        return None if group is None else group.labels
+
     def namespaces(self) -> tuple[str, ...]:
         """Namespaces that hold an object, ascending."""
         with self._lock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from adapter.objects.resources import Resource
     from adapter.objects.selectors import Selector
@@ -36,6 +36,13 @@ class ObjectSource(Protocol):
 
     def names(self, resource: Resource, namespace: str | None, selector: Selector) -> Collection[str]:
         """Names of the objects in the namespace (None: root-scoped) whose labels match, in ascending order.
+
+        The first call for a kind other than pods starts its watch. Raises ObjectsError.
+        """
+        ...
+
+    def labels_of(self, resource: Resource, namespace: str | None, name: str) -> Mapping[str, str] | None:
+        """Labels of one object, not to be changed; None if there is no such object.
 
         The first call for a kind other than pods starts its watch. Raises ObjectsError.
         """

@@ -4,27 +4,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from adapter.apis.compatibility import OURS
 from adapter.apis.handler import Handler, Parts
 from adapter.apis.http import Request
 from adapter.apis.telemetry import Telemetry
 from adapter.identity.callers import Caller, ForbiddenError, UnauthenticatedError, Via
 from adapter.objects.resources import Resource, find_resource
 from adapter.objects.selectors import EVERYTHING
-from adapter.readings.answers import ByName, BySelector, ExternalAnswer, ObjectsAnswer
+from adapter.readings.answers import ByName, BySelector, ExternalAnswer, ObjectsAnswer, UsageAnswer
 from adapter.readings.catalogue import Catalogue
-from adapter.rulebook.model import Api, Metric, Rule
+from adapter.readings.explanation import Explanation, Verdict
+from adapter.rulebook.model import Api, Metric, ResourceRule, ResourceRules, Rule
 from adapter.rulebook.naming import make_naming
 from adapter.rulebook.requests import Row
 from adapter.rulebook.resources import ResourceMapping
 from adapter.rulebook.template import parse_query_template
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adapter.apis.compatibility import Compatibility
     from adapter.apis.http import Response
     from adapter.objects.selectors import Selector
+    from adapter.readings.explanation import Question, Step
+    from adapter.readings.lookups import LookUp
+
+Asked: TypeAlias = "AskedObjects | AskedExternal | AskedUsage"
+Answer: TypeAlias = "ObjectsAnswer | ExternalAnswer | UsageAnswer"
 
 AT = 1_787_565_600.9
 """2026-08-24T10:00:00.9Z."""
@@ -77,12 +87,30 @@ class AskedExternal:
     selector: Selector
 
 
+@dataclass(frozen=True, slots=True)
+class AskedUsage:
+    kind: Resource
+    namespace: str | None
+    which: ByName | BySelector
+
+
 @dataclass
 class FakeReadings:
     """Gives what it was told to give for exactly what was asked, and fails for anything else."""
 
     catalogue: Catalogue = field(default_factory=Catalogue)
-    told: dict[AskedObjects | AskedExternal, ObjectsAnswer | ExternalAnswer | Exception] = field(default_factory=dict)
+    told: dict[Asked, Answer | Exception] = field(default_factory=dict)
+
+    look_ups_now: tuple[LookUp, ...] = ()
+    explained: list[tuple[Question, tuple[Step, ...]]] = field(default_factory=list)
+    explanation: Explanation = field(default_factory=lambda: Explanation("m", None, None, Verdict.VALUE, "told", ""))
+
+    def look_ups(self) -> tuple[LookUp, ...]:
+        return self.look_ups_now
+
+    def explain(self, question: Question, notes: Iterable[Step] = ()) -> Explanation:
+        self.explained.append((question, tuple(notes)))
+        return self.explanation
 
     def objects(
         self, metric: Metric, namespace: str | None, which: ByName | BySelector, metric_selector: Selector
@@ -96,7 +124,12 @@ class FakeReadings:
         assert isinstance(answer, ExternalAnswer)
         return answer
 
-    def _told(self, asked: AskedObjects | AskedExternal) -> ObjectsAnswer | ExternalAnswer:
+    def usage(self, kind: Resource, namespace: str | None, which: ByName | BySelector) -> UsageAnswer:
+        answer = self._told(AskedUsage(kind, namespace, which))
+        assert isinstance(answer, UsageAnswer)
+        return answer
+
+    def _told(self, asked: Asked) -> Answer:
         answer = self.told[asked]
         if isinstance(answer, Exception):
             raise answer
@@ -118,6 +151,7 @@ class Server:
 
     readings: FakeReadings = field(default_factory=FakeReadings)
     empty_is_error: bool = False
+    compatibility: Compatibility = OURS
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     health_asked: list[tuple[str, str]] = field(default_factory=list)
     ticks: list[float] = field(default_factory=list)
@@ -127,12 +161,14 @@ class Server:
             Parts(
                 admit=admit_one_chain,
                 served=self.readings,
+                insight=self.readings,
                 resolve=resolve,
                 health=self._health,
                 metrics=lambda: generate_latest(self.registry),
                 telemetry=Telemetry(self.registry),
                 version="1.2.3",
                 empty_is_error=self.empty_is_error,
+                compatibility=self.compatibility,
                 wall=lambda: NOW,
                 timer=self._tick,
             )
@@ -166,3 +202,21 @@ def rows(*values: tuple[dict[str, str], float]) -> ExternalAnswer:
 
 def all_pods(metric: Metric, namespace: str = "shop") -> AskedObjects:
     return AskedObjects(metric, namespace, BySelector(EVERYTHING), EVERYTHING)
+
+
+def resource_rules(*names: str) -> ResourceRules:
+    """Rules for these resources, of pods and of nodes, with a window of a minute and a half."""
+    rules = [
+        ResourceRule(
+            f"resourceRules.{name}",
+            name,
+            "rules.yaml",
+            1,
+            (
+                Metric(_rule(Api.RESOURCE), name, "", PODS, "pod", "namespace", "container"),
+                Metric(_rule(Api.RESOURCE), name, "", NODES, "node", None),
+            ),
+        )
+        for name in names
+    ]
+    return ResourceRules(tuple(rules), 90.0)

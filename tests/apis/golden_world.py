@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.objects.selectors import EVERYTHING, parse_selector
@@ -47,6 +48,7 @@ FAILURES = {
     "refused": errors.QueryRefusedByPrometheusError("Prometheus refused the query: bad_data: parse error"),
     "partial": errors.PartialAnswerError("Prometheus answered with a warning: some stores did not answer"),
     "unreachable": errors.SourceUnreachableError("Prometheus at http://prometheus:9090: Connection refused"),
+    "aged": errors.SampleTooOldError("the metric has no value: its series' last samples are 130.5 s old"),
     "slow": errors.SourceSlowError("Prometheus did not answer within 2 s; the query goes on"),
     "crowded": errors.TooMuchDemandError("namespace 'shop' asks for 2000 different things already"),
     "gt": errors.UnanswerableSelectorError("the selector 'shard>5' has no form in PromQL"),
@@ -82,6 +84,8 @@ def golden_readings() -> FakeReadings:
         ),
         _external(QUEUE, "shop"): rows(),
         _external(LAG, "*"): rows(({}, 7.0)),
+        _objects(RPS, "measured", WEB): replace(answer(("web-0", 12.5)), window_seconds=120),
+        _external(QUEUE, "measured"): replace(rows(({"queue": "orders"}, 42.0)), window_seconds=30),
         **{_external(BROKEN, "shop", f"why={why}"): error for why, error in FAILURES.items()},
         _external(BROKEN, "shop"): ZeroDivisionError("a fault"),
     }

@@ -1,13 +1,20 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 
-from adapter.apis.discovery import api_group, api_group_list, groups_response
+from adapter.apis import discovery
+from adapter.apis.discovery import api_group, usage_resources
+from adapter.apis.routing import ALL_GROUPS, METRIC_GROUPS
 
 CUSTOM = "custom.metrics.k8s.io"
 EXTERNAL = "external.metrics.k8s.io"
+RESOURCE = "metrics.k8s.io"
+
+api_group_list = partial(discovery.api_group_list, METRIC_GROUPS)
+groups_response = partial(discovery.groups_response, groups=METRIC_GROUPS)
 
 KUBE_APISERVER = (
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
@@ -30,7 +37,7 @@ def test_a_group_prefers_its_newest_version() -> None:
     }
 
 
-def test_the_group_list_holds_both_groups() -> None:
+def test_the_group_list_holds_both_groups_of_metrics() -> None:
     listed = json.loads(api_group_list())
     assert (listed["kind"], listed["apiVersion"]) == ("APIGroupList", "v1")
     assert [group["name"] for group in listed["groups"]] == [CUSTOM, EXTERNAL]
@@ -77,3 +84,37 @@ def test_the_tag_is_of_the_form_asked_for_and_the_plain_list_has_none() -> None:
     assert newer["Vary"] == older["Vary"] == "Accept"
     assert groups_response("", "*").status == 200
     assert groups_response("", "").headers == (("Vary", "Accept"),)
+
+
+def test_with_resource_rules_there_is_a_third_group() -> None:
+    listed = json.loads(discovery.api_group_list(ALL_GROUPS))
+    assert [group["name"] for group in listed["groups"]] == [CUSTOM, EXTERNAL, RESOURCE]
+    assert json.loads(api_group(RESOURCE))["preferredVersion"] == {
+        "groupVersion": f"{RESOURCE}/v1beta1",
+        "version": "v1beta1",
+    }
+
+
+@pytest.mark.parametrize("accept", [KUBE_APISERVER, OLDER_KUBE_APISERVER])
+def test_aggregated_discovery_tells_every_client_of_pods_and_nodes(accept: str) -> None:
+    response = discovery.groups_response(accept, "", ALL_GROUPS)
+    *_, last = json.loads(response.body)["items"]
+    (version,) = last["versions"]
+    assert (last["metadata"]["name"], version["version"]) == (RESOURCE, "v1beta1")
+    assert [(one["resource"], one["scope"], one["verbs"]) for one in version["resources"]] == [
+        ("nodes", "Cluster", ["get", "list"]),
+        ("pods", "Namespaced", ["get", "list"]),
+    ]
+    assert version["resources"][1]["responseKind"] == {"group": RESOURCE, "version": "v1beta1", "kind": "PodMetrics"}
+    # Who has the list without the group has not this one.
+    former = dict(groups_response(accept, "").headers)["ETag"]
+    assert discovery.groups_response(accept, former, ALL_GROUPS).status == 200
+
+
+def test_the_list_of_resources() -> None:
+    document = json.loads(usage_resources())
+    assert (document["kind"], document["groupVersion"]) == ("APIResourceList", f"{RESOURCE}/v1beta1")
+    assert {one["name"]: (one["namespaced"], one["kind"]) for one in document["resources"]} == {
+        "nodes": (False, "NodeMetrics"),
+        "pods": (True, "PodMetrics"),
+    }

@@ -14,18 +14,21 @@ import pytest
 
 from adapter.apis.web import wsgi_application
 from tests.apis.fakes import CHAIN, REFUSED_CHAIN, Server
+from tests.apis.golden_usage import usage_readings
 from tests.apis.golden_world import golden_readings
 from tests.apis.wsgi import call, environ
 
 FOLDER = Path(__file__).parent / "golden"
 FILES = sorted(FOLDER.glob("*.json"))
+WORLDS = {"metrics": golden_readings, "usage": usage_readings}
+"""By the `world` of an exchange; there are no resource rules where it names none."""
 CHAINS = {"front proxy": CHAIN, "refused": REFUSED_CHAIN, "nobody": ()}
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_the_answer_is_the_golden_one(file: Path) -> None:
     exchange = json.loads(file.read_text(encoding="utf-8"))
-    status, headers, body = answered(exchange["request"])
+    status, headers, body = answered(exchange["request"], exchange.get("world", "metrics"))
     wanted = exchange["response"]
     encoded = as_bytes(wanted)
     assert (status, body) == (wanted["status"], encoded)
@@ -46,13 +49,13 @@ def test_what_each_client_sends_is_there() -> None:
     }
 
 
-def answered(request: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
+def answered(request: dict[str, Any], world: str) -> tuple[int, dict[str, str], bytes]:
     """Return status, headers and body that the WSGI application gives for a golden request."""
     given = {
         "tidewatch.headers": tuple(request["headers"].items()),
         "tidewatch.peer_chain": CHAINS[request.get("as", "front proxy")],
     }
-    application = wsgi_application(Server(golden_readings()).handler.handle)
+    application = wsgi_application(Server(WORLDS[world]()).handler.handle)
     status, headers, body = call(application, environ(request["method"], request["target"], **given))
     return int(status[:3]), headers, body
 

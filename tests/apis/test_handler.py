@@ -111,14 +111,14 @@ class TestCustomValues:
                 f"{C2}/namespaces/shop/pods/*/none",
                 (
                     "the server could not find the metric none for pods: no rule gives a metric of this name, "
-                    "or none of its series is in Prometheus"
+                    "or none of its series is in Prometheus (more: tidewatch-adapter explain pods/none -n shop)"
                 ),
             ),
             (
                 f"{C2}/namespaces/shop/pods/*/queue",
                 (
                     "the server could not find the metric queue for pods: a metric of this name is served "
-                    "as external metric"
+                    "as external metric (more: tidewatch-adapter explain pods/queue -n shop)"
                 ),
             ),
             (
@@ -126,7 +126,7 @@ class TestCustomValues:
                 (
                     "the server could not find the metric rps for pods web-0: a metric of this name is served for "
                     "deployments.apps (inside of namespaces), for namespaces (outside of namespaces) and for pods "
-                    "(inside of namespaces)"
+                    "(inside of namespaces) (more: tidewatch-adapter explain pods/rps --object pods/web-0)"
                 ),
             ),
             (
@@ -245,7 +245,7 @@ class TestFailures:
     ) -> None:
         tell(server, error("the cause"))
         assert failure(server.get(target))[:2] == (code, reason)
-        assert failure(server.get(target))[2].endswith(": the cause")
+        assert failure(server.get(target))[2].partition(" (more: tidewatch-adapter explain ")[0].endswith(": the cause")
 
     def test_no_data_is_an_empty_list(self, server: Server, target: str) -> None:
         server.readings.told[all_pods(RPS)] = answer()
@@ -257,7 +257,7 @@ class TestFailures:
         server = Server(FakeReadings(CATALOGUE), empty_is_error=True)
         server.readings.told[all_pods(RPS)] = answer()
         server.readings.told[AskedExternal(QUEUE, "shop", EVERYTHING)] = rows()
-        assert failure(server.get(target))[2].endswith(": there is no sample for it in Prometheus")
+        assert ": there is no sample for it in Prometheus (more: tidew" in failure(server.get(target))[2]
 
     def test_a_fault_of_the_program_is_500_and_logged_once_with_the_same_id(
         self, server: Server, target: str, caplog: pytest.LogCaptureFixture

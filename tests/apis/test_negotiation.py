@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.apis.negotiation import accepts_gzip, aggregated_version, is_current, wants_indent
+from adapter.apis.negotiation import accepts_gzip, aggregated_version, is_current, table_version, wants_indent
 
 V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 V2BETA1 = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
@@ -53,6 +53,37 @@ def test_aggregated_discovery_in_the_version_that_is_liked_best(accept: str, ver
 )
 def test_who_does_not_like_aggregated_discovery_best(accept: str) -> None:
     assert aggregated_version(accept) is None
+
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+OLDER_TABLE = "application/json;as=Table;v=v1beta1;g=meta.k8s.io"
+METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+
+
+@pytest.mark.parametrize(
+    ("accept", "version"),
+    [
+        (f"{TABLE},{OLDER_TABLE},application/json", "v1"),
+        (f"{OLDER_TABLE},application/json", "v1beta1"),
+        ("application/json; g=meta.k8s.io ;v=v1; as=Table", "v1"),
+        (f"application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io,{TABLE},application/json", "v1"),
+        (f"{METADATA},{TABLE}", "v1"),
+        (f"application/json;q=0.5,{TABLE};q=0.9", "v1"),
+        (f"{TABLE.replace('v=v1', 'v=v2')},{OLDER_TABLE}", "v1beta1"),
+        ("", None),
+        ("*/*", None),
+        ("application/json", None),
+        (f"application/json,{TABLE}", None),
+        (f"{TABLE};q=0,application/json", None),
+        (TABLE.replace("meta.k8s.io", "example.com"), None),
+        (TABLE.replace("v=v1", "v=v2"), None),
+        (METADATA, None),
+        (V2, None),
+        ("application/vnd.kubernetes.protobuf, */*", None),
+    ],
+)
+def test_a_table_in_the_version_that_is_liked_best(accept: str, version: str | None) -> None:
+    assert table_version(accept) == version
 
 
 @pytest.mark.parametrize("header", ["gzip", "deflate, gzip", " gzip ,br", "gzip, deflate;q=0.5"])
@@ -116,6 +147,7 @@ HEADERS = st.one_of(
 @given(HEADERS, HEADERS)
 def test_no_header_breaks_it(header: str, other: str) -> None:
     assert aggregated_version(header) in {None, "v2", "v2beta1"}
+    assert table_version(header) in {None, "v1", "v1beta1"}
     accepts_gzip(header)
     is_current('"a"', header)
     wants_indent(f"pretty{header}", other)

@@ -14,6 +14,7 @@ from adapter.apis.routing import (
     PathError,
     ResourceList,
     Route,
+    UsageValues,
     Version,
     group_of,
     is_health,
@@ -22,6 +23,8 @@ from adapter.apis.routing import (
 
 CUSTOM = "custom.metrics.k8s.io"
 EXTERNAL = "external.metrics.k8s.io"
+RESOURCE = "metrics.k8s.io"
+R1 = f"/apis/{RESOURCE}/v1beta1"
 C2 = f"/apis/{CUSTOM}/v1beta2"
 E1 = f"/apis/{EXTERNAL}/v1beta1"
 
@@ -57,6 +60,15 @@ E1 = f"/apis/{EXTERNAL}/v1beta1"
         (f"{C2}/namespaces/shop/pods/*/caf%C3%A9", CustomValues("v1beta2", "shop", "pods", "*", "café")),
         (f"{C2}/namespaces/shop/pods/*/caf\xc3\xa9", CustomValues("v1beta2", "shop", "pods", "*", "café")),
         (f"{E1}/namespaces/shop/queue", ExternalValues("v1beta1", "shop", "queue")),
+        (f"/apis/{RESOURCE}", Group(RESOURCE)),
+        (R1, ResourceList(RESOURCE, "v1beta1")),
+        (f"{R1}/nodes", UsageValues("nodes")),
+        (f"{R1}/nodes/", UsageValues("nodes")),
+        (f"{R1}/nodes/n1", UsageValues("nodes", name="n1")),
+        (f"{R1}/pods", UsageValues("pods")),
+        (f"{R1}/namespaces/shop/pods", UsageValues("pods", "shop")),
+        (f"{R1}/namespaces/shop/pods/web-0", UsageValues("pods", "shop", "web-0")),
+        (f"{R1}/namespaces/shop/pods/a%2Fb", UsageValues("pods", "shop", "a/b")),
     ],
 )
 def test_paths_of_the_apis(path: str, asked: Route) -> None:
@@ -84,8 +96,15 @@ def test_an_encoded_slash_never_makes_a_segment_and_decoding_happens_once(path: 
         "/api",
         "/openapi/v2",
         "/openapi/v3",
-        "/apis/metrics.k8s.io",
-        "/apis/metrics.k8s.io/v1beta1",
+        f"/apis/{RESOURCE}/v1",
+        f"{R1}/pods/web-0",
+        f"{R1}/services",
+        f"{R1}/namespaces",
+        f"{R1}/namespaces/shop",
+        f"{R1}/namespaces/shop/nodes",
+        f"{R1}/namespaces//pods",
+        f"{R1}/namespaces/shop/pods/web-0/log",
+        f"{R1}/nodes/n1/more",
         f"/apis/{CUSTOM}/v1",
         f"/apis/{EXTERNAL}/v1beta2",
         f"/apis/{EXTERNAL}/v1beta2/namespaces/shop/queue",
@@ -133,6 +152,7 @@ def test_what_merely_looks_like_health_is_not(path: str) -> None:
         (f"{C2}/namespaces/shop/pods/*/rps", CUSTOM),
         (E1, EXTERNAL),
         (f"/apis/{CUSTOM}", CUSTOM),
+        (f"{R1}/pods", RESOURCE),
         ("/apis/apps/v1", "other"),
         ("/apis", "other"),
         ("/", "other"),
@@ -140,12 +160,15 @@ def test_what_merely_looks_like_health_is_not(path: str) -> None:
         ("", "other"),
     ],
 )
-def test_the_group_of_a_path_is_one_of_three(path: str, group: str) -> None:
+def test_the_group_of_a_path_is_one_of_few(path: str, group: str) -> None:
     assert group_of(path) == group
 
 
 SEGMENTS = st.sampled_from(
-    ["apis", CUSTOM, EXTERNAL, "v1beta1", "v1beta2", "namespaces", "metrics", "%2F", "%", "", ".", "..", "*", "\xe9"]
+    [
+        *("apis", CUSTOM, EXTERNAL, RESOURCE, "v1beta1", "v1beta2", "namespaces", "metrics", "pods", "nodes"),
+        *("%2F", "%", "", ".", "..", "*", "\xe9"),
+    ]
 )
 PATHS = st.one_of(
     st.text(st.characters(max_codepoint=255)), st.lists(SEGMENTS, max_size=9).map(lambda parts: "/" + "/".join(parts))
@@ -164,3 +187,5 @@ def test_no_path_breaks_the_routing_and_none_gains_a_segment(path: str) -> None:
         assert path.rstrip("/").count("/") in {6, 7, 8}
     if isinstance(asked, ExternalValues):
         assert path.rstrip("/").count("/") == 6
+    if isinstance(asked, UsageValues):
+        assert path.rstrip("/").count("/") in {4, 5, 6, 7}

@@ -58,13 +58,14 @@ def asked_for_a_second(adapter: RunningAdapter, fleet: Fleet, folder: Path) -> O
 
 def test_every_row_is_there_with_answers_that_are_right(stage: Backdrop) -> None:
     rows = {str(row["load"]): row for row in (measured(stage, load, SETTINGS, QUIET) for load in loads(SETTINGS))}
-    assert list(rows) == ["pods", "external", "reference-query-per-request"]
+    assert list(rows) == ["pods", "external", "resource", "reference-query-per-request"]
     for row in rows.values():
         assert (row["requests"], row["errors"], row["good_ratio"]) == (80, 0, 1.0), row
         assert all(isinstance(row[key], float) for key in ("p50_ms", "p99_ms", "max_ms", "cpu_seconds", "rss_mib"))
     # Six namespaces or more ask, so one query for each metric and refresh; at most one refresh a second.
     assert 0 < rows["pods"]["prometheus_queries"] <= 10  # type: ignore[operator]  # a number
     assert 0 < rows["external"]["prometheus_queries"] <= 5  # type: ignore[operator]  # likewise
+    assert 0 < rows["resource"]["prometheus_queries"] <= 10  # type: ignore[operator]  # likewise
     assert rows["reference-query-per-request"]["prometheus_queries"] > 60  # type: ignore[operator]  # likewise
 
 

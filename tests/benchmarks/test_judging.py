@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from benchmarks.fleet_of_pods import QUEUE, RATE, Fleet
-from benchmarks.judging import WrongAnswerError, judge_pods, judge_queue, milli
+from benchmarks.fleet_of_pods import CONTAINER, QUEUE, RATE, Fleet
+from benchmarks.judging import WrongAnswerError, judge_pods, judge_queue, judge_usage, milli
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,9 +36,29 @@ def queue_answer() -> dict[str, Any]:
     return {"kind": "ExternalMetricValueList", "items": [item]}
 
 
+def usage_answer() -> dict[str, Any]:
+    return {
+        "kind": "PodMetricsList",
+        "items": [
+            {
+                "metadata": {"name": FLEET.pod(APP, number), "namespace": "team-02"},
+                "timestamp": "2026-11-21T06:00:00Z",
+                "containers": [
+                    {
+                        "name": CONTAINER,
+                        "usage": {resource: f"{value}m" for resource, value in FLEET.usage_milli(APP, number).items()},
+                    }
+                ],
+            }
+            for number in range(3)
+        ],
+    }
+
+
 def test_a_right_answer_is_good_and_tells_its_time() -> None:
     assert judge_pods(FLEET, APP, 200, msgspec.json.encode(pods_answer())) == 1795240800.0
     assert judge_queue(FLEET, APP, 200, msgspec.json.encode(queue_answer())) == 1795240800.0
+    assert judge_usage(FLEET, APP, 200, msgspec.json.encode(usage_answer())) == 1795240800.0
 
 
 def replaced(number: int, key: str, value: object) -> Callable[[dict[str, Any]], object]:
@@ -96,12 +116,32 @@ def test_a_queue_of_another_app_is_seen() -> None:
         judge_queue(FLEET, 7, 200, msgspec.json.encode(queue_answer()))
 
 
-@pytest.mark.parametrize(("text", "value"), [("0", 0), ("1500m", 1500), ("12", 12_000), ("3k", 3_000_000)])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda item: item["containers"].clear(), id="no containers"),
+        pytest.param(lambda item: item["containers"][0].update(name="other"), id="another container"),
+        pytest.param(lambda item: item["containers"][0]["usage"].pop("cpu"), id="no CPU"),
+        pytest.param(lambda item: item["containers"][0]["usage"].update(memory="0"), id="zero"),
+        pytest.param(lambda item: item["metadata"].update(namespace="team-03"), id="another namespace"),
+        pytest.param(lambda item: item.update(timestamp="2026-11-21T06:00:01Z"), id="two times"),
+    ],
+)
+def test_wrong_usage_is_seen(spoil: Callable[[dict[str, Any]], object]) -> None:
+    answer = usage_answer()
+    spoil(answer["items"][1])
+    with pytest.raises(WrongAnswerError):
+        judge_usage(FLEET, APP, 200, msgspec.json.encode(answer))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("0", 0), ("1500m", 1500), ("12", 12_000), ("3k", 3_000_000), ("2Ki", 2_048_000)]
+)
 def test_quantities_are_read(text: str, value: int) -> None:
     assert milli(text) == value
 
 
-@pytest.mark.parametrize("text", ["", "m", "-1", "1.5", "1Ki", "NaN", "1mm"])
+@pytest.mark.parametrize("text", ["", "m", "-1", "1.5", "1Ti", "1iK", "NaN", "1mm"])
 def test_what_is_no_quantity_is_refused(text: str) -> None:
     with pytest.raises(WrongAnswerError):
         milli(text)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from adapter.commands.check import check as check_command
 from tests.commands.world import RULES
 from tests.support.object_apiserver import CONFIG_MAPS, ObjectApiServer
 from tests.support.serving import run
@@ -114,10 +115,18 @@ def test_json_holds_what_the_interface_says(tmp_path: Path) -> None:
         "status": "ok",
         "plan": "wide",
         "plan_reason": "proven",
+        "policy": {
+            "on_no_data": None,
+            "no_data_value": None,
+            "max_sample_age_seconds": None,
+            "refresh_seconds": None,
+            "window_seconds": None,
+        },
         "findings": [],
         "metrics": None,
     }
-    assert (bad["id"], bad["status"], bad["plan"], bad["plan_reason"]) == ("rules[1]", "error", None, None)
+    assert (bad["id"], bad["status"]) == ("rules[1]", "error")
+    assert (bad["plan"], bad["plan_reason"], bad["policy"]) == (None, None, None)
     assert {finding["code"] for finding in bad["findings"]} >= {"missing-key", "no-resources"} - {"no-resources"}
     assert all(
         finding.keys() == {"severity", "code", "line", "column", "message", "fix"} for finding in bad["findings"]
@@ -135,6 +144,24 @@ def test_what_is_mechanical_is_mended_and_the_rest_of_the_file_stays(tmp_path: P
     assert text == MENDABLE.replace("metricQuery", "metricsQuery").replace("$1_per_second", "'${1}_per_second'")
     assert "namespaced-ignored" in ended.out, "its line holds a comment, which nobody may throw away"
     assert [file.name for file in tmp_path.iterdir()] == ["rules.yaml"]
+
+
+def test_a_file_that_cannot_be_replaced_is_exit_2_and_nothing_is_left_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(MENDABLE)
+
+    def refuse(_from: Path, _to: Path) -> Path:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(type(file), "replace", refuse)
+    monkeypatch.setattr("adapter.commands.check.configure_logs_by", lambda _: None)
+    with pytest.raises(SystemExit) as ended:
+        check_command([f"--config={file}", "--fix"])
+    assert ended.value.code == 2
+    assert f"{file}: cannot be mended: Permission denied: check that its folder" in capsys.readouterr().err
+    assert [(found.name, found.read_text()) for found in tmp_path.iterdir()] == [("rules.yaml", MENDABLE)]
 
 
 def test_a_line_that_holds_nothing_else_is_removed(tmp_path: Path) -> None:
@@ -155,12 +182,42 @@ def test_with_prometheus_each_rule_tells_what_it_would_serve(tmp_path: Path, pro
         "namespaced": True,
         "series": 8,
         "query": 'sum by (namespace,pod) (open_connections{namespace!="",pod!=""})',
+        "times_query": None,
     }
     assert pods["namespaces/open_connections"]["namespaced"] is False
     assert {metric["name"] for metric in rules["rules[1]"]["metrics"]} >= {"pods/odd", "pods/twice"}
     assert [metric["series"] for metric in rules["externalRules[0]"]["metrics"]] == [4]
     assert rules["rules[2]"]["metrics"] == []
     assert [finding["code"] for finding in rules["rules[2]"]["findings"]] == ["no-series"]
+
+
+def test_what_a_rule_asks_for_beside_its_values_is_told(tmp_path: Path, prometheus: PrometheusProcess) -> None:
+    rules = f"{GOOD}  onNoData: 500m\n  maxSampleAge: 90s\n  refresh: 30s\n  window: 2m\n"
+    asking = (f"--prometheus-url={prometheus.url}", "--metrics-max-age=10m")
+    (rule,) = document(check(tmp_path, rules, "-o", "json", *asking))["rules"]
+
+    assert rule["policy"] == {
+        "on_no_data": "value",
+        "no_data_value": 0.5,
+        "max_sample_age_seconds": 90,
+        "refresh_seconds": 30,
+        "window_seconds": 120,
+    }
+    assert rule["findings"] == [], "Prometheus takes both queries"
+    times = {metric["times_query"] for metric in rule["metrics"] if metric["name"] == "pods/open_connections"}
+    assert times == {'min by (namespace,pod) (timestamp(open_connections{namespace!="",pod!=""}))'}
+    text = check(tmp_path, rules, *asking).out
+    assert "    policy: onNoData 500m, maxSampleAge 90s, refresh 30s, window 120s\n" in text
+    assert "    times of its samples: min by (" in text
+
+
+def test_a_limit_on_the_age_of_samples_that_cannot_be_kept_is_an_error(tmp_path: Path) -> None:
+    ended = check(
+        tmp_path, f"{GOOD.replace('<<.LabelMatchers>>}', '<<.LabelMatchers>>} offset 1m')}  maxSampleAge: 90s\n"
+    )
+
+    assert ended.code == 1
+    assert "error[sample-age-not-checked]" in ended.out
 
 
 def test_a_query_that_prometheus_refuses_is_an_error_of_its_rule(tmp_path: Path, prometheus: PrometheusProcess) -> None:

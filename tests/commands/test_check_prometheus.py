@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from adapter.commands.check_budget import Budgeted
 from adapter.commands.check_prometheus import served_by
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.sources.prometheus.errors import PrometheusTimeoutError
-from tests.support.readings import ScriptedPrometheus, reply, rulebook_of
+from tests.support.readings import FakeClock, ScriptedPrometheus, reply, rulebook_of
 
 if TYPE_CHECKING:
     from adapter.objects.resources import Resource
     from adapter.rulebook.report import Served
-    from adapter.sources.prometheus.client import PrometheusClient
-    from adapter.sources.prometheus.decoding import InstantAnswer
+    from adapter.sources.prometheus.decoding import InstantAnswer, SeriesAnswer
 
 RULES = """
 rules:
@@ -31,12 +31,12 @@ class Prometheus(ScriptedPrometheus):
         return super().instant(query, timeout_seconds=timeout_seconds, at=at or 1000.0)
 
 
-def served(prometheus: Prometheus) -> Served:
-    def resolve(group: str, name: str) -> Resource:
-        return find_resource(BUILT_IN, group, name)
+def resolve(group: str, name: str) -> Resource:
+    return find_resource(BUILT_IN, group, name)
 
-    client = cast("PrometheusClient", prometheus)
-    return served_by(rulebook_of(RULES).rules, client, resolve, max_age_seconds=60, timeout_seconds=5)["rules[0]"]
+
+def served(prometheus: Prometheus) -> Served:
+    return served_by(rulebook_of(RULES).rules, prometheus, resolve, max_age_seconds=60, timeout_seconds=5)["rules[0]"]
 
 
 def test_a_cut_answer_is_told_beside_what_it_gives() -> None:
@@ -64,3 +64,27 @@ def test_a_look_up_that_fails_is_no_reason_to_count_the_series() -> None:
 
     assert [finding.code for finding in served(prometheus).findings] == ["not-asked"]
     assert prometheus.asked == []
+
+
+def test_a_prometheus_that_hangs_costs_a_minute_and_the_rest_is_told_not_to_have_been_asked_about() -> None:
+    clock = FakeClock()
+    timeouts: list[float] = []
+
+    class Hanging(Prometheus):
+        def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
+            timeouts.append(timeout_seconds)
+            clock.forward(timeout_seconds)
+            return super().series(selector, start=start, timeout_seconds=timeout_seconds)
+
+    hanging = Hanging(series_answer=lambda selector: PrometheusTimeoutError(selector, "no answer"))
+    client = Budgeted(hanging, 60, lambda: clock.now)
+    rules = rulebook_of("rules:" + "".join(RULES.partition("rules:")[2].replace("app_", f"{a}_") for a in "abcde"))
+    found = served_by(rules.rules, client, resolve, max_age_seconds=60, timeout_seconds=25)
+
+    assert timeouts == [25, 25, 10]
+    messages = [finding.message for told in found.values() for finding in told.findings]
+    assert {finding.code for told in found.values() for finding in told.findings} == {"not-asked"}
+    assert ["not asked any more: all before it took 60 s" in message for message in messages] == [False] * 3 + [
+        True,
+        True,
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import TYPE_CHECKING
 
@@ -165,20 +166,6 @@ def test_changes_are_taken_in_without_losing_a_request_and_broken_ones_are_not(
         assert adapter.metric("tidewatch_adapter_config_reloads_total", result="failure") == 3
 
 
-def test_a_flaw_in_one_rule_at_a_reload_takes_that_rule_alone(
-    tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
-) -> None:
-    with (
-        running_adapter(tmp_path, trust, prometheus_url=prometheus.url, rules=GOOD, objects=OBJECTS) as adapter,
-        adapter.caller() as caller,
-    ):
-        assert caller.external("queue_depth").status == 200
-        replace_file(tmp_path / "rules.yaml", GOOD.replace("metricsQuery: '<<.Series>>", "metricsQuery: '<<.Serie>>"))
-        eventually(lambda: caller.external("queue_depth").status == 404)
-        assert len(caller.pods("open_connections", **WEB).values) == 3
-        assert adapter.said(r" ERROR .*rules\.yaml:[0-9]+: .*code=bad-template")
-
-
 def test_a_mounted_config_map_is_taken_in_when_its_link_is_swapped(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
@@ -215,4 +202,7 @@ def test_a_reload_does_not_make_anybody_wait_again(tmp_path: Path, trust: Trust)
         eventually(lambda: adapter.metric("tidewatch_adapter_config_reloads_total", result="success") == 1)
         eventually(lambda: caller.external("queue_depth").status == 503)
         after = caller.pods("open_connections", **WEB)
-        assert (after.status, after.values) == (200, before.values)
+        assert (after.status, after.values, after.warnings) == (200, before.values, [])
+        path, by_hand = f"{CUSTOM}/v1beta2/namespaces/shop/pods/*/open_connections", [("User-Agent", "kubectl/v1.36.0")]
+        (warning,) = eventually(lambda: caller.get(path, by_hand, WEB).warnings)
+        assert re.fullmatch("this answer is [0-9]+ s old: Prometheus cannot be asked", warning)

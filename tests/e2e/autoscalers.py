@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from tests.e2e.controlplane.audit import AuditTail
-from tests.e2e.installed import CUSTOM, EXTERNAL
+from tests.e2e.installed import CUSTOM, EXTERNAL, RESOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,12 +40,16 @@ class Autoscaler:
     minimum: int = 1
     maximum: int = 10
     behaviour: Mapping[str, Any] | None = field(default_factory=lambda: QUICK)
+    requests: Mapping[str, str] | None = None
+    """What each pod's container asks for."""
 
     @property
     def uri(self) -> str:
         """What the controller asks in each sync, decoded."""
         kind = self.metric["type"].lower()
         of = self.metric[kind]
+        if kind == "resource":
+            return f"{RESOURCE}/namespaces/{self.namespace}/pods?labelSelector=app={self.name}"
         metric = of["metric"]["name"]
         if kind == "pods":
             return f"{CUSTOM}/namespaces/{self.namespace}/pods/*/{metric}?labelSelector=app={self.name}"
@@ -60,10 +64,8 @@ class Autoscaler:
     def documents(self) -> tuple[Document, Document]:
         """The Deployment and the HPA."""
         labels = {"app": self.name}
-        template = {
-            "metadata": {"labels": labels},
-            "spec": {"containers": [{"name": "main", "image": "shop/web:1"}]},
-        }
+        container = {"name": "main", "image": "shop/web:1"} | self._resources
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
         metadata = {"name": self.name, "namespace": self.namespace}
         deployment = {
             "apiVersion": "apps/v1",
@@ -80,6 +82,10 @@ class Autoscaler:
         hpa = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": metadata, "spec": spec}
         return deployment, hpa
 
+    @property
+    def _resources(self) -> Document:
+        return {"resources": {"requests": dict(self.requests)}} if self.requests else {}
+
 
 def pods_metric(name: str, average: str) -> Document:
     """Return an entry of `spec.metrics`: an average for each pod."""
@@ -87,6 +93,13 @@ def pods_metric(name: str, average: str) -> Document:
         "type": "Pods",
         "pods": {"metric": {"name": name}, "target": {"type": "AverageValue", "averageValue": average}},
     }
+
+
+def resource_metric(name: str, **target: str | int) -> Document:
+    """Return an entry for `cpu` or `memory`; `target` is `averageValue` or `averageUtilization`."""
+    ((key, amount),) = target.items()
+    kind = {"averageValue": "AverageValue", "averageUtilization": "Utilization"}[key]
+    return {"type": "Resource", "resource": {"name": name, "target": {"type": kind, key: amount}}}
 
 
 def object_metric(name: str, kind: str, of: str, **target: str) -> Document:

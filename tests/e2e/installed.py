@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from tests.support.prometheus import ScrapedPrometheus
 
 APIS: Final = ("v1beta1.custom.metrics.k8s.io", "v1beta1.external.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io")
+RESOURCE_API: Final = "v1beta1.metrics.k8s.io"
+"""Of a release with resource rules."""
 CUSTOM: Final = "/apis/custom.metrics.k8s.io/v1beta2"
 EXTERNAL: Final = "/apis/external.metrics.k8s.io/v1beta1"
-
-_REGISTERED: Final = "/apis/apiregistration.k8s.io/v1/apiservices"
+RESOURCE: Final = "/apis/metrics.k8s.io/v1beta1"
+REGISTERED: Final = "/apis/apiregistration.k8s.io/v1/apiservices"
 _RELEASE: Final = "tidewatch"
 _START_SECONDS: Final = 120.0
 
@@ -35,6 +37,8 @@ class InstalledAdapter:
 
     cluster: Cluster
     namespace: str
+    apis: tuple[str, ...] = APIS
+    """The APIServices that it answers."""
 
     def upgrade(self, values: Mapping[str, Any]) -> None:
         """Install or change the release; returns when the API server has taken its objects, not when it runs."""
@@ -52,22 +56,22 @@ class InstalledAdapter:
 
     def unavailable(self) -> dict[str, object]:
         """Return the APIServices that are not Available, each with the condition that says why."""
-        found = {name: self._availability(name) for name in APIS}
+        found = {name: self._availability(name) for name in self.apis}
         return {name: condition for name, condition in found.items() if condition.get("status") != "True"}
 
     def availability(self) -> dict[str, Document]:
         """Return the condition Available of each APIService; empty where it has none yet."""
-        return {name: self._availability(name) for name in APIS}
+        return {name: self._availability(name) for name in self.apis}
 
     def answers(self) -> bool:
         """Tell whether each API answers through the aggregator, which verifies the certificate, unlike `Available`."""
-        for name in APIS:
+        for name in self.apis:
             version, _, group = name.partition(".")
             self.cluster.client.get(f"/apis/{group}/{version}")
         return True
 
     def _availability(self, name: str) -> Document:
-        status = self.cluster.client.get(f"{_REGISTERED}/{name}").get("status", {})
+        status = self.cluster.client.get(f"{REGISTERED}/{name}").get("status", {})
         found = [condition for condition in status.get("conditions") or [] if condition["type"] == "Available"]
         return found[0] if found else {}
 
@@ -92,7 +96,8 @@ def installed_adapter(cluster: Cluster, values: Mapping[str, Any]) -> Iterator[I
     Yields when all pods are Ready and every API answers.
     """
     with namespace_of_its_own(cluster, "adapter") as namespace:
-        adapter = InstalledAdapter(cluster, namespace)
+        apis = (*APIS, RESOURCE_API) if values["rules"].get("resource") else APIS
+        adapter = InstalledAdapter(cluster, namespace, apis)
         try:
             adapter.upgrade(values)
             adapter.wait_until_ready()

@@ -14,9 +14,10 @@ from adapter.commands.serve_certificates import kept_certificate
 from adapter.service.addresses import Address
 from adapter.service.options import ServerOptions
 from tests.helm.cases import CASES, rendered
-from tests.helm.chart import CHART, NAME, NAMESPACE, Release, helm, selector_of
+from tests.helm.chart import CHART, NAME, NAMESPACE, Object, Release, helm, selector_of
 from tests.helm.fields import MODELS, check_fields
 
+RESOURCE = "v1beta1.metrics.k8s.io"
 BUILT_IN_ROLES = {"system:auth-delegator", "extension-apiserver-authentication-reader"}
 CLUSTER_KINDS = {"APIService", "ClusterRole", "ClusterRoleBinding"}
 SELECTING = {"Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy", "PodMonitor"}
@@ -105,6 +106,7 @@ def test_every_mounted_object_is_made_or_named_by_the_user(release: Release, cas
         "basic auth": {"c"},
         "a given certificate": {"mine"},
         "rules of one's own": {"my-rules"},
+        "resource metrics, by rules of one's own": {"my-rules"},
     }
     made = names(release, "ConfigMap") | {one["spec"]["secretName"] for one in release.all("Certificate")}
     wanted = {volume["configMap"]["name"] for volume in release.pod["volumes"] if "configMap" in volume}
@@ -175,7 +177,8 @@ def test_no_right_is_without_bounds(release: Release) -> None:
         reader = one["metadata"]["name"].endswith("-hpa-reader")
         assert "*" not in rule["apiGroups"]
         assert "*" not in rule["verbs"]
-        assert ("*" in rule["resources"]) == reader
+        of_metrics = {"custom.metrics.k8s.io", "external.metrics.k8s.io"} & set(rule["apiGroups"])
+        assert ("*" in rule["resources"]) == bool(reader and of_metrics)
         if set(rule["verbs"]) - {"get", "list", "watch"} or "secrets" in rule["resources"]:
             assert rule["resourceNames"], "a right to write, or to a Secret, is for named objects alone"
             assert set(rule["verbs"]) == {"get", "patch"}
@@ -192,7 +195,34 @@ def test_every_binding_is_of_a_role_that_is_there_to_the_adapter(release: Releas
         expected = ("kube-system", "horizontal-pod-autoscaler") if reader else (NAMESPACE, account)
         assert (subject["kind"], subject["namespace"], subject["name"]) == ("ServiceAccount", *expected)
     bound = {binding["roleRef"]["name"] for binding in bindings}
-    assert (names(release, "Role") | names(release, "ClusterRole")) <= bound
+    aggregated = {one["metadata"]["name"] for one in release.all("ClusterRole") if grown_roles(one)}
+    assert (names(release, "Role") | names(release, "ClusterRole")) - aggregated <= bound
+    assert not aggregated & bound
+
+
+def grown_roles(role: Object) -> set[str]:
+    """Return the roles of Kubernetes' own that a ClusterRole becomes a part of."""
+    prefix = "rbac.authorization.k8s.io/aggregate-to-"
+    return {key.removeprefix(prefix) for key, value in role["metadata"]["labels"].items() if key.startswith(prefix)}
+
+
+RESOURCE_CASES = {"resource metrics": True, "resource metrics, by rules of one's own": True}
+
+
+def test_resource_metrics_are_registered_and_readable_only_where_they_are_asked_for(
+    release: Release, case: str
+) -> None:
+    asked_for = RESOURCE_CASES.get(case, False)
+    assert (RESOURCE in names(release, "APIService")) == asked_for
+    readers = [one for one in release.all("ClusterRole") if grown_roles(one)]
+    assert [one["metadata"]["name"] for one in readers] == ([f"{NAME}-aggregated-metrics-reader"] if asked_for else [])
+    for reader in readers:
+        assert grown_roles(reader) == {"view", "edit", "admin"}
+        assert reader["rules"] == [
+            {"apiGroups": ["metrics.k8s.io"], "resources": ["pods", "nodes"], "verbs": ["get", "list"]}
+        ]
+    keepers = [rule for one in release.all("ClusterRole") for rule in one["rules"] if "patch" in rule["verbs"]]
+    assert [set(rule["resourceNames"]) for rule in keepers] == ([names(release, "APIService")] if keepers else [])
 
 
 def test_the_rights_are_these_and_no_others() -> None:

@@ -7,11 +7,13 @@ import re
 from functools import partial
 from pathlib import Path
 
+import yaml
+
 from adapter.commands.configuration import load_configuration
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.rulebook.parse import parse_rulebook
 from adapter.service.watched import read_files
-from tests.helm.cases import CA, rendered
+from tests.helm.cases import CA, rendered, resource_rules
 from tests.helm.chart import NAME, NAMESPACE, selector_of
 
 
@@ -32,6 +34,21 @@ def test_the_rules_come_to_the_adapter_as_they_were_given(tmp_path: Path) -> Non
 def test_without_rules_there_is_a_rule_file_all_the_same() -> None:
     (text,) = rendered("defaults").one("ConfigMap", f"{NAME}-rules")["data"].values()
     assert text.split("\n") == ["externalRules: []", "rules: []"]
+
+
+def test_resource_rules_come_to_the_adapter_as_they_were_given() -> None:
+    (text,) = rendered("resource metrics").one("ConfigMap", f"{NAME}-rules")["data"].values()
+    assert yaml.safe_load(text) == {"externalRules": [], "rules": [], "resourceRules": resource_rules()}
+    assert "resourceRules" not in rendered("everything").one("ConfigMap", f"{NAME}-rules")["data"]["20-rules.yaml"]
+
+
+def test_the_hpa_controller_may_read_what_is_served() -> None:
+    groups = {
+        case: [rule["apiGroups"] for rule in rendered(case).one("ClusterRole", f"{NAME}-hpa-reader")["rules"]]
+        for case in ("everything", "resource metrics")
+    }
+    custom = ["custom.metrics.k8s.io", "external.metrics.k8s.io"]
+    assert groups == {"everything": [custom], "resource metrics": [custom, ["metrics.k8s.io"]]}
 
 
 def test_prometheus_is_where_the_values_say() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from tests.helm.cases import CA, NO_API, RULE
+from tests.helm.cases import CA, NO_API, RULE, resource_rules
 from tests.helm.chart import CHART, NAME, NAMESPACE, HelmError, helm, render
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 EXTERNAL = "v1beta1.external.metrics.k8s.io"
+RESOURCE = "v1beta1.metrics.k8s.io"
 GROUP = "/apis/apiregistration.k8s.io/v1"
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
@@ -34,7 +35,19 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "an unknown key of a rule": ({"rules": {"custom": [RULE | {"metricQuery": ""}]}}, "'metricQuery' not allowed"),
     "an argument that is no flag": ({"extraArguments": ["v=4"]}, "/extraArguments/0'"),
-    "resource rules": ({"rules": {"resource": {"cpu": {}}}}, "rules.resource: metrics.k8s.io is not served"),
+    "an unknown key of the resource rules": ({"rules": {"resource": {"gpu": {}}}}, "'gpu' not allowed"),
+    "resource metrics without rules": (
+        {"apiServices": {"resource": {"v1beta1": True}}},
+        "apiServices.resource.v1beta1 is true, and no rule says what CPU and memory are",
+    ),
+    "resource metrics of which nobody knows whose they are": (
+        {"rules": {"resource": resource_rules()}},
+        "say so with --set apiServices.resource.unchecked=true",
+    ),
+    "resource rules beside existing ones": (
+        {"rules": {"existing": "a", "resource": resource_rules()}},
+        "rules.existing: the rules come",
+    ),
     "rules beside existing ones": ({"rules": {"existing": "a", "custom": [RULE]}}, "rules.existing: the rules come"),
     "a given certificate without a Secret": (
         {"certificates": {"mode": "given", "given": {"caBundle": CA}}},
@@ -84,12 +97,15 @@ def test_as_a_part_of_another_chart_it_takes_what_helm_hands_in() -> None:
     assert render({"global": {"imageRegistry": "x"}}).objects == render().objects
 
 
-def apiservice(service: dict[str, str] | None, annotations: dict[str, str] | None = None) -> dict[str, Any]:
+def apiservice(
+    service: dict[str, str] | None, annotations: dict[str, str] | None = None, name: str = EXTERNAL
+) -> dict[str, Any]:
+    version, _, group = name.partition(".")
     return {
         "apiVersion": "apiregistration.k8s.io/v1",
         "kind": "APIService",
-        "metadata": {"name": EXTERNAL, "annotations": annotations or {}},
-        "spec": {"group": "external.metrics.k8s.io", "version": "v1beta1", "service": service},
+        "metadata": {"name": name, "annotations": annotations or {}},
+        "spec": {"group": group, "version": version, "service": service},
     }
 
 
@@ -98,18 +114,22 @@ def of_release(namespace: str, name: str) -> dict[str, str]:
 
 
 @contextmanager
-def cluster(folder: Path, registered: dict[str, Any]) -> Iterator[Path]:
+def cluster(folder: Path, registered: dict[str, Any] | None) -> Iterator[Path]:
     """Answer what Helm asks when a template looks an APIService up; yield a kubeconfig."""
-    resource = {"name": "apiservices", "kind": "APIService", "namespaced": False, "verbs": ["get"], "singularName": ""}
+    common = {"namespaced": False, "verbs": ["get"], "singularName": ""}
+    resource = {"name": "apiservices", "kind": "APIService", **common}
+    namespaces = {"name": "namespaces", "kind": "Namespace", **common}
     versions = [{"groupVersion": "apiregistration.k8s.io/v1", "version": "v1"}]
     answers: dict[str, dict[str, Any]] = {
         "/version": {"major": "1", "minor": "36", "gitVersion": "v1.36.0"},
         "/api": {"kind": "APIVersions", "versions": ["v1"]},
-        "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": []},
+        "/api/v1": {"kind": "APIResourceList", "groupVersion": "v1", "resources": [namespaces]},
         "/apis": {"kind": "APIGroupList", "groups": [{"name": "apiregistration.k8s.io", "versions": versions}]},
         GROUP: {"kind": "APIResourceList", "groupVersion": "apiregistration.k8s.io/v1", "resources": [resource]},
-        f"{GROUP}/apiservices/{EXTERNAL}": registered,
+        "/api/v1/namespaces/kube-system": {"kind": "Namespace", "metadata": {"name": "kube-system"}},
     }
+    if registered:
+        answers[f"{GROUP}/apiservices/{registered['metadata']['name']}"] = registered
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -177,6 +197,56 @@ def test_an_api_that_is_ours_already_stays_ours(registered: dict[str, Any], tmp_
         assert len(render({}, "--dry-run=server", kubeconfig=config).all("APIService")) == 3
 
 
+METRICS_SERVER = {"namespace": "kube-system", "name": "metrics-server"}
+TAKING = {
+    "as it is": {},
+    "by force": {"apiServices": {"force": True}},
+    "without looking": {"apiServices": {"force": True, "resource": {"unchecked": True}}},
+    "by rules of one's own": {
+        "rules": {"existing": "mine", "resource": {}},
+        "apiServices": {"resource": {"v1beta1": True}},
+    },
+}
+
+
+@pytest.mark.parametrize("annotations", [{}, of_release("kube-system", "ms"), of_release(NAMESPACE, "tidewatch")])
+@pytest.mark.parametrize("values", TAKING.values(), ids=TAKING)
+def test_the_resource_metrics_of_another_server_are_never_taken(
+    values: dict[str, Any], annotations: dict[str, str], tmp_path: Path
+) -> None:
+    given = {"rules": {"resource": resource_rules()}} | values
+    with cluster(tmp_path, apiservice(METRICS_SERVER, annotations, RESOURCE)) as config:
+        with pytest.raises(HelmError) as refused:
+            render(given, "--dry-run=server", kubeconfig=config)
+        left = [
+            render({"rules": {"custom": [RULE]}}, "--dry-run=server", kubeconfig=config),
+            render(
+                {"rules": {"resource": resource_rules()}, "apiServices": {"resource": {"v1beta1": False}}},
+                "--dry-run=server",
+                kubeconfig=config,
+            ),
+        ]
+    assert f"the APIService {RESOURCE} belongs to the service kube-system/metrics-server, " in str(refused.value)
+    assert f"remove that server first (kubectl delete apiservice {RESOURCE}" in str(refused.value)
+    assert "rules.resource={}" in str(refused.value)
+    assert [len(release.all("APIService")) for release in left] == [3, 3]
+
+
+@pytest.mark.parametrize(
+    "registered",
+    [None, apiservice({"namespace": NAMESPACE, "name": NAME}, name=RESOURCE)],
+    ids=["nobody's", "ours already"],
+)
+def test_resource_metrics_that_are_nobody_else_s_are_registered(
+    registered: dict[str, Any] | None, tmp_path: Path
+) -> None:
+    values = {"rules": {"resource": resource_rules()}}
+    with cluster(tmp_path, registered) as config:
+        release = render(values, "--dry-run=server", kubeconfig=config)
+    assert release.one("APIService", RESOURCE)["spec"]["service"]["name"] == NAME
+    assert len(release.all("APIService")) == 4
+
+
 def notes(values: dict[str, Any], folder: Path) -> str:
     """Return what Helm prints at the end. It does so after an installation alone, so a copy has it as an object."""
     shutil.copytree(CHART, folder / "tidewatch")
@@ -199,6 +269,18 @@ def test_notes_say_how_to_verify_each_api(tmp_path: Path) -> None:
     assert "-l app.kubernetes.io/component=adapter,app.kubernetes.io/instance=tidewatch," in text
     assert "There are no rules yet" not in text
     assert "only a guess" not in text
+
+
+def test_notes_say_how_resource_metrics_are_seen(tmp_path: Path) -> None:
+    values = {"rules": {"resource": resource_rules()}, "apiServices": {"resource": {"unchecked": True}}}
+    text = notes(values, tmp_path)
+    assert "     kubectl get --raw /apis/metrics.k8s.io/v1beta1\n" in text
+    assert "     kubectl top pods --all-namespaces\n     kubectl top nodes\n\n3. Each rule" in text
+    assert "There are no rules yet" not in text
+    assert "nobody asks them" not in text
+    text = notes(values | {"apiServices": {"resource": {"v1beta1": False}}}, tmp_path / "without")
+    assert f"rules.resource holds rules, and {RESOURCE} is not registered, so nobody asks them" in text
+    assert "kubectl top" not in text
 
 
 def test_notes_say_what_is_still_missing(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ class Case:
     good: Callable[[], None]
     bad: Callable[[], None]
     half: Callable[[], None]
-    """Let the load truly be half of the target."""
+    """Let the load truly fall, to half of the target or to nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,8 @@ def cases_in(namespace: str, exported: PodMetrics) -> dict[str, Case]:
             pods_metric("messages_per_second", "100"),
             counted(restarted=False, per_second=95),
             counted(restarted=True, per_second=95),
-            counted(restarted=False, per_second=50),
+            # Half as much would look like a reset to a value that is reached in an instant, for a whole window.
+            counted(restarted=False, per_second=0),
         ),
         "object-nan": of_one(of_service, "requests_in_flight", (95, NAN, 50), service="api"),
         "object-gone": of_one(of_deployment, "backlog", (570, None, 300), deployment="object-gone"),

@@ -89,8 +89,8 @@ class Scene:
 
 @pytest.fixture(scope="module")
 def scene(cluster: Cluster, prometheus: ScrapedPrometheus, pod_metrics: PodMetrics) -> Iterator[Scene]:
-    """Answers grow too old after 15 s instead of a minute, which is what the outages wait for."""
-    values = values_for(prometheus, 2, "--max-answer-age=15s", "--refresh-interval=2s")
+    """Answers grow too old after 8 s instead of a minute, which is what the outages wait for."""
+    values = values_for(prometheus, 2, "--max-answer-age=8s", "--refresh-interval=2s")
     with installed_adapter(cluster, values) as adapter, namespace_of_its_own(cluster, "outages") as namespace:
         at = {"averageValue": str(TARGET)}
         scalers = Autoscalers(
@@ -156,7 +156,7 @@ def test_an_adapter_that_starts_without_prometheus_is_available_and_shrinks_noth
     since = scene.available_since()
     with outage(scene.prometheus):
         scene.adapter.restart()
-        scene.cluster.wait_for("no answers", scene.has_failed, _FAILED_SECONDS, why_not=scene.scalers.states)
         scene.assert_namespaces_can_be_deleted()
+        scene.cluster.wait_for("no answers", scene.has_failed, _FAILED_SECONDS, why_not=scene.scalers.states)
         scene.assert_unharmed(since)
     scene.assert_it_scales()

@@ -30,6 +30,8 @@ pytestmark = pytest.mark.needs_pods
 PER_SECOND: Final = 50.0
 ENOUGH: Final = 150
 """Right answers after which things count as in order again."""
+FIRST: Final = 10
+"""Right answers after which a load is under way."""
 PASSED_ON_SECONDS: Final = 2.0
 """In which the API server itself learns what the test has seen of an endpoint, also on a busy machine."""
 
@@ -45,16 +47,16 @@ def load(adapter: AskedAdapter) -> Iterator[SteadyLoad]:
     """The stream of requests; it is under way when the test begins."""
     client = adapter.through_the_api_server(pair=adapter.reader(f"load-{os.urandom(3).hex()}"))
     with steady_load(lambda: client.get(adapter.metric_path), wrong_with, PER_SECOND) as running:
-        answered(adapter, running)
+        answered(adapter, running, FIRST)
         yield running
     client.close()
 
 
-def answered(adapter: AskedAdapter, load: SteadyLoad) -> None:
+def answered(adapter: AskedAdapter, load: SteadyLoad, count: int = ENOUGH) -> None:
     """Wait for some right answers from now on."""
     moment = time.monotonic()
     adapter.cluster.wait_for(
-        "right answers", lambda: load.right_since(moment) >= ENOUGH, PATIENCE_SECONDS, why_not=load.report
+        "right answers", lambda: load.right_since(moment) >= count, PATIENCE_SECONDS, why_not=load.report
     )
 
 

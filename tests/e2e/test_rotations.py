@@ -35,6 +35,10 @@ pytestmark = pytest.mark.needs_pods
 PER_SECOND: Final = 20.0
 ENOUGH: Final = 60
 """Right answers after which things count as in order again."""
+FIRST: Final = 10
+"""Right answers after which a load is under way."""
+GRANTED: Final = 20
+"""Requests of the adapter to the API server, of all kinds that it makes, after which its token is known to count."""
 PASSED_ON_SECONDS: Final = 10.0
 """In which everybody takes note of an API server that is ready again; they ask each few seconds."""
 SHORT_LIFE: Final = "--serving-certificate-life=75s"
@@ -60,16 +64,16 @@ def load(adapter: AskedAdapter, reader: KeyPair) -> Iterator[SteadyLoad]:
     """Requests through the API server; they are under way when the test begins."""
     client = adapter.through_the_api_server(pair=reader)
     with steady_load(lambda: client.get(adapter.metric_path), wrong_with, PER_SECOND) as running:
-        answered(adapter, running)
+        answered(adapter, running, FIRST)
         yield running
     client.close()
 
 
-def answered(adapter: AskedAdapter, load: SteadyLoad) -> None:
+def answered(adapter: AskedAdapter, load: SteadyLoad, count: int = ENOUGH) -> None:
     """Wait for some right answers from now on."""
     moment = time.monotonic()
     adapter.cluster.wait_for(
-        "right answers", lambda: load.right_since(moment) >= ENOUGH, PATIENCE_SECONDS, why_not=load.report
+        "right answers", lambda: load.right_since(moment) >= count, PATIENCE_SECONDS, why_not=load.report
     )
 
 
@@ -154,7 +158,7 @@ def test_the_api_server_restarts_and_another_one_would_be_served_meanwhile(
         steady_load(lambda: spoken_for(another, adapter), wrong_with, PER_SECOND) as beside,
         steady_load(lambda: alone.get(adapter.metric_path), wrong_with, PER_SECOND) as with_token,
     ):
-        answered(adapter, beside)
+        answered(adapter, beside, FIRST)
         begin = time.monotonic()
         adapter.cluster.restart_api_server()
         ready = time.monotonic()
@@ -262,7 +266,7 @@ def test_the_adapter_takes_its_renewed_token_when_the_old_one_counts_no_more(
     begin = time.monotonic()
     cluster.wait_for("the end of the old token", lambda: is_refused(adapter, first), PATIENCE_SECONDS)
     ended, moment = time.monotonic(), time.time()
-    cluster.wait_for("granted requests", lambda: successes_since(adapter, moment) >= ENOUGH, PATIENCE_SECONDS)
+    cluster.wait_for("granted requests", lambda: successes_since(adapter, moment) >= GRANTED, PATIENCE_SECONDS)
     # Somebody whom nobody remembers: it takes both reviews to let them in.
     readers = [adapter.directly(pod, token=reading_token(adapter)) for pod in pods]
     cluster.wait_for("reviews", lambda: all(wrong_with(one.get(adapter.metric_path)) is None for one in readers))

@@ -13,13 +13,47 @@ RULE: Final = {
     "resources": {"overrides": {"namespace": {"resource": "namespace"}, "pod": {"resource": "pod"}}},
     "metricsQuery": "sum(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)",
 }
+_LABELS: Final = {"namespace": "namespace", "instance": "node", "pod": "pod"}
+
+
+def _resource_rule(containers: str, nodes: str) -> dict[str, Any]:
+    """Return a resource rule as kube-prometheus writes them."""
+    return {
+        "containerQuery": f"sum by (<<.GroupBy>>) ({containers})",
+        "nodeQuery": f"sum by (<<.GroupBy>>) ({nodes})",
+        "resources": {"overrides": {label: {"resource": resource} for label, resource in _LABELS.items()}},
+        "containerLabel": "container",
+    }
+
+
+def resource_rules(window: str = "3m") -> dict[str, Any]:
+    """Return `rules.resource`, with rates over this window."""
+    containers, nodes = '{container!="",<<.LabelMatchers>>}', "{<<.LabelMatchers>>}"
+    busy = '{mode!="idle",<<.LabelMatchers>>}'
+    return {
+        "cpu": _resource_rule(
+            f"rate(container_cpu_usage_seconds_total{containers}[{window}])",
+            f"rate(node_cpu_seconds_total{busy}[{window}])",
+        ),
+        "memory": _resource_rule(
+            f"container_memory_working_set_bytes{containers}",
+            f"node_memory_MemTotal_bytes{nodes} - node_memory_MemAvailable_bytes{nodes}",
+        ),
+        "window": window,
+    }
+
+
 NO_API: Final = {"custom": {"v1beta1": False, "v1beta2": False}, "external": {"v1beta1": False}}
 CREDENTIALS: Final = {"ca": "ca.crt", "token": "token", "certificate": "tls.crt", "key": "tls.key"}
 
 CASES: Final[dict[str, dict[str, Any]]] = {
     "defaults": {},
     "everything": {
-        "rules": {"default": True, "custom": [RULE], "external": [RULE | {"name": {"as": "yes"}}]},
+        "rules": {
+            "default": True,
+            "custom": [RULE | {"onNoData": 0, "refresh": "10s"}],
+            "external": [RULE | {"name": {"as": "yes"}}],
+        },
         "prometheus": {
             "url": "https://{{ .Release.Name }}-prom",
             "path": "/p",
@@ -48,6 +82,19 @@ CASES: Final[dict[str, dict[str, Any]]] = {
     "the node's network": {"hostNetwork": {"enabled": True}, "listenPort": 10250, "metrics": {"port": 10251}},
     "the platform's user": {"runAsUser": None},
     "nobody is sent here": {"apiServices": NO_API},
+    "resource metrics": {
+        "rules": {"resource": resource_rules()},
+        "apiServices": {"resource": {"unchecked": True}},
+        "rbac": {"hpaReader": True},
+    },
+    "resource metrics, by rules of one's own": {
+        "rules": {"existing": "my-rules"},
+        "apiServices": {"resource": {"v1beta1": True, "unchecked": True}},
+    },
+    "resource metrics, registered by somebody else": {
+        "rules": {"resource": resource_rules()},
+        "apiServices": {"resource": {"v1beta1": False}},
+    },
     "without external metrics": {"apiServices": {"external": {"v1beta1": False}}},
     "one replica": {"replicas": 1, "metrics": {"podMonitor": {"enabled": True}, "service": {"enabled": True}}},
     "names of one's own": {"fullnameOverride": "metrics", "serviceAccount": {"name": "robot"}},

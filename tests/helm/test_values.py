@@ -14,6 +14,7 @@ import yaml
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.rulebook.parse import parse_rulebook
 from adapter.service.documents import load_documents
+from tests.helm.cases import RULE, resource_rules
 from tests.helm.chart import CHART, ROOT, default_values
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SCHEMA: dict[str, Any] = json.loads((CHART / "values.schema.json").read_text())
-OPEN = {"global", "definitions.kubernetes", "definitions.objects[]", "rules.resource"}
-"""Objects that the schema leaves open: Helm's own, Kubernetes' own, and one that is refused unless empty."""
+OPEN = {"global", "definitions.kubernetes", "definitions.objects[]"}
+"""Objects that the schema leaves open: Helm's own and Kubernetes' own."""
 
 
 def resolved(schema: dict[str, Any]) -> dict[str, Any]:
@@ -46,9 +47,9 @@ def leaves(value: object, schema: dict[str, Any], path: str = "") -> Iterator[tu
 
 
 def test_every_value_is_in_the_schema_and_every_property_of_the_schema_is_a_value() -> None:
-    # What an issuer is referred to by, and what Helm hands in, has no default.
+    # What an issuer is referred to by, what Helm hands in, and what is within a rule has no default.
     optional = {"global", *(f"certificates.certManager.issuerRef.{key}" for key in ("group", "kind", "name"))}
-    found = list(leaves(default_values(), SCHEMA))
+    found = [one for one in leaves(default_values(), SCHEMA) if not one[0].startswith("rules.resource.")]
     assert len(found) > 60
     assert [path for path, in_values, in_schema in found if not (in_values and in_schema)] == sorted(optional)
 
@@ -94,11 +95,36 @@ def test_the_adapter_takes_every_rule_that_the_chart_brings(path: Path) -> None:
     assert len(book.rules) == 6
 
 
+EVERY_KEY = RULE | {
+    "seriesFilters": [{"is": "^queue_"}],
+    "name": {"as": "queued"},
+    "onNoData": 0,
+    "maxSampleAge": "1m",
+    "refresh": "10s",
+    "window": "5m",
+}
+
+
+def test_the_adapter_takes_every_key_of_a_rule_that_the_schema_has() -> None:
+    resource = resource_rules()
+    rules = yaml.safe_dump({"rules": [EVERY_KEY], "resourceRules": resource})
+    book = parse_rulebook([load_documents(rules, "values")], partial(find_resource, BUILT_IN))
+    assert (len(book.rules), len(book.resource.rules), book.findings) == (1, 2, ())
+    given = {"rule": EVERY_KEY, "resourceRules": resource, "resourceRule": resource["cpu"]}
+    assert {name: set(SCHEMA["definitions"][name]["properties"]) for name in given} == {
+        name: set(keys) for name, keys in given.items()
+    }
+
+
 def test_the_rules_of_the_readme_are_taken() -> None:
-    (example,) = re.findall(r"```yaml\n(rules:.*?)```", (CHART / "README.md").read_text(), flags=re.DOTALL)
-    rules = yaml.safe_dump({"rules": yaml.safe_load(example)["rules"]["custom"]})
+    examples = re.findall(r"```yaml\n(rules:.*?)```", (CHART / "README.md").read_text(), flags=re.DOTALL)
+    given = [yaml.safe_load(example)["rules"] for example in examples]
+    assert [sorted(rules) for rules in given] == [["custom"], ["resource"]]
+    rules = yaml.safe_dump({"rules": given[0]["custom"], "resourceRules": given[1]["resource"]})
     book = parse_rulebook([load_documents(rules, "README.md")], partial(find_resource, BUILT_IN))
-    assert (len(book.rules), book.findings) == (1, ())
+    assert book.findings == ()
+    assert {rule.resource for rule in book.resource.rules} == {"cpu", "memory"}
+    assert len(book.rules) == 1
 
 
 def test_the_readme_names_values_that_exist() -> None:
@@ -106,7 +132,8 @@ def test_the_readme_names_values_that_exist() -> None:
     kept = re.search(r"Values keep their names.*?\n\n", text, flags=re.DOTALL)
     assert kept
     known = {path for path, *_ in leaves(default_values(), SCHEMA)}
-    known |= {path.rpartition(".")[0] + ".*" for path in known}
+    groups = {path.rpartition(".")[0] for path in known}
+    known |= groups | {f"{path}.*" for path in groups}
     prefix, missing = "", []
     for name in re.findall(r"`([^`]+)`", kept[0]):
         prefix = name.rpartition(".")[0] or (prefix if name.startswith(".") else "")

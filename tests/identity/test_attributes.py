@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.apis.routing import CustomValues, ExternalValues, PathError, route
+from adapter.apis.routing import CustomValues, ExternalValues, PathError, UsageValues, route
 from adapter.identity import attributes
 from adapter.identity.attributes import Attributes, KnownAttributes, attributes_of
 from adapter.identity.callers import BadPathError
@@ -145,6 +145,34 @@ def test_a_list_is_a_watch_where_the_query_says_so(query: str, verb: str) -> Non
     assert attributes_of("GET", f"{C2}/nodes/n1/load", query).verb == "get"
 
 
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("fieldSelector=metadata.name%3Dweb-0", "web-0"),
+        ("fieldSelector=metadata.name=web-0", "web-0"),
+        ("fieldSelector=metadata.name%3D%3Dweb-0", "web-0"),
+        ("limit=500&%66ieldSelector=metadata.namespace%3Dshop%2Cmetadata.name%3Dweb-0", "web-0"),
+        ("fieldSelector=metadata.name!%3Dweb-0", ""),
+        ("fieldSelector=metadata.namespace%3Dshop", ""),
+        ("fieldSelector=metadata.name", ""),
+        ("fieldSelector=metadata.name%3D", ""),
+        ("fieldSelector=", ""),
+        ("fieldSelector=metadata.name%3Dweb-0&fieldSelector=metadata.name%3Dweb-1", ""),
+        ("labelSelector=fieldSelector%3Dmetadata.name%3Dweb-0", ""),
+        ("labelSelector=a%26fieldSelector=metadata.name%3Dweb-0", ""),
+    ],
+)
+def test_a_field_selector_names_the_one_pod_that_is_listed(query: str, name: str) -> None:
+    path = f"{R1}/namespaces/shop/pods"
+    assert attributes_of("GET", path, query) == resource("list", "pods", name, "shop")
+    known = KnownAttributes()
+    assert {known.of("GET", path, query).name for _ in range(3)} == {name}
+    assert known.of("GET", path, "").name == ""
+    # In the other APIs nothing is selected by fields.
+    assert attributes_of("GET", f"{E1}/namespaces/shop/queue", query).name == ""
+    assert attributes_of("GET", f"{path}/web-9", query).name == "web-9"
+
+
 def test_what_strangers_ask_for_is_not_remembered_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Paths may be 8,000 characters long: 65,536 of those would be all of the memory that a pod has."""
     monkeypatch.setattr(attributes, "MOST_CHARACTERS", 10_000)
@@ -212,7 +240,7 @@ SEGMENT = st.sampled_from(
         "..",
     ]
 )
-ROOT = st.sampled_from([C1, C2, E1, "/apis", f"/apis/{CUSTOM}", f"{C2}/", f"/{C2}"])
+ROOT = st.sampled_from([C1, C2, E1, R1, "/apis", f"/apis/{CUSTOM}", f"{C2}/", f"/{C2}"])
 
 
 @given(ROOT, st.lists(SEGMENT, max_size=6))
@@ -235,6 +263,9 @@ def test_what_is_served_is_what_was_reviewed(root: str, rest: list[str]) -> None
         found = attributes_of("GET", path)
         assert found.path == ""
         assert (found.resource, found.namespace) == (asked.metric, asked.namespace) or asked.metric == "status"
+    elif isinstance(asked, UsageValues):
+        verb = "list" if asked.name is None else "get"
+        assert attributes_of("GET", path) == resource(verb, asked.resource, asked.name or "", asked.namespace or "")
 
 
 def is_odd(asked: CustomValues) -> bool:

@@ -11,6 +11,7 @@ from adapter.objects.quantities import (
     Format,
     Quantity,
     QuantityError,
+    binary_quantity_of,
     milli_of,
     milli_quantity,
     parse_quantity,
@@ -164,3 +165,33 @@ def test_what_is_no_number_is_refused(value: float) -> None:
         quantity_of(value)
     with pytest.raises(ValueError, match=str(value)):
         milli_of(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (-0.0, "0"),
+        (1023.0, "1023"),
+        (1024.0, "1Ki"),
+        (-2048.0, "-2Ki"),
+        (10_485_760.0, "10Mi"),
+        (1_048_577.0, "1048577"),
+        (1024.5, "1024500m"),
+        (2.0**50, "1Pi"),
+        (0.0019, "1m"),
+    ],
+)
+def test_a_float_becomes_a_quantity_in_powers_of_1024(value: float, text: str) -> None:
+    assert binary_quantity_of(value) == text
+
+
+@given(finite.filter(lambda value: abs(value) < 1e15) | st.integers(0, 2**52).map(float))
+def test_a_quantity_in_powers_of_1024_is_the_one_of_its_thousandths(value: float) -> None:
+    assert binary_quantity_of(value) == str(Quantity(milli_of(value) * 10**6, Format.BINARY_SI))
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_no_number_is_no_quantity_in_powers_of_1024(value: float) -> None:
+    with pytest.raises(ValueError, match="thousandths"):
+        binary_quantity_of(value)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -163,7 +164,9 @@ def test_answers_outlive_prometheus_until_they_are_too_old_and_then_the_reason_i
     first = ask(house)
     prometheus.answer = lambda _query: DOWN
     house.pass_time(59.5)
-    assert ask(house) == first
+    told = ask(house)
+    assert told == replace(first, warnings=told.warnings)
+    assert told.warnings == ("this answer is 60 s old: Prometheus cannot be asked",)
     house.pass_time(1)
 
     with pytest.raises(AnswerTooOldError, match="connection refused; the last good answer is 61 s old"):
@@ -228,18 +231,20 @@ def test_a_partial_answer_does_not_take_the_place_of_a_whole_one() -> None:
     prometheus.answer = lambda _query: Reply(PODS.samples[:1], ("a store is missing",))
     house.pass_time(30)
 
-    assert ask(house) == whole
+    told = ask(house)
+    assert (told.values, told.evaluated_at) == (whole.values, whole.evaluated_at)
+    assert told.warnings == ("this answer is 30 s old: Prometheus answers only a part",)
 
 
-def test_promqls_own_warnings_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    warned = Reply(PODS.samples, ("PromQL warning: bucket label missing",))
-    house = make_house(ScriptedPrometheus(answer=lambda _query: warned))
+def test_what_promql_says_for_information_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    noted = Reply(PODS.samples, ("PromQL info: metric might not be a counter",))
+    house = make_house(ScriptedPrometheus(answer=lambda _query: noted))
     with caplog.at_level(logging.WARNING):
         ask(house)
         house.pass_time(60)
 
     assert [record.getMessage() for record in caplog.records] == [
-        "pods/http_rps (rules[0]): PromQL warning: bucket label missing"
+        "pods/http_rps (rules[0]): PromQL info: metric might not be a counter"
     ]
 
 

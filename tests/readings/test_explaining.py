@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from adapter.objects.resources import BUILT_IN, find_resource
+from adapter.objects.selectors import EVERYTHING
+from adapter.readings.answers import ByName, BySelector
 from adapter.readings.explaining import Explainer
 from adapter.readings.explanation import Question, Verdict
 from adapter.readings.settings import Clock, ReadingSettings
 from adapter.rulebook.model import Api
 from adapter.sources.pace import UNPACED
-from adapter.sources.prometheus.errors import PrometheusTimeoutError
-from tests.support.readings import FakeClock, ScriptedPrometheus, reply, rulebook_of
+from adapter.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError
+from tests.support.readings import FakeClock, MadeUpObjects, ScriptedPrometheus, make_house, reply, rulebook_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from adapter.objects.resources import Resource
     from adapter.readings.explanation import Explanation
     from adapter.sources.prometheus.decoding import SeriesAnswer
+    from adapter.sources.prometheus.errors import PrometheusError
+    from tests.support.readings import House
 
 RULES = """
 rules:
@@ -131,3 +136,157 @@ def test_look_ups_that_take_long_do_not_add_up_beyond_their_common_deadline() ->
     assert found.verdict is Verdict.ERROR
     assert sum(waited) == 30
     assert "not looked up any more" in found.steps[-2].detail
+
+
+USAGE = """
+resourceRules:
+  cpu:
+    containerQuery: 'sum by (<<.GroupBy>>) (rate(cpu_seconds{<<.LabelMatchers>>,container!=""}[2m]))'
+    nodeQuery: 'sum by (<<.GroupBy>>) (rate(node_cpu_seconds{<<.LabelMatchers>>}[2m]))'
+    resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}, node: {resource: node}}}
+    containerLabel: container
+"""
+
+
+def test_what_pods_use_is_explained_by_the_resource_rule_without_any_look_up() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: reply(({"pod": "web-0", "container": "app"}, "0.25")))
+    explainer = Explainer(
+        prometheus=prometheus,
+        objects=MadeUpObjects({"shop": ["web-0", "web-1"]}),
+        resolve=resolve,
+        settings=ReadingSettings(),
+        clock=Clock(),
+        pace=UNPACED,
+    )
+    question = Question("cpu", api=Api.RESOURCE, resource=resolve("", "pods"), namespace="shop")
+    found = explainer.explain(question, rulebook_of(USAGE))
+
+    assert (found.verdict, found.rule) == (Verdict.VALUE, "resourceRules.cpu")
+    assert [(value.object, value.value) for value in found.values] == [("web-0/app", 0.25)]
+    assert "web-1 have no sample" in [step.detail for step in found.steps]
+    assert prometheus.looked_up == []
+    assert len(prometheus.asked) == 1, "samples of no certain series have no age that could be asked for"
+
+
+def test_a_resource_that_no_rule_tells_is_said_with_those_that_are() -> None:
+    question = Question("memory", api=Api.RESOURCE, resource=resolve("", "pods"), namespace="shop")
+    explainer = Explainer(
+        prometheus=ScriptedPrometheus(),
+        objects=None,
+        resolve=resolve,
+        settings=ReadingSettings(),
+        clock=Clock(),
+        pace=UNPACED,
+    )
+    found = explainer.explain(question, rulebook_of(USAGE))
+
+    assert found.verdict is Verdict.NO_VALUE
+    assert found.cause == "no rule under `resourceRules` makes pods/memory; what they make: pods/cpu, nodes/cpu"
+
+
+def test_no_objects_are_no_value_and_no_mystery() -> None:
+    explainer = Explainer(
+        prometheus=ScriptedPrometheus(series_answer=lambda _selector: [ONLY_EXACT]),
+        objects=MadeUpObjects({}),
+        resolve=resolve,
+        settings=ReadingSettings(),
+        clock=Clock(),
+        pace=UNPACED,
+    )
+    question = Question("only_exact", resource=resolve("", "pods"), namespace="shop")
+    found = explainer.explain(question, rulebook_of())
+
+    assert (found.verdict, found.cause) == (Verdict.NO_VALUE, "there are no pods in shop")
+
+
+ONLY_EXACT = {"__name__": "only_exact_total", "namespace": "shop", "pod": "web-0"}
+RPS = Question("http_rps", api=Api.CUSTOM, resource=resolve("", "pods"), namespace="shop")
+
+
+def memory_of(house: House, question: Question = RPS) -> dict[str, list[str]]:
+    """Return what is told by a running process, by step."""
+    told: dict[str, list[str]] = {}
+    for step in house.readings.explain(question).steps:
+        told.setdefault(step.step, []).append(step.detail)
+    return told
+
+
+class TestMemory:
+    def test_what_nobody_asked_for_is_not_in_memory_and_needs_no_look_up(self) -> None:
+        prometheus = ScriptedPrometheus()
+        house = make_house(prometheus)
+        house.readings.run_due()
+        before = len(prometheus.looked_up)
+        told = memory_of(house)
+
+        assert told["memory"] == ["nobody's request stands for it here, so nothing is in memory"]
+        assert told["series"] == ["its series were looked up at 2027-01-15T08:00:00Z, 0 s ago"]
+        assert len(prometheus.looked_up) == before
+
+    def test_the_answer_in_memory_is_told_with_plan_and_age(self) -> None:
+        house = make_house(ScriptedPrometheus(answer=lambda _query: reply(({"pod": "web-0"}, "5"))))
+        house.readings.objects(house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
+        house.clock.forward(4)
+
+        assert memory_of(house)["memory"] == [
+            "1 different request, the last 4 s ago",
+            "asked by the namespace plan each 10 s; the answer in memory is 4 s old",
+        ]
+        assert "nobody's request" in memory_of(house, replace(RPS, namespace="other"))["memory"][0]
+
+    def test_the_last_failure_is_told(self) -> None:
+        answers: list[PrometheusError] = []
+        prometheus = ScriptedPrometheus(
+            answer=lambda query: answers[0] if answers else reply(({"pod": "web-0", "query": query}, "5"))
+        )
+        house = make_house(prometheus)
+        house.readings.objects(house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
+        answers.append(PrometheusUnreachableError("q", "no server"))
+        house.pass_time(11)
+        found = house.readings.explain(RPS)
+        told = memory_of(house)
+
+        assert found.verdict is Verdict.ERROR
+        assert any("the last refresh failed: " in line and "no server" in line for line in told["memory"])
+
+    def test_of_a_failure_that_all_namespaces_share_only_that_it_failed_is_told(self) -> None:
+        failing: list[PrometheusError] = []
+        names = [f"ns-{number}" for number in range(9)]
+        prometheus = ScriptedPrometheus(
+            answer=lambda query: failing[0] if failing and "namespace" in query else reply(({"pod": "web-0"}, "5"))
+        )
+        house = make_house(prometheus, objects=MadeUpObjects({name: ["web-0"] for name in names}))
+        for name in names:
+            house.readings.objects(house.pods("http_rps"), name, BySelector(EVERYTHING), EVERYTHING)
+        house.pass_time(2)
+        failing.append(PrometheusTimeoutError("q", "series of the namespace secret are slow"))
+        house.pass_time(11)
+        told = memory_of(house, replace(RPS, namespace="ns-1"))["memory"]
+
+        assert any("asked by the wide plan" in line for line in told), told
+        assert any("the query for all namespaces does not work" in line for line in told), told
+        assert "secret" not in str(told)
+
+    def test_a_look_up_that_fails_is_told(self) -> None:
+        house = make_house(ScriptedPrometheus(series_answer=lambda selector: PrometheusTimeoutError(selector, "slow")))
+        house.readings.run_due()
+
+        (line,) = memory_of(house)["series"]
+        assert line.startswith("the last look-up of its series failed: query http_requests_total")
+        assert line.endswith("slow; the one before that succeeded: never")
+
+    def test_all_that_a_process_asks_for_one_explanation_ends_in_seconds(self) -> None:
+        time, waited = FakeClock(), list[float]()
+
+        class Slow(ScriptedPrometheus):
+            def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
+                assert start > 0
+                waited.append(timeout_seconds)
+                time.forward(timeout_seconds)
+                raise PrometheusTimeoutError(selector, "slow")
+
+        house = make_house(Slow(), clock=time)
+        found = house.readings.explain(Question("unheard_of", api=Api.EXTERNAL, namespace="shop"))
+
+        assert found.verdict is Verdict.ERROR
+        assert sum(waited) <= 5

@@ -16,6 +16,7 @@ from adapter.readings.board import Board
 from adapter.readings.demand import Request
 from adapter.readings.errors import SourceSlowError
 from adapter.readings.queries import Failure
+from adapter.readings.rule_states import RuleStates
 from adapter.readings.settings import Clock, ReadingSettings
 from adapter.readings.snapshot import Evaluation, ObjectReading
 from adapter.readings.telemetry import ReadingsTelemetry
@@ -46,6 +47,7 @@ class Simulation:
             settings=ReadingSettings(),
             clock=self.clock.clock,
             telemetry=ReadingsTelemetry(CollectorRegistry()),
+            states=RuleStates(lambda: self.clock.now),
             launch=lambda query: self.running.append((self.clock.now + self.seconds(query), query)),
         )
         self.slow = 10.0

@@ -166,6 +166,16 @@ def test_an_object_without_a_value_is_told_why(samples: list[Sample], message: s
         reading.one("shop", "a")
 
 
+def test_a_list_without_a_value_is_an_error_where_no_sample_tells_its_object() -> None:
+    nameless = sample(1, namespace="shop", instance="x")
+    broken, _ = build(WIDE, nameless)
+    with pytest.raises(NoSampleError, match=r"no object has a value: .* label 'pod', .* with instance, name"):
+        broken.of("shop", ("a", "b"))
+
+    works_for_others, _ = build(WIDE, nameless, sample(1, namespace="other", pod="a"))
+    assert works_for_others.of("shop", ("a", "b")) == ()
+
+
 labels = st.fixed_dictionaries(
     {},
     optional={

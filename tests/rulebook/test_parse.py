@@ -109,6 +109,13 @@ def test_rules_are_counted_over_all_files(read: Read) -> None:
 ERRORS = [
     (rule(seriesquery="x"), 10, "unknown-key", "the key 'seriesquery' is not known: did you mean 'seriesQuery'?"),
     (rule(metricsQuery="", metricQuery="up{<<.LabelMatchers>>}"), 9, "unknown-key", "did you mean 'metricsQuery'?"),
+    (rule(onNoData="value"), 10, "bad-policy", "does not say which value: write the value itself"),
+    (
+        rule(metricsQuery="some_series{<<.LabelMatchers>>} offset 1m", maxSampleAge="1m"),
+        10,
+        "sample-age-not-checked",
+        "is looked up at another time by `offset` or `@`",
+    ),
     (rule(zzz="1"), 10, "unknown-key", "remove it; the keys here are seriesQuery, seriesFilters"),
     (rule(name="{match: x}"), 7, "unknown-key", "did you mean 'matches'?"),
     (rule(seriesFilters="[{isnt: x}]"), 6, "unknown-key", "did you mean 'isNot'?"),
@@ -265,7 +272,6 @@ def test_group_by_is_empty_for_external_rules(read: Read) -> None:
         ("# nothing\n", "empty-configuration"),
         ("{}", "empty-configuration"),
         ("rules: []\nexternalRules:\n", "empty-configuration"),
-        ("resourceRules: {cpu: {}}", "resource-rules-not-served"),
     ],
 )
 def test_a_file_without_rules_is_a_warning(text: str, code: str, read: Read) -> None:
@@ -325,10 +331,12 @@ def test_every_code_is_explained_and_can_be_found() -> None:
         Code.MATCHES_EVERYTHING,
         Code.NAME_COLLISION,
         Code.NO_GROUP_BY,
+        Code.NO_METRIC_NAME,
         Code.NO_SERIES,
         Code.NOT_ASKED,
         Code.QUERY_REFUSED,
         Code.UNANCHORED_PATTERN,
     }
-    elsewhere = of_check | {Code.EMPTY_CONFIGURATION, Code.RESOURCE_RULES_NOT_SERVED, Code.FOREIGN_DELIMITERS}
+    elsewhere = of_check | {Code.EMPTY_CONFIGURATION, Code.FOREIGN_DELIMITERS}
+    elsewhere |= {Code.BAD_WINDOW, Code.REPEATED_RESOURCE_RULE, Code.UNSERVED_USAGE}
     assert {code for *_, code, _ in (*ERRORS, *WARNINGS)} | elsewhere == set(Code)

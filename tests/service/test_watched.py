@@ -23,10 +23,16 @@ def joined(contents: Sequence[FileContent]) -> str:
 class Watch:
     """Watched files with what they reported."""
 
-    def __init__(self, *paths: Path) -> None:
+    def __init__(self, *paths: Path, settled_after: int = 1) -> None:
         self.taken: list[str] = []
         self.refused: list[str] = []
-        self.files = WatchedFiles(paths, joined, on_success=self.taken.append, on_failure=self.refused.append)
+        self.files = WatchedFiles(
+            paths,
+            joined,
+            settled_after=settled_after,
+            on_success=self.taken.append,
+            on_failure=self.refused.append,
+        )
 
     def look(self) -> str:
         self.files.check()
@@ -50,6 +56,45 @@ def test_a_change_of_the_same_length_in_the_same_instant_is_seen(tmp_path: Path)
     file.write_text("two")
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert watch.look() == "two"
+
+
+def test_a_file_that_is_still_being_written_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("one")
+    watch = Watch(file, settled_after=2)
+    for half in ("", "t", "bad", "tw"):
+        file.write_text(half)
+        assert watch.look() == "one"
+    file.unlink()
+    watch.look()
+    file.write_text("two")
+    assert (watch.look(), watch.look(), watch.look()) == ("one", "two", "two")
+    assert (watch.taken, watch.refused) == (["two"], [])
+
+
+def test_what_comes_and_goes_between_two_looks_is_no_change(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("one")
+    watch = Watch(file, settled_after=2)
+    for text in ("two", "one", "two", "one"):
+        file.write_text(text)
+        watch.look()
+    assert (watch.taken, watch.refused) == ([], [])
+
+
+def test_a_broken_file_that_stays_is_refused_once(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("one")
+    watch = Watch(file, settled_after=2)
+    file.write_text("bad")
+    for _ in range(4):
+        watch.look()
+    file.unlink()
+    for _ in range(4):
+        watch.look()
+    assert len(watch.refused) == 2
+    file.write_text("one")
+    assert (watch.look(), watch.look(), watch.taken) == ("one", "one", ["one"])
 
 
 def test_a_touched_file_is_not_loaded_anew(tmp_path: Path) -> None:

@@ -78,7 +78,16 @@ def test_names_are_those_that_a_look_at_every_object_finds(
             )
             assert list(index.names(namespace, selector)) == expected
         assert index.namespaces() == tuple(sorted({home for home, _ in known if home}))
+        assert {place: index.labels(*place) for place in known} == known
         assert len(index) == len(known)
+
+
+def test_an_object_that_is_not_there_has_no_labels() -> None:
+    index = ObjectIndex()
+    index.put("shop", "a", {"app": "web"})
+    assert index.labels("shop", "b") is None
+    assert index.labels("chat", "a") is None
+    assert index.labels(None, "a") is None
 
 
 def test_an_answer_is_remembered_until_its_namespace_changes() -> None:

@@ -68,6 +68,14 @@ class Answer:
         return datetime.fromisoformat(moment).timestamp()
 
     @property
+    def warnings(self) -> list[str]:
+        """Texts of the `Warning` headers, each of which must be as Kubernetes' clients read it."""
+        lines = [value for name, value in self.headers if name.lower() == "warning"]
+        found = [re.fullmatch(r'299 - "((?:[ !#-\[\]-~]|\\[\\"])*)"', line) for line in lines]
+        assert all(found), lines
+        return [re.sub(r'\\([\\"])', r"\1", match[1]) for match in found if match]
+
+    @property
     def message(self) -> str:
         found: str = self.document["message"]
         return found

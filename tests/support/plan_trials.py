@@ -55,6 +55,12 @@ def custom_metric(template: str, *, nodes: bool = False) -> Metric:
     return Metric(rule, "depth", "queue_depth", _PODS, "pod", "namespace")
 
 
+def container_metric(template: str) -> Metric:
+    """Return what containers of pods use, with this `containerQuery`."""
+    rule = _rule(Api.RESOURCE, template)
+    return Metric(rule, "depth", "queue_depth", _PODS, "pod", "namespace", "container")
+
+
 def external_metric(template: str, *, namespaced: bool = True) -> Metric:
     """Return an external metric with this `metricsQuery`."""
     rule = _rule(Api.EXTERNAL, template, namespaced=namespaced)
@@ -104,6 +110,7 @@ def _asked(
 _POD_NAMES = (("web-0",), ("db.0",), *(("db.0", "web-0", "web-1"),) * 3, ("db.0", "nobody-0", "web-1"))
 _NAMESPACES = (*("shop", "bank", "lab") * 2, "ghost")
 PODS = Field(POD_WORDS, custom_metric, _asked(_NAMESPACES, _POD_NAMES, _SELECTORS))
+CONTAINERS = Field(POD_WORDS, container_metric, _asked(_NAMESPACES, _POD_NAMES, ("",)))
 NODES = Field(
     NODE_WORDS,
     lambda template: custom_metric(template, nodes=True),
@@ -225,8 +232,9 @@ def answer(prometheus: AskedPrometheus, metric: Metric, asked: Asked, kind: Plan
         return None
     if metric.object_label is not None:
         selected = select_rows(rows, query.namespace_label, asked.namespace, EVERYTHING)
-        named = ((row.labels.get(metric.object_label, ""), row.value) for row in selected)
-        return [((name,), value) for name, value in named if name in asked.names]
+        told_apart = [label for label in (metric.object_label, metric.container_label) if label is not None]
+        named = ((tuple(row.labels.get(label, "") for label in told_apart), row.value) for row in selected)
+        return [(place, value) for place, value in named if place[0] in asked.names]
     if kind is not PlanKind.EXACT:
         rows = select_rows(rows, query.namespace_label, asked.namespace, asked.selector)
         if query.fold is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry
 
 from adapter.objects.resources import BUILT_IN, Resource, find_resource
+from adapter.objects.selectors import EVERYTHING
 from adapter.readings.readings import Readings
 from adapter.readings.settings import Clock, ReadingSettings
 from adapter.readings.telemetry import ReadingsTelemetry
@@ -119,6 +120,10 @@ class MadeUpObjects:
             raise ObjectsNotSyncedError(f"the first list of {resource.qualified} has not arrived yet")
         names = self.names_by_namespace.get(namespace, [])
         return tuple(sorted(name for name in names if selector.matches({"app": name.rpartition("-")[0]})))
+
+    def labels_of(self, resource: Resource, namespace: str | None, name: str) -> Mapping[str, str] | None:
+        found = name in self.names(resource, namespace, EVERYTHING)
+        return {"app": name.rpartition("-")[0]} if found else None
 
     def namespaces_of(self, resource: Resource) -> Collection[str]:
         assert resource.namespaced

@@ -44,4 +44,7 @@ def _findings(documents: Sequence[Document], rulebook: Rulebook, resolve: Resolv
         example = example_of(rule, resolve)
         if example is not None:
             yield from query_findings(example, place)
+    for usage in rulebook.resource.rules:
+        for metric in usage.metrics:
+            yield from query_findings(metric, Place(usage.id, nodes[usage.id]))
     yield from collisions(rulebook.rules, places, resolve)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from adapter.rulebook.model import Finding, Severity
 from adapter.rulebook.parse import RULE_LISTS
+from adapter.rulebook.resource_rules import RESOURCE_RULES, RESOURCES
 from adapter.service.documents import Mapping, Sequence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from adapter.rulebook.findings import Code
     from adapter.service.documents import Document, Node
@@ -50,7 +51,18 @@ def rule_nodes(documents: Iterable[Document]) -> dict[str, Node]:
             for item in items.items if isinstance(items, Sequence) else ():
                 found[f"{key}[{counted[key]}]"] = item
                 counted[key] += 1
+        for name, rule in _resource_rules(root):
+            # The first of several is the one that counts.
+            found.setdefault(f"{RESOURCE_RULES}.{name}", rule)
     return found
+
+
+def _resource_rules(root: Node | None) -> Iterator[tuple[str, Node]]:
+    rules = root.get(RESOURCE_RULES) if isinstance(root, Mapping) else None
+    for name in RESOURCES if isinstance(rules, Mapping) else ():
+        rule = rules.get(name) if isinstance(rules, Mapping) else None
+        if rule is not None:
+            yield name, rule
 
 
 def _below(node: Node, path: tuple[str, ...]) -> Node:

@@ -8,7 +8,7 @@ from adapter.objects.selectors import EVERYTHING
 from adapter.rulebook.findings import Code
 from adapter.rulebook.lint.labels import keeps_label
 from adapter.rulebook.lint.selection import spelled_out_name
-from adapter.rulebook.model import PlanKind
+from adapter.rulebook.model import Api, PlanKind
 from adapter.rulebook.plans import plan_of
 from adapter.rulebook.plans.tree import (
     Aggregation,
@@ -23,7 +23,7 @@ from adapter.rulebook.render import RenderError, exact_query
 from adapter.rulebook.requests import Asked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from adapter.rulebook.lint.places import Place
     from adapter.rulebook.model import Finding, Metric, Rule
@@ -42,23 +42,28 @@ def query_findings(metric: Metric, place: Place) -> Iterator[Finding]:
     except (RenderError, UnreadableQueryError):
         # Noted when the rule was read.
         return
-    path = ("metricsQuery",)
-    if _is_counter(metric.rule) and _uses_raw(tree, metric.series):
-        message = "`metricsQuery` uses a counter, which only ever grows, as it is"
-        fix = "write rate(<<.Series>>{<<.LabelMatchers>>}[2m])"
+    key = metric.query_key
+    path = (key,)
+    named = "<<.Series>>" if metric.series else "NAME"
+    if _uses_raw(tree, _counters(metric)):
+        message = f"`{key}` uses a counter, which only ever grows, as it is"
+        fix = f"write rate({named}{{<<.LabelMatchers>>}}[2m])"
         yield place.warning(Code.COUNTER_WITHOUT_RATE, path, message, fix)
     if _has_nameless(tree):
-        message = "a selector of `metricsQuery` names no metric, so whatever has the asked labels goes into the value"
-        yield place.warning(Code.NO_METRIC_NAME, path, message, "begin it with <<.Series>>")
-    label = metric.object_label
-    if label is not None and not keeps_label(tree, label):
-        message = f"the answer to `metricsQuery` does not carry the label {label!r}, by which values find their objects"
+        message = f"a selector of `{key}` names no metric, so whatever has the asked labels goes into the value"
+        yield place.warning(Code.NO_METRIC_NAME, path, message, f"begin it with {named}")
+    dropped = [
+        label for label in (metric.object_label, metric.container_label) if label and not keeps_label(tree, label)
+    ]
+    if dropped:
+        message = f"the answer to `{key}` does not carry the label {dropped[0]!r}, by which values find their objects"
         yield place.warning(Code.NO_GROUP_BY, path, message, "aggregate with `by (<<.GroupBy>>)`")
         # That is also the reason why it cannot be shared.
         return
     plan = plan_of(metric)
     if plan.kind is PlanKind.EXACT:
-        message = f"each asker of this rule is a query of its own: {plan.reason}"
+        asker = "namespace" if metric.container_label else "asker"
+        message = f"each {asker} of this rule is a query of its own: {plan.reason}"
         yield place.warning(
             Code.EXACT_PLAN, path, message, "see the documentation of query plans for what can be shared"
         )
@@ -70,6 +75,14 @@ def _query(metric: Metric) -> str:
     return exact_query(metric, Asked(namespace, names, EVERYTHING))
 
 
+def _counters(metric: Metric) -> Callable[[str], bool]:
+    """Return a test for the names of counters: the rule's series, or all where it names them itself."""
+    if metric.rule.api is Api.RESOURCE:
+        return lambda name: name.endswith(_COUNTERS)
+    is_counter = _is_counter(metric.rule)
+    return lambda name: is_counter and name == metric.series
+
+
 def _is_counter(rule: Rule) -> bool:
     """Return whether every series of the rule is a counter by its name."""
     name = spelled_out_name(rule)
@@ -79,11 +92,11 @@ def _is_counter(rule: Rule) -> bool:
     return any(text.endswith(tuple(f"{ending}$" for ending in _COUNTERS)) for text in wanted)
 
 
-def _uses_raw(node: Node, series: str) -> bool:
-    """Return whether the series is used anywhere but below a function for counters."""
+def _uses_raw(node: Node, is_counter: Callable[[str], bool]) -> bool:
+    """Return whether a counter is used anywhere but below a function for counters."""
     if isinstance(node, Selector):
-        return any(matcher.label == "__name__" and matcher.value == series for matcher in node.matchers)
-    return not _suits_counters(node) and any(_uses_raw(part, series) for part in _parts(node))
+        return any(matcher.label == "__name__" and is_counter(matcher.value) for matcher in node.matchers)
+    return not _suits_counters(node) and any(_uses_raw(part, is_counter) for part in _parts(node))
 
 
 def _has_nameless(node: Node) -> bool:

@@ -17,9 +17,10 @@ from adapter.rulebook.matchers import (
     selector_matchers,
     value_matcher,
 )
-from adapter.rulebook.model import Plan, PlanKind
+from adapter.rulebook.model import Api, Plan, PlanKind
 from adapter.rulebook.plans.external import foldable, with_keys
 from adapter.rulebook.plans.proof import prove_filterable
+from adapter.rulebook.plans.sample_age import times_of
 from adapter.rulebook.plans.tree import Matcher, UnreadableQueryError, parse_query
 from adapter.rulebook.plans.widening import NotProvenError, Widening, quoted
 from adapter.rulebook.quoting import is_label_name
@@ -42,8 +43,18 @@ def plan_of(metric: Metric, selector_keys: frozenset[str] = frozenset()) -> Plan
     """Return which plans are proven for a metric, and why the others are not.
 
     `selector_keys` are the labels that the asker's metric selector looks at: for external metrics, where the wider
-    forms leave the selector out, the plan depends on them.
+    forms leave the selector out, the plan depends on them. Where the rule limits the age of its samples, their times
+    are asked for as widely, and a plan has to be proven for both.
     """
+    own, times = _plan_of(metric, selector_keys), times_of(metric)
+    if times is None:
+        return own
+    other = _plan_of(times, selector_keys)
+    reasons = {kind: f"the times of its samples: {reason}" for kind, reason in other.reasons.items()} | own.reasons
+    return Plan(own.proven & other.proven, reasons)
+
+
+def _plan_of(metric: Metric, selector_keys: frozenset[str]) -> Plan:
     reasons = {PlanKind.WIDE: _refusal(metric, PlanKind.WIDE, selector_keys)}
     if _row_namespace(metric, PlanKind.WIDE) is None:
         reasons[PlanKind.NAMESPACE] = reasons[PlanKind.WIDE] or "no namespace restricts the query"
@@ -59,18 +70,23 @@ def planned_query(metric: Metric, asked: Asked, kind: PlanKind) -> PlannedQuery:
     Raises RenderError where the request cannot be asked.
     """
     if kind is PlanKind.EXACT:
-        return PlannedQuery(exact_query(metric, asked), kind, metric.object_label, None)
+        return _of_objects(metric, exact_query(metric, asked), kind, None)
     namespace_label = _row_namespace(metric, kind)
     text = _wider_text(metric, asked, kind)
     if metric.resource is not None:
-        return PlannedQuery(text, kind, metric.object_label, namespace_label)
+        return _of_objects(metric, text, kind, namespace_label)
     keys = _keys(metric, kind, asked.selector.keys)
     try:
         found = foldable(parse_query(text), keys)
         edited = with_keys(text, found, keys) if found else text
     except (NotProvenError, UnreadableQueryError) as e:
         raise RenderError(f"{metric.qualified} has no {kind} plan for the selector '{asked.selector}': {e}") from e
-    return PlannedQuery(edited, kind, None, namespace_label, found.fold if found else None)
+    return PlannedQuery(edited, kind, None, namespace_label, fold=found.fold if found else None)
+
+
+def _of_objects(metric: Metric, text: str, kind: PlanKind, namespace_label: str | None) -> PlannedQuery:
+    is_usage = metric.rule.api is Api.RESOURCE
+    return PlannedQuery(text, kind, metric.object_label, namespace_label, metric.container_label, is_usage)
 
 
 def _refusal(metric: Metric, kind: PlanKind, selector_keys: frozenset[str]) -> str | None:

@@ -41,14 +41,14 @@ def from_kubeconfig(path: str, context: str | None = None) -> Callable[[], ApiCl
     def connect() -> ApiClient:
         from kubernetes.config.kube_config import load_kube_config  # noqa: PLC0415 - see the module's docstring
 
-        configuration = _configuration()
+        configuration = usual_configuration()
         _load(
             f"kubeconfig {path}",
             lambda: load_kube_config(  # type: ignore[no-untyped-call]  # the package's loaders have no types
                 config_file=path, context=context, client_configuration=configuration, persist_config=False
             ),
         )
-        return _transport(configuration)
+        return transport_of(configuration)
 
     return connect
 
@@ -61,7 +61,7 @@ def in_cluster(
     def connect() -> ApiClient:
         from kubernetes.config.incluster_config import InClusterConfigLoader  # noqa: PLC0415 - likewise
 
-        configuration = _configuration()
+        configuration = usual_configuration()
         loader = InClusterConfigLoader(  # type: ignore[no-untyped-call]  # likewise
             f"{folder}/token", f"{folder}/ca.crt", environ=environ
         )
@@ -69,12 +69,13 @@ def in_cluster(
             f"service account in {folder}",
             lambda: loader.load_and_set(configuration),  # type: ignore[no-untyped-call]  # likewise
         )
-        return _transport(configuration)
+        return transport_of(configuration)
 
     return connect
 
 
-def _configuration() -> Configuration:
+def usual_configuration() -> Configuration:
+    """Return a configuration as all transports have it: without address, identity and CA."""
     from kubernetes.client.configuration import Configuration  # noqa: PLC0415 - likewise
 
     configuration = Configuration()
@@ -109,7 +110,8 @@ def _load(source: str, load: Callable[[], object]) -> None:
     raise ConfigurationError(message) from None
 
 
-def _transport(configuration: Configuration) -> ApiClient:
+def transport_of(configuration: Configuration) -> ApiClient:
+    """Return a transport; raises ConfigurationError for certificates that cannot be used."""
     from kubernetes.client.api_client import ApiClient  # noqa: PLC0415 - likewise
     from urllib3.exceptions import HTTPError  # noqa: PLC0415 - likewise
 

@@ -14,7 +14,7 @@ from adapter.sources.kubernetes.settings import WatchSettings
 from adapter.sources.objects import ObjectsForbiddenError, ObjectsNotServedError, ObjectsNotSyncedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from threading import Event
 
     from adapter.objects.resources import Resource
@@ -58,6 +58,10 @@ class ClusterObjects:
         Starts the watch of the kind when it is the first to ask. Raises ObjectsError.
         """
         return self._index(resource).names(namespace, selector)
+
+    def labels_of(self, resource: Resource, namespace: str | None, name: str) -> Mapping[str, str] | None:
+        """Labels of one object; None if there is no such object. Starts the watch likewise. Raises ObjectsError."""
+        return self._index(resource).labels(namespace, name)
 
     def namespaces_of(self, resource: Resource) -> tuple[str, ...]:
         """Namespaces that hold an object of the kind. Starts the watch likewise. Raises ObjectsError."""

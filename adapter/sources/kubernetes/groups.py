@@ -35,8 +35,8 @@ _AGGREGATED = ",".join(
         JSON,
     ]
 )
-_METRIC_GROUPS = frozenset({"custom.metrics.k8s.io", "external.metrics.k8s.io"})
-"""Their "resources" are metrics, and their server is this program."""
+_METRIC_GROUPS = frozenset({"custom.metrics.k8s.io", "external.metrics.k8s.io", "metrics.k8s.io"})
+"""Their "resources" are metrics, of which none can be watched, and their server is or may be this program."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,23 +6,40 @@
 {{- if $wanted }}{{ $names = append $names (printf "%s.%s.metrics.k8s.io" $version $api) }}{{ end -}}
 {{- end -}}
 {{- end -}}
+{{- if include "tidewatch.answersForResources" . }}{{ $names = append $names (include "tidewatch.resourceApi" .) }}{{ end -}}
 {{- $names | sortAlpha | toYaml -}}
+{{- end -}}
+
+{{- define "tidewatch.resourceApi" -}}v1beta1.metrics.k8s.io{{- end -}}
+
+{{/* Not empty where metrics.k8s.io is registered. */}}
+{{- define "tidewatch.answersForResources" -}}
+{{- $wanted := toString .Values.apiServices.resource.v1beta1 -}}
+{{- if or (eq $wanted "true") (and (eq $wanted "auto") .Values.rules.resource) }}true{{ end -}}
 {{- end -}}
 
 {{/* Fails where an APIService is somebody else's. Only Helm against a cluster can see that; `helm template` cannot. */}}
 {{- define "tidewatch.refuseSeizing" -}}
+{{- $resource := eq .name (include "tidewatch.resourceApi" .context) -}}
 {{- $found := lookup "apiregistration.k8s.io/v1" "APIService" "" .name -}}
+{{- if $found -}}
 {{- $release := .context.Release -}}
-{{- if and $found (not .context.Values.apiServices.force) -}}
 {{- $notes := $found.metadata.annotations | default dict -}}
 {{- $owner := printf "%s/%s" (index $notes "meta.helm.sh/release-namespace") (index $notes "meta.helm.sh/release-name") -}}
 {{- $service := $found.spec.service | default (dict "namespace" "" "name" "") -}}
 {{- $ours := and (eq $service.namespace $release.Namespace) (eq $service.name (include "tidewatch.adapter" .context)) -}}
-{{- if not (or $ours (eq $owner (printf "%s/%s" $release.Namespace $release.Name))) -}}
 {{- $server := empty $service.name | ternary "kube-apiserver itself" (printf "the service %s/%s" $service.namespace $service.name) -}}
 {{- $by := hasKey $notes "meta.helm.sh/release-name" | ternary (printf ", of the Helm release %s" $owner) "" -}}
-{{- $value := regexReplaceAll "^([^.]+)[.]([^.]+)[.].*$" .name "apiServices.${2}.${1}" -}}
-{{- fail (printf "the APIService %s belongs to %s%s, and a version of an API has one server only: leave it there with --set %s=false, or take it over with --set apiServices.force=true and Helm's --take-ownership" .name $server $by $value) -}}
+{{- $whose := printf "the APIService %s belongs to %s%s" .name $server $by -}}
+{{- /* An annotation stays when metrics-server is put over it by kubectl, so here the Service alone counts. */ -}}
+{{- if and $resource (not $ours) -}}
+{{- fail (printf "%s, by which `kubectl top` and HPAs on CPU live, and is never taken over: remove that server first (kubectl delete apiservice %s, once it is gone), or leave metrics.k8s.io to it: rules.resource={}, or --set apiServices.resource.v1beta1=false" $whose .name) -}}
 {{- end -}}
+{{- if not (or $ours (eq $owner (printf "%s/%s" $release.Namespace $release.Name)) .context.Values.apiServices.force) -}}
+{{- $value := regexReplaceAll "^([^.]+)[.]([^.]+)[.].*$" .name "apiServices.${2}.${1}" -}}
+{{- fail (printf "%s, and a version of an API has one server only: leave it there with --set %s=false, or take it over with --set apiServices.force=true and Helm's --take-ownership" $whose $value) -}}
+{{- end -}}
+{{- else if and $resource (not .context.Values.apiServices.resource.unchecked) (not (lookup "v1" "Namespace" "" "kube-system")) -}}
+{{- fail (printf "rules.resource: Helm sees no cluster here, so nobody knows whether metrics-server has the APIService %s: look yourself (kubectl get apiservice %s) and say so with --set apiServices.resource.unchecked=true, or register nothing with --set apiServices.resource.v1beta1=false; `helm install`, and --dry-run=server, look by themselves" .name .name) -}}
 {{- end -}}
 {{- end -}}

@@ -1,11 +1,11 @@
 {{/* What the schema cannot say; each message names the value and what to do. */}}
 {{- define "tidewatch.validate" -}}
 {{- $rules := .Values.rules -}}
-{{- if $rules.resource -}}
-{{- fail "rules.resource: metrics.k8s.io is not served by this version, and without a server `kubectl top` and HPAs on CPU end: keep or install metrics-server for it, and remove rules.resource" -}}
+{{- if and $rules.existing (or $rules.default $rules.custom $rules.external $rules.resource) -}}
+{{- fail (printf "rules.existing: the rules come from the ConfigMap %s, so rules.default, rules.custom, rules.external and rules.resource would mean nothing: move them there, or leave rules.existing empty" $rules.existing) -}}
 {{- end -}}
-{{- if and $rules.existing (or $rules.default $rules.custom $rules.external) -}}
-{{- fail (printf "rules.existing: the rules come from the ConfigMap %s, so rules.default, rules.custom and rules.external would mean nothing: move them there, or leave rules.existing empty" $rules.existing) -}}
+{{- if and (eq (toString .Values.apiServices.resource.v1beta1) "true") (not (or $rules.resource $rules.existing)) -}}
+{{- fail "apiServices.resource.v1beta1 is true, and no rule says what CPU and memory are, so `kubectl top` and HPAs on CPU would end: give rules.resource, or leave it at auto" -}}
 {{- end -}}
 {{- $given := .Values.certificates.given -}}
 {{- if and (eq .Values.certificates.mode "given") (not (and $given.secret $given.caBundle)) -}}

@@ -36,7 +36,7 @@ def kubernetes_programs() -> programs.Programs:
 
 @pytest.fixture(scope="session")
 def cluster(kubernetes_programs: programs.Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """One cluster for all tests that can share it: HPA sync each 5 s, HPAScaleToZero, no scheduler."""
+    """One cluster for all tests that can share it: HPA sync each 4 s, HPAScaleToZero, no scheduler."""
     folder = tmp_path_factory.mktemp("cluster") / "cluster"
     options = Options(kubernetes=os.environ.get("E2E_KUBERNETES", programs.NEWEST))
     with running_cluster(folder, kubernetes_programs, network.current(), options, images()) as running:

@@ -7,9 +7,10 @@ closes the loop of an autoscaler.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
 
 import urllib3.exceptions
 
@@ -37,6 +38,35 @@ def each(value: float) -> Values:
     return lambda pods: dict.fromkeys(pods, value)
 
 
+class Work:
+    """Values of counters whose growth is a load that all pods share, as the CPU seconds of a busy Deployment are."""
+
+    def __init__(self, per_second: float) -> None:
+        self.per_second = per_second
+        """Of all pods together; may be changed at any time."""
+        self._done: dict[str, float] = {}
+        self._last = time.monotonic()
+
+    def __call__(self, pods: Sequence[str]) -> Mapping[str, float]:
+        now = time.monotonic()
+        share = self.per_second * (now - self._last) / max(1, len(pods))
+        self._last = now
+        self._done = {pod: self._done.get(pod, 0.0) + share for pod in pods}
+        return self._done
+
+
+class _OfPods(NamedTuple):
+    """A metric of some pods."""
+
+    metric: str
+    namespace: str
+    selector: str
+    labels: tuple[tuple[str, str], ...]
+
+    def labels_of(self, pod: str) -> dict[str, str]:
+        return {"namespace": self.namespace, "pod": pod} | dict(self.labels)
+
+
 class PodMetrics:
     """What Prometheus scrapes. Thread-safe."""
 
@@ -44,8 +74,8 @@ class PodMetrics:
         self._client = client
         self.exporter = exporter
         self._lock = threading.Lock()
-        self._of_pods: dict[tuple[str, str, str], Values] = {}
-        self._others: dict[tuple[str, tuple[tuple[str, str], ...]], float] = {}
+        self._of_pods: dict[_OfPods, Values] = {}
+        self._others: dict[tuple[str, tuple[tuple[str, str], ...]], float | Callable[[], float]] = {}
         self._ended = threading.Event()
 
     @classmethod
@@ -66,18 +96,21 @@ class PodMetrics:
         """Return the entry of `scrape_configs` that scrapes this."""
         return self.exporter.scrape_config("pods")
 
-    def of_pods(self, metric: str, namespace: str, selector: str, values: Values) -> None:
-        """Export a metric of the Ready pods that the label selector chooses, with labels `namespace` and `pod`."""
-        with self._lock:
-            self._of_pods[metric, namespace, selector] = values
+    def of_pods(self, metric: str, namespace: str, selector: str, values: Values, **labels: str) -> None:
+        """Export a metric of the Ready pods that the label selector chooses.
 
-    def forget_pods(self, metric: str, namespace: str, selector: str) -> None:
+        Its labels are `namespace`, `pod` and those given.
+        """
+        with self._lock:
+            self._of_pods[_OfPods(metric, namespace, selector, tuple(sorted(labels.items())))] = values
+
+    def forget_pods(self, metric: str, namespace: str, selector: str, **labels: str) -> None:
         """Export it no more."""
         with self._lock:
-            self._of_pods.pop((metric, namespace, selector), None)
+            self._of_pods.pop(_OfPods(metric, namespace, selector, tuple(sorted(labels.items()))), None)
 
-    def set(self, metric: str, value: float | None, **labels: str) -> None:
-        """Export one series with this value, None: no more."""
+    def set(self, metric: str, value: float | Callable[[], float] | None, **labels: str) -> None:
+        """Export one series with this value, or with what the function then returns; None: no more."""
         key = (metric, tuple(sorted(labels.items())))
         with self._lock:
             if value is None:
@@ -96,12 +129,15 @@ class PodMetrics:
     def _text(self) -> str:
         with self._lock:
             of_pods, others = dict(self._of_pods), dict(self._others)
-        lines = [_line(metric, dict(labels), value) for (metric, labels), value in others.items()]
+        lines = [
+            _line(metric, dict(labels), value() if callable(value) else value)
+            for (metric, labels), value in others.items()
+        ]
         ready: dict[tuple[str, str], list[str]] = {}
-        for (metric, namespace, selector), values in of_pods.items():
-            if (pods := ready.get((namespace, selector))) is None:
-                pods = ready[namespace, selector] = self._ready_pods(namespace, selector)
-            lines += [_line(metric, {"namespace": namespace, "pod": pod}, value) for pod, value in values(pods).items()]
+        for of, values in of_pods.items():
+            if (pods := ready.get((of.namespace, of.selector))) is None:
+                pods = ready[of.namespace, of.selector] = self._ready_pods(of.namespace, of.selector)
+            lines += [_line(of.metric, of.labels_of(pod), value) for pod, value in values(pods).items()]
         return "\n".join([*sorted(lines), ""])
 
     def _ready_pods(self, namespace: str, selector: str) -> list[str]:

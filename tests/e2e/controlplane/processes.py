@@ -40,7 +40,7 @@ class Options:
 
     kubernetes: str = NEWEST
     """Minor version, one of the pinned ones."""
-    hpa_sync_seconds: float = 5.0
+    hpa_sync_seconds: float = 4.0
     """Kubernetes's default is 15; short, so that a test sees many rounds."""
     feature_gates: tuple[str, ...] = ("HPAScaleToZero",)
     """Switched on in the API server and the controllers."""

@@ -59,6 +59,16 @@ def rotate(cluster: Cluster, *replicas: Replica) -> None:
         cluster.advance(SETTLED)
 
 
+def rotate_beside(cluster: Cluster, replica: Replica) -> None:
+    """Let a replica go through a whole rotation, whatever it has to say about what is not ours."""
+    before = replica.serving
+    cluster.advance(TO_ROTATION)
+    for _ in range(3):
+        replica.look()
+        cluster.advance(SETTLED)
+    assert replica.serving != before
+
+
 class TestTheFirstCertificate:
     def test_it_is_made_published_and_shown_by_one_look(self, cluster: Cluster) -> None:
         replica = Replica(cluster)
@@ -343,14 +353,37 @@ class TestApiServices:
         assert look.confirmed
         assert [problem.about for problem in look.problems] == [f"apiservice {EXTERNAL}"]
         assert said in look.problems[0].message
-        first = replica.serving
-        cluster.advance(TO_ROTATION)
-        for _ in range(3):
-            replica.look()
-            cluster.advance(SETTLED)
-        assert replica.serving != first
+        rotate_beside(cluster, replica)
         assert cluster.trusted_by(CUSTOM, replica.serving)
         assert cluster.store.find(APISERVICES, "", EXTERNAL) == before
+
+    @pytest.mark.parametrize("call", range(8))
+    def test_that_of_metrics_server_is_never_changed_whenever_it_takes_it(self, cluster: Cluster, call: int) -> None:
+        """It is ours at first, and somebody else's from this call of the later looks on."""
+        name = "v1beta1.metrics.k8s.io"
+        cluster.store.put(APISERVICES, "", name, apiservice(name))
+        replica = Replica(cluster, replace(WANTED, apiservices=(name, *WANTED.apiservices)))
+        assert replica.look().trusted
+        # What another installs has no bundle, or its own; and all three are to be filled again.
+        for one in (name, *WANTED.apiservices):
+            cluster.store.put(APISERVICES, "", one, apiservice(one))
+        theirs = apiservice(name, ObjectName("kube-system", "metrics-server"))
+        calls: list[str] = []
+
+        def take_over(method: str, path: str) -> None:
+            if len(calls) == call:
+                cluster.store.put(APISERVICES, "", name, theirs)
+            calls.append(f"{method} {path}")
+
+        cluster.before = take_over
+        for _ in range(3):
+            replica.look()
+        assert len(calls) > call
+        rotate_beside(cluster, replica)
+        found = cluster.store.get_without_rights(APISERVICES, "", name)
+        assert found["spec"] == theirs["spec"]
+        assert cluster.trusts(replica.serving)
+        assert "belongs to the service kube-system/metrics-server" in replica.look().problems[0].message
 
     def test_one_that_cert_manager_fills_is_left_to_it(self, cluster: Cluster) -> None:
         injected = apiservice(EXTERNAL)

@@ -16,6 +16,7 @@ from adapter.rulebook.plans import plan_of
 from adapter.rulebook.requests import Asked
 from tests.support.plan_trials import (
     CLUSTER_EXTERNAL,
+    CONTAINERS,
     EXTERNAL,
     NODES,
     PODS,
@@ -38,6 +39,7 @@ _ASKERS = 4
     ("field", "templates", "seed"),
     [
         *(pytest.param(PODS, 200, seed, id=f"pods-{seed}") for seed in range(8)),
+        *(pytest.param(CONTAINERS, 200, seed, id=f"containers-{seed}") for seed in range(2)),
         *(pytest.param(NODES, 200, seed, id=f"nodes-{seed}") for seed in range(2)),
         *(pytest.param(EXTERNAL, 200, seed, id=f"external-{seed}") for seed in range(4)),
         pytest.param(CLUSTER_EXTERNAL, 200, 0, id="external-without-namespaces"),

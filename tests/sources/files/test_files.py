@@ -80,6 +80,8 @@ def test_a_file_is_an_object_or_a_list(folder: Folder, name: str) -> None:
     assert folder.pods() == ("b", "c")
     assert folder.pods("app=db") == ("c",)
     assert folder.source.namespaces_of(PODS) == ("chat", "shop")
+    assert folder.source.labels_of(PODS, "shop", "c") == {"app": "db"}
+    assert folder.source.labels_of(PODS, "shop", "d") is None
     assert folder.told() == []
 
 

@@ -89,6 +89,16 @@ def test_kinds_without_a_namespace(server: FakeApiServer, cluster: ClusterObject
     server.put("nodes", "", "n1", {"zone": "a"})
     until(lambda: failure_of(cluster, NODES) is None)
     assert cluster.names(NODES, None, parse_selector("zone=a")) == ("n1",)
+    assert cluster.labels_of(NODES, None, "n1") == {"zone": "a"}
+    assert cluster.labels_of(NODES, None, "n2") is None
+
+
+def test_labels_start_a_watch_as_well(server: FakeApiServer, cluster: ClusterObjects) -> None:
+    server.put("services", "shop", "front", {"tier": "a"})
+    with pytest.raises(ObjectsNotSyncedError):
+        cluster.labels_of(SERVICES, "shop", "front")
+    until(lambda: cluster.synced(SERVICES))
+    assert cluster.labels_of(SERVICES, "shop", "front") == {"tier": "a"}
 
 
 def test_a_request_before_the_first_list_says_what_keeps_it(server: FakeApiServer, cluster: ClusterObjects) -> None:

@@ -88,7 +88,7 @@ def test_a_group_whose_server_is_away_keeps_what_was_known_of_it(
 
 
 def test_the_metrics_that_this_program_serves_are_no_kinds(server: FakeApiServer, client: KubernetesClient) -> None:
-    for group in ("custom.metrics.k8s.io", "external.metrics.k8s.io"):
+    for group in ("custom.metrics.k8s.io", "external.metrics.k8s.io", "metrics.k8s.io"):
         server.define(Resource(group, "v1beta1", "queue_length", "", "ExternalMetricValueList", namespaced=True))
     for server.aggregated in (True, False):
         discovery = Discovery(client)

@@ -1,0 +1,216 @@
+"""`/debug/explain`: why a metric has, or lacks, a value, from the process that serves it.
+
+Whoever may read a metric may have it explained, and nobody else. kube-apiserver never passes this path on, so a front
+proxy's word that somebody may is no word about this: each caller is reviewed here, for the very path by which the API
+would serve the metric, and who is not reviewed is not answered.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import quote
+
+from adapter.apis.askers import steps_of
+from adapter.apis.http import Response
+from adapter.apis.routing import CUSTOM, EXTERNAL, RESOURCE, VERSIONS
+from adapter.apis.status import ApiError
+from adapter.identity.attributes import attributes_of
+from adapter.identity.callers import DeniedError, Peer, Via
+from adapter.objects.percent import EncodingError, decoded
+from adapter.objects.resources import UnknownResourceError
+from adapter.readings.questions import QuestionError, Texts, question_of
+from adapter.rulebook.model import Api
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from adapter.apis.askers import Askers
+    from adapter.apis.hints import Hints
+    from adapter.apis.http import Request
+    from adapter.apis.served import Insight, Served
+    from adapter.identity.attributes import Attributes
+    from adapter.identity.callers import Caller
+    from adapter.objects.resources import ResolveResource, Resource
+    from adapter.readings.explanation import Question, Step
+
+MOST_AT_ONCE = 1
+"""Explanations that are made at once: each holds a thread that autoscalers need, for seconds."""
+PARAMETERS = ("metric", "namespace", "object", "selector", "api")
+ANY = "*"
+_PASSED_OVER = frozenset({"pretty"})
+
+
+class Door(Protocol):
+    """Who asks, and what they may. `Gate` is one."""
+
+    def identify(self, peer: Peer, headers: Sequence[tuple[str, str]]) -> Caller:
+        """Return who asks. Raises IdentityError."""
+        ...
+
+    def authorize(self, caller: Caller, attributes: Attributes) -> None:
+        """Return if the caller may. Raises IdentityError."""
+        ...
+
+
+class Explanations:
+    """Answers questions about metrics; safe to call from many threads."""
+
+    def __init__(
+        self,
+        door: Door,
+        served: Served,
+        insight: Insight,
+        resolve: ResolveResource,
+        hints: Hints,
+        askers: Askers,
+        wall: Callable[[], float],
+    ) -> None:
+        self._door = door
+        self._served = served
+        self._insight = insight
+        self._resolve = resolve
+        self._hints = hints
+        self._askers = askers
+        self._wall = wall
+        self._free = threading.BoundedSemaphore(MOST_AT_ONCE)
+
+    def get(self, request: Request) -> Response:
+        """Return the `Explanation` document. Raises IdentityError and ApiError."""
+        caller = self._door.identify(Peer(request.peer_chain), request.headers)
+        if request.method != "GET":
+            raise ApiError(405, f"{request.method} is not allowed here: use GET")
+        asked = _texts(request.query)
+        try:
+            candidates = list(self._candidates(question_of(asked, self._resolve)))
+        except QuestionError as e:
+            raise ApiError(400, f"the parameter {e.name}: {e.message}") from e
+        question = self._permitted(caller, candidates)
+        if not self._free.acquire(blocking=False):
+            raise ApiError(
+                429, "another explanation is being made, and no more than one at once: ask again in a moment"
+            )
+        try:
+            found = self._insight.explain(question, self._notes(question))
+        finally:
+            self._free.release()
+        return Response(200, found.as_json() + b"\n")
+
+    def _candidates(self, question: Question) -> Iterator[Question]:
+        """Yield what may be meant, the likeliest first: where no API is named the metric may be in two."""
+        if question.api is Api.RESOURCE:
+            yield _placed(question)
+        elif question.api is not None or question.resource is not None:
+            yield self._of(question, question.api or Api.CUSTOM)
+        else:
+            custom = self._hints.likeliest(question.name) is not None
+            external = self._served.catalogue.find_external(question.name) is not None
+            if custom or not external:
+                yield self._of(question, Api.CUSTOM)
+            if external or not custom:
+                yield self._of(question, Api.EXTERNAL)
+
+    def _of(self, question: Question, api: Api) -> Question:
+        if api is Api.EXTERNAL:
+            return _placed(replace(question, api=api))
+        likeliest = self._hints.likeliest(question.name)
+        resource = question.resource or (likeliest.resource if likeliest else None) or self._pods()
+        return _placed(replace(question, api=api, resource=resource))
+
+    def _pods(self) -> Resource:
+        try:
+            return self._resolve("", "pods")
+        except UnknownResourceError as e:
+            raise QuestionError("metric", str(e)) from e
+
+    def _permitted(self, caller: Caller, candidates: Sequence[Question]) -> Question:
+        """Return the first that the caller may read. Raises IdentityError."""
+        # As one who comes directly: what holds for whom the front proxy speaks for is that kube-apiserver has
+        # authorised the request, and this one it has not.
+        reviewed = replace(caller, via=Via.TOKEN)
+        refusals: list[DeniedError] = []
+        for question in candidates:
+            try:
+                self._door.authorize(reviewed, attributes_of("GET", path_of(question)))
+            except DeniedError as e:
+                refusals.append(e)
+            else:
+                return question
+        raise refusals[0]
+
+    def _notes(self, question: Question) -> list[Step]:
+        group = {Api.EXTERNAL: EXTERNAL, Api.RESOURCE: RESOURCE}.get(question.api or Api.CUSTOM, CUSTOM)
+        namespace = ANY if group == EXTERNAL and question.namespace is None else question.namespace
+        metric = "" if group == RESOURCE else question.name
+        askers = self._askers.of(group, namespace, metric, lambda kind: self._is_kind(kind, question.resource))
+        return list(steps_of(askers, self._wall()))
+
+    def _is_kind(self, kind: str, resource: Resource | None) -> bool:
+        if resource is None or kind in {resource.qualified, resource.singular}:
+            return True
+        name, _, group = kind.partition(".")
+        try:
+            return self._resolve(group, name) == resource
+        except UnknownResourceError:
+            return False
+
+
+def path_of(question: Question) -> str:
+    """Return the path by which the API serves the metric, for one object or all: what the right to it is a right to."""
+    named = question.object or ANY
+    resource = question.resource
+    if resource is None:
+        return _path(EXTERNAL, "namespaces", question.namespace or ANY, question.name)
+    if question.api is Api.RESOURCE:
+        return _path(RESOURCE, *_inside(question), resource.plural, *([question.object] if question.object else []))
+    if resource.qualified == "namespaces":
+        return _path(CUSTOM, "namespaces", named, "metrics", question.name)
+    return _path(CUSTOM, *_inside(question), resource.qualified, named, question.name)
+
+
+def _path(group: str, *segments: str) -> str:
+    return "/".join(("/apis", group, VERSIONS[group][0], *(quote(segment, safe="") for segment in segments)))
+
+
+def _inside(question: Question) -> tuple[str, ...]:
+    return () if question.namespace is None else ("namespaces", question.namespace)
+
+
+def _placed(question: Question) -> Question:
+    """Return the question for the namespace that it can have; raises QuestionError where there is none to tell."""
+    resource, namespace = question.resource, question.namespace
+    if resource is not None and not resource.namespaced:
+        return replace(question, namespace=None)
+    if namespace is None:
+        raise QuestionError("namespace", "it is missing: write that of the objects, or of the autoscaler")
+    if namespace != ANY:
+        return question
+    if resource is not None:
+        raise QuestionError("namespace", f"{resource.qualified} are in namespaces: name one in place of *")
+    return replace(question, namespace=None)
+
+
+def _texts(query: str) -> Texts:
+    """Return what the parameters say. Raises ApiError 400 for one that is not known, given twice or unreadable."""
+    found: dict[str, str] = {}
+    for pair in filter(None, query.split("&")):
+        raw, _, value = pair.partition("=")
+        try:
+            name, text = decoded(raw.replace("+", " ")), decoded(value.replace("+", " "))
+        except EncodingError as e:
+            raise ApiError(400, f"a parameter {e}") from e
+        if name in found:
+            raise ApiError(400, f"the parameter {name} is given twice")
+        if name not in PARAMETERS and name not in _PASSED_OVER:
+            raise ApiError(400, f"unknown parameter {name!r}: write {', '.join(PARAMETERS[:-1])} or {PARAMETERS[-1]}")
+        found[name] = text
+    return _known(found)
+
+
+def _known(found: Mapping[str, str]) -> Texts:
+    if not found.get("metric"):
+        raise ApiError(
+            400, "the parameter metric is missing: write metric=NAME or metric=KIND/NAME, as in pods/http_rps"
+        )
+    return Texts(**{name: found.get(name, "") for name in PARAMETERS})

@@ -1,0 +1,135 @@
+"""What a rule's own policy makes of a reading: which values are too old to be any, and what stands for no data.
+
+A value stands for no data only where Prometheus answered and had nothing. What is missing for any other reason (an
+answer that failed or aged, samples that are too old, infinite or claimed by several) stays an error: a made-up number
+must not hide it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from adapter.readings.answers import ByName, ExternalAnswer, ObjectsAnswer
+from adapter.readings.errors import SampleTooOldError
+from adapter.readings.schedule import longest_refresh
+from adapter.readings.snapshot import Dropped
+from adapter.rulebook.requests import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from adapter.objects.selectors import Selector
+    from adapter.readings.answers import BySelector
+    from adapter.readings.rows import ExternalReading
+    from adapter.readings.settings import ReadingSettings
+    from adapter.readings.snapshot import ObjectReading
+    from adapter.rulebook.model import Policy, Rule
+
+_log = logging.getLogger(__name__)
+
+STANDS_IN = "no data in Prometheus: the rule's onNoData value stands for it"
+
+
+def objects_answer(
+    policy: Policy,
+    reading: ObjectReading,
+    namespace: str | None,
+    which: ByName | BySelector,
+    names: Collection[str],
+    age: float,
+) -> ObjectsAnswer:
+    """Return the values of some objects; `names` are theirs, `age` is the reading's in seconds. Raises ReadingError."""
+    evaluated_at, window = reading.evaluated.wall, policy.window_seconds
+    stand_in, limit = policy.no_data_value, policy.max_sample_age_seconds
+    if (stand_in is not None or limit is not None) and reading.has_no_data(namespace, names):
+        _refuse_aged(reading, namespace, names, age, limit)
+        if stand_in is not None:
+            return ObjectsAnswer(tuple((name, stand_in) for name in names), evaluated_at, (STANDS_IN,), window)
+    found = reading.one(namespace, which.name) if isinstance(which, ByName) else reading.of(namespace, names)
+    fresh, warnings = _fresh(policy, reading, namespace, found, age)
+    return ObjectsAnswer(fresh, evaluated_at, warnings, window)
+
+
+def external_answer(
+    policy: Policy,
+    reading: ExternalReading,
+    namespace: str | None,
+    selector: Selector,
+    age: float,
+    count: Callable[[Counter[Dropped]], None],
+) -> ExternalAnswer:
+    """Return an asker's rows; `count` is told of dropped ones once for each asker. Raises ReadingError."""
+    evaluated_at, window = reading.evaluated.wall, policy.window_seconds
+    rows, limit = reading.answer(namespace, selector, count), policy.max_sample_age_seconds
+    if limit is not None:
+        sample_age = reading.sample_age(namespace, selector)
+        # Without rows there may well be no samples either; but where there are, they must not be too old.
+        if _is_too_old(sample_age, age, limit) and (rows or sample_age is not None):
+            if reading.is_first_aged(namespace, selector):
+                count(Counter({Dropped.STALE: len(rows)}))
+            raise SampleTooOldError(_told("the metric", sample_age, age, limit))
+    if rows or policy.no_data_value is None or not reading.has_no_data(namespace, selector):
+        return ExternalAnswer(rows, evaluated_at, (), window)
+    return ExternalAnswer((Row({}, policy.no_data_value),), evaluated_at, (STANDS_IN,), window)
+
+
+def warn_of_long_refreshes(rules: Iterable[Rule], settings: ReadingSettings) -> None:
+    """Log which rules want to be refreshed so seldom that their answers would grow too old in between."""
+    longest = longest_refresh(settings)
+    for rule in rules:
+        wanted = rule.policy.refresh_seconds
+        if wanted is not None and wanted > longest:
+            _log.warning(
+                "%s (%s:%d): `refresh` is %g s, and answers older than %g s are not served (--max-answer-age): "
+                "it is refreshed every %g s",
+                rule.id,
+                rule.file,
+                rule.line,
+                wanted,
+                settings.max_answer_age_seconds,
+                longest,
+            )
+
+
+def _refuse_aged(
+    reading: ObjectReading, namespace: str | None, names: Iterable[str], age: float, limit: float | None
+) -> None:
+    """Raise SampleTooOldError where an object without a value has samples that are too old, which is more than none."""
+    for name in names if limit is not None else ():
+        sample_age = reading.sample_age(namespace, name)
+        if limit is not None and sample_age is not None and _is_too_old(sample_age, age, limit):
+            raise SampleTooOldError(_told(repr(name), sample_age, age, limit))
+
+
+def _fresh(
+    policy: Policy,
+    reading: ObjectReading,
+    namespace: str | None,
+    found: tuple[tuple[str, float], ...],
+    age: float,
+) -> tuple[tuple[tuple[str, float], ...], tuple[str, ...]]:
+    """Return the values whose samples are young enough, and a warning where some are not. Raises SampleTooOldError."""
+    limit = policy.max_sample_age_seconds
+    if limit is None:
+        return found, ()
+    ages = [reading.sample_age(namespace, name) for name, _ in found]
+    fresh = tuple(pair for pair, own in zip(found, ages, strict=True) if not _is_too_old(own, age, limit))
+    if len(fresh) == len(found):
+        return found, ()
+    if not fresh:
+        raise SampleTooOldError(_told(repr(found[0][0]), ages[0], age, limit))
+    dropped = len(found) - len(fresh)
+    return fresh, (f"{dropped} of {len(found)} objects are left out: their samples are older than {limit:g} s",)
+
+
+def _is_too_old(sample_age: float | None, age: float, limit: float) -> bool:
+    return sample_age is None or sample_age + age > limit
+
+
+def _told(who: str, sample_age: float | None, age: float, limit: float) -> str:
+    allowed = f"the rule allows {limit:g} s (maxSampleAge): look whether its targets are up"
+    if sample_age is None:
+        return f"{who} has no value: Prometheus has no current sample of its series, and {allowed}"
+    return f"{who} has no value: its series' last samples are {sample_age + age:.1f} s old, and {allowed}"

@@ -1,0 +1,159 @@
+"""The query for the times of the samples that a rule's values are made of: what `maxSampleAge` is checked by.
+
+Prometheus evaluates at any moment, from what it last scraped up to minutes ago, and does not say so. So beside the
+rule's own query a second one is asked at the same instant: for each object the time of the newest sample of each of its
+series, and of those the oldest. It is a template with the same fields, so what holds for any rule holds for it: one
+query answers many askers where that is proven, and its answer finds the same objects.
+
+Where that query cannot be made there is no guard, and the rule must not seem to have one: it is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from adapter.rulebook.matchers import value_matcher
+from adapter.rulebook.model import Api
+from adapter.rulebook.plans.tree import (
+    Aggregation,
+    Binary,
+    Call,
+    Matcher,
+    Selector,
+    UnreadableQueryError,
+    Wrapper,
+    parse_query,
+)
+from adapter.rulebook.quoting import go_quoted, is_label_name, is_metric_name
+from adapter.rulebook.template import PlacingError, QueryTemplate, TemplateError, parse_query_template, query_data
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.rulebook.model import Metric
+    from adapter.rulebook.plans.tree import Node
+
+_NAME = "__name__"
+# Names that no rule spells by chance.
+_SERIES = "madeupseries"
+_GROUP_BY = "madeupgroup"
+_ASKED = Matcher("madeuplabel", "=", "madeupvalue")
+_PART = "tidewatch_part"
+"""Keeps the series of several selectors apart, which may differ in nothing but their names."""
+
+
+class SampleAgeError(Exception):
+    """The times of a rule's samples cannot be asked for; the message says what in its query stands in the way."""
+
+
+def times_template(query: QueryTemplate, api: Api) -> QueryTemplate:
+    """Return the `metricsQuery` of the metric that `times_of` gives. Raises SampleAgeError."""
+    if not query.is_plain:
+        raise SampleAgeError("its template computes with what is asked")
+    selectors = sorted(_widest(set(_selectors(_tree(query)))), key=lambda selector: selector.matchers)
+    if not selectors:
+        raise SampleAgeError("no series are selected in it")
+    times = [f"timestamp({_spelled(selector)})" for selector in selectors]
+    if len(times) > 1:
+        times = [f'label_replace({each}, "{_PART}", "{number}", "", "")' for number, each in enumerate(times)]
+    operator = "min" if api is Api.EXTERNAL else "min by (<<.GroupBy>>) "
+    text = f"{operator}({' or '.join(times)})"
+    return _checked(text, selectors)
+
+
+def times_of(metric: Metric) -> Metric | None:
+    """Return the metric whose values are the times of the metric's samples, in unix seconds, for each of its objects.
+
+    None where the rule does not limit their age. No API serves it.
+    """
+    rule = metric.rule
+    if rule.times_query is None:
+        return None
+    own = replace(rule, metrics_query=rule.times_query, times_query=None)
+    return replace(metric, rule=own, name=f"{metric.name} (times of its samples)")
+
+
+def _tree(query: QueryTemplate) -> Node:
+    data = query_data(_SERIES, [value_matcher(_ASKED.label, _ASKED.value)], (_GROUP_BY,))
+    try:
+        return parse_query(query.render(data))
+    except (TemplateError, PlacingError) as e:
+        raise SampleAgeError(f"its template does not work: {e}") from e
+    except UnreadableQueryError as e:
+        raise SampleAgeError(f"it cannot be read: {e}") from e
+
+
+def _selectors(node: Node) -> Iterator[Selector]:
+    """Yield all selectors below, without what the request adds to them and without their ranges."""
+    match node:
+        case Selector():
+            yield _without_request(node)
+        case Call():
+            for argument in node.arguments:
+                yield from _selectors(argument)
+        case Wrapper():
+            if _is_elsewhere(node.kind):
+                raise SampleAgeError("a subquery looks at another time by `offset` or `@`")
+            yield from _selectors(node.expression)
+        case Aggregation():
+            yield from () if node.parameter is None else _selectors(node.parameter)
+            yield from _selectors(node.expression)
+        case Binary():
+            yield from _selectors(node.left)
+            yield from _selectors(node.right)
+        case _:
+            return
+
+
+def _widest(selectors: set[Selector]) -> Iterator[Selector]:
+    """Yield the selectors without those that select a part of what another selects."""
+    for selector in selectors:
+        if not any(set(other.matchers) < set(selector.matchers) for other in selectors):
+            yield selector
+
+
+def _without_request(selector: Selector) -> Selector:
+    matchers = tuple(matcher for matcher in selector.matchers if matcher != _ASKED)
+    shown = "{" + ", ".join(map(str, matchers)).replace(_SERIES, "<<.Series>>") + "}"
+    if _is_elsewhere(selector.timing):
+        raise SampleAgeError(f"{shown} is looked up at another time by `offset` or `@`")
+    if selector.alternatives:
+        raise SampleAgeError(f"{shown} joins matchers by `or`")
+    if _ASKED not in selector.matchers:
+        raise SampleAgeError(f"{shown} does not hold <<.LabelMatchers>>, so whose samples it adds cannot be told")
+    for matcher in matchers:
+        is_series = matcher == Matcher(_NAME, "=", _SERIES)
+        if not is_series and any(word in str(matcher) for word in (_SERIES, _GROUP_BY, _ASKED.label, _ASKED.value)):
+            raise SampleAgeError(f"a matcher of {shown} is made from the request")
+    return Selector(matchers, (), "")
+
+
+def _is_elsewhere(timing: str) -> bool:
+    return "offset" in timing or "@" in timing
+
+
+def _spelled(selector: Selector) -> str:
+    """Return the selector as a template."""
+    name = next(
+        (matcher.value for matcher in selector.matchers if (matcher.label, matcher.operator) == (_NAME, "=")), ""
+    )
+    bare = "<<.Series>>" if name == _SERIES else name if is_metric_name(name) else ""
+    fixed = [
+        f"{matcher.label if is_label_name(matcher.label) else go_quoted(matcher.label)}"
+        f"{matcher.operator}{go_quoted(matcher.value)}"
+        for matcher in selector.matchers
+        if not bare or matcher != Matcher(_NAME, "=", name)
+    ]
+    return f"{bare}{{{','.join([*fixed, '<<.LabelMatchers>>'])}}}"
+
+
+def _checked(text: str, selectors: list[Selector]) -> QueryTemplate:
+    """Return the template if it selects what was meant: a matcher can hold what a template takes otherwise."""
+    try:
+        template = parse_query_template(text)
+    except TemplateError as e:
+        raise SampleAgeError(f"its matchers cannot stand in a template: {e}") from e
+    if not template.is_plain or set(_selectors(_tree(template))) != set(selectors):
+        raise SampleAgeError("its selectors cannot be spelled out alone")
+    return template

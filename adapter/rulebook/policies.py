@@ -1,0 +1,105 @@
+"""What a rule asks for beside its values: `onNoData`, `maxSampleAge`, `refresh` and `window`.
+
+prometheus-adapter has none of these keys. Where a rule leaves one out, the program's flags decide.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.objects.durations import DurationError, parse_prometheus_duration
+from adapter.objects.quantities import QuantityError, parse_quantity
+from adapter.rulebook.findings import Code
+from adapter.rulebook.model import OnNoData, Policy
+from adapter.service.documents import Scalar, shortened
+
+if TYPE_CHECKING:
+    from adapter.rulebook.notes import Notes
+    from adapter.service.documents import Mapping, Node
+
+POLICY_KEYS = ("onNoData", "maxSampleAge", "refresh", "window")
+
+_SHORTEST_SECONDS = 1.0
+"""As for `--refresh-interval`; and nothing is evaluated at finer moments than whole seconds."""
+_NANOS_A_MILLI = 10**6
+_LARGEST_NANOS = 9 * 10**24
+"""Below 9.2e15, where the milli-units that autoscalers compute with end."""
+
+
+def read_policy(fields: Mapping, notes: Notes) -> Policy:
+    """Return what the rule asks for; what is wrong with it goes to the notes."""
+    on_no_data, value = _on_no_data(fields, notes)
+    age = _seconds(fields, "maxSampleAge", notes)
+    refresh = _seconds(fields, "refresh", notes)
+    window = _seconds(fields, "window", notes)
+    if age is not None and refresh is not None and refresh >= age:
+        message = (
+            f"`refresh` {refresh:g}s is not shorter than `maxSampleAge` {age:g}s, so values age beyond it in memory"
+        )
+        notes.error(Code.BAD_POLICY, fields.get("refresh") or fields, message, "refresh at least twice in that time")
+    if window is not None and not window.is_integer():
+        message = f"`window` is {window:g} s, and answers state whole seconds"
+        notes.error(Code.BAD_POLICY, fields.get("window") or fields, message, "write whole seconds")
+    return Policy(on_no_data, value, age, refresh, None if window is None else int(window))
+
+
+def _seconds(fields: Mapping, key: str, notes: Notes) -> float | None:
+    """Return a duration of a second or more; None if it is absent or none, which is then noted."""
+    node = fields.get(key)
+    text = notes.text(fields, key)
+    if node is None or not isinstance(node, Scalar):
+        return None
+    fix = "write it as Prometheus does, such as 30s or 1m30s"
+    try:
+        seconds = parse_prometheus_duration(text)
+    except DurationError as e:
+        notes.error(Code.BAD_POLICY, node, f"`{key}` cannot be used: {shortened(str(e), 160)}", fix)
+        return None
+    if seconds < _SHORTEST_SECONDS:
+        notes.error(Code.BAD_POLICY, node, f"`{key}` is {seconds:g} s, and a second is the least", fix)
+        return None
+    return seconds
+
+
+def _on_no_data(fields: Mapping, notes: Notes) -> tuple[OnNoData | None, float | None]:
+    node = fields.get("onNoData")
+    if node is None:
+        return None, None
+    if not isinstance(node, Scalar):
+        return _value_under_its_key(node, notes)
+    if node.value in {OnNoData.ERROR, OnNoData.EMPTY}:
+        return OnNoData(node.value), None
+    if node.value == OnNoData.VALUE:
+        message = "`onNoData: value` does not say which value"
+        notes.error(Code.BAD_POLICY, node, message, "write the value itself, as in `onNoData: 0` or `onNoData: 500m`")
+        return None, None
+    return _stand_in(node, notes)
+
+
+def _value_under_its_key(node: Node, notes: Notes) -> tuple[OnNoData | None, float | None]:
+    """Read `{value: 3}`."""
+    given = notes.mapping(node, ("value",))
+    value = given.get("value") if given else None
+    if given is not None and value is None and not notes.has_errors:
+        message = "`onNoData` has no value"
+        notes.error(Code.BAD_POLICY, node, message, "write error, empty, or the value, as in `onNoData: {value: 3}`")
+    if value is None:
+        return None, None
+    text = notes.text(given, "value")
+    return _stand_in(value, notes) if text and isinstance(value, Scalar) else (None, None)
+
+
+def _stand_in(node: Scalar, notes: Notes) -> tuple[OnNoData | None, float | None]:
+    shown = shortened(node.value)
+    fix = "write error, empty, or a number such as 0, 2.5 or 500m"
+    try:
+        nanos = parse_quantity(node.value).nanos
+    except QuantityError:
+        notes.error(Code.BAD_POLICY, node, f"`onNoData` {shown!r} is neither error nor empty nor a number", fix)
+        return None, None
+    # What could not be served as it stands, a 0 in place of 100u above all, must not be taken in.
+    if nanos % _NANOS_A_MILLI or abs(nanos) > _LARGEST_NANOS:
+        message = f"`onNoData` {shown!r} cannot be served: values are thousandths, and below 9e15"
+        notes.error(Code.BAD_POLICY, node, message, fix)
+        return None, None
+    return OnNoData.VALUE, nanos / 10**9

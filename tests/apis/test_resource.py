@@ -1,0 +1,90 @@
+"""metrics.k8s.io as a handler answers it, beside what the golden exchanges show."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.objects.selectors import EVERYTHING
+from adapter.readings.answers import BySelector, UsageAnswer
+from adapter.readings.catalogue import Catalogue
+from adapter.rulebook.model import ResourceRules
+from adapter.rulebook.resource_rules import NODES, PODS
+from tests.apis.fakes import NOW, AskedUsage, FakeReadings, Server, resource_rules
+from tests.apis.golden_usage import usage_readings
+
+if TYPE_CHECKING:
+    from adapter.apis.http import Response
+
+GROUP = "metrics.k8s.io"
+R1 = f"/apis/{GROUP}/v1beta1"
+ALL = BySelector(EVERYTHING)
+
+
+def message(response: Response) -> str:
+    found: str = json.loads(response.body)["message"]
+    return found
+
+
+def test_the_api_is_there_while_a_rule_holds() -> None:
+    readings = usage_readings()
+    server = Server(readings)
+    paths = (R1, f"/apis/{GROUP}", f"{R1}/nodes", f"{R1}/namespaces/shop/pods/web-0")
+    assert [server.get(path).status for path in paths] == [200] * 4
+    readings.catalogue = Catalogue(generation=2)
+    assert [server.get(path).status for path in paths] == [404] * 4
+    assert GROUP not in {group["name"] for group in json.loads(server.get("/apis").body)["groups"]}
+    readings.catalogue = Catalogue(generation=3, resource=resource_rules("memory"))
+    assert [server.get(path).status for path in paths] == [200] * 4
+
+
+def test_what_no_rule_tells_of_is_not_found() -> None:
+    whole = resource_rules("cpu")
+    (rule,) = whole.rules
+    pods_alone = ResourceRules((replace(rule, metrics=rule.metrics[:1]),))
+    server = Server(FakeReadings(Catalogue(resource=pods_alone), {AskedUsage(PODS, "shop", ALL): _nothing()}))
+    assert server.get(f"{R1}/namespaces/shop/pods").status == 200
+    answer = server.get(f"{R1}/nodes")
+    assert answer.status == 404
+    assert "no resource rule tells what nodes use" in message(answer)
+
+
+def test_a_table_has_a_column_for_each_resource_that_is_served() -> None:
+    rules = resource_rules("memory", "cpu")
+    for served, names in ((rules, ["cpu", "memory"]), (resource_rules("memory"), ["memory"])):
+        server = Server(FakeReadings(Catalogue(resource=served), {AskedUsage(NODES, None, ALL): _nothing()}))
+        table = server.get(f"{R1}/nodes", ("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1"))
+        columns = [column["name"] for column in json.loads(table.body)["columnDefinitions"]]
+        assert columns == ["Name", *names, "Window"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["fieldSelector=metadata.name%3Da&fieldSelector=metadata.name%3Db", "includeObject=None&includeObject=Object"],
+)
+def test_what_is_said_twice_is_refused(query: str) -> None:
+    answer = Server(usage_readings()).get(f"{R1}/pods?{query}")
+    assert answer.status == 400
+    assert "is given twice" in message(answer)
+
+
+def test_requests_and_the_age_of_answers_are_counted_apart() -> None:
+    server = Server(usage_readings())
+    server.get(f"{R1}/namespaces/shop/pods")
+    server.get(f"{R1}/namespaces/empty/pods")
+    server.get(f"{R1}/nodes/n9")
+    counted = {
+        code: server.sample("tidewatch_adapter_requests_total", group=GROUP, verb="GET", code=code)
+        for code in ("200", "404")
+    }
+    assert counted == {"200": 2, "404": 1}
+    # The answer for nobody is as old as nothing, that for pods as the older of them.
+    assert server.sample("metrics_apiserver_metric_freshness_seconds_count", group=GROUP) == 2
+    assert server.sample("metrics_apiserver_metric_freshness_seconds_sum", group=GROUP) == pytest.approx(14.0)
+
+
+def _nothing() -> UsageAnswer:
+    return UsageAnswer((), 60.0, NOW)

@@ -1,0 +1,127 @@
+"""A small cluster that uses CPU and memory: known amounts, told by rules as kube-prometheus writes them.
+
+Counters grow by their rate from the past into the future, so that what is right is known without asking.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from demo.machine.prometheus import backfill, running_prometheus
+from tests.support.serving import listed, pod
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from demo.machine.prometheus import PrometheusProcess
+
+MIB = 1024**2
+_STEP_SECONDS = 15
+_PAST_SECONDS = 150
+_FUTURE_SECONDS = 1800
+
+_OVERRIDES = "namespace: {resource: namespace}, pod: {resource: pod}"
+_CONTAINERS = '<<.LabelMatchers>>,container!="",pod!=""'
+CPU = f"""
+  cpu:
+    containerQuery: |
+      sum by (<<.GroupBy>>) (
+        irate (
+            container_cpu_usage_seconds_total{{{_CONTAINERS}}}[120s]
+        )
+      )
+    nodeQuery: |
+      sum(1 - irate(node_cpu_seconds_total{{mode="idle"}}[60s])
+        * on(namespace, pod) group_left(node) node_namespace_pod:kube_pod_info:{{<<.LabelMatchers>>}}) by (<<.GroupBy>>)
+    resources:
+      overrides: {{node: {{resource: node}}, {_OVERRIDES}}}
+    containerLabel: container
+"""
+MEMORY = f"""
+  memory:
+    containerQuery: |
+      sum by (<<.GroupBy>>) (container_memory_working_set_bytes{{{_CONTAINERS}}})
+    nodeQuery: |
+      sum(node_memory_MemTotal_bytes{{job="node-exporter",<<.LabelMatchers>>}}
+        - node_memory_MemAvailable_bytes{{job="node-exporter",<<.LabelMatchers>>}}) by (<<.GroupBy>>)
+    resources:
+      overrides: {{instance: {{resource: node}}, {_OVERRIDES}}}
+    containerLabel: container
+"""
+RULES = f"resourceRules:\n{CPU}{MEMORY}\n  window: 5m\n"
+OTHER_NAMESPACES = [f"ns-{number}" for number in range(20)]
+
+
+def node(name: str, **labels: str) -> dict[str, Any]:
+    """Return a Node as the API server lists it."""
+    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}}
+
+
+OBJECTS: dict[str, Any] = {
+    "objects.json": listed(
+        pod("web-0", app="web", tier="front"),
+        pod("web-1", app="web"),
+        pod("db-0", app="db"),
+        pod("odd-0", app="odd"),
+        pod("idle-0", app="idle"),
+        pod("web-0", namespace="other", app="web"),
+        *(pod("web-0", namespace, app="web") for namespace in OTHER_NAMESPACES),
+        node("n1", zone="a"),
+        node("n2", zone="b"),
+        node("n3", zone="b"),
+    )
+}
+"""`idle-0` and `n3` have no series."""
+
+_RATES = {
+    'container_cpu_usage_seconds_total{namespace="shop",pod="web-0",container="app"}': 0.25,
+    'container_cpu_usage_seconds_total{namespace="shop",pod="web-0",container="proxy"}': 0.0625,
+    'container_cpu_usage_seconds_total{namespace="shop",pod="web-0",id="/pod"}': 0.5,
+    'container_cpu_usage_seconds_total{namespace="shop",pod="web-1",container="app"}': 0.5,
+    'container_cpu_usage_seconds_total{namespace="shop",pod="gone-0",container="app"}': 2,
+    'container_cpu_usage_seconds_total{namespace="other",pod="web-0",container="app"}': 1.5,
+    'node_cpu_seconds_total{mode="idle",cpu="0",namespace="monitoring",pod="exporter-1"}': 0.75,
+    'node_cpu_seconds_total{mode="idle",cpu="1",namespace="monitoring",pod="exporter-1"}': 0.5,
+    'node_cpu_seconds_total{mode="user",cpu="0",namespace="monitoring",pod="exporter-1"}': 0.25,
+    'node_cpu_seconds_total{mode="idle",cpu="0",namespace="monitoring",pod="exporter-2"}': 0.875,
+    **{
+        f'container_cpu_usage_seconds_total{{namespace="{namespace}",pod="web-0",container="app"}}': 0.125
+        for namespace in OTHER_NAMESPACES
+    },
+}
+"""Counter, and by how much it grows each second."""
+_CONSTANT = {
+    'container_memory_working_set_bytes{namespace="shop",pod="web-0",container="app"}': 100 * MIB,
+    'container_memory_working_set_bytes{namespace="shop",pod="web-0",container="proxy"}': 10 * MIB,
+    'container_memory_working_set_bytes{namespace="shop",pod="web-0",id="/pod"}': 200 * MIB,
+    'container_memory_working_set_bytes{namespace="shop",pod="web-1",container="app"}': 200 * MIB,
+    'container_memory_working_set_bytes{namespace="shop",pod="db-0",container="db"}': 1024 * MIB,
+    'container_memory_working_set_bytes{namespace="shop",pod="odd-0",container="app"}': "-1",
+    'container_cpu_usage_seconds_total{namespace="shop",pod="odd-0",container="app"}': "NaN",
+    'container_memory_working_set_bytes{namespace="other",pod="web-0",container="app"}': 300 * MIB + 1,
+    'node_namespace_pod:kube_pod_info:{namespace="monitoring",pod="exporter-1",node="n1"}': 1,
+    'node_namespace_pod:kube_pod_info:{namespace="monitoring",pod="exporter-2",node="n2"}': 1,
+    'node_memory_MemTotal_bytes{job="node-exporter",instance="n1"}': 4096 * MIB,
+    'node_memory_MemAvailable_bytes{job="node-exporter",instance="n1"}': 1024 * MIB,
+}
+
+
+@contextmanager
+def prometheus_of_usage(folder: Path) -> Iterator[PrometheusProcess]:
+    """Run a Prometheus that knows the past and the next half an hour."""
+    backfill(folder, _history(int(time.time())))
+    with running_prometheus(folder) as prometheus:
+        yield prometheus
+
+
+def _history(now: int) -> str:
+    start = now - now % _STEP_SECONDS - _PAST_SECONDS
+    moments = range(start, now + _FUTURE_SECONDS, _STEP_SECONDS)
+    lines = [
+        f"{series} {(moment - start) * rate} {moment}" for series, rate in sorted(_RATES.items()) for moment in moments
+    ]
+    lines += [f"{series} {value} {moment}" for series, value in sorted(_CONSTANT.items()) for moment in moments]
+    return "\n".join([*lines, "# EOF", ""])

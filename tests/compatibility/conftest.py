@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+
+from demo.machine.prometheus import PrometheusProcess, backfill, running_prometheus
+from tests.compatibility.cluster import OBJECTS
+from tests.compatibility.form import history
+from tests.compatibility.worlds import MODES, WORLDS
+from tests.support.serving import Trust, eventually, running_adapter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.support.caller import Caller
+    from tests.support.serving import Adapter
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """One world, served in one way."""
+
+    prometheus: PrometheusProcess
+    adapter: Adapter
+    caller: Caller
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, str], Served]]:
+    """Start what serves a world in some mode, when it is first asked for; ended with the run."""
+    with ExitStack() as stack:
+        trust = Trust.made_in(tmp_path_factory.mktemp("trust"))
+
+        @cache
+        def prometheus(world: str) -> PrometheusProcess:
+            folder = tmp_path_factory.mktemp(f"prometheus-{world}")
+            backfill(folder, history(WORLDS[world], int(time.time())))
+            return stack.enter_context(running_prometheus(folder))
+
+        @cache
+        def start(world: str, mode: str) -> Served:
+            folder = tmp_path_factory.mktemp(f"{world}-{mode}")
+            rules = folder / "rules"
+            rules.mkdir()
+            for case in WORLDS[world]:
+                (rules / f"{case.name}.yaml").write_text(case.rules)
+            running = running_adapter(
+                folder, trust, *MODES[mode], prometheus_url=prometheus(world).url, rules=rules, objects=OBJECTS
+            )
+            adapter = stack.enter_context(running)
+            rules_read = sum(case.rules.count("seriesQuery: ") for case in WORLDS[world])
+            looked_up = "tidewatch_adapter_rule_last_success_timestamp_seconds"
+            eventually(lambda: adapter.plain("/metrics").text.count(f"\n{looked_up}{{") == rules_read)
+            assert not adapter.said(" ERROR "), adapter.log
+            return Served(prometheus(world), adapter, stack.enter_context(adapter.caller()))
+
+        yield start

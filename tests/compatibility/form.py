@@ -1,0 +1,173 @@
+"""The form of the cases: a rule file as people write them, its series, and what must be answered.
+
+Everything that is expected was worked out by hand. Beside each request stands the query that prometheus-adapter sends
+for it, written out: its result in Prometheus must be what is expected too, so that neither a mistake of whoever wrote
+the case nor one of the adapter, which may ask another query for many askers, goes unseen.
+
+A series is one line: labels, and a constant (`queue{a="b"} 7`) or how fast a counter rises (`calls{a="b"} 2.5005/s`).
+Rates lie between two thousandths, so that no rounding in Prometheus's arithmetic moves the one that is told.
+"""
+
+from __future__ import annotations
+
+import urllib.parse
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from tests.support.caller import CUSTOM, EXTERNAL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+STEP_SECONDS = 15
+PAST_SECONDS = 900
+FUTURE_SECONDS = 1800
+COUNTED_SECONDS = 86_400
+"""How long counters have been rising: none is near zero, where Prometheus extrapolates less."""
+
+_CROWD = tuple(f"team-{number}" for number in range(5))
+
+Labels: TypeAlias = "Mapping[str, str]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Custom:
+    """A request for a custom metric, by what follows the API version in its path."""
+
+    path: str
+    select: str = ""
+    """`labelSelector`: which objects."""
+    metrics: str = ""
+    """`metricLabelSelector`: which series."""
+    status: int = 200
+    values: Mapping[str, str] = field(default_factory=dict)
+    """Quantity by object."""
+    values_before: Mapping[str, str] | None = None
+    """The same with `--compatibility=prometheus-adapter`, where that is something else."""
+    status_before: int | None = None
+    query: str = ""
+    """What prometheus-adapter sends; empty where it sends nothing, or where its answer is what we refuse to give."""
+    label: str = "pod"
+    """The label that holds the object's name in the query's result."""
+    says: str = ""
+    """What the message of a failure begins with, whosever it is."""
+
+    @property
+    def target(self) -> str:
+        """What is asked for, below an API version."""
+        return _target(self.path, labelSelector=self.select, metricLabelSelector=self.metrics)
+
+    @property
+    def crowd(self) -> tuple[str, ...]:
+        """What many other namespaces send, who want the same metric by the same selector."""
+        root, _, *rest = self.path.split("/")
+        if root != "namespaces" or rest[0] == "metrics":
+            return ()
+        resource, _, metric = rest
+        paths = (f"namespaces/{name}/{resource}/any/{metric}" for name in _CROWD)
+        return tuple(f"{CUSTOM}/v1beta2/{_target(path, metricLabelSelector=self.metrics)}" for path in paths)
+
+    def url(self, version: str) -> str:
+        """Return what is sent."""
+        return f"{CUSTOM}/{version}/{self.target}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class External:
+    """A request for an external metric: `NAMESPACE/METRIC`."""
+
+    path: str
+    select: str = ""
+    """`labelSelector`: which series."""
+    status: int = 200
+    rows: tuple[tuple[Labels, str], ...] = ()
+    """Labels and quantity."""
+    query: str = ""
+    says: str = ""
+
+    @property
+    def target(self) -> str:
+        """What is asked for, below the API."""
+        return self._target_in(self.path.partition("/")[0])
+
+    @property
+    def crowd(self) -> tuple[str, ...]:
+        """What many other namespaces send, who want the same metric by the same selector."""
+        return tuple(f"{EXTERNAL}/{self._target_in(name)}" for name in _CROWD)
+
+    @property
+    def url(self) -> str:
+        """What is sent."""
+        return f"{EXTERNAL}/{self.target}"
+
+    def _target_in(self, namespace: str) -> str:
+        return _target(f"namespaces/{namespace}/{self.path.partition('/')[2]}", labelSelector=self.select)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """A request for what pods or nodes use, by what follows the API version in its path."""
+
+    path: str
+    select: str = ""
+    used: Mapping[str, Mapping[str, Mapping[str, str]]]
+    """Quantity by object, container and resource; a node's container is nameless."""
+    labels: tuple[str, ...] = ("pod", "container")
+    """Those that hold the names of object and container in the queries' results."""
+    cpu: str = ""
+    """What prometheus-adapter sends for each resource; empty where it says nothing new."""
+    memory: str = ""
+
+    @property
+    def target(self) -> str:
+        """What is asked for, below the API."""
+        return _target(self.path, labelSelector=self.select)
+
+    @property
+    def url(self) -> str:
+        """What is sent."""
+        return f"/apis/metrics.k8s.io/v1beta1/{self.target}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Case:
+    """A rule file and what comes of it. No two cases of one world have series or metrics of the same name."""
+
+    name: str
+    rules: str
+    series: str
+    custom: Mapping[str, bool] = field(default_factory=dict)
+    """All that is listed: `resource/metric`, and whether it is namespaced."""
+    external: frozenset[str] = frozenset()
+    unseen: frozenset[str] = frozenset()
+    """Those of them whose series do not exist: prometheus-adapter does not list them."""
+    asks: tuple[Custom | External | Usage, ...] = ()
+
+
+def _target(path: str, **parameters: str) -> str:
+    encoded = "/".join(urllib.parse.quote(segment, safe="") for segment in path.split("/"))
+    given = {name: value for name, value in parameters.items() if value}
+    return f"{encoded}?{urllib.parse.urlencode(given)}" if given else encoded
+
+
+def history(cases: Iterable[Case], now: int) -> str:
+    """Return all series in OpenMetrics' format, from the past to the future: nothing needs to be scraped."""
+    start = now - now % STEP_SECONDS
+    moments = range(start - PAST_SECONDS, start + FUTURE_SECONDS, STEP_SECONDS)
+    lines = sorted(line for case in cases for line in case.series.splitlines() if line)
+    samples = [
+        f"{series} {_value(said, moment - start)} {moment}"
+        for series, said in map(_parted, lines)
+        for moment in moments
+    ]
+    return "\n".join([*samples, "# EOF", ""])
+
+
+def _parted(line: str) -> tuple[str, str]:
+    series, _, value = line.rpartition(" ")
+    return series, value
+
+
+def _value(said: str, seconds: int) -> str:
+    rate, per, _ = said.partition("/s")
+    return str(float(rate) * (COUNTED_SECONDS + seconds)) if per else said

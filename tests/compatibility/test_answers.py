@@ -1,0 +1,224 @@
+"""Configurations as they occur, against a real Prometheus: what is listed, and what is answered.
+
+Each answer is compared with what somebody worked out by hand, and with what Prometheus itself makes of the query that
+prometheus-adapter sends.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from decimal import ROUND_DOWN, Decimal
+from typing import TYPE_CHECKING, TypeVar
+
+import pytest
+
+from tests.commands.world import ask_prometheus
+from tests.compatibility.cases import external, walkthrough
+from tests.compatibility.cluster import OBJECTS
+from tests.compatibility.form import Custom, External, Usage
+from tests.compatibility.worlds import ALL, AS_BEFORE, CROWDED, MODES, OURS, WORLDS
+from tests.support.caller import CUSTOM, EXTERNAL, Answer, number
+from tests.support.serving import eventually
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from tests.compatibility.conftest import Served
+
+T = TypeVar("T")
+
+_PASSING = (500, 503, 504)
+"""What a first request may get on a busy machine, where Prometheus takes longer than a request may wait."""
+_LISTED_SECONDS = 5.0
+_BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+NAMES = {item["metadata"]["name"] for item in OBJECTS["objects.json"]["items"]} | {"shop-web"}
+"""Objects that may be asked for; prometheus-adapter passes over samples of all others."""
+
+
+def _by_mode(kind: type[Custom | External | Usage]) -> list[object]:
+    return [
+        pytest.param(world, mode, ask, id=f"{mode}-{case.name}-{ask.target}")
+        for world, cases in WORLDS.items()
+        for mode in MODES
+        for case in cases
+        for ask in case.asks
+        if isinstance(ask, kind)
+    ]
+
+
+def _with_query(kind: type[Custom | External | Usage]) -> list[object]:
+    return [
+        pytest.param(world, ask, id=f"{case.name}-{ask.target}")
+        for world, cases in WORLDS.items()
+        for case in cases
+        for ask in case.asks
+        if isinstance(ask, kind) and (ask.cpu if isinstance(ask, Usage) else ask.query)
+    ]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+def test_the_whole_list_of_custom_metrics(
+    served: Callable[[str, str], Served], world: str, mode: str, version: str
+) -> None:
+    expected = {name: namespaced for case in WORLDS[world] for name, namespaced in case.custom.items()}
+    if mode == AS_BEFORE:
+        expected = {name: namespaced for name, namespaced in expected.items() if name not in _unseen(world)}
+    assert _listed(served(world, mode), f"{CUSTOM}/{version}", expected) == expected
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("world", WORLDS)
+def test_the_whole_list_of_external_metrics(served: Callable[[str, str], Served], world: str, mode: str) -> None:
+    names = {name for case in WORLDS[world] for name in case.external}
+    expected = dict.fromkeys(names - _unseen(world) if mode == AS_BEFORE else names, True)
+    assert _listed(served(world, mode), EXTERNAL, expected) == expected
+
+
+@pytest.mark.parametrize(("world", "mode", "ask"), _by_mode(Custom))
+def test_custom_metrics_in_both_versions(
+    served: Callable[[str, str], Served], world: str, mode: str, ask: Custom
+) -> None:
+    before = mode == AS_BEFORE
+    status = ask.status_before or ask.status if before else ask.status
+    values = ask.values_before or ask.values if before else ask.values
+    _let_others_ask(served(world, mode), ask, mode)
+    for version in ("v1beta1", "v1beta2"):
+        answer = _answer(served(world, mode), ask.url(version), status)
+        if status == 200:
+            described = [item["describedObject"] for item in answer.items]
+            assert [of["name"] for of in described] == sorted(values)
+            assert {of["name"]: item["value"] for of, item in zip(described, answer.items, strict=True)} == values
+            core = {of["apiVersion"] for of in described if of["kind"] in {"Namespace", "Node", "Pod", "Service"}}
+            assert core <= {"/v1" if before else "v1"}
+        else:
+            assert answer.message.startswith(ask.says)
+
+
+@pytest.mark.parametrize(("world", "mode", "ask"), _by_mode(External))
+def test_external_metrics(served: Callable[[str, str], Served], world: str, mode: str, ask: External) -> None:
+    _let_others_ask(served(world, mode), ask, mode)
+    answer = _answer(served(world, mode), ask.url, ask.status)
+    if ask.status == 200:
+        rows = [(item["metricLabels"], item["value"]) for item in answer.items]
+        assert _sorted(rows) == _sorted(ask.rows)
+    else:
+        assert answer.message.startswith(ask.says)
+
+
+@pytest.mark.parametrize(("world", "mode", "ask"), _by_mode(Usage))
+def test_what_pods_and_nodes_use(served: Callable[[str, str], Served], world: str, mode: str, ask: Usage) -> None:
+    answer = _answer(served(world, mode), ask.url, 200)
+    containers = {item["metadata"]["name"]: item.get("containers", [{"name": "", **item}]) for item in answer.items}
+    assert {name: {one["name"]: one["usage"] for one in own} for name, own in containers.items()} == ask.used
+    assert {item["window"] for item in answer.items} <= {"3m0s"}
+
+
+@pytest.mark.parametrize(("world", "ask"), _with_query(Custom))
+def test_the_query_that_prometheus_adapter_sends_gives_the_expected_values(
+    served: Callable[[str, str], Served], world: str, ask: Custom
+) -> None:
+    rows = [
+        (labels[ask.label], value)
+        for labels, value in _evaluated(served(world, OURS), ask.query)
+        if labels.get(ask.label) in NAMES
+    ]
+    assert {name: _thousandths(value) for name, value in rows} == _numbers(ask.values)
+    if ask.values_before:
+        assert {name: Decimal(int(float(value) * 1000)) for name, value in rows} == _numbers(ask.values_before)
+
+
+@pytest.mark.parametrize(("world", "ask"), _with_query(External))
+def test_the_query_that_prometheus_adapter_sends_gives_the_expected_rows(
+    served: Callable[[str, str], Served], world: str, ask: External
+) -> None:
+    rows = [(labels, _thousandths(value)) for labels, value in _evaluated(served(world, OURS), ask.query)]
+    assert _sorted(rows) == _sorted((labels, number(quantity) * 1000) for labels, quantity in ask.rows)
+
+
+@pytest.mark.parametrize(("world", "ask"), _with_query(Usage))
+def test_the_queries_that_prometheus_adapter_sends_give_the_expected_usage(
+    served: Callable[[str, str], Served], world: str, ask: Usage
+) -> None:
+    found: dict[str, dict[str, dict[str, Decimal]]] = {}
+    for resource, query in (("cpu", ask.cpu), ("memory", ask.memory)):
+        for labels, value in _evaluated(served(world, OURS), query):
+            name, container = (labels[ask.labels[0]], labels[ask.labels[1]] if len(ask.labels) > 1 else "")
+            found.setdefault(name, {}).setdefault(container, {})[resource] = _thousandths(value)
+    assert found == {
+        name: {container: _numbers(used) for container, used in containers.items()}
+        for name, containers in ask.used.items()
+    }
+
+
+def test_what_many_namespaces_ask_for_is_asked_of_prometheus_once(served: Callable[[str, str], Served]) -> None:
+    crowded, alone = served(ALL, CROWDED), served(ALL, OURS)
+    for ask in (walkthrough.WALKTHROUGH.asks[0], external.NAMESPACED.asks[0]):
+        assert isinstance(ask, Custom | External)
+        _let_others_ask(crowded, ask, CROWDED)
+        _answer(alone, ask.url("v1beta2") if isinstance(ask, Custom) else ask.url, 200)
+    assert crowded.adapter.metric("tidewatch_adapter_rule_plan", plan="wide") >= 2
+    assert alone.adapter.metric("tidewatch_adapter_rule_plan", plan="namespace") >= 2
+
+
+def _let_others_ask(serving: Served, ask: Custom | External, mode: str) -> None:
+    for url in ask.crowd if mode == CROWDED else ():
+        serving.caller.get(url)
+
+
+def _unseen(world: str) -> set[str]:
+    return {name for case in WORLDS[world] for name in case.unseen}
+
+
+def _listed(serving: Served, path: str, expected: Mapping[str, bool]) -> Mapping[str, bool]:
+    """Return what is listed, in the end: lists are made anew a moment after the last series were looked up."""
+
+    def listed() -> dict[str, bool]:
+        resources = serving.caller.get(path).document["resources"]
+        assert len({item["name"] for item in resources}) == len(resources), "a name is listed twice"
+        return {item["name"]: item["namespaced"] for item in resources}
+
+    with suppress(AssertionError):
+        until(lambda: listed() == expected, _LISTED_SECONDS)
+    return listed()
+
+
+def _answer(serving: Served, url: str, status: int) -> Answer:
+    """Return the answer, which has this status; what only comes of haste is asked again."""
+
+    def asked() -> Answer | None:
+        found = serving.caller.get(url)
+        return None if found.status in _PASSING and found.status != status else found
+
+    answer = eventually(asked)
+    assert answer is not None
+    assert answer.status == status, answer.text
+    return answer
+
+
+def _evaluated(serving: Served, query: str) -> list[tuple[dict[str, str], str]]:
+    """Return the result; a scalar is one row without labels, as prometheus-adapter reads it."""
+    vector = f"vector({query})" if query.startswith("scalar(") else query
+    return ask_prometheus(serving.prometheus, vector, time.time())
+
+
+def _thousandths(value: str) -> Decimal:
+    return (Decimal(value) * 1000).to_integral_value(ROUND_DOWN)
+
+
+def _numbers(quantities: Mapping[str, str]) -> dict[str, Decimal]:
+    return {name: _number(quantity) * 1000 for name, quantity in quantities.items()}
+
+
+def _number(quantity: str) -> Decimal:
+    for suffix, factor in _BINARY.items():
+        if quantity.endswith(suffix):
+            return Decimal(quantity.removesuffix(suffix)) * factor
+    return number(quantity)
+
+
+def _sorted(rows: Iterable[tuple[Mapping[str, str], T]]) -> list[tuple[list[tuple[str, str]], T]]:
+    return sorted(((sorted(labels.items()), value) for labels, value in rows), key=lambda row: row[0])

@@ -1,0 +1,155 @@
+"""Each difference that the page on migration tells of is held by a test, or by a case, which this names."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "migration-from-prometheus-adapter.md"
+
+_ANSWERS: Final = "tests/commands/test_answers.py"
+_CASES: Final = "tests/compatibility/cases"
+_COMPATIBILITY: Final = "tests/apis/test_compatibility.py"
+_DISCOVERY: Final = "tests/readings/test_discovery.py"
+_OUTAGES: Final = "tests/commands/test_outages.py"
+_USAGE: Final = "tests/commands/test_resource_metrics.py"
+
+HELD_BY: Final[dict[str, tuple[str, ...]]] = {
+    "NaN of a custom metric is 0": (f"{_CASES}/numbers.py::NOT_NUMBERS", f"{_CASES}/queries.py::RATIO"),
+    "infinity, and NaN of an external metric": (f"{_CASES}/numbers.py::NOT_NUMBERS",),
+    "of two samples for one object": (
+        f"{_CASES}/numbers.py::NOT_NUMBERS",
+        f"{_ANSWERS}::test_two_samples_for_one_pod_are_no_value_and_the_message_names_the_label",
+    ),
+    "more than 9.2e15": (
+        f"{_CASES}/numbers.py::NOT_NUMBERS",
+        f"{_COMPATIBILITY}::test_beyond_what_was_a_number_there_both_are_ours",
+    ),
+    "thousandths are cut from the binary product": (
+        f"{_CASES}/numbers.py::QUANTITIES",
+        f"{_COMPATIBILITY}::test_the_two_cuts_differ_by_a_thousandth_at_most",
+    ),
+    "custom metrics bear the moment of the answer": (f"{_COMPATIBILITY}::test_values_of_pods",),
+    '`apiVersion: "/v1"`': (
+        f"{_COMPATIBILITY}::test_values_of_pods",
+        "tests/compatibility/test_answers.py::test_custom_metrics_in_both_versions",
+    ),
+    "objects come in the order": ("tests/compatibility/test_answers.py::test_custom_metrics_in_both_versions",),
+    "each request is a query": (
+        "tests/commands/test_demand.py::test_two_hundred_requests_cost_one_query_a_metric_and_refresh",
+        "tests/readings/test_demand.py::test_a_metric_is_refreshed_twice_in_the_interval_of_its_askers",
+        f"{_OUTAGES}::test_prometheus_is_killed_under_load_and_comes_back",
+    ),
+    "names of objects go into regular expressions": (
+        "tests/rulebook/test_render.py::test_names_match_themselves_and_nothing_else",
+    ),
+    "`.LabelValuesByName` is put": (
+        "tests/rulebook/test_placing.py::test_nobody_reads_series_of_another_namespace",
+        "tests/rulebook/test_placing.py::test_values_that_would_break_out_are_refused",
+    ),
+    "what Prometheus warns of": ("tests/readings/test_answers.py::test_a_partial_answer_is_an_error_and_not_a_number",),
+    "a metric selector with `!=`": (f"{_CASES}/walkthrough.py::WALKTHROUGH",),
+    "a metric is 404 until its first series": (f"{_CASES}/naming.py::NEVER_SEEN",),
+    "one failing look-up": (f"{_DISCOVERY}::test_a_rule_that_cannot_be_looked_up_keeps_its_metrics_and_harms_nobody",),
+    "a metric whose series are older": (
+        f"{_DISCOVERY}::test_a_metric_whose_series_vanished_stays_for_its_time_of_grace",
+    ),
+    "an API without a rule": (
+        "tests/apis/test_lists.py::test_without_metrics_the_list_is_empty_and_not_null",
+        f"{_CASES}/chart.py::CHART",
+    ),
+    "metrics on cluster-scoped kinds": (f"{_CASES}/kinds.py::CLUSTER_SCOPED",),
+    "two labels for one kind": (f"{_CASES}/kinds.py::TWO_LABELS",),
+    "an external rule that is namespaced": (
+        "tests/rulebook/test_parse.py::test_an_external_rule_needs_a_namespace_label_or_none_at_all",
+    ),
+    "kinds are looked up once": ("tests/rulebook/test_parse.py::test_a_resource_that_comes_later_heals_its_rule",),
+    "the file is read once": (
+        "tests/commands/test_configuration.py::test_changes_are_taken_in_without_losing_a_request_and_broken_ones_are_not",
+    ),
+    "an empty name": ("tests/rulebook/test_discover.py::test_a_name_with_a_slash_is_passed_by",),
+    "Prometheus cannot be reached": (f"{_COMPATIBILITY}::test_failures",),
+    "pods cannot be listed": (f"{_COMPATIBILITY}::test_failures",),
+    "what is not found": (f"{_COMPATIBILITY}::test_a_metric_that_is_not_there", f"{_COMPATIBILITY}::test_failures"),
+    "the selector matches no pods": (
+        f"{_ANSWERS}::test_a_selector_that_matches_no_pod_is_404",
+        f"{_COMPATIBILITY}::test_failures",
+    ),
+    "samples came for pods": (
+        "tests/complaints/test_missing_metrics.py"
+        "::test_the_label_that_was_expected_and_those_that_came_are_told__prometheus_adapter_150",
+    ),
+    "an unknown external metric": (f"{_COMPATIBILITY}::test_a_metric_that_is_not_there",),
+    "a metric selector with `>`": (f"{_CASES}/walkthrough.py::WALKTHROUGH", f"{_CASES}/external.py::NAMESPACED"),
+    "a metric selector that cannot be read": (
+        f"{_CASES}/walkthrough.py::WALKTHROUGH",
+        f"{_CASES}/external.py::NAMESPACED",
+    ),
+    "a metric selector whose key": (f"{_ANSWERS}::test_what_cannot_be_asked_is_400",),
+    "a selector that is given twice": (
+        f"{_COMPATIBILITY}::test_a_request_that_cannot_be_read_is_400_with_both",
+        "tests/apis/test_parameters.py::test_parameters_that_decide_and_cannot_be_told_are_400",
+    ),
+    "a namespaced external metric": (f"{_CASES}/external.py::NAMESPACED",),
+    "an unknown path": ("tests/apis/test_handler.py::test_unknown_paths_are_404_for_every_method",),
+    "a slow query": (f"{_OUTAGES}::test_prometheus_hangs_and_only_those_who_ask_for_something_new_notice",),
+    "a namespace may ask": (
+        f"{_ANSWERS}::test_a_namespace_that_asks_for_too_much_is_429_and_others_are_served",
+        f"{_COMPATIBILITY}::test_where_prometheus_adapter_answers_wrongly_or_not_at_all_the_error_is_ours",
+    ),
+    "each list is a query": (f"{_USAGE}::test_who_asks_and_how_often_costs_prometheus_nothing",),
+    "a pod of which CPU or memory": (f"{_CASES}/resources.py::RESOURCES",),
+    "a container of which": (f"{_CASES}/resources.py::RESOURCES",),
+    "NaN and what is below zero": (f"{_USAGE}::test_a_pod_without_a_value_is_not_found_and_never_zero",),
+    "where a query fails": (f"{_USAGE}::test_prometheus_killed_ages_answers_and_then_fails_them",),
+    "pods count by their phase": (f"{_CASES}/resources.py::RESOURCES",),
+    "ready at once": (
+        "tests/commands/test_readiness.py::test_the_series_of_all_rules_are_waited_for_and_not_for_long",
+        "tests/commands/test_cluster.py::test_before_the_first_list_requests_for_pods_are_503_and_others_are_served",
+    ),
+    "needs Prometheus": (f"{_OUTAGES}::test_prometheus_is_not_there_at_the_start",),
+    "its own metrics": ("tests/commands/test_values.py::test_own_metrics_tell_of_requests_and_queries",),
+    "a token file": ("tests/sources/prometheus/test_credentials.py::test_a_changed_token_is_used_a_second_later",),
+}
+"""How a row begins, and what holds it."""
+
+
+def rows() -> list[list[str]]:
+    """Return the cells of all rows of tables that say whether the old answer can be had back."""
+    lines = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
+    found = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    return [cells for cells in found if len(cells) == 4 and cells[2] != "back?"]
+
+
+def test_every_row_is_held_and_nothing_is_held_that_is_no_row() -> None:
+    beginnings = [[known for known in HELD_BY if cells[0].startswith(known)] for cells in rows()]
+    assert all(len(known) == 1 for known in beginnings), beginnings
+    assert sorted(known for (known,) in beginnings) == sorted(HELD_BY)
+
+
+def test_every_row_says_whether_the_old_answer_can_be_had_back() -> None:
+    assert {cells[2] for cells in rows()} == {"yes", "no"}
+    assert all(all(cells) for cells in rows())
+
+
+@pytest.mark.parametrize("held_by", sorted({name for names in HELD_BY.values() for name in names}))
+def test_what_holds_a_row_is_there(held_by: str) -> None:
+    path, _, name = held_by.partition("::")
+    assert name in names_in(ROOT / path)
+
+
+@cache
+def names_in(path: Path) -> frozenset[str]:
+    """Return the functions of a module, those of its classes too, and what it assigns."""
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    functions = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    assigned = {
+        node.target.id for node in nodes if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+    return frozenset(functions | assigned)

@@ -1,0 +1,113 @@
+"""The query for one asker is, to the letter, the one that prometheus-adapter sends."""
+
+from __future__ import annotations
+
+import re
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.objects.resources import BUILT_IN, Resource, find_resource
+from adapter.objects.selectors import EVERYTHING, Selector, parse_selector
+from adapter.rulebook.discover import merge_metrics, metrics_of
+from adapter.rulebook.model import Api
+from adapter.rulebook.parse import parse_rulebook
+from adapter.rulebook.render import exact_query
+from adapter.rulebook.requests import Asked
+from adapter.service.documents import load_documents
+from tests.compatibility.cluster import OBJECTS
+from tests.compatibility.form import Custom, External
+from tests.compatibility.worlds import WORLDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.rulebook.model import Metric
+    from tests.compatibility.form import Case
+
+TOPICS = Resource("messaging.example.com", "v1beta2", "kafkatopics", "kafkatopic", "KafkaTopic", namespaced=True)
+ASKS = [
+    pytest.param(case, ask, id=f"{case.name}-{ask.target}")
+    for cases in WORLDS.values()
+    for case in cases
+    for ask in case.asks
+    if isinstance(ask, Custom | External) and ask.query
+]
+
+
+@pytest.mark.parametrize(("case", "ask"), ASKS)
+def test_the_query_for_one_asker(case: Case, ask: Custom | External) -> None:
+    metric, asked = _custom(case, ask) if isinstance(ask, Custom) else _external(case, ask)
+    assert exact_query(metric, asked) == ask.query
+
+
+def _custom(case: Case, ask: Custom) -> tuple[Metric, Asked]:
+    namespace, resource, name, metric = _parted(ask.path)
+    found = _metrics(case)[f"{resource}/{metric}"]
+    assert found.resource is not None
+    names = _names(found.resource.kind, namespace, ask.select) if name == "*" else (name,)
+    return found, Asked(namespace, names, _selector(ask.metrics))
+
+
+def _external(case: Case, ask: External) -> tuple[Metric, Asked]:
+    namespace, metric = ask.path.split("/")
+    return _metrics(case)[metric], Asked(namespace, (), _selector(ask.select))
+
+
+def _parted(path: str) -> tuple[str | None, str, str, str]:
+    """Return namespace, kind of object, its name, and the metric's."""
+    segments = path.split("/")
+    if segments[0] != "namespaces":
+        resource, name, metric = segments
+        return None, resource, name, metric
+    if segments[2] == "metrics":
+        return None, "namespaces", segments[1], segments[3]
+    return segments[1], segments[2], segments[3], segments[4]
+
+
+def _names(kind: str, namespace: str | None, select: str) -> tuple[str, ...]:
+    """Return the objects that are chosen, in the order in which the API server lists them."""
+    found = [item["metadata"] for item in OBJECTS["objects.json"]["items"] if item["kind"] == kind]
+    selector = _selector(select)
+    return tuple(
+        str(metadata["name"])
+        for metadata in found
+        if metadata.get("namespace") == namespace and selector.matches(metadata["labels"])
+    )
+
+
+def _selector(text: str) -> Selector:
+    return parse_selector(text) if text else EVERYTHING
+
+
+@cache
+def _metrics(case: Case) -> Mapping[str, Metric]:
+    resolve = partial(find_resource, (*BUILT_IN, TOPICS))
+    rulebook = parse_rulebook([load_documents(case.rules, case.name)], resolve)
+    assert not rulebook.refused
+    made = [(rule.api, metrics_of(rule, _selected(case, rule.series_query), resolve)) for rule in rulebook.rules]
+    merged = [
+        *merge_metrics(metric for api, metrics in made if api is Api.CUSTOM for metric in metrics),
+        *merge_metrics(metric for api, metrics in made if api is Api.EXTERNAL for metric in metrics),
+    ]
+    return {metric.qualified: metric for metric in merged}
+
+
+def _selected(case: Case, series_query: str) -> list[dict[str, str]]:
+    """Return the label sets of the case's series that a rule selects, by their names, as far as its query says one."""
+    series = [_labels(line) for line in case.series.splitlines()]
+    name = re.match(r"[a-zA-Z_:][\w:]*", series_query)
+    pattern = re.search(r'__name__=~"([^"]*)"', series_query)
+    return [
+        labels
+        for labels in series
+        if (name is None or labels["__name__"] == name[0])
+        and (pattern is None or re.search(pattern[1], labels["__name__"]))
+        and ("__name__!~" not in series_query or not labels["__name__"].startswith("container_"))
+    ]
+
+
+def _labels(line: str) -> dict[str, str]:
+    name, _, rest = line.rpartition(" ")[0].partition("{")
+    return {"__name__": name, **dict(re.findall(r'(\w+)="([^"]*)"', rest))}

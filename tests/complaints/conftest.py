@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.complaints.world import OBJECTS, RULES, prometheus_with
+from tests.support.serving import Adapter, Trust, eventually, running_adapter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from demo.machine.prometheus import PrometheusProcess
+    from tests.support.caller import Caller
+
+
+@pytest.fixture(scope="session")
+def trust(tmp_path_factory: pytest.TempPathFactory) -> Trust:
+    return Trust.made_in(tmp_path_factory.mktemp("trust"))
+
+
+@pytest.fixture(scope="session")
+def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusProcess]:
+    """One for all tests that leave it alone."""
+    with prometheus_with(tmp_path_factory.mktemp("prometheus")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def adapter(tmp_path_factory: pytest.TempPathFactory, trust: Trust, prometheus: PrometheusProcess) -> Iterator[Adapter]:
+    """One for all tests that leave it as they found it."""
+    folder = tmp_path_factory.mktemp("adapter")
+    with running_adapter(folder, trust, prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS) as running:
+        with running.caller() as caller:
+            eventually(lambda: {"pods/found_requests", "pods/ratio"} <= caller.listed())
+        yield running
+
+
+@pytest.fixture
+def caller(adapter: Adapter) -> Iterator[Caller]:
+    """A connection through the front proxy."""
+    with adapter.caller() as caller:
+        yield caller

@@ -1,0 +1,153 @@
+"""Prometheus away or silent: the API must stay, and no old or made-up value may be taken for a new one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.complaints.world import OBJECTS, RULES, SAMPLES, prometheus_with
+from tests.support.caller import CUSTOM, EXTERNAL, Answer, Caller
+from tests.support.serving import Adapter, Trust, eventually, running_adapter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from demo.machine.prometheus import PrometheusProcess
+
+WEB = {"labelSelector": "app=web"}
+BEFORE_A_WORKER_IS_LOST_SECONDS = 10.0
+"""kube-apiserver would let a caller wait for 60."""
+
+
+@pytest.fixture(scope="module")
+def own_prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusProcess]:
+    """One that the tests may harm, and mend again."""
+    few = {series: value for series, value in SAMPLES.items() if '"big"' not in series}
+    with prometheus_with(tmp_path_factory.mktemp("harmed"), few) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def own_adapter(
+    tmp_path_factory: pytest.TempPathFactory, trust: Trust, own_prometheus: PrometheusProcess
+) -> Iterator[Adapter]:
+    folder = tmp_path_factory.mktemp("adapter")
+    flags = ("--refresh-interval=1s", "--max-answer-age=4s")
+    with running_adapter(
+        folder, trust, *flags, prometheus_url=own_prometheus.url, rules=RULES, objects=OBJECTS
+    ) as running:
+        with running.caller() as caller:
+            eventually(lambda: {"pods/found_requests", "pods/ratio"} <= caller.listed())
+        eventually(lambda: running.plain("/readyz").status == 200)
+        yield running
+
+
+@pytest.fixture
+def asker(own_adapter: Adapter) -> Iterator[Caller]:
+    """One that gives up long before kube-apiserver would."""
+    with own_adapter.caller(seconds=BEFORE_A_WORKER_IS_LOST_SECONDS) as caller:
+        eventually(lambda: caller.pods("connections", **WEB).status == 200)
+        eventually(lambda: caller.external("queue_or_zero").status == 200)
+        yield caller
+
+
+@pytest.fixture
+def hanging(own_prometheus: PrometheusProcess, asker: Caller) -> Iterator[Caller]:
+    """What keeps connections open and answers nothing."""
+    own_prometheus.pause()
+    try:
+        yield asker
+    finally:
+        own_prometheus.resume()
+
+
+@pytest.fixture
+def killed(own_prometheus: PrometheusProcess, asker: Caller) -> Iterator[Caller]:
+    own_prometheus.kill()
+    try:
+        yield asker
+    finally:
+        own_prometheus.start_again()
+
+
+@pytest.mark.parametrize("state", ["hanging", "killed"])
+def test_the_api_stays_available_while_prometheus_is_not__prometheus_adapter_597(
+    state: str, own_adapter: Adapter, request: pytest.FixtureRequest
+) -> None:
+    """An APIService that is away blocks the deletion of namespaces (kubernetes 83332, kube-prometheus 275).
+
+    `tests/e2e/test_outages.py` deletes a namespace meanwhile.
+    """
+    caller: Caller = request.getfixturevalue(state)
+    accept = ("Accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+    for path in (f"{CUSTOM}/v1beta1", f"{CUSTOM}/v1beta2", EXTERNAL, "/apis", "/readyz", "/livez", "/healthz"):
+        assert caller.get(path).status == 200
+    assert caller.get("/apis", [accept]).status == 200
+    assert own_adapter.plain("/readyz").status == 200
+    assert {"pods/connections", "pods/found_requests"} <= caller.listed()
+
+
+def test_a_restarted_adapter_is_ready_while_prometheus_hangs__prometheus_adapter_597(
+    tmp_path_factory: pytest.TempPathFactory, trust: Trust, own_prometheus: PrometheusProcess, hanging: Caller
+) -> None:
+    folder = tmp_path_factory.mktemp("restarted")
+    assert hanging.get("/readyz").status == 200
+    with running_adapter(folder, trust, prometheus_url=own_prometheus.url, rules=RULES, objects=OBJECTS) as restarted:
+        eventually(lambda: restarted.plain("/readyz").status == 200)
+        with restarted.caller() as caller:
+            assert "pods/connections" in caller.listed()
+
+
+def test_nobody_waits_for_a_prometheus_that_hangs__prometheus_adapter_358(hanging: Caller) -> None:
+    """A first asker is told after two seconds; a worker of the autoscaler would be lost for 60 (kubernetes 96242)."""
+    answer = hanging.pods("ratio", **WEB)
+    assert answer.status == 504
+    assert "did not answer within 2 s" in answer.message
+
+
+def test_values_older_than_the_limit_are_an_error_with_their_age__kube_metrics_adapter_97(killed: Caller) -> None:
+    """Until then they are served as what they are, with the moment that they are of."""
+    before = killed.pods("connections", **WEB)
+    assert set(before.values) == {"web-0", "web-1", "web-2"}
+    refused = when_unavailable(lambda: killed.pods("connections", **WEB))
+    assert "none older than 4 s is served" in refused.message
+    assert "Connection refused" in refused.message
+
+
+def test_it_goes_on_by_itself_when_prometheus_is_back__keda_6201(
+    own_adapter: Adapter, own_prometheus: PrometheusProcess, asker: Caller
+) -> None:
+    def something_new() -> int:
+        return asker.pods("found_requests", **WEB).status
+
+    worker = own_adapter.worker
+    own_prometheus.kill()
+    assert something_new() == 503
+    own_prometheus.start_again()
+    eventually(lambda: something_new() == 200)
+    assert own_adapter.worker == worker
+
+
+def test_an_unreachable_source_is_told_and_not_passed_over__keda_8056(killed: Caller, own_adapter: Adapter) -> None:
+    """To callers as an error with its reason, to operators by log and metric. Nobody else asks for this one."""
+    refused = killed.external("bus_lag")
+    assert (refused.status, refused.document["reason"]) == (503, "ServiceUnavailable")
+    assert "Connection refused" in refused.message
+    assert own_adapter.metric("tidewatch_adapter_prometheus_queries_total", result="unreachable") >= 1
+    assert own_adapter.wait_for("Prometheus fails; answers are served until they are 4 s old")
+
+
+def test_no_stand_in_hides_that_prometheus_is_away__keda_6659(killed: Caller, own_adapter: Adapter) -> None:
+    """A rule may say what no data is worth. That nothing can be known is no such case: other metrics decide then."""
+    with own_adapter.caller() as never_asked:
+        assert never_asked.external("queue_or_zero", "other").status == 503
+    before = killed.external("queue_or_zero")
+    assert [item["value"] for item in before.items] == ["0"]
+    answer = when_unavailable(lambda: killed.external("queue_or_zero"))
+    assert "none older than 4 s is served" in answer.message
+
+
+def when_unavailable(ask: Callable[[], Answer]) -> Answer:
+    """Return the first answer that is 503."""
+    return eventually(lambda: [answer for answer in (ask(),) if answer.status == 503])[0]

@@ -1,0 +1,149 @@
+"""Rule files: how a change comes in, and what a mistake costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from demo.machine.files import replace_file
+from tests.complaints.world import CONNECTIONS_RULE, NAMESPACES, OBJECTS, PODS, QUEUE_RULE
+from tests.support.serving import Adapter, Trust, eventually, run, running_adapter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from demo.machine.prometheus import PrometheusProcess
+
+WEB = {"labelSelector": "app=web"}
+FIRST = f"rules:\n{CONNECTIONS_RULE}"
+SECOND = f"{FIRST}\nexternalRules:\n{QUEUE_RULE}"
+OLD = """\
+rules:
+- seriesQuery: '{__name__=~"^found_.*",namespace!="",pod!=""}'
+  seriesFilters: []
+  resources:
+    template: <<.Resource>>
+  name:
+    matches: ^(.*)$
+    as: "${1}_per_second"
+  metricsQuery: sum(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)
+externalRules:
+- seriesQuery: '{__name__="queue_depth",namespace!=""}'
+  resources:
+    overrides:
+      namespace: {resource: "namespace"}
+  metricsQuery: sum(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)
+"""
+
+
+@pytest.fixture
+def mounted(tmp_path: Path) -> Path:
+    """A ConfigMap as the kubelet mounts it: a link that is swapped."""
+    folder = tmp_path / "mounted"
+    replace_file(folder / "..first" / "config.yaml", FIRST)
+    (folder / "..data").symlink_to("..first")
+    (folder / "config.yaml").symlink_to("..data/config.yaml")
+    return folder
+
+
+@pytest.fixture
+def reloading(tmp_path: Path, trust: Trust, prometheus: PrometheusProcess, mounted: Path) -> Iterator[Adapter]:
+    with running_adapter(tmp_path, trust, prometheus_url=prometheus.url, rules=mounted, objects=OBJECTS) as running:
+        yield running
+
+
+def mount(folder: Path, version: str, text: str) -> None:
+    replace_file(folder / f"..{version}" / "config.yaml", text)
+    (folder / "..new").symlink_to(f"..{version}")
+    (folder / "..new").replace(folder / "..data")
+
+
+def test_a_changed_configmap_is_taken_in_without_a_restart__prometheus_adapter_104_678(
+    reloading: Adapter, mounted: Path
+) -> None:
+    worker = reloading.worker
+    with reloading.caller() as caller:
+        assert caller.external("queue_depth").status == 404
+        mount(mounted, "second", SECOND)
+        eventually(lambda: caller.external("queue_depth").status == 200)
+        assert caller.pods("connections", **WEB).status == 200
+    assert reloading.worker == worker
+    assert reloading.metric("tidewatch_adapter_config_last_reload_successful") == 1
+
+
+def test_a_broken_change_is_refused_and_what_was_good_stays__prometheus_adapter_104_678(
+    reloading: Adapter, mounted: Path
+) -> None:
+    with reloading.caller() as caller:
+        mount(mounted, "broken", "rules: [")
+        reloading.wait_for(r" ERROR .*config\.yaml:[0-9]+: .*the last good rules stay in force")
+        assert caller.pods("connections", **WEB).status == 200
+    assert reloading.metric("tidewatch_adapter_config_last_reload_successful") == 0
+
+
+def test_a_rule_that_breaks_in_a_change_serves_on_as_it_was__prometheus_adapter_104_225(
+    reloading: Adapter, mounted: Path
+) -> None:
+    """The rest of the change is in force, and whoever asks by hand is warned."""
+    by_hand = ("User-Agent", "kubectl/v1.36.0")
+    broken = CONNECTIONS_RULE.replace("<<.GroupBy>>", "<<.GroupBuy>>")
+    with reloading.caller() as caller:
+        before = caller.pods("connections", **WEB)
+        mount(mounted, "half", f"rules:\n{broken}\nexternalRules:\n{QUEUE_RULE}")
+        eventually(lambda: caller.external("queue_depth").status == 200)
+        path = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/pods/%2A/connections"
+        answer = caller.get(path, [by_hand], WEB)
+        assert answer.values == before.values
+        assert "its last good version answers" in (answer.header("Warning") or "")
+        assert caller.pods("connections", **WEB).header("Warning") is None
+    assert reloading.said(r" ERROR .*config\.yaml:[0-9]+: .*code=bad-template")
+    assert reloading.metric("tidewatch_adapter_rules", state="retained") == 1
+
+
+def test_file_and_flags_of_the_old_program_are_taken_as_they_are__prometheus_adapter_701(
+    tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
+) -> None:
+    """With kube-prometheus's flags. `tests/compatibility/` serves many files from the wild."""
+    flags = (
+        f"--cert-dir={tmp_path / 'serving-cert'}",
+        "--metrics-relist-interval=1m",
+        "--tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+        "--logtostderr=true",
+        "--v=2",
+    )
+    with (
+        running_adapter(tmp_path, trust, *flags, prometheus_url=prometheus.url, rules=OLD, objects=OBJECTS) as adapter,
+        adapter.caller() as caller,
+    ):
+        eventually(lambda: "pods/found_requests_per_second" in caller.listed())
+        (served,) = caller.pods("found_requests_per_second", **WEB).items
+        assert served["describedObject"]["name"] == "web-0"
+        assert len(caller.external("queue_depth").items) == 1
+
+
+def test_a_query_that_ignores_what_is_selected_is_found_before_it_serves__prometheus_adapter_255(
+    tmp_path: Path, prometheus: PrometheusProcess
+) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(f"""\
+externalRules:
+- seriesQuery: 'queue_depth{{namespace!=""}}'
+  resources: {NAMESPACES}
+  metricsQuery: 'sum(<<.Series>>{{queue="orders"}})'
+""")
+    ended = run("check", f"--config={rules}", f"--prometheus-url={prometheus.url}")
+    assert f"{rules}:4:" in ended.out
+    assert "warning[no-label-matchers]" in ended.out
+
+
+def test_a_rule_that_selects_all_of_prometheus_is_found__prometheus_adapter_221(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(f"""\
+rules:
+- seriesQuery: '{{namespace!="",pod!=""}}'
+  resources: {PODS}
+  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{{<<.LabelMatchers>>}})'
+""")
+    assert "warning[matches-everything]" in run("check", f"--config={rules}").out

@@ -1,0 +1,29 @@
+"""Metrics of what runs nowhere yet: known before their first series, and no error for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.support.caller import Caller
+
+
+def test_a_metric_is_known_by_its_rule_before_its_first_series__enhancements_2021(caller: Caller) -> None:
+    """What is at zero has no pods and no series; an autoscaler that reads 404 gives up."""
+    assert "pods/not_yet" in caller.listed()
+    assert "queue_not_yet" in caller.listed("/apis/external.metrics.k8s.io", "v1beta1")
+    for answer in (caller.pods("not_yet", labelSelector="app=web"), caller.external("queue_not_yet")):
+        assert (answer.status, answer.items) == (200, [])
+
+
+def test_nothing_is_not_taken_for_zero__keda_2382(caller: Caller) -> None:
+    """A queue of which nothing is known is an empty list, one that is empty is 0: an autoscaler tells them apart."""
+    assert caller.external("queue_depth", labelSelector="queue=unknown").items == []
+    (empty,) = caller.external("queue_depth", labelSelector="queue=empty").items
+    assert empty["value"] == "0"
+
+
+def test_a_rule_may_say_what_nothing_is_worth__keda_2382(caller: Caller) -> None:
+    """`onNoData: 0`, for queues whose series vanish when they are empty."""
+    (item,) = caller.external("queue_or_zero").items
+    assert item["value"] == "0"

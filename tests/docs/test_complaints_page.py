@@ -1,0 +1,35 @@
+"""The page of complaints and their tests name each other."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "what-users-complained-of.md").read_text()
+MODULES = sorted((ROOT / "tests" / "complaints").glob("test_*.py"))
+
+
+def names_in(module: Path) -> list[str]:
+    tree = ast.parse(module.read_text())
+    return [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+
+
+def test_the_page_names_every_test_of_a_complaint_and_no_other() -> None:
+    found = [name for module in MODULES for name in names_in(module)]
+    assert len(found) > 40
+    assert sorted(set(re.findall(r"`(test_\w+__\w+)`", PAGE))) == sorted(found)
+
+
+def test_every_test_of_a_complaint_names_where_it_was_made() -> None:
+    for module in MODULES:
+        for name in names_in(module):
+            assert re.search(r"__[a-z0-9_]+_[0-9]+$", name), f"{module.name}: {name}"
+
+
+def test_the_heavier_tests_that_are_named_exist() -> None:
+    named = {path for module in MODULES for path in re.findall(r"`(tests/[a-z0-9_/]+(?:\.py|/))`", module.read_text())}
+    named |= set(re.findall(r"`((?:tests|docs|benchmarks)/[a-z0-9_/]+(?:\.py|/))`", PAGE))
+    assert named
+    assert [path for path in named if not (ROOT / path).exists()] == []

@@ -1,0 +1,131 @@
+"""What an explanation says of values that a rule's policy makes or takes away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.readings.explaining import Explainer
+from adapter.readings.explanation import Question, Verdict
+from adapter.readings.settings import ReadingSettings
+from adapter.rulebook.model import Api
+from adapter.sources.pace import UNPACED
+from tests.support.readings import START, FakeClock, MadeUpObjects, Reply, ScriptedPrometheus, reply, rulebook_of
+
+if TYPE_CHECKING:
+    from adapter.readings.explanation import Explanation
+
+SECOND = START - START % 1
+OBJECTS = MadeUpObjects({"shop": ["web-0", "web-1"]})
+RULES = """
+rules:
+- seriesQuery: depth
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})'
+  onNoData: 250m
+  maxSampleAge: 2m
+externalRules:
+- seriesQuery: queue
+  resources: {overrides: {namespace: {resource: namespace}}}
+  metricsQuery: 'sum(<<.Series>>{<<.LabelMatchers>>})'
+  onNoData: 7
+  maxSampleAge: 2m
+"""
+PODS = OBJECTS.resource("", "pods")
+
+
+def explained(question: Question, answer: Reply, times: Reply | None = None) -> Explanation:
+    prometheus = ScriptedPrometheus(answer=lambda query: (times or reply()) if query.startswith("min") else answer)
+    explainer = Explainer(
+        prometheus=prometheus,
+        objects=OBJECTS,
+        resolve=OBJECTS.resource,
+        settings=ReadingSettings(),
+        clock=FakeClock().clock,
+        pace=UNPACED,
+    )
+    return explainer.explain(question, rulebook_of(RULES))
+
+
+def depth(name: str | None = None) -> Question:
+    return Question("depth", Api.CUSTOM, PODS, "shop", name)
+
+
+QUEUE = Question("queue", Api.EXTERNAL, None, "shop")
+
+
+def sample(name: str, value: float | str) -> tuple[dict[str, str], str]:
+    return {"pod": name}, str(value)
+
+
+def values(found: Explanation) -> dict[str, float]:
+    return {value.object: value.value for value in found.values}
+
+
+def said(found: Explanation, step: str) -> list[str]:
+    return [one.detail for one in found.steps if one.step == step]
+
+
+@pytest.mark.parametrize("answer", [reply(), reply(sample("web-0", "NaN")), reply(sample("gone-0", 5))])
+def test_a_value_that_stands_for_no_data_is_told_as_such(answer: Reply) -> None:
+    found = explained(depth(), answer)
+
+    assert found.verdict is Verdict.VALUE
+    assert values(found) == {"web-0": 0.25, "web-1": 0.25}
+    assert said(found, "onNoData") == ["Prometheus has no data, and the rule's value for that stands for it: 250m"]
+
+
+def test_an_external_one_too() -> None:
+    found = explained(QUEUE, reply())
+
+    assert (found.verdict, values(found)) == (Verdict.VALUE, {"{}": 7.0})
+
+
+def test_nothing_stands_for_samples_that_are_too_old() -> None:
+    found = explained(depth(), reply(), reply(sample("web-1", SECOND - 200)))
+
+    assert (found.verdict, values(found)) == (Verdict.NO_VALUE, {})
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        reply(sample("web-0", "+Inf")),
+        reply(({"service": "a"}, "1")),
+        reply(({"pod": "web-0", "a": "1"}, "NaN"), ({"pod": "web-0", "a": "2"}, "NaN")),
+    ],
+    ids=["infinite", "without a name", "twice"],
+)
+def test_nothing_stands_for_what_is_wrong(answer: Reply) -> None:
+    found = explained(depth(), answer)
+
+    assert (found.verdict, values(found), said(found, "onNoData")) == (Verdict.NO_VALUE, {}, [])
+
+
+def test_values_of_young_samples_stay() -> None:
+    times = reply(sample("web-0", SECOND - 5), sample("web-1", SECOND - 120))
+    found = explained(depth(), reply(sample("web-0", 1), sample("web-1", 2)), times)
+
+    assert values(found) == {"web-0": 1.0, "web-1": 2.0}
+    assert said(found, "maxSampleAge") == ["no sample is above 120 s"]
+
+
+def test_values_of_old_samples_are_taken_away_and_named() -> None:
+    times = reply(sample("web-0", SECOND - 130))
+    found = explained(depth(), reply(sample("web-0", 1), sample("web-1", 2)), times)
+
+    assert found.verdict is Verdict.NO_VALUE
+    assert found.cause == (
+        "the samples are older than the rule allows (120 s by maxSampleAge): web-0 (130 s), web-1 (no current sample)"
+    )
+    some = explained(depth(), reply(sample("web-0", 1), sample("web-1", 2)), reply(sample("web-1", SECOND)))
+    assert (some.verdict, values(some)) == (Verdict.VALUE, {"web-1": 2.0})
+    assert "web-0 (no current sample)" in said(some, "maxSampleAge")[0]
+
+
+def test_an_external_metric_loses_all_rows() -> None:
+    found = explained(QUEUE, reply(({}, "5")), reply(({}, str(SECOND - 121))))
+
+    assert (found.verdict, values(found)) == (Verdict.NO_VALUE, {})
+    assert "(121 s)" in found.cause
