@@ -4,9 +4,9 @@ The aggregated form (`apidiscovery.k8s.io/v2`) names the groups and versions and
 kube-apiserver fetches each minute and hands to every client; the HPA needs no more of it, and thousands of metrics
 would make every client's discovery larger. The whole list stays at `/apis/GROUP/VERSION`.
 
-Nothing here depends on series, and on rules only whether there are resource rules, so all of it is made once and never
-waits for anything: kube-apiserver takes an API whose discovery is slow or missing out of service, and with it the
-deletion of namespaces in the whole cluster.
+Nothing here depends on series or rules, so all of it is made once and never waits for anything: kube-apiserver takes an
+API whose discovery is slow or missing out of service, and with it the deletion of namespaces in the whole cluster. So
+metrics.k8s.io is there without resource rules too, be they taken out or refused: an APIService may still point here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from adapter.apis.http import JSON, Response, json_line
 from adapter.apis.negotiation import AGGREGATED_VERSIONS, aggregated_version, is_current
-from adapter.apis.routing import ALL_GROUPS, METRIC_GROUPS, RESOURCE, VERSIONS
+from adapter.apis.routing import RESOURCE, VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,9 +29,9 @@ def api_group(group: str) -> bytes:
     return _API_GROUPS[group]
 
 
-def api_group_list(groups: tuple[str, ...]) -> bytes:
-    """Return the `APIGroupList` document; `groups` are those served now: `METRIC_GROUPS` or `ALL_GROUPS`."""
-    return _API_GROUP_LISTS[groups]
+def api_group_list() -> bytes:
+    """Return the `APIGroupList` document."""
+    return _API_GROUP_LIST
 
 
 def usage_resources() -> bytes:
@@ -39,12 +39,12 @@ def usage_resources() -> bytes:
     return _USAGE_RESOURCES
 
 
-def groups_response(accept: str, if_none_match: str, groups: tuple[str, ...]) -> Response:
+def groups_response(accept: str, if_none_match: str) -> Response:
     """Return `/apis` in the form that the `Accept` header prefers, 304 where the client already has it."""
     version = aggregated_version(accept)
     if version is None:
-        return Response(200, api_group_list(groups), headers=(_VARY,))
-    whole = _AGGREGATED[version, groups]
+        return Response(200, api_group_list(), headers=(_VARY,))
+    whole = _AGGREGATED[version]
     if if_none_match and is_current(dict(whole.headers)["ETag"], if_none_match):
         return Response(304, b"", whole.content_type, whole.headers, whole.cache_control)
     return whole
@@ -55,11 +55,7 @@ def _group(group: str) -> dict[str, object]:
     return {"name": group, "versions": versions, "preferredVersion": versions[0]}
 
 
-def _group_list(groups: tuple[str, ...]) -> bytes:
-    return json_line({"kind": "APIGroupList", "apiVersion": "v1", "groups": list(map(_group, groups))})
-
-
-def _aggregated(version: str, groups: tuple[str, ...]) -> Response:
+def _aggregated(version: str) -> Response:
     items = [
         {
             "metadata": {"name": group, "creationTimestamp": None},
@@ -68,7 +64,7 @@ def _aggregated(version: str, groups: tuple[str, ...]) -> Response:
                 for served in VERSIONS[group]
             ],
         }
-        for group in groups
+        for group in VERSIONS
     ]
     kind = {"kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{version}"}
     body = json_line({**kind, "metadata": {}, "items": items})
@@ -85,34 +81,30 @@ def _aggregated_resources(group: str) -> list[dict[str, object]]:
             "resource": plural,
             "responseKind": {"group": RESOURCE, "version": version, "kind": kind},
             "scope": "Namespaced" if namespaced else "Cluster",
-            "singularResource": singular,
+            "singularResource": _SINGULAR,
             "verbs": _VERBS,
         }
-        for plural, singular, namespaced, kind in (_USAGE if group == RESOURCE else ())
+        for plural, namespaced, kind in (_USAGE if group == RESOURCE else ())
     ]
 
 
 def _usage_list() -> bytes:
     resources = [
-        {"name": plural, "singularName": singular, "namespaced": namespaced, "kind": kind, "verbs": _VERBS}
-        for plural, singular, namespaced, kind in _USAGE
+        {"name": plural, "singularName": _SINGULAR, "namespaced": namespaced, "kind": kind, "verbs": _VERBS}
+        for plural, namespaced, kind in _USAGE
     ]
     head = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{RESOURCE}/{VERSIONS[RESOURCE][0]}"}
     return json_line({**head, "resources": resources})
 
 
 _VERBS = ("get", "list")
-_USAGE = (("nodes", "node", False, "NodeMetrics"), ("pods", "pod", True, "PodMetrics"))
-"""Plural, singular, whether namespaced, and kind."""
+_USAGE = (("nodes", False, "NodeMetrics"), ("pods", True, "PodMetrics"))
+"""Plural, whether namespaced, and kind."""
+_SINGULAR = ""
+"""As metrics-server says it: kubectl then makes `podmetrics` of the kind, and `pod` stays the pod's."""
 _USAGE_RESOURCES = _usage_list()
 _API_GROUPS: Mapping[str, bytes] = {
     group: json_line({"kind": "APIGroup", "apiVersion": "v1", **_group(group)}) for group in VERSIONS
 }
-_API_GROUP_LISTS: Mapping[tuple[str, ...], bytes] = {
-    groups: _group_list(groups) for groups in (METRIC_GROUPS, ALL_GROUPS)
-}
-_AGGREGATED: Mapping[tuple[str, tuple[str, ...]], Response] = {
-    (version, groups): _aggregated(version, groups)
-    for version in AGGREGATED_VERSIONS
-    for groups in (METRIC_GROUPS, ALL_GROUPS)
-}
+_API_GROUP_LIST = json_line({"kind": "APIGroupList", "apiVersion": "v1", "groups": list(map(_group, VERSIONS))})
+_AGGREGATED: Mapping[str, Response] = {version: _aggregated(version) for version in AGGREGATED_VERSIONS}

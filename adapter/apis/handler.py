@@ -146,7 +146,7 @@ class Handler:
             asked = routing.route(request.path)
         except routing.PathError as e:
             raise ApiError(400, str(e)) from e
-        if asked is None or not self._is_served(asked):
+        if asked is None:
             raise ApiError(404, NOT_HERE)
         _require(request, GET_OR_HEAD if isinstance(asked, routing.Index | routing.OwnMetrics) else GET)
         self._note(asked, caller)
@@ -162,16 +162,6 @@ class Handler:
             case routing.UsageValues():
                 self._askers.note(Asked(routing.RESOURCE, asked.resource, asked.namespace, "", caller.name))
 
-    def _is_served(self, asked: routing.Route) -> bool:
-        match asked:
-            case routing.UsageValues() | routing.Group(routing.RESOURCE) | routing.ResourceList(routing.RESOURCE):
-                return self._resource.is_served
-            case _:
-                return True
-
-    def _groups(self) -> tuple[str, ...]:
-        return routing.ALL_GROUPS if self._resource.is_served else routing.METRIC_GROUPS
-
     def _health(self, request: Request) -> Response:
         answer = self._parts.health(request.path, request.query)
         if answer is None:
@@ -184,7 +174,7 @@ class Handler:
             case routing.CustomValues() | routing.ExternalValues() | routing.UsageValues():
                 return self._values(asked, request)
             case routing.GroupList():
-                return groups_response(request.header("Accept"), request.header("If-None-Match"), self._groups())
+                return groups_response(request.header("Accept"), request.header("If-None-Match"))
             case routing.ResourceList(routing.RESOURCE):
                 return Response(200, usage_resources())
             case routing.OwnMetrics():
@@ -201,7 +191,7 @@ class Handler:
             case routing.Version():
                 return json_line({"gitVersion": self._parts.version})
             case routing.Index():
-                return json_line({"paths": routing.paths(self._groups())})
+                return json_line({"paths": routing.PATHS})
 
     def _values(self, asked: routing.Values, request: Request) -> Response:
         match asked:

@@ -36,11 +36,6 @@ class ResourceMetrics:
         self._served = served
         self._wall = wall
 
-    @property
-    def is_served(self) -> bool:
-        """Whether there is a resource rule that holds: without one there is no such API."""
-        return bool(self._served.catalogue.resource.rules)
-
     def get(self, asked: UsageValues, query: str, accept: str) -> Answered:
         """Return `PodMetrics`, `NodeMetrics`, a list of them, or either as a `Table`. Raises ApiError."""
         given = parameters(query)
@@ -49,9 +44,7 @@ class ResourceMetrics:
         _check_names(asked)
         columns = sorted(metric.name for metric in self._served.catalogue.usage_of(kind))
         if not columns:
-            raise ApiError(
-                404, f"no resource rule tells what {asked.resource} use: each lacks its query or a label for them"
-            )
+            raise ApiError(404, self._unserved(asked.resource))
         if asked.name is None:
             answer, items = self._list(asked, kind, given)
         else:
@@ -60,6 +53,11 @@ class ResourceMetrics:
         body = self._body(asked, items, answer.window_seconds, columns, accept, given)
         moment = self._wall() if answer.evaluated_at is None else answer.evaluated_at
         return Answered(body, moment, answer.warnings)
+
+    def _unserved(self, resource: str) -> str:
+        if not self._served.catalogue.resource.rules:
+            return f"nothing tells what {resource} use: the rule files hold no `resourceRules` that are in force"
+        return f"no resource rule tells what {resource} use: each lacks its query or a label for them"
 
     def _list(
         self, asked: UsageValues, kind: Resource, given: Mapping[str, str]

@@ -8,12 +8,9 @@ since no namespace, kind, object or metric has a name with a slash in it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from adapter.objects.percent import EncodingError, decoded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 CUSTOM = "custom.metrics.k8s.io"
 EXTERNAL = "external.metrics.k8s.io"
@@ -21,9 +18,7 @@ RESOURCE = "metrics.k8s.io"
 VERSIONS = {CUSTOM: ("v1beta2", "v1beta1"), EXTERNAL: ("v1beta1",), RESOURCE: ("v1beta1",)}
 """Versions of each group, the preferred one first."""
 METRIC_GROUPS = (CUSTOM, EXTERNAL)
-"""Groups whose resources are metrics. They are always served."""
-ALL_GROUPS = (*METRIC_GROUPS, RESOURCE)
-"""Those that are served while there are resource rules."""
+"""Groups whose resources are metrics."""
 
 ALL_OBJECTS = "*"
 HEALTH = ("/healthz", "/livez", "/readyz")
@@ -31,18 +26,16 @@ EXPLAIN = "/debug/explain"
 """Not among the routes: who may have it depends on what is asked about."""
 
 
-def paths(groups: Iterable[str]) -> list[str]:
-    """Return what `/` lists while these groups are served."""
-    served = tuple(groups)
-    return [
-        "/apis",
-        *(f"/apis/{group}" for group in served),
-        *(f"/apis/{group}/{version}" for group in served for version in VERSIONS[group]),
-        EXPLAIN,
-        *HEALTH,
-        "/metrics",
-        "/version",
-    ]
+PATHS = (
+    "/apis",
+    *(f"/apis/{group}" for group in VERSIONS),
+    *(f"/apis/{group}/{version}" for group, versions in VERSIONS.items() for version in versions),
+    EXPLAIN,
+    *HEALTH,
+    "/metrics",
+    "/version",
+)
+"""What `/` lists."""
 
 
 class PathError(ValueError):

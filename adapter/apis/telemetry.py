@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import Counter, Histogram
 
-from adapter.apis.routing import ALL_GROUPS
+from adapter.apis.routing import VERSIONS
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-GROUPS = (*ALL_GROUPS, "other")
+GROUPS = (*VERSIONS, "other")
 _KNOWN_VERBS = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
 
 _DURATION_BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
@@ -53,7 +53,7 @@ class Telemetry:
             registry=registry,
         )
         self._durations = {group: durations.labels(group) for group in GROUPS}
-        self._freshness = {group: freshness.labels(group) for group in ALL_GROUPS}
+        self._freshness = {group: freshness.labels(group) for group in VERSIONS}
         self._counted: dict[tuple[str, str, int], Counter] = {}
 
     def answered(self, group: str, verb: str, code: int, seconds: float) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import flask
 
 from adapter.apis.http import Request, Response
-from adapter.apis.routing import ALL_GROUPS
+from adapter.apis.routing import VERSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Handle = Callable[[Request], Response]
 
-HOT_PATHS = tuple(f"/apis/{group}/" for group in ALL_GROUPS)
+HOT_PATHS = tuple(f"/apis/{group}/" for group in VERSIONS)
 
 _REASONS = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 

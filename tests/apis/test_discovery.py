@@ -1,20 +1,14 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 
 import pytest
 
-from adapter.apis import discovery
-from adapter.apis.discovery import api_group, usage_resources
-from adapter.apis.routing import ALL_GROUPS, METRIC_GROUPS
+from adapter.apis.discovery import api_group, api_group_list, groups_response, usage_resources
 
 CUSTOM = "custom.metrics.k8s.io"
 EXTERNAL = "external.metrics.k8s.io"
 RESOURCE = "metrics.k8s.io"
-
-api_group_list = partial(discovery.api_group_list, METRIC_GROUPS)
-groups_response = partial(discovery.groups_response, groups=METRIC_GROUPS)
 
 KUBE_APISERVER = (
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
@@ -37,10 +31,10 @@ def test_a_group_prefers_its_newest_version() -> None:
     }
 
 
-def test_the_group_list_holds_both_groups_of_metrics() -> None:
+def test_the_group_list_holds_all_groups_whatever_rules_there_are() -> None:
     listed = json.loads(api_group_list())
     assert (listed["kind"], listed["apiVersion"]) == ("APIGroupList", "v1")
-    assert [group["name"] for group in listed["groups"]] == [CUSTOM, EXTERNAL]
+    assert [group["name"] for group in listed["groups"]] == [CUSTOM, EXTERNAL, RESOURCE]
 
 
 @pytest.mark.parametrize(("accept", "version"), [(KUBE_APISERVER, "v2"), (OLDER_KUBE_APISERVER, "v2beta1")])
@@ -49,11 +43,11 @@ def test_aggregated_discovery_comes_in_the_version_asked_for(accept: str, versio
     document = json.loads(response.body)
     assert (response.status, response.content_type) == (200, AGGREGATED.format(version))
     assert (document["kind"], document["apiVersion"]) == ("APIGroupDiscoveryList", f"apidiscovery.k8s.io/{version}")
-    assert [item["metadata"]["name"] for item in document["items"]] == [CUSTOM, EXTERNAL]
+    assert [item["metadata"]["name"] for item in document["items"]] == [CUSTOM, EXTERNAL, RESOURCE]
     assert [served["version"] for served in document["items"][0]["versions"]] == ["v1beta2", "v1beta1"]
     assert all(
         (served["freshness"], served["resources"]) == ("Current", [])
-        for item in document["items"]
+        for item in document["items"][:2]
         for served in item["versions"]
     )
 
@@ -86,9 +80,7 @@ def test_the_tag_is_of_the_form_asked_for_and_the_plain_list_has_none() -> None:
     assert groups_response("", "").headers == (("Vary", "Accept"),)
 
 
-def test_with_resource_rules_there_is_a_third_group() -> None:
-    listed = json.loads(discovery.api_group_list(ALL_GROUPS))
-    assert [group["name"] for group in listed["groups"]] == [CUSTOM, EXTERNAL, RESOURCE]
+def test_the_group_of_resource_metrics_has_one_version() -> None:
     assert json.loads(api_group(RESOURCE))["preferredVersion"] == {
         "groupVersion": f"{RESOURCE}/v1beta1",
         "version": "v1beta1",
@@ -97,7 +89,7 @@ def test_with_resource_rules_there_is_a_third_group() -> None:
 
 @pytest.mark.parametrize("accept", [KUBE_APISERVER, OLDER_KUBE_APISERVER])
 def test_aggregated_discovery_tells_every_client_of_pods_and_nodes(accept: str) -> None:
-    response = discovery.groups_response(accept, "", ALL_GROUPS)
+    response = groups_response(accept, "")
     *_, last = json.loads(response.body)["items"]
     (version,) = last["versions"]
     assert (last["metadata"]["name"], version["version"]) == (RESOURCE, "v1beta1")
@@ -106,9 +98,6 @@ def test_aggregated_discovery_tells_every_client_of_pods_and_nodes(accept: str) 
         ("pods", "Namespaced", ["get", "list"]),
     ]
     assert version["resources"][1]["responseKind"] == {"group": RESOURCE, "version": "v1beta1", "kind": "PodMetrics"}
-    # Who has the list without the group has not this one.
-    former = dict(groups_response(accept, "").headers)["ETag"]
-    assert discovery.groups_response(accept, former, ALL_GROUPS).status == 200
 
 
 def test_the_list_of_resources() -> None:

@@ -15,6 +15,7 @@ PAGE = ROOT / "docs" / "migration-from-prometheus-adapter.md"
 
 _ANSWERS: Final = "tests/commands/test_answers.py"
 _CASES: Final = "tests/compatibility/cases"
+_MISSING: Final = "tests/complaints/test_missing_metrics.py"
 _COMPATIBILITY: Final = "tests/apis/test_compatibility.py"
 _DISCOVERY: Final = "tests/readings/test_discovery.py"
 _OUTAGES: Final = "tests/commands/test_outages.py"
@@ -82,8 +83,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         f"{_COMPATIBILITY}::test_failures",
     ),
     "samples came for pods": (
-        "tests/complaints/test_missing_metrics.py"
-        "::test_the_label_that_was_expected_and_those_that_came_are_told__prometheus_adapter_150",
+        f"{_MISSING}::test_the_label_that_was_expected_and_those_that_came_are_told__prometheus_adapter_150",
     ),
     "an unknown external metric": (f"{_COMPATIBILITY}::test_a_metric_that_is_not_there",),
     "a metric selector with `>`": (f"{_CASES}/walkthrough.py::WALKTHROUGH", f"{_CASES}/external.py::NAMESPACED"),
