@@ -44,7 +44,10 @@ NEED_A_CLUSTER = {
 }
 """Described also where nothing is watched and nobody reviews."""
 VALUES = {
-    f"{OWN}requests": {"group": {"custom.metrics.k8s.io", "external.metrics.k8s.io", "other"}, "verb": {"GET"}},
+    f"{OWN}requests": {
+        "group": {"custom.metrics.k8s.io", "external.metrics.k8s.io", "metrics.k8s.io", "other"},
+        "verb": {"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "OTHER"},
+    },
     f"{OWN}rules": {"state": {"ok", "refused", "retained", "failing"}},
     f"{OWN}rule_plan": {"plan": {"wide", "namespace", "exact"}},
     f"{OWN}config_reloads": {"result": {"success", "partial", "failure"}},
@@ -83,6 +86,7 @@ def ask_for_everything(caller: Caller) -> None:
         caller.get(path)
     for path in ("/apis/made.up/" + "x" * 20, "/apis/custom.metrics.k8s.io/v9/namespaces/a/pods/b/c"):
         assert caller.get(path).status == 404
+    assert caller.ask("BREW", "/apis").status == 405
 
 
 @pytest.mark.parametrize("name", METRICS)

@@ -138,7 +138,11 @@ def test_discovery_of_external_metrics(caller: Caller) -> None:
 def test_groups_and_their_versions(caller: Caller) -> None:
     groups = {group["name"]: group for group in caller.get("/apis").document["groups"]}
     versions = {name: [version["version"] for version in group["versions"]] for name, group in groups.items()}
-    assert versions == {"custom.metrics.k8s.io": ["v1beta2", "v1beta1"], "external.metrics.k8s.io": ["v1beta1"]}
+    assert versions == {
+        "custom.metrics.k8s.io": ["v1beta2", "v1beta1"],
+        "external.metrics.k8s.io": ["v1beta1"],
+        "metrics.k8s.io": ["v1beta1"],
+    }
     assert caller.get(CUSTOM).document["preferredVersion"]["version"] == "v1beta2"
 
 
@@ -149,6 +153,7 @@ def test_aggregated_discovery_is_short_and_is_not_sent_twice(caller: Caller) -> 
     assert [item["metadata"]["name"] for item in answer.document["items"]] == [
         "custom.metrics.k8s.io",
         "external.metrics.k8s.io",
+        "metrics.k8s.io",
     ]
     again = caller.get("/apis", [accept, ("If-None-Match", str(answer.header("ETag")))])
     assert (again.status, again.body) == (304, b"")

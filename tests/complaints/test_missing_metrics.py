@@ -175,7 +175,7 @@ def test_an_empty_list_of_metrics_is_a_list__prometheus_adapter_131(empty_adapte
             version for group in caller.get("/apis", [AGGREGATED]).document["items"] for version in group["versions"]
         ]
         assert {version["freshness"] for version in versions} == {"Current"}
-        assert [type(version["resources"]) for version in versions] == [list] * 3
+        assert [type(version["resources"]) for version in versions] == [list] * 4
 
 
 def test_an_empty_list_after_an_installation_has_its_reason__kube_prometheus_1565(
