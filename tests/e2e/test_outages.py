@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from tests.e2e.autoscalers import Autoscaler, Autoscalers, external_metric, object_metric, pods_metric, service
+from tests.e2e.controlplane.cluster import KubectlError
 from tests.e2e.controlplane.pod_metrics import shared
-from tests.e2e.installed import InstalledAdapter, installed_adapter, namespace_of_its_own, values_for
+from tests.e2e.installed import CUSTOM, InstalledAdapter, installed_adapter, namespace_of_its_own, values_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -147,6 +148,26 @@ def test_without_prometheus_nothing_shrinks_and_scaling_goes_on_afterwards(
         )
         scene.assert_unharmed(since)
     scene.assert_it_scales()
+
+
+def test_people_are_told_of_an_aged_answer_and_the_controller_is_not(scene: Scene) -> None:
+    """The HPA controller logs each warning that it is sent, with each request."""
+    path = f"{CUSTOM}/namespaces/{scene.scalers.namespace}/pods/*/connections?labelSelector=app%3Dweb"
+
+    def warning() -> str | None:
+        try:
+            scene.cluster.kubectl("get", "--raw", path, "--warnings-as-errors")
+        except KubectlError as error:
+            return str(error) if "Warning: " in str(error) else None
+        return None
+
+    assert warning() is None
+    with killed(scene.prometheus):
+        told = scene.cluster.wait_for("a warning of kubectl's", warning)
+    scene.assert_it_scales()
+    assert "s old: Prometheus cannot be asked" in told
+    controller = scene.cluster.plane.process("kube-controller-manager").log_path.read_text(errors="replace")
+    assert "s old: Prometheus" not in controller
 
 
 @pytest.mark.parametrize("outage", [killed, paused])
