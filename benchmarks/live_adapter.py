@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from adapter.apis.handler import Handler, Parts
 from adapter.apis.telemetry import Telemetry
 from adapter.apis.web import wsgi_application
-from adapter.commands.configuration import load_configuration
+from adapter.commands.rule_files import load_configuration
 from adapter.commands.serve_flags import SERVE
 from adapter.commands.serve_settings import serve_settings
 from adapter.identity.gate import Gate
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from adapter.commands.serve_settings import ServeSettings
     from adapter.objects.resources import Resource
     from adapter.objects.selectors import Selector
-    from adapter.readings.answers import BySelector
+    from adapter.readings.answers import BySelector, NamedBySelector
     from adapter.rulebook.model import Metric
     from adapter.service.context import WorkerContext
     from adapter.service.process import WsgiApp
@@ -83,7 +83,9 @@ class LiveReadings:
         samples, second = self._ask(exact_query(metric, Asked(namespace, (), selector)))
         return ExternalAnswer(tuple(Row(sample.labels, sample.value) for sample in samples), second)
 
-    def usage(self, kind: Resource, namespace: str | None, which: ByName | BySelector) -> UsageAnswer:
+    def usage(
+        self, kind: Resource, namespace: str | None, which: ByName | BySelector | NamedBySelector
+    ) -> UsageAnswer:
         """Ask for exactly these pods, one query a resource. Raises ReadingError."""
         names = (which.name,) if isinstance(which, ByName) else self._objects.names(kind, namespace, which.selector)
         used: dict[str, dict[str, dict[str, float]]] = {name: {} for name in names}

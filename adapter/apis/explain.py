@@ -20,6 +20,7 @@ from adapter.identity.attributes import attributes_of
 from adapter.identity.callers import DeniedError, Peer, Via
 from adapter.objects.percent import EncodingError, decoded
 from adapter.objects.resources import UnknownResourceError
+from adapter.readings.explained_rules import unnamed_usage
 from adapter.readings.questions import QuestionError, Texts, question_of
 from adapter.rulebook.model import Api
 
@@ -99,21 +100,32 @@ class Explanations:
 
     def _candidates(self, question: Question) -> Iterator[Question]:
         """Yield what may be meant, the likeliest first: where no API is named the metric may be in two."""
-        if question.api is Api.RESOURCE:
-            yield _placed(question)
-        elif question.api is not None or question.resource is not None:
-            yield self._of(question, question.api or Api.CUSTOM)
-        else:
-            custom = self._hints.likeliest(question.name) is not None
-            external = self._served.catalogue.find_external(question.name) is not None
-            if custom or not external:
-                yield self._of(question, Api.CUSTOM)
-            if external or not custom:
-                yield self._of(question, Api.EXTERNAL)
+        if question.api is not None:
+            yield self._of(question, question.api)
+            return
+        known = tuple(self._known(question))
+        likely = (Api.CUSTOM,) if question.resource else (Api.CUSTOM, Api.EXTERNAL)
+        for api in known or likely:
+            yield self._of(question, api)
+
+    def _known(self, question: Question) -> Iterator[Api]:
+        """Yield the APIs that serve the metric, that of CPU and memory last."""
+        catalogue, name, resource = self._served.catalogue, question.name, question.resource
+        if resource is None:
+            if self._hints.likeliest(name) is not None:
+                yield Api.CUSTOM
+            if catalogue.find_external(name) is not None:
+                yield Api.EXTERNAL
+        elif catalogue.find_custom(resource.qualified, resource.namespaced, name) is not None:
+            yield Api.CUSTOM
+        if unnamed_usage(catalogue.resource, question):
+            yield Api.RESOURCE
 
     def _of(self, question: Question, api: Api) -> Question:
         if api is Api.EXTERNAL:
             return _placed(replace(question, api=api))
+        if api is Api.RESOURCE:
+            return _placed(replace(question, api=api, resource=question.resource or self._pods()))
         likeliest = self._hints.likeliest(question.name)
         resource = question.resource or (likeliest.resource if likeliest else None) or self._pods()
         return _placed(replace(question, api=api, resource=resource))

@@ -12,10 +12,12 @@ from adapter.apis.hints import more
 from adapter.apis.status import ApiError, code_of
 from adapter.readings.errors import (
     AnswerTooOldError,
+    NoDataUncertainError,
     NoObjectsMatchError,
     ObjectsNotKnownError,
     QueryRefusedByPrometheusError,
     ReadingError,
+    SampleTooOldError,
     SourceSlowError,
     SourceUnreachableError,
 )
@@ -72,6 +74,7 @@ def fetching(what: str, command: str = "") -> Iterator[None]:
     except ReadingError as e:
         code = code_of(e)
         if code == 404:
-            raise not_found(what, f"{e.message}{'' if isinstance(e, NoObjectsMatchError) else more(command)}") from e
-        message = f"unable to fetch the {what}: {e.message}{more(command) if code == 500 else ''}"
+            raise not_found(what, f"{e.told}{'' if isinstance(e, NoObjectsMatchError) else more(command)}") from e
+        of_metric = code == 500 or isinstance(e, SampleTooOldError | NoDataUncertainError)
+        message = f"unable to fetch the {what}: {e.told}{more(command) if of_metric else ''}"
         raise ApiError(code, message, former=_FORMER.get(type(e))) from e

@@ -28,6 +28,11 @@ class FieldSelector:
         return all((fields[field] == value) is equal for field, equal, value in self.terms)
 
     @property
+    def name(self) -> str | None:
+        """The one name that objects must have; None where any may do."""
+        return next((value for field, equal, value in self.terms if equal and field == NAME), None)
+
+    @property
     def namespace(self) -> str | None:
         """The one namespace that objects must be in; None where any may do."""
         return next((value for field, equal, value in self.terms if equal and field == NAMESPACE), None)

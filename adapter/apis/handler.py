@@ -85,7 +85,8 @@ class Handler:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         catalogue = parts.served.catalogue
-        self._hints = Hints(catalogue, parts.insight.look_ups if parts.insight else tuple, parts.wall)
+        look_ups, refused = (parts.insight.look_ups, parts.insight.refused) if parts.insight else (tuple, tuple)
+        self._hints = Hints(catalogue, look_ups, parts.wall, refused)
         self._askers = Askers(wall=parts.wall)
         self._explanations = (
             Explanations(parts.door, parts.served, parts.insight, parts.resolve, self._hints, self._askers, parts.wall)

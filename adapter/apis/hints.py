@@ -5,14 +5,18 @@ All in one short clause, since it becomes the text of an event of an autoscaler.
 
 from __future__ import annotations
 
+import operator
 import re
 import time
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from adapter.apis.slices import in_one_piece
+from adapter.apis.typos import nearest
 from adapter.rulebook.lint.examples import distance_from_pods
-from adapter.rulebook.near_misses import near_miss, selecting
+from adapter.rulebook.near_misses import Closeness, near_miss, selecting
+from adapter.rulebook.refused_misses import refusal, refused_for, refused_of_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -20,8 +24,9 @@ if TYPE_CHECKING:
     from adapter.apis.slices import Slices
     from adapter.readings.catalogue import Catalogue
     from adapter.readings.lookups import LookUp
-    from adapter.rulebook.model import Metric, Rule
+    from adapter.rulebook.model import Metric, RefusedRule, Rule
     from adapter.rulebook.near_misses import NearMiss, Selecting
+    from adapter.rulebook.refused_misses import Refusal
 
 MOST_NAMED = 5
 LONGEST_CHARACTERS = 240
@@ -41,20 +46,35 @@ class _Index:
     """Series name to the name under which a metric made of it is served."""
     likeliest: dict[str, Metric] = field(default_factory=dict)
     """Name of a custom metric to the one that somebody means who names no kind of object."""
+    by_length: dict[int, list[str]] = field(default_factory=dict)
+    """Length to the names of metrics."""
+    meant: dict[str, str | None] = field(default_factory=dict)
+    """Name that is none to the one that is most like it, of those that were asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Missed:
+    in_force: NearMiss | None
+    refused: RefusedRule | None
+    is_refused: bool
+    """Whether it is the refused one that would make the metric, whatever the other would do."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
     rules: tuple[Rule, ...] = ()
     selecting: tuple[Selecting, ...] = ()
-    missed: dict[str, NearMiss | None] = field(default_factory=dict)
-    """Name to the rule that comes closest, of those that were asked for."""
+    refused: tuple[RefusedRule, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    missed: dict[str, _Missed] = field(default_factory=dict)
+    """Name to the rules that come closest, of those that were asked for."""
 
 
 class Hints:
     """Hints from one catalogue and the rules behind it, indexed before they are needed; `prepare` changes to others.
 
-    `look_ups` tells of the rules in force, and how the last look-up of each one's series went; `wall` is unix seconds.
+    `look_ups` tells of the rules in force, and how the last look-up of each one's series went, `refused` of those that
+    are not; `wall` is unix seconds.
     """
 
     def __init__(
@@ -62,9 +82,11 @@ class Hints:
         catalogue: Catalogue,
         look_ups: Callable[[], Sequence[LookUp]] = tuple,
         wall: Callable[[], float] = time.time,
+        refused: Callable[[], Sequence[RefusedRule]] = tuple,
     ) -> None:
         self._look_ups = look_ups
         self._wall = wall
+        self._refused = refused
         self._index = _index(catalogue, in_one_piece)
         self._rules = _Rules()
         self._prepare_rules(in_one_piece)
@@ -93,18 +115,27 @@ class Hints:
         if renamed := index.renamed.get(name):
             places = index.places[renamed]
             return f"the series of this name is served as the metric {renamed}, {_listed(places)}"
-        return cut(self._of_rules(name) or self._of_look_ups())
+        return cut(self._of_rules(name) or self._of_look_ups(name))
 
     def _of_rules(self, name: str) -> str | None:
         """Return which rule nearly serves the metric; None where no rule is about it."""
+        missed = self._missed(name)
+        miss, refused = missed.in_force, missed.refused
+        if refused is not None and (missed.is_refused or miss is None):
+            place = f"{PurePath(refused.file).name}:{refused.line}"
+            return f"{refused.id} ({place}) would make it and is refused: see the adapter's log"
+        return None if miss is None else self._of_miss(miss)
+
+    def _missed(self, name: str) -> _Missed:
         rules = self._rules
         if name not in rules.missed:
             if len(rules.missed) >= MOST_REMEMBERED:
                 rules.missed.clear()
-            rules.missed[name] = near_miss(rules.selecting, name)
-        miss = rules.missed.get(name)
-        if miss is None:
-            return None
+            closeness, refused = refused_for(rules.refusals, name) or (Closeness.NONE, None)
+            rules.missed[name] = _Missed(near_miss(rules.selecting, name), refused, closeness is Closeness.EXACT)
+        return rules.missed.get(name) or _Missed(None, None, is_refused=False)
+
+    def _of_miss(self, miss: NearMiss) -> str:
         rule = miss.rule.id
         if miss.obstacle is not None:
             return f"{rule} does not serve it: {miss.obstacle}"
@@ -116,16 +147,31 @@ class Hints:
             f"namespace{self._looked_up(look_up)}"
         )
 
-    def _of_look_ups(self) -> str:
-        look_ups = self._look_ups()
+    def _of_look_ups(self, name: str) -> str:
+        look_ups, number = self._look_ups(), len(self._rules.refused)
+        refused = f"; {number} rule{' is' if number == 1 else 's are'} refused: see the adapter's log" if number else ""
+        if not look_ups and not self._index.places:
+            return f"no rule for custom or external metrics is in force{refused or ': the rule files hold none'}"
         for look_up in look_ups:
             if look_up.failure is not None:
                 return f"no metric of this name is known, and {look_up.rule.id} {self._failed(look_up)}"
         newest = max(look_ups, key=lambda one: one.succeeded_at or 0.0, default=None)
         when = self._looked_up(newest)
         if not self._index.places:
-            return f"no metric is known yet: no rule has found a series in Prometheus{when}"
-        return f"no rule gives a metric of this name, or none of its series is in Prometheus{when}"
+            return f"no metric is known yet: no rule has found a series in Prometheus{when}{refused}"
+        meant = self._meant(name)
+        if meant is not None:
+            return f"did you mean {meant}? No rule gives a metric of this name{refused}"
+        return f"no rule gives a metric of this name, or none of its series is in Prometheus{when}{refused}"
+
+    def _meant(self, name: str) -> str | None:
+        """Return the metric that is spelt nearly so."""
+        index = self._index
+        if name not in index.meant:
+            if len(index.meant) >= MOST_REMEMBERED:
+                index.meant.clear()
+            index.meant[name] = nearest(name, index.by_length)
+        return index.meant.get(name)
 
     def _failed(self, look_up: LookUp) -> str:
         before = "" if look_up.succeeded_at is None else f", the last time it could was {self._ago(look_up)}"
@@ -141,12 +187,14 @@ class Hints:
 
     def _prepare_rules(self, slices: Slices) -> None:
         rules = tuple(look_up.rule for look_up in self._look_ups())
-        known = self._rules.rules
-        if len(rules) == len(known) and all(map(_is, rules, known)):
+        refused = refused_of_names(self._refused())
+        known = self._rules
+        if _are(rules, known.rules) and _are(refused, known.refused):
             return
         # One rule a slice: reading its query takes a tenth of a millisecond.
         read = [selecting(rule) for one in rules for part in slices((one,)) for rule in part]
-        self._rules = _Rules(rules, tuple(read))
+        refusals = [refusal(rule) for one in refused for part in slices((one,)) for rule in part]
+        self._rules = _Rules(rules, tuple(read), refused, tuple(refusals))
 
 
 def more(command: str) -> str:
@@ -154,8 +202,8 @@ def more(command: str) -> str:
     return f" (more: tidewatch-adapter explain {command})" if _COMMAND.fullmatch(command) else ""
 
 
-def _is(one: object, other: object) -> bool:
-    return one is other
+def _are(these: Sequence[object], those: Sequence[object]) -> bool:
+    return len(these) == len(those) and all(map(operator.is_, these, those))
 
 
 def cut(clause: str) -> str:
@@ -171,6 +219,8 @@ def _index(catalogue: Catalogue, slices: Slices) -> _Index:
         for metric in part:
             places = (*index.places.get(metric.name, ()), _place(metric))
             # Most metrics are served for the same kinds: one tuple for all of them.
+            if metric.name not in index.places:
+                index.by_length.setdefault(len(metric.name), []).append(metric.name)
             index.places[metric.name] = shared.setdefault(places, places)
             if metric.series != metric.name:
                 index.renamed[metric.series] = metric.name

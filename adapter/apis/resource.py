@@ -14,7 +14,7 @@ from adapter.apis.status import ApiError
 from adapter.apis.tables import INCLUDES, usage_table
 from adapter.apis.usage_values import KINDS, Pieces, usage_list, usage_object
 from adapter.objects.names import is_namespace_name, is_object_name
-from adapter.readings.answers import ByName, BySelector
+from adapter.readings.answers import ByName, BySelector, NamedBySelector
 from adapter.readings.errors import NoSampleError
 from adapter.rulebook.resource_rules import NODES, PODS
 
@@ -69,8 +69,10 @@ class ResourceMetrics:
         if namespace is None and kind.namespaced and fields.namespace and is_namespace_name(fields.namespace):
             # One namespace is all that is left by it: no other need be asked for.
             namespace = fields.namespace
+        # Who may list objects of one name alone is not to be told of others, in warnings neither.
+        which = BySelector(labels) if fields.name is None else NamedBySelector(fields.name, labels)
         with fetching(f"{asked.resource} metrics"):
-            answer = self._served.usage(kind, namespace, BySelector(labels))
+            answer = self._served.usage(kind, namespace, which)
         return answer, tuple(item for item in answer.items if fields.matches(item.namespace, item.name))
 
     def _one(self, asked: UsageValues, kind: Resource, name: str) -> UsageAnswer:

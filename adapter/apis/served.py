@@ -9,11 +9,18 @@ if TYPE_CHECKING:
 
     from adapter.objects.resources import Resource
     from adapter.objects.selectors import Selector
-    from adapter.readings.answers import ByName, BySelector, ExternalAnswer, ObjectsAnswer, UsageAnswer
+    from adapter.readings.answers import (
+        ByName,
+        BySelector,
+        ExternalAnswer,
+        NamedBySelector,
+        ObjectsAnswer,
+        UsageAnswer,
+    )
     from adapter.readings.catalogue import Catalogue
     from adapter.readings.explanation import Explanation, Question, Step
     from adapter.readings.lookups import LookUp
-    from adapter.rulebook.model import Metric
+    from adapter.rulebook.model import Metric, RefusedRule
 
 
 class Served(Protocol):
@@ -34,7 +41,7 @@ class Served(Protocol):
         """Return the values of an external metric. Raises ReadingError."""
         ...
 
-    def usage(self, kind: Resource, namespace: str | None, which: ByName | BySelector) -> UsageAnswer:
+    def usage(self, kind: Resource, namespace: str | None, which: ByName | BySelector | NamedBySelector) -> UsageAnswer:
         """Return what pods or nodes use; for pods `namespace` None means those of all. Raises ReadingError."""
         ...
 
@@ -48,4 +55,8 @@ class Insight(Protocol):
 
     def look_ups(self) -> Sequence[LookUp]:
         """Return how the last look-up of each rule's series went."""
+        ...
+
+    def refused(self) -> Sequence[RefusedRule]:
+        """Return the rules that are refused as they stand in the files."""
         ...

@@ -39,6 +39,7 @@ _CODES: Mapping[type[readings.ReadingError], int] = {
     readings.SourceUnreachableError: 503,
     readings.AnswerTooOldError: 503,
     readings.SampleTooOldError: 503,
+    readings.NoDataUncertainError: 503,
     readings.SourceSlowError: 504,
 }
 

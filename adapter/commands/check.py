@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -24,8 +24,8 @@ from adapter.commands.common_flags import (
     program_version,
     prometheus_settings,
 )
-from adapter.commands.configuration import load_configuration
 from adapter.commands.kinds import kinds_by
+from adapter.commands.rule_files import load_each, rule_files_of
 from adapter.rulebook.lint.repairs import repaired
 from adapter.rulebook.model import Severity
 from adapter.rulebook.parse import parse_rulebook
@@ -33,7 +33,7 @@ from adapter.rulebook.report import rulebook_report
 from adapter.service.documents import DocumentError
 from adapter.service.flag_table import BOOLEAN, DURATION, PATH, TEXT, Command, Flag, Repeat, one_of
 from adapter.service.flags import UsageError, exit_for_usage, flags_or_exit
-from adapter.service.watched import FileContent, FilesError, read_files
+from adapter.service.watched import FileContent, FilesError
 from adapter.sources.kubernetes.access import access
 from adapter.sources.kubernetes.client import KubernetesClient
 from adapter.sources.kubernetes.errors import KubernetesError
@@ -58,7 +58,7 @@ CHECK = Command(
     version=program_version(),
     summary=(
         "Says what is wrong or doubtful in rule files; with --prometheus-url also what each rule would serve. "
-        "Exit status 1 if there is an error, 2 if a file cannot be read at all."
+        "Exit status 1 if there is an error, 2 if no file can be read at all."
     ),
     flags=(
         Flag(name="config", kind=PATH, help="Rule file, or a folder of *.yaml; may be repeated.", repeat=Repeat.EACH),
@@ -118,8 +118,9 @@ def _print(values: FlagValues, report: RulebookReport, checked: _Checked, mended
 
 
 def _read(contents: tuple[FileContent, ...], resolve: ResolveResource) -> _Checked:
-    documents = load_configuration(contents)
-    return _Checked(contents, documents, parse_rulebook(documents, resolve))
+    files = load_each(contents)
+    rulebook = parse_rulebook(files.documents, resolve)
+    return _Checked(contents, files.documents, replace(rulebook, findings=(*files.broken, *rulebook.findings)))
 
 
 def _contents(values: FlagValues) -> tuple[FileContent, ...]:
@@ -127,7 +128,7 @@ def _contents(values: FlagValues) -> tuple[FileContent, ...]:
     if bool(paths) == bool(configmap):
         raise UsageError("give either --config (a rule file or a folder) or --configmap NAMESPACE/NAME")
     if paths:
-        return read_files(paths)
+        return rule_files_of(paths)
     if values.boolean("fix"):
         raise UsageError("--fix mends files, and a ConfigMap is none: save it to a file first")
     return _of_configmap(values, configmap)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from adapter.commands.terminal import printable
 from adapter.objects.quantities import quantity_of
 from adapter.rulebook.model import Severity
 
@@ -37,7 +38,7 @@ def as_text(report: RulebookReport, sources: Mapping[str, str]) -> str:
     """Return the report for people; `sources` holds the text of each file."""
     lines = [line for finding in report.all_findings for line in _shown(finding, sources)]
     lines += [line for rule in report.rules for line in _served(rule)]
-    return "\n".join([*lines, _summary(report)])
+    return "\n".join([*map(printable, lines), printable(_summary(report))])
 
 
 def _rule(rule: RuleReport) -> dict[str, object]:
@@ -111,14 +112,21 @@ def _served(rule: RuleReport) -> Iterator[str]:
         scope = "" if metric.namespaced else ", outside of namespaces"
         yield f"    {metric.name}: {metric.series} series{scope}"
     if rule.metrics:
-        yield f"    asked as: {rule.metrics[0].query}"
+        yield from _lines("asked as", rule.metrics[0].query)
         if rule.metrics[0].times_query:
-            yield f"    times of its samples: {rule.metrics[0].times_query}"
+            yield from _lines("times of its samples", rule.metrics[0].times_query)
     if rule.policy and (said := ", ".join(_said(rule.policy))):
         yield f"    policy: {said}"
     if len(rule.metrics) > _MOST_METRICS:
         yield f"    … and {len(rule.metrics) - _MOST_METRICS} more (-o json lists all)"
     yield ""
+
+
+def _lines(what: str, query: str) -> Iterator[str]:
+    """Yield a query as it is broken into lines."""
+    first, *others = query.strip().expandtabs().split("\n")
+    yield f"    {what}: {first}"
+    yield from others
 
 
 def _said(policy: Policy) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.discovery import what_is_missing
-from adapter.rulebook.discover import SeriesShapes, metrics_by_name
+from adapter.rulebook.discover import SeriesShapes, metrics_by_name, static_metrics
 from adapter.rulebook.findings import Code
 from adapter.rulebook.model import Finding, Severity
 from adapter.rulebook.plans import plan_of, planned_query
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from adapter.readings.refresher import Prometheus
     from adapter.rulebook.model import Metric, Rule
 
-_ANYBODY = ("some-namespace", ("some-object",))
+_NOBODY = ("some-namespace", ("some-object",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def served_by(
             found[rule.id] = Served(findings=(_failed(rule, seen),))
         else:
             metrics = [metric for part in metrics_by_name(rule, seen.shapes, resolve) for metric in part]
-            found[rule.id] = _served(rule, metrics, seen, client, timeout_seconds)
+            found[rule.id] = _served(rule, metrics, static_metrics(rule, resolve), seen, client, timeout_seconds)
     return found
 
 
@@ -85,30 +85,44 @@ def _counts(client: Prometheus, query: str, timeout_seconds: float) -> Mapping[s
     return {sample.labels.get("__name__", ""): int(sample.value) for sample in samples}
 
 
-def _served(rule: Rule, metrics: list[Metric], seen: _Seen, client: Prometheus, timeout_seconds: float) -> Served:
-    cut = () if seen.missing is None else (_cut(rule, seen.missing),)
-    if not metrics and cut:
-        return Served(findings=cut)
-    if not metrics:
+def _served(
+    rule: Rule,
+    metrics: list[Metric],
+    spelled_out: list[Metric],
+    seen: _Seen,
+    client: Prometheus,
+    timeout_seconds: float,
+) -> Served:
+    """Return what the rule serves: of the series that Prometheus has, and what it spells out, seen or not."""
+    seen_ids = {_id(metric) for metric in metrics}
+    listed = [*metrics, *(metric for metric in spelled_out if _id(metric) not in seen_ids)]
+    told = [] if seen.missing is None else [_cut(rule, seen.missing)]
+    if not metrics and not told:
         message = "Prometheus has no series that this rule makes a metric of"
         fix = "compare `seriesQuery`, the filters and the labels with what Prometheus has"
-        return Served(findings=(_finding(rule, Severity.WARNING, Code.NO_SERIES, message, fix),))
+        told = [_finding(rule, Severity.WARNING, Code.NO_SERIES, message, fix)]
     shown = tuple(
         ServedMetric(
             metric.qualified,
             metric.namespaced,
-            seen.counts.get(metric.series, 0),
+            seen.counts.get(metric.series, 0) if _id(metric) in seen_ids else 0,
             _query(metric, metric),
             None if (times := times_of(metric)) is None else _query(times, metric),
         )
-        for metric in sorted(metrics, key=lambda metric: metric.qualified)
+        for metric in sorted(listed, key=lambda metric: metric.qualified)
     )
-    return Served(shown, (*cut, *trial(rule, metrics[0], client, timeout_seconds)))
+    for metric in listed[:1]:
+        told += trial(rule, metric, client, timeout_seconds)
+    return Served(shown, tuple(told))
+
+
+def _id(metric: Metric) -> tuple[str, bool]:
+    return metric.qualified, metric.namespaced
 
 
 def _query(metric: Metric, planned_as: Metric) -> str:
     try:
-        return planned_query(metric, _asked(metric), plan_of(planned_as).kind).text
+        return planned_query(metric, asked_of_nobody(metric), plan_of(planned_as).kind).text
     except RenderError as error:
         return f"none: {error}"
 
@@ -117,7 +131,7 @@ def trial(rule: Rule, metric: Metric, client: Prometheus, timeout_seconds: float
     """Ask the query for an object that does not exist: that costs nothing, and shows whether Prometheus takes it."""
     try:
         for each in filter(None, (metric, times_of(metric))):
-            client.instant(exact_query(each, _asked(each)), timeout_seconds=timeout_seconds)
+            client.instant(exact_query(each, asked_of_nobody(each)), timeout_seconds=timeout_seconds)
     except RenderError as error:
         message = f"no query can be made of {metric.qualified}: {error}"
         yield _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, f"correct `{metric.query_key}`")
@@ -128,8 +142,9 @@ def trial(rule: Rule, metric: Metric, client: Prometheus, timeout_seconds: float
         yield _failed(rule, error)
 
 
-def _asked(metric: Metric) -> Asked:
-    namespace, names = _ANYBODY
+def asked_of_nobody(metric: Metric) -> Asked:
+    """Return a request for an object that does not exist."""
+    namespace, names = _NOBODY
     return Asked(namespace if metric.namespaced else None, names if metric.resource else (), EVERYTHING)
 
 

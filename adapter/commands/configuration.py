@@ -1,31 +1,33 @@
 """The rule files of a running process: read, watched, and made into the rulebook that is in force.
 
-What holds is taken in. A file of which nothing can be used leaves everything as it was; a rule that a change broke goes
-on as it last held (`rulebook/retaining`).
+What holds is taken in. Of a file of which nothing can be used goes on what it said last, as does a rule that a change
+broke (`rulebook/retaining`).
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from prometheus_client import Counter, Gauge
 
+from adapter.commands.rule_files import EMPTY_FOLDER, load_each
 from adapter.rulebook.findings import Code
 from adapter.rulebook.model import Rulebook, Severity
 from adapter.rulebook.parse import parse_rulebook
 from adapter.rulebook.retaining import lost_list, retained_in
-from adapter.service.documents import DocumentError, Mapping, load_documents
 from adapter.service.logs import fields
-from adapter.service.watched import FilesError, WatchedFiles
+from adapter.service.watched import FilesError, WatchedFiles, empty_folders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from prometheus_client import CollectorRegistry
 
+    from adapter.commands.query_trials import QueryTrials
     from adapter.objects.resources import ResolveResource
     from adapter.rulebook.model import Finding
     from adapter.rulebook.retaining import Retention
@@ -40,6 +42,7 @@ LOOKS_UNTIL_SETTLED = 2
 """Looks, a second apart, that must see the same: an editor may empty a file before it writes it."""
 MOST_LOGGED = 500
 """Findings of one look at the files: a megabyte of rubbish may hold a hundred thousand rules."""
+_VANISHED = "all rules of one kind vanished from the file with it"
 RESULTS = ("success", "partial", "failure")
 """All was taken in; what holds was taken in, and something was refused; nothing was taken in."""
 
@@ -48,23 +51,11 @@ class _Loaded(NamedTuple):
     """Rule files of which something can be used."""
 
     documents: tuple[Document, ...]
+    """Of a file that is broken now what it said last."""
     parsed: Rulebook
-
-
-def load_configuration(contents: Sequence[FileContent]) -> tuple[Document, ...]:
-    """Return the files as documents; raises DocumentError where nothing of a file can be used."""
-    documents = tuple(load_documents(content.text, str(content.path)) for content in contents)
-    for document in documents:
-        _refuse_bare_rules(document)
-    return documents
-
-
-def _refuse_bare_rules(document: Document) -> None:
-    """Raise DocumentError for a file without keys: at a reload it would put an empty rulebook in force."""
-    root = document.root
-    if root is not None and not isinstance(root, Mapping):
-        fix = "write the rules below `rules:` or `externalRules:`"
-        raise DocumentError(root.problem(f"{root.kind} is all that stands in this file", fix))
+    broken: tuple[Finding, ...]
+    empty: tuple[Path, ...]
+    """Folders without files."""
 
 
 class Configuration:
@@ -81,7 +72,7 @@ class Configuration:
         )
         self._reloads = Counter(
             "tidewatch_adapter_config_reloads",
-            "Changes of the rule files, by result: success, partial (a rule was refused), failure (nothing is new).",
+            "Changes of the rule files, by result: success, partial (some of it is refused), failure (nothing is new).",
             ["result"],
             registry=registry,
         )
@@ -89,6 +80,11 @@ class Configuration:
             self._reloads.labels(result)
         self.rulebook = Rulebook()
         """What is in force."""
+        self._paths = tuple(paths)
+        self._trials: QueryTrials | None = None
+        self._documents: tuple[Document, ...] = ()
+        self._broken: tuple[Finding, ...] = ()
+        """Why nothing of which file can be used now."""
         self._files = WatchedFiles(
             paths,
             self._load,
@@ -98,11 +94,12 @@ class Configuration:
         )
         self._files_are_good = True
         self._resolved_at = time.monotonic()
-        self._take_in(self._files.value.parsed)
+        self._put_in_force(self._files.value)
 
-    def on_change(self, apply: Callable[[Rulebook], None]) -> None:
-        """Hand every further rulebook to this function."""
+    def on_change(self, apply: Callable[[Rulebook], None], trials: QueryTrials | None = None) -> None:
+        """Hand every further rulebook to this function, its doubtful queries tried before."""
         self._apply = apply
+        self._trials = trials
 
     def check(self) -> None:
         """Look whether the files changed, or a kind of object that a rule waits for has come to be known."""
@@ -110,24 +107,50 @@ class Configuration:
         now = time.monotonic()
         if now - self._resolved_at >= RESOLVE_AGAIN_SECONDS and _waits_for_a_kind(self.rulebook):
             self._resolved_at = now
-            renewed = parse_rulebook(self._files.value.documents, self._resolve)
+            judge = self._trials.remembered if self._trials else None
+            renewed = parse_rulebook(self._documents, self._resolve, judge)
             if renewed.refused != self.rulebook.refused:
                 self._take_in(renewed)
                 self._tell("rules that waited for a kind of object are taken in")
 
     def _load(self, contents: Sequence[FileContent]) -> _Loaded:
-        documents = load_configuration(contents)
-        parsed = parse_rulebook(documents, self._resolve)
+        files = load_each(contents, self._said_last)
+        judge = self._trials.of_a_change(self.rulebook) if self._trials else None
+        documents, broken = files.documents, files.broken
+        parsed = parse_rulebook(documents, self._resolve, judge)
         lost = lost_list(parsed, self.rulebook)
-        if lost is not None:
-            raise FilesError(f"{lost}; all rules of one kind vanished from the file with it")
-        return _Loaded(documents, parsed)
+        while lost is not None and all(lost.file != finding.file for finding in broken):
+            if len(broken) + 1 == len(contents):
+                raise FilesError(f"{lost}; {_VANISHED}")
+            broken = (*broken, replace(lost, message=f"{lost.message}; {_VANISHED}"))
+            documents = tuple(each for document in documents for each in self._unless_lost(document, lost.file))
+            parsed = parse_rulebook(documents, self._resolve, judge)
+            lost = lost_list(parsed, self.rulebook)
+        return _Loaded(documents, parsed, broken, empty_folders(self._paths, contents))
+
+    def _said_last(self, path: Path) -> tuple[Document, ...]:
+        """Return what a file said last, or all files of a folder, each once."""
+        last = {Path(document.file): document for document in self._documents}
+        return tuple(document for file, document in last.items() if path in (file, file.parent))
+
+    def _unless_lost(self, document: Document, file: str) -> tuple[Document, ...]:
+        return self._said_last(Path(file)) if document.file == file else (document,)
 
     def _changed(self, loaded: _Loaded) -> None:
-        self._files_are_good = True
-        self._take_in(loaded.parsed)
-        self._reloads.labels("partial" if _has_errors(self.rulebook) else "success").inc()
+        self._put_in_force(loaded)
+        is_whole = not loaded.broken and not _has_errors(self.rulebook)
+        self._reloads.labels("success" if is_whole else "partial").inc()
         self._tell("changed rule files are taken in")
+
+    def _put_in_force(self, loaded: _Loaded) -> None:
+        self._files_are_good = not loaded.broken
+        self._take_in(loaded.parsed)
+        for finding in loaded.broken:
+            if finding not in self._broken:
+                _log_broken(finding, goes_on=bool(self._said_last(Path(finding.file))))
+        for folder in loaded.empty:
+            _log.warning("%s: %s, so nothing is served from it", folder, EMPTY_FOLDER)
+        self._documents, self._broken = loaded.documents, loaded.broken
 
     def _refused(self, message: str) -> None:
         self._files_are_good = False
@@ -137,15 +160,21 @@ class Configuration:
 
     def _take_in(self, parsed: Rulebook) -> None:
         retention = retained_in(parsed, self.rulebook)
+        try:
+            self._apply(retention.rulebook)
+        except BaseException:
+            # The supervisor of tasks logs it, and the next look tries again.
+            self._well.set(0)
+            raise
         self.rulebook = retention.rulebook
         self._well.set(self._files_are_good and not _has_errors(parsed))
         log_findings(parsed)
         _log_retention(retention)
-        self._apply(self.rulebook)
 
     def _tell(self, what: str) -> None:
         rulebook = self.rulebook
-        counts = fields(rules=len(rulebook.rules), refused=len(rulebook.refused), retained=len(rulebook.retained))
+        number = len(rulebook.rules) + len(rulebook.resource.rules)
+        counts = fields(rules=number, refused=len(rulebook.refused), retained=len(rulebook.retained))
         _log.info(what, extra=counts)
 
 
@@ -159,14 +188,22 @@ def log_findings(rulebook: Rulebook) -> None:
         _log.error("%d further findings are not logged: `tidewatch-adapter check` tells all of them", left_out)
 
 
+def _log_broken(finding: Finding, *, goes_on: bool) -> None:
+    """Log what is wrong with a whole file, and what serves in its place."""
+    about = fields(code=finding.code, file=finding.file, line=finding.line)
+    what = "the last good rules of it stay in force" if goes_on else "nothing is served from it"
+    _log.error("%s; %s", finding, what, extra=about)
+
+
 def _log_retention(retention: Retention) -> None:
     """Log of each refused rule that had a last good version, or may have had one, whether that goes on."""
+    unsure = {rule.id for rule in retention.unsure}
     for rule in retention.rulebook.refused[:MOST_LOGGED]:
         about = {"rule": rule.id, "file": rule.file, "line": rule.line}
         if rule.id in retention.rulebook.retained:
             message = "%s (%s:%d): what it says now is refused, so its last good version goes on serving"
             _log.warning(message, rule.id, rule.file, rule.line, extra=fields(**about, state="retained"))
-        elif rule in retention.unsure:
+        elif rule.id in unsure:
             message = (
                 "%s (%s:%d): refused, and which of the rules that are gone it has been cannot be told, so none of "
                 "them goes on serving: change one rule at a time"

@@ -10,9 +10,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from adapter.commands.configuration import load_configuration
 from adapter.commands.doctor_apiservices import judge_apiservice, unread
 from adapter.commands.doctor_report import Line, Status, error, ok, warning
+from adapter.commands.rule_files import load_configuration
 from adapter.identity.certificates.apiservices import NotThere
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.rulebook.parse import parse_rulebook

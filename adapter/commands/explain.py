@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import threading
@@ -18,27 +19,32 @@ from adapter.commands.common_flags import (
     program_version,
     prometheus_settings,
 )
-from adapter.commands.configuration import load_configuration
 from adapter.commands.explain_server import SERVER_FLAGS, asked_of_server
 from adapter.commands.kinds import kinds_by
+from adapter.commands.rule_files import load_configuration, rule_files_of
+from adapter.commands.terminal import printable, printable_lines
+from adapter.objects.resources import BUILT_IN, find_resource
+from adapter.objects.selectors import EVERYTHING
 from adapter.readings.explaining import Explainer
 from adapter.readings.explanation import Outcome, Step, Verdict
 from adapter.readings.questions import APIS, QuestionError, Texts, question_of
 from adapter.readings.settings import Clock, ReadingSettings
+from adapter.readings.steadiness import ASK_SECONDS
+from adapter.rulebook.model import Api
 from adapter.rulebook.parse import parse_rulebook
 from adapter.service.documents import DocumentError
 from adapter.service.flag_table import DURATION, PATH, TEXT, Command, Flag, Repeat, one_of
 from adapter.service.flags import UsageError, exit_for_usage, flags_or_exit
-from adapter.service.watched import FilesError, read_files
+from adapter.service.watched import FilesError
 from adapter.sources.files import FileObjects
 from adapter.sources.kubernetes.access import access
 from adapter.sources.kubernetes.client import KubernetesClient
 from adapter.sources.kubernetes.cluster import ClusterObjects
 from adapter.sources.kubernetes.errors import KubernetesError
-from adapter.sources.objects import ObjectsError
+from adapter.sources.objects import ObjectsError, ObjectsNotSyncedError
 from adapter.sources.pace import UNPACED
 from adapter.sources.prometheus.client import PrometheusClient
-from adapter.sources.prometheus.errors import SettingsError
+from adapter.sources.prometheus.errors import PrometheusError, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -98,7 +104,7 @@ def explain(arguments: Sequence[str]) -> NoReturn:
     try:
         found = asked_of_server(values) if values.text("server") else _explained(values)
     except (UsageError, FilesError, DocumentError, KubernetesError, ObjectsError, SettingsError) as error:
-        exit_for_usage(PROGRAM, str(error))
+        exit_for_usage(PROGRAM, printable(str(error)))
     text = found.as_json().decode() if values.text("output") == "json" else as_text(found)
     print(text)  # noqa: T201 - what was asked for
     sys.exit(0 if found.verdict is Verdict.VALUE else 1)
@@ -112,10 +118,11 @@ def as_text(found: Explanation) -> str:
     lines = [f"{found.metric}{whom}{where} {verdict[found.verdict]}: {found.cause}"]
     lines += [f"  what to do: {found.fix}"] if found.fix else []
     lines += ["", *(f"  {step.outcome.value:<5} {step.step:<8} {step.detail}" for step in found.steps)]
-    lines += [f"  query: {found.query}"] if found.query else []
+    lines = [printable(line) for line in lines]
+    lines += [f"  query: {printable_lines(found.query)}"] if found.query else []
     for value in found.values:
         age = "" if value.age_seconds is None else f"  (newest sample {value.age_seconds:.0f} s old)"
-        lines.append(f"  value: {value.object}  {value.value:g}{age}")
+        lines.append(f"  value: {printable(value.object)}  {value.value:.15g}{age}")
     return "\n".join(lines)
 
 
@@ -123,7 +130,7 @@ def _explained(values: FlagValues) -> Explanation:
     if not values.paths("config"):
         raise UsageError("--config is missing: name a rule file or a folder, or give the --server that serves it")
     with _objects(values) as (objects, resolve), PrometheusClient(prometheus_settings(values)) as prometheus:
-        rulebook = parse_rulebook(load_configuration(read_files(values.paths("config"))), resolve)
+        rulebook = parse_rulebook(load_configuration(rule_files_of(values.paths("config"))), resolve)
         question = _question(values, resolve)
         explainer = Explainer(
             prometheus=prometheus,
@@ -132,10 +139,19 @@ def _explained(values: FlagValues) -> Explanation:
             settings=ReadingSettings(metrics_max_age_seconds=values.seconds("metrics-max-age")),
             clock=Clock(),
             pace=UNPACED,
+            steady_seconds=functools.partial(_steady_seconds, prometheus),
         )
-        if objects is not None and question.resource is not None and question.object is None:
-            _wait_for(objects, question.resource)
+        if objects is not None and question.api is not Api.EXTERNAL:
+            _wait_for(objects, question.resource or find_resource(BUILT_IN, "", "pods"))
         return explainer.explain(question, rulebook, (_ASKERS_UNKNOWN,))
+
+
+def _steady_seconds(prometheus: PrometheusClient) -> float | None:
+    """Return for how long Prometheus collects, by its own word; None where it does not tell."""
+    try:
+        return time.time() - prometheus.started(ASK_SECONDS).configured
+    except PrometheusError:
+        return None
 
 
 def _question(values: FlagValues, resolve: ResolveResource) -> Question:
@@ -181,5 +197,13 @@ def _wait_for(objects: ObjectSource, resource: Resource) -> None:
     """Wait until the objects of the kind are listed; the explanation says it where they never are."""
     until = time.monotonic() + LISTING_SECONDS
     pause = threading.Event()
-    while not objects.synced(resource) and time.monotonic() < until:
-        pause.wait(0.05)
+    while time.monotonic() < until:
+        try:
+            # The watch of most kinds starts with the first question.
+            objects.names(resource, None, EVERYTHING)
+        except ObjectsNotSyncedError:
+            pause.wait(0.05)
+        except ObjectsError:
+            return
+        else:
+            return

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime  # noqa: TC003 - msgspec reads the annotation when it decodes
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from adapter.readings.explanation import ExplainedValue, Explanation, Outcome, Step, Verdict
+from adapter.readings.explanation import NoExplanationError, explanation_of
 from adapter.service.flag_table import PATH, TEXT, Flag
 from adapter.service.flags import UsageError
 from adapter.sources.kubernetes.client import Deadlines, KubernetesClient
 from adapter.sources.kubernetes.direct import DirectServer, direct_access
-from adapter.sources.kubernetes.errors import UnexpectedAnswerError
+from adapter.sources.kubernetes.errors import KubernetesError, UnreachableError
 
 if TYPE_CHECKING:
+    from adapter.readings.explanation import Explanation
     from adapter.service.flag_table import FlagValues
 
 PATH_ON_SERVER = "/debug/explain"
@@ -57,36 +55,38 @@ SERVER_FLAGS: tuple[Flag, ...] = (
 
 
 def asked_of_server(values: FlagValues) -> Explanation:
-    """Return what the server says. Raises UsageError, and KubernetesError where it cannot be asked or says no."""
+    """Return what the server says.
+
+    Raises UsageError, with its address and what to do, where it cannot be asked or says no; KubernetesError where who
+    asks cannot be told.
+    """
     for name in _BY_ITSELF:
         if name in values.given:
             raise UsageError(f"--{name} is the server's own matter: leave it out beside --server")
     client = KubernetesClient(direct_access(_server(values)), _DEADLINES)
-    return explanation_of(client.get(PATH_ON_SERVER, _parameters(values)))
-
-
-def explanation_of(body: bytes) -> Explanation:
-    """Return the explanation that a document holds. Raises UnexpectedAnswerError."""
     try:
-        document = msgspec.json.decode(body, type=_Document)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        message = f"GET {PATH_ON_SERVER}: what answers is no tidewatch-adapter: its answer is no Explanation"
-        raise UnexpectedAnswerError(message) from error
-    return Explanation(
-        metric=document.metric,
-        namespace=document.namespace,
-        object=document.object,
-        verdict=document.verdict,
-        cause=document.cause,
-        fix=document.fix,
-        rule=document.rule,
-        query=document.query,
-        steps=tuple(Step(step.step, step.outcome, step.detail) for step in document.steps),
-        values=tuple(
-            ExplainedValue(one.object, one.value, one.timestamp.timestamp() if one.timestamp else None, one.age_seconds)
-            for one in document.values
-        ),
-    )
+        return _asked(client, values)
+    except (UsageError, KubernetesError) as error:
+        raise UsageError(f"{values.text('server')}: {error}") from error
+
+
+def _asked(client: KubernetesClient, values: FlagValues) -> Explanation:
+    try:
+        return explanation_of(client.get(PATH_ON_SERVER, _parameters(values)))
+    except NoExplanationError as error:
+        message = "what answers is no tidewatch-adapter: its answer is no Explanation: look at --server"
+        raise UsageError(message) from error
+    except UnreachableError as error:
+        raise UsageError(f"{error}: {_repair(str(error))}") from error
+
+
+def _repair(problem: str) -> str:
+    """Return what to do about a server that cannot be reached. OpenSSL's words are all that is left of its reason."""
+    if "TLS: " not in problem:
+        return "look at --server, and whether its port is reachable"
+    if "mismatch" in problem or "not valid for" in problem:
+        return "say whom its certificate is for by --server-name"
+    return "give the CA by --server-ca-file"
 
 
 def _server(values: FlagValues) -> DirectServer:
@@ -107,29 +107,3 @@ def _parameters(values: FlagValues) -> dict[str, str]:
     named = ("namespace", "object", "selector", "api")
     said = {"metric": values.arguments[0], **{name: values.text(name) for name in named}}
     return {name: text for name, text in said.items() if text}
-
-
-class _Step(msgspec.Struct, frozen=True):
-    step: str
-    outcome: Outcome
-    detail: str
-
-
-class _Value(msgspec.Struct, frozen=True):
-    object: str
-    value: float
-    timestamp: datetime | None
-    age_seconds: float | None
-
-
-class _Document(msgspec.Struct, frozen=True, tag_field="kind", tag="Explanation"):
-    metric: str
-    namespace: str | None
-    object: str | None
-    verdict: Verdict
-    cause: str
-    fix: str
-    rule: str | None
-    query: str | None
-    steps: list[_Step]
-    values: list[_Value]

@@ -19,6 +19,7 @@ from adapter.apis.telemetry import Telemetry
 from adapter.apis.web import wsgi_application
 from adapter.commands.common_flags import PROGRAM, configure_logs_by
 from adapter.commands.configuration import Configuration
+from adapter.commands.query_trials import QueryTrials
 from adapter.commands.serve_certificates import keep_certificate
 from adapter.commands.serve_flags import SERVE
 from adapter.commands.serve_identity import make_gate
@@ -101,16 +102,18 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     objects = _objects(settings, context, pace, watches)
     configuration = _configuration(settings, context, objects)
     threads = DaemonThreads("query", QUERY_THREADS)
+    prometheus = _prometheus(settings, context, pace)
     readings = Readings(
         rulebook=configuration.rulebook,
         objects=objects,
-        prometheus=_prometheus(settings, context, pace),
+        prometheus=prometheus,
         submit=threads.submit,
         pace=pace,
         telemetry=ReadingsTelemetry(context.registry),
         settings=settings.readings,
+        started=prometheus.started,
     )
-    configuration.on_change(readings.replace_rulebook)
+    configuration.on_change(readings.replace_rulebook, QueryTrials(prometheus, objects.resource))
     _start_tasks(settings, context, configuration, readings)
     _be_ready_when_pods_are_known(context, objects)
     context.health.add_ready("metrics", metrics_probe(readings.has_looked_up_all))

@@ -11,6 +11,7 @@ from pathlib import Path
 from adapter.commands.common_flags import CLUSTER_FLAGS, LOG_FLAGS, PROGRAM, PROMETHEUS_FLAGS, program_version
 from adapter.commands.serve_certificates import CERTIFICATE_FLAGS
 from adapter.commands.serve_identity import IDENTITY_FLAGS
+from adapter.rulebook.plans.reach import LOOK_BACK_SECONDS
 from adapter.service.addresses import Address
 from adapter.service.flag_table import (
     ADDRESS,
@@ -85,6 +86,13 @@ _CONFIGURATION = (
         kind=DURATION,
         default=60.0,
         help="Answers older than this are an error: now minus the evaluation time of the query.",
+        group=_METRICS,
+    ),
+    Flag(
+        name="prometheus-look-back",
+        kind=DURATION,
+        default=LOOK_BACK_SECONDS,
+        help="Prometheus's --query.lookback-delta: so long it must be back before a rule's onNoData value stands in.",
         group=_METRICS,
     ),
     Flag(
@@ -248,7 +256,8 @@ SERVE = Command(
     program=f"{PROGRAM} serve",
     version=program_version(),
     summary=(
-        "Serves custom.metrics.k8s.io and external.metrics.k8s.io from Prometheus, by prometheus-adapter's rule files."
+        "Serves custom.metrics.k8s.io, external.metrics.k8s.io and metrics.k8s.io from Prometheus, by "
+        "prometheus-adapter's rule files."
     ),
     flags=(
         *_CONFIGURATION,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from adapter.apis.compatibility import OURS, PROMETHEUS_ADAPTER
 from adapter.commands.common_flags import PROGRAM, program_version, prometheus_settings
-from adapter.commands.configuration import load_configuration
+from adapter.commands.rule_files import load_each
 from adapter.commands.serve_certificates import KeptCertificate, first_certificate, kept_certificate
 from adapter.commands.serve_identity import ServeIdentity, identity_of_flags
 from adapter.identity.callers import IdentitySettingsError
@@ -20,7 +20,7 @@ from adapter.service.documents import DocumentError
 from adapter.service.flags import UsageError
 from adapter.service.options import ConnectionLimits, ServerOptions
 from adapter.service.tls import VERSIONS, TlsSettings, openssl_suites
-from adapter.service.watched import FilesError, read_files
+from adapter.service.watched import FilesError, read_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,7 +87,7 @@ def serve_settings(values: FlagValues) -> ServeSettings:
     if not values.paths("config"):
         raise UsageError("--config is empty: name a rule file, or a folder of *.yaml")
     try:
-        load_configuration(read_files(values.paths("config")))
+        load_each(read_each(values.paths("config")))
         kept = kept_certificate(values)
         self_made = None if kept else _self_made(values)
         identity = identity_of_flags(values, os.environ)
@@ -133,6 +133,7 @@ def _readings(values: FlagValues) -> ReadingSettings:
         demand_ttl_seconds=_positive(values, "demand-ttl"),
         max_demand_per_namespace=demand,
         max_answer_age_seconds=_positive(values, "max-answer-age"),
+        look_back_seconds=_positive(values, "prometheus-look-back"),
         relist_interval_seconds=relist,
         metrics_max_age_seconds=max_age,
         serves_unseen_series=not _is_as_before(values),

@@ -27,6 +27,14 @@ class BySelector:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedBySelector:
+    """Those objects of one name whose labels match: one in each namespace at most. Who asks may know of no other."""
+
+    name: str
+    selector: Selector
+
+
+@dataclass(frozen=True, slots=True)
 class ObjectsAnswer:
     """A custom metric's values."""
 
@@ -68,7 +76,8 @@ class UsageItem:
     used: Mapping[str, Mapping[str, float]]
     """Container, resource, value: cores of `cpu`, bytes of `memory`. A node has one container, with an empty name.
 
-    All finite and none negative. A resource that cannot be told is not there; of some container one is.
+    All finite and none negative. Each container has `cpu`, and some container has `memory`, but for a resource that is
+    told of nobody in the namespace: that one is not there.
     """
 
 
@@ -77,7 +86,7 @@ class UsageAnswer:
     """What pods or nodes use."""
 
     items: tuple[UsageItem, ...]
-    """Ascending by namespace and name; those of whom nothing is known are left out."""
+    """Ascending by namespace and name; those of whom not all is known that should be are left out."""
     window_seconds: float
     """The span that values are measured over, as the rule files say."""
     evaluated_at: float | None

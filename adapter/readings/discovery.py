@@ -16,6 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from adapter.readings.catalogue import same_rule
+from adapter.readings.steadiness import Steadiness
 from adapter.rulebook.discover import SeriesShapes, metrics_by_name, static_metrics
 from adapter.sources.prometheus.errors import (
     PrometheusError,
@@ -73,8 +74,17 @@ class Discovery:
     """The state of all rules. `look_up` may run on any thread and changes nothing; its owner locks around the rest."""
 
     def __init__(
-        self, *, prometheus: Prometheus, resolve: ResolveResource, settings: ReadingSettings, clock: Clock, pace: Pace
+        self,
+        *,
+        prometheus: Prometheus,
+        resolve: ResolveResource,
+        settings: ReadingSettings,
+        clock: Clock,
+        pace: Pace,
+        steadiness: Steadiness | None = None,
     ) -> None:
+        """Tell `steadiness` how each look-up ended."""
+        self._steadiness = steadiness or Steadiness(clock)
         self._prometheus = prometheus
         self._resolve = resolve
         self._settings = settings
@@ -104,9 +114,12 @@ class Discovery:
         pace = self.pace if all(state.looked_up for state in asking) else self._first_pace
         shapes = SeriesShapes()
         unreachable = False
+        began = self._clock.monotonic()
         try:
             failure = self._fold(series_query, timeout_seconds, shapes, pace)
+            self._steadiness.answered()
         except PrometheusError as error:
+            self._steadiness.failed(error, began)
             failure, unreachable = str(error), isinstance(error, PrometheusUnreachableError)
             if isinstance(error, UnexpectedAnswerError) or not shapes:
                 return Finding(series_query, failure=failure, unreachable=unreachable)

@@ -10,6 +10,7 @@
     ├── SourceSlowError               Prometheus did not answer in time
     ├── AnswerTooOldError             the last good answer has grown too old
     ├── QueryRefusedByPrometheusError Prometheus refused the query
+    ├── NoDataUncertainError          nothing is there, and that need not mean that there is no data
     ├── SampleTooOldError             what the value is made of is older than its rule allows
     ├── PartialAnswerError            an answer is there and parts of it are missing
     └── AmbiguousSamplesError         several samples claim to be the value of one object
@@ -22,11 +23,16 @@ from __future__ import annotations
 
 
 class ReadingError(Exception):
-    """There is no value to give; the message says what is missing, and what to do about it."""
+    """There is no value to give; the message says what is missing, and what to do about it.
 
-    def __init__(self, message: str) -> None:
+    `told` is as much of it as any asker may read, where the message quotes series that may be of other namespaces: the
+    whole is for the log.
+    """
+
+    def __init__(self, message: str, *, told: str | None = None) -> None:
         super().__init__(message)
         self.message = message
+        self.told = message if told is None else told
 
 
 class NoObjectsMatchError(ReadingError):
@@ -67,6 +73,10 @@ class QueryRefusedByPrometheusError(ReadingError):
 
 class SampleTooOldError(ReadingError):
     """A value is there, and made of samples that are older than its rule allows (`maxSampleAge`)."""
+
+
+class NoDataUncertainError(ReadingError):
+    """Prometheus gives no value, and the rule's own value for no data (`onNoData`) must not stand for it."""
 
 
 class PartialAnswerError(ReadingError):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from adapter.objects.quantities import quantity_of
 from adapter.readings.explanation import ExplainedValue, Outcome, Step
+from adapter.readings.policies import unsteady
+from adapter.readings.steadiness import may_stand_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,13 +22,34 @@ _MOST_NAMED = 10
 _FIX = "look whether the targets are up, and how often they are scraped; or allow more by `maxSampleAge`"
 
 
-def standing_in(
-    metric: Metric, samples: Sequence[Sample], names: Sequence[str] | None, times: Sequence[Sample], now: float
-) -> tuple[tuple[ExplainedValue, ...], tuple[Step, ...]]:
-    """Return what stands for no data (`onNoData`), and the step that says so; nothing where there is data.
+@dataclass(frozen=True, slots=True)
+class Steady:
+    """For how long Prometheus has been there."""
 
-    `samples` are the asker's own, `names` the objects that should have a value; None where they are not known. `times`
-    are those of `without_aged`: samples that are too old are more than no data.
+    seconds: float | None
+    """None: that is not known."""
+    look_back_seconds: float
+    """How long Prometheus takes a series' last sample for its value."""
+
+    def doubt(self, ranges_seconds: float) -> str:
+        """Return why nothing may stand for no data of a query with such ranges; empty where that is not known."""
+        if self.seconds is None or may_stand_in(self.seconds, self.look_back_seconds, ranges_seconds):
+            return ""
+        return unsteady(self.seconds, self.look_back_seconds + ranges_seconds)
+
+
+def standing_in(
+    metric: Metric,
+    samples: Sequence[Sample],
+    names: Sequence[str] | None,
+    times: Sequence[Sample],
+    now: float,
+    steady: Steady,
+) -> tuple[tuple[ExplainedValue, ...], tuple[Step, ...]]:
+    """Return what stands for no data (`onNoData`), and the step that says so, or why nothing does.
+
+    Neither where there is data. `samples` are the asker's own, `names` the objects that should have a value; None where
+    they are not known. `times` are those of `without_aged`: where samples are there is more than no data.
     """
     value, label = metric.rule.policy.no_data_value, metric.object_label
     if value is None:
@@ -39,10 +62,20 @@ def standing_in(
     if label is not None and len({sample.labels.get(label) for sample in of_wanted}) < len(of_wanted):
         return (), ()
     limit = metric.rule.policy.max_sample_age_seconds
-    aged = [sample for sample in times if limit is not None and now - sample.value > limit]
-    if any(label is None or sample.labels.get(label) in wanted for sample in aged):
+    there = [sample for sample in times if label is None or sample.labels.get(label) in wanted]
+    if any(limit is not None and now - sample.value > limit for sample in there):
         return (), ()
+    named = {_object(sample, label) for sample in of_wanted}
+    if any(_object(sample, label) not in named for sample in there):
+        doubt = "samples are there, and the rule's query makes no value of them"
+    else:
+        doubt = steady.doubt(metric.rule.ranges_seconds)
+    if doubt:
+        return (), (Step("onNoData", Outcome.NO, doubt),)
     told = f"Prometheus has no data, and the rule's value for that stands for it: {quantity_of(value)}"
+    if steady.seconds is None:
+        needed = steady.look_back_seconds + metric.rule.ranges_seconds
+        told = f"{told} (where Prometheus has been there for {needed:g} s, which it does not tell)"
     return tuple(ExplainedValue(name, value, None, None) for name in wanted), (Step("onNoData", Outcome.INFO, told),)
 
 
@@ -71,6 +104,10 @@ def without_aged(metric: Metric, told: Told, times: Sequence[Sample], now: float
     return replace(
         told, values=kept, steps=(*told.steps, Step("maxSampleAge", Outcome.NO, cause)), cause=cause, fix=_FIX
     )
+
+
+def _object(sample: Sample, label: str | None) -> str | None:
+    return None if label is None else sample.labels.get(label)
 
 
 def _age(seconds: float) -> str:

@@ -9,12 +9,16 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
+from adapter.objects.selectors import EVERYTHING
 from adapter.readings.discovery import what_is_missing
 from adapter.readings.explained_way import Answered, place, shown
 from adapter.readings.explanation import Outcome, Verdict
+from adapter.readings.notices import without_series
 from adapter.rulebook.discover import SeriesShapes, static_metrics
 from adapter.rulebook.lint.examples import distance_from_pods
 from adapter.rulebook.model import Api, Severity
+from adapter.rulebook.near_misses import MOST_RULES, Closeness
+from adapter.rulebook.refused_misses import refusal, refused_for, refused_of_names
 from adapter.rulebook.tracing import Trace, Wanted, passes, traces
 from adapter.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError
 
@@ -26,7 +30,7 @@ if TYPE_CHECKING:
     from adapter.readings.explanation import Question
     from adapter.readings.refresher import Prometheus
     from adapter.readings.settings import Clock, ReadingSettings
-    from adapter.rulebook.model import Metric, ResourceRules, Rule, Rulebook
+    from adapter.rulebook.model import Metric, RefusedRule, ResourceRules, Rule, Rulebook
     from adapter.sources.pace import Pace
 
 
@@ -61,13 +65,15 @@ class RuleSearch:
         for rule in rules:
             shapes = self._shapes(way, rule, looked_up)
             if isinstance(shapes, PrometheusError):
-                way.note("series", Outcome.ERROR, f"{place(rule)}: its series cannot be looked up: {shapes}")
+                told = f"{place(rule)}: its series cannot be looked up: {way.reason(shapes)}"
+                way.note("series", Outcome.ERROR, told)
                 way.sees_all = False
                 continue
             found += traces(rule, self._near(way, rule, shapes, names), wanted, self._resolve)
         metrics = [trace.metric for trace in found if trace.metric] or list(self._static(rules, wanted))
+        metrics = metrics or unnamed_usage(rulebook.resource, question)
         if not metrics:
-            raise _no_rule(way, found, names)
+            raise _no_rule(way, rulebook, found, names)
         return chosen(way, metrics)
 
     def _near(self, way: Way, rule: Rule, shapes: SeriesShapes, names: set[str]) -> SeriesShapes:
@@ -115,7 +121,8 @@ class RuleSearch:
             shapes.add(batch)
             _time_left(way, rule)
         if missing := what_is_missing(shapes, answer.warnings):
-            way.note("series", Outcome.INFO, f"{place(rule)}: only a part of its series came: {missing}")
+            told = missing if way.to_owner else without_series(missing)
+            way.note("series", Outcome.INFO, f"{place(rule)}: only a part of its series came: {told}")
             way.sees_all = False
         return shapes
 
@@ -135,20 +142,30 @@ def chosen(way: Way, metrics: list[Metric]) -> Metric:
 
 
 def of_usage(rules: ResourceRules, question: Question) -> list[Metric]:
-    """Return what `resourceRules` serve under the name."""
-    return [metric for metric in rules.metrics if (metric.name, metric.resource) == (question.name, question.resource)]
+    """Return what `resourceRules` serve under the name: of the kind that is named, or of any."""
+    kinds = {question.resource} if question.resource else {metric.resource for metric in rules.metrics}
+    return [metric for metric in rules.metrics if metric.name == question.name and metric.resource in kinds]
+
+
+def unnamed_usage(rules: ResourceRules, question: Question) -> list[Metric]:
+    """Return what `resourceRules` serve under the name to who names no API: what the others give goes before."""
+    named = question.api is not None or question.selector != EVERYTHING
+    return [] if named else of_usage(rules, question)
 
 
 def _usage(way: Way, rulebook: Rulebook) -> Metric:
     metrics = of_usage(rulebook.resource, way.question)
     if metrics:
         return chosen(way, metrics)
+    for rule in rulebook.refused:
+        if rule.id == f"resourceRules.{way.question.name}":
+            raise _refused(way, rulebook, rule)
     served = ", ".join(metric.qualified for metric in rulebook.resource.metrics) or "nothing"
     cause = f"no rule under `resourceRules` makes {shown(way.question)}; what they make: {served}"
     raise way.end("rule", Verdict.NO_VALUE, cause, "write resourceRules.cpu and resourceRules.memory")
 
 
-def note_refused(way: Way, rulebook: Rulebook, *, to_owner: bool) -> None:
+def note_refused(way: Way, rulebook: Rulebook) -> None:
     """Note how many rules are in force, and which are not: with the reason to whoever has the files anyway.
 
     Others may read one metric, and what stands in other rules is not theirs to know.
@@ -156,7 +173,7 @@ def note_refused(way: Way, rulebook: Rulebook, *, to_owner: bool) -> None:
     reasons = {finding.rule: finding for finding in reversed(rulebook.findings) if finding.severity is Severity.ERROR}
     for rule in rulebook.refused:
         serves = "serves what it said before" if rule.id in rulebook.retained else "serves nothing"
-        why = f": {reasons[rule.id]}" if to_owner and rule.id in reasons else f" ({rule.file}:{rule.line})"
+        why = f": {reasons[rule.id]}" if way.to_owner and rule.id in reasons else f" ({rule.file}:{rule.line})"
         way.note("rules", Outcome.INFO, f"{rule.id} is refused and {serves}{why}")
     number = len(rulebook.rules) + len(rulebook.resource.rules)
     way.note("rules", Outcome.OK, f"{number} rule{'' if number == 1 else 's'} in force")
@@ -171,16 +188,38 @@ def _time_left(way: Way, rule: Rule) -> float:
     return left
 
 
-def _no_rule(way: Way, found: list[Trace], names: set[str]) -> Answered:
+def _refused(way: Way, rulebook: Rulebook, rule: RefusedRule) -> Answered:
+    """Return that it is this rule that would make the metric, with what is wrong with it."""
+    errors = (one for one in rulebook.findings if one.rule == rule.id and one.severity is Severity.ERROR)
+    finding = next(errors, None)
+    cause = f"{rule.id} ({rule.file}:{rule.line}) would make {shown(way.question)}, and is refused"
+    if finding is None:
+        return way.end("rule", Verdict.NO_VALUE, cause, "see the log of the adapter for the reason")
+    return way.end("rule", Verdict.NO_VALUE, f"{cause}: {finding.message}", finding.fix)
+
+
+def _refused_for(rulebook: Rulebook, question: Question) -> tuple[Closeness, RefusedRule] | None:
+    """Return the refused rule that would make the metric, and how surely."""
+    rules = [rule for rule in refused_of_names(rulebook.refused) if _is_of_api(rule.api, question)]
+    return refused_for([refusal(rule) for rule in rules[:MOST_RULES]], question.name)
+
+
+def _no_rule(way: Way, rulebook: Rulebook, found: list[Trace], names: set[str]) -> Answered:
     for trace in found:
         way.note("rule", Outcome.NO, f"{place(trace.rule)}: {trace.obstacle}")
     metric = shown(way.question)
+    refused = _refused_for(rulebook, way.question)
+    if refused is not None and (refused[0] is Closeness.EXACT or not found):
+        return _refused(way, rulebook, refused[1])
+    if not rulebook.rules and not rulebook.refused:
+        told = "the rule files hold no rule for custom or external metrics"
+        return way.end("rule", Verdict.NO_VALUE, f"no rule makes {metric}: {told}", "write one that makes it")
     if found:
         first = found[0]
         cause = f"no rule makes {metric}: {place(first.rule)}: {first.obstacle}"
         return Answered(Verdict.NO_VALUE, cause, "change that rule")
     if not way.sees_all:
-        fix = "see the steps for what Prometheus said"
+        fix = "ask again when Prometheus answers the look-ups that failed"
         return way.end("rule", Verdict.ERROR, f"it cannot be told whether a rule makes {metric}", fix)
     near = difflib.get_close_matches(way.question.name, sorted(names), n=3)
     hint = f"did you mean {', '.join(near)}?" if near else "look whether Prometheus has such a series at all"
@@ -188,8 +227,11 @@ def _no_rule(way: Way, found: list[Trace], names: set[str]) -> Answered:
 
 
 def _of_api(rules: Iterable[Rule], question: Question) -> Iterator[Rule]:
-    api = question.api or (Api.CUSTOM if question.resource else None)
-    return (rule for rule in rules if api in {None, rule.api})
+    return (rule for rule in rules if _is_of_api(rule.api, question))
+
+
+def _is_of_api(api: Api, question: Question) -> bool:
+    return (question.api or (Api.CUSTOM if question.resource else None)) in {None, api}
 
 
 def _beside(other: Metric, metric: Metric) -> str:

@@ -92,17 +92,17 @@ def told_of_objects(
     values = tuple((name, by_name[name][0].value) for name in sorted(by_name.keys() & wanted - several - odd))
     strangers = by_name.keys() - wanted
     steps = (
-        *_some(several & wanted, f"have several samples: {_differing(by_name, several & wanted)}"),
-        *_some(odd & wanted, f"have a sample that is NaN or infinite{below}, which is no value"),
-        *_some(wanted - by_name.keys(), "have no sample"),
+        *_some(several & wanted, f"several samples: {_differing(by_name, several & wanted)}"),
+        *_some(odd & wanted, f"a sample that is NaN or infinite{below}, which is no value"),
+        *_some(wanted - by_name.keys(), "no sample"),
         *(_nameless(label, nameless) if nameless else ()),
-        *_some(strangers if tell_strangers else (), "have samples and are not asked about"),
+        *_some(strangers if tell_strangers else (), "samples that are not asked about"),
         *(() if tell_strangers else _uncalled(len(strangers))),
     )
     if values:
         return Told(values, (*steps, Step("values", Outcome.OK, f"{len(values)} with a value")))
     cause = f"no object that is asked about has a usable sample: {steps[0].detail if steps else 'none came'}"
-    return Told((), steps, cause, "see the steps")
+    return Told((), steps, cause)
 
 
 def told_of_containers(
@@ -167,7 +167,8 @@ def _differing(by_name: Mapping[str, Sequence[Sample]], several: Collection[str]
 def _uncalled(strangers: int) -> tuple[Step, ...]:
     if not strangers:
         return ()
-    return (Step("values", Outcome.NO, f"{strangers} other objects have samples and are not asked about"),)
+    what = "1 other object has" if strangers == 1 else f"{strangers} other objects have"
+    return (Step("values", Outcome.NO, f"{what} samples that are not asked about"),)
 
 
 def _labels(sample: Sample) -> str:
@@ -175,7 +176,9 @@ def _labels(sample: Sample) -> str:
 
 
 def _some(names: Collection[str], what: str) -> tuple[Step, ...]:
+    """Return the step that says what these objects have; none where there is no object."""
     if not names:
         return ()
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return (Step("values", Outcome.NO, f"{', '.join(sorted(names)[:_MOST_NAMED])}{more} {what}"),)
+    have = "has" if len(names) == 1 else "have"
+    return (Step("values", Outcome.NO, f"{', '.join(sorted(names)[:_MOST_NAMED])}{more} {have} {what}"),)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from adapter.readings.explanation import Outcome, Step, Verdict
+from adapter.readings.notices import told_to_askers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.readings.explanation import ExplainedValue, Question
     from adapter.rulebook.model import Rule
+    from adapter.sources.prometheus.errors import PrometheusError
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,8 @@ class Way:
     patience: Patience
     clock: Callable[[], float]
     """Monotonic seconds."""
+    to_owner: bool = True
+    """Whether who asks has rule files and Prometheus at hand anyway; else nothing is told that others' series show."""
     began: float = field(init=False)
     steps: list[Step] = field(default_factory=list)
     sees_all: bool = True
@@ -55,6 +62,8 @@ class Way:
     rule: str | None = None
     query: str | None = None
     values: tuple[ExplainedValue, ...] = ()
+    absent: str = ""
+    """That the one object that is asked about is not there; empty where it is, or where that is not known."""
 
     def __post_init__(self) -> None:
         """Begin now."""
@@ -72,6 +81,14 @@ class Way:
     def note(self, step: str, outcome: Outcome, detail: str) -> None:
         """Take a step."""
         self.steps.append(Step(step, outcome, detail))
+
+    def reason(self, error: PrometheusError) -> str:
+        """Return why Prometheus did not answer, as far as who asks may know it; the log has it all."""
+        told = None if self.to_owner else told_to_askers(error)
+        if told is None:
+            return str(error)
+        _log.info("explaining %s: %s", shown(self.question), error)
+        return told
 
     def end(self, step: str, verdict: Verdict, cause: str, fix: str) -> Answered:
         """Take the last step and return what to raise."""

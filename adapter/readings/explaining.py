@@ -11,11 +11,12 @@ import math
 from typing import TYPE_CHECKING, Protocol
 
 from adapter.objects.selectors import EVERYTHING
-from adapter.readings.explained_policies import standing_in, without_aged
+from adapter.readings.explained_policies import Steady, standing_in, without_aged
 from adapter.readings.explained_rules import RuleSearch, chosen, note_refused
 from adapter.readings.explained_values import of_namespace, told_of_containers, told_of_objects, told_of_rows
 from adapter.readings.explained_way import PATIENT, Answered, Way, count, shown
 from adapter.readings.explanation import Explanation, Outcome, Verdict
+from adapter.readings.notices import without_series
 from adapter.readings.samples import SampleAges
 from adapter.rulebook.model import Api, PlanKind
 from adapter.rulebook.plans import plan_of, planned_query
@@ -23,12 +24,17 @@ from adapter.rulebook.plans.sample_age import times_of
 from adapter.rulebook.render import RenderError
 from adapter.rulebook.requests import Asked
 from adapter.sources.objects import ObjectsError
-from adapter.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError
+from adapter.sources.prometheus.errors import (
+    AnswerTooLargeError,
+    PrometheusError,
+    PrometheusTimeoutError,
+    QueryRefusedError,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from adapter.objects.resources import ResolveResource
+    from adapter.objects.resources import ResolveResource, Resource
     from adapter.readings.explained_values import Told
     from adapter.readings.explained_way import Patience
     from adapter.readings.explanation import Question, Step
@@ -39,6 +45,9 @@ if TYPE_CHECKING:
     from adapter.sources.objects import ObjectSource
     from adapter.sources.pace import Pace
     from adapter.sources.prometheus.decoding import Sample
+
+
+_LOOK_AT_NAMES = "look whether it runs, and whether its name and the namespace are right"
 
 
 class Memory(Protocol):
@@ -56,7 +65,7 @@ class Memory(Protocol):
 class Explainer:
     """Answers questions; safe to call from any thread."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts that it stands on, each named by its caller
         self,
         *,
         prometheus: Prometheus,
@@ -66,8 +75,14 @@ class Explainer:
         clock: Clock,
         pace: Pace,
         patience: Patience = PATIENT,
+        steady_seconds: Callable[[], float | None] = lambda: None,
     ) -> None:
-        """`objects` is None where no cluster is at hand: then it cannot be said which objects lack a sample."""
+        """`objects` is None where no cluster is at hand: then it cannot be said which objects lack a sample.
+
+        `steady_seconds` tells for how long Prometheus has been there; None: it is not known.
+        """
+        self._steady_seconds = steady_seconds
+        self._look_back = settings.look_back_seconds
         self._prometheus = prometheus
         self._objects = objects
         self._clock = clock
@@ -83,7 +98,7 @@ class Explainer:
         `notes` are steps that whoever asks knows already, such as who asked for the metric last. With `memory` the
         rule is known without asking, and what is remembered is told.
         """
-        way = Way(question, self._patience, self._clock.monotonic)
+        way = Way(question, self._patience, self._clock.monotonic, to_owner=memory is None)
         try:
             metric = self._metric(way, rulebook, notes, memory)
             self._values(way, metric)
@@ -105,7 +120,7 @@ class Explainer:
 
     def _metric(self, way: Way, rulebook: Rulebook, notes: Iterable[Step], memory: Memory | None) -> Metric:
         """Return the metric that is meant; raises Answered where no rule makes it."""
-        note_refused(way, rulebook, to_owner=memory is None)
+        note_refused(way, rulebook)
         known = list(memory.metrics(way.question)) if memory else []
         try:
             metric = chosen(way, known) if known else self._search.metric(way, rulebook)
@@ -124,11 +139,15 @@ class Explainer:
         samples = self._asked(way, planned.text)
         own, _ = of_namespace(samples, metric.namespace_label, _namespace(way, metric))
         times, now = self._times(way, metric, names, planned.kind), float(math.floor(self._clock.wall()))
-        way.values, steps = standing_in(metric, own, names, times, now)
+        standing = () if way.absent else names
+        steady = Steady(self._steady_seconds(), self._look_back)
+        way.values, steps = standing_in(metric, own, standing, times, now, steady)
         way.steps.extend(steps)
         if way.values:
             return
         if not samples:
+            if way.absent:
+                raise Answered(Verdict.NO_VALUE, way.absent, _LOOK_AT_NAMES)
             cause = f"Prometheus has no sample for {shown(way.question)} now"
             raise Answered(Verdict.NO_VALUE, cause, "ask Prometheus the query; look whether its targets are up")
         told = without_aged(metric, _told(way, metric, samples, names, plan), times, now)
@@ -159,21 +178,23 @@ class Explainer:
             answer = self._prometheus.instant(query, timeout_seconds=left, at=float(math.floor(self._clock.wall())))
             samples = [sample for batch in answer.batches(self._pace) for sample in batch]
         except PrometheusError as error:
-            raise way.end("query", Verdict.ERROR, str(error), "see the query and the steps") from error
+            raise way.end("query", Verdict.ERROR, way.reason(error), _repair(error)) from error
         way.note("query", Outcome.OK if samples else Outcome.NO, f"{count(len(samples), 'sample')} came")
         for warning in answer.warnings:
-            way.note("query", Outcome.INFO, f"Prometheus warns: {warning}")
+            told = warning if way.to_owner else without_series(warning)
+            way.note("query", Outcome.INFO, f"Prometheus warns: {told}")
         return samples
 
     def _names(self, way: Way, metric: Metric) -> tuple[str, ...] | None:
         """Return the objects that should have a value; None where that is not known."""
         if metric.resource is None:
             return ()
+        namespace = _namespace(way, metric)
         if way.question.object is not None:
+            self._look_for(way, metric.resource, namespace, way.question.object)
             return (way.question.object,)
         if self._objects is None:
             return None
-        namespace = _namespace(way, metric)
         try:
             names = tuple(self._objects.names(metric.resource, namespace, EVERYTHING))
         except ObjectsError as error:
@@ -183,10 +204,34 @@ class Explainer:
         way.note("objects", Outcome.OK if names else Outcome.NO, told)
         return names
 
+    def _look_for(self, way: Way, resource: Resource, namespace: str | None, name: str) -> None:
+        """Note whether the object is there. It is asked about either way: the API answers of what is gone, too."""
+        if self._objects is None:
+            return
+        what = f"{resource.qualified}/{name}{f' in {namespace}' if namespace else ''}"
+        try:
+            if self._objects.labels_of(resource, namespace, name) is None:
+                way.absent = f"there is no {what}"
+                way.note("objects", Outcome.NO, way.absent)
+            else:
+                way.note("objects", Outcome.OK, f"{what} is there")
+        except ObjectsError as error:
+            way.note("objects", Outcome.ERROR, str(error))
+
+
+def _repair(error: PrometheusError) -> str:
+    """Return what to do about a query without an answer."""
+    if isinstance(error, QueryRefusedError):
+        return "change the rule's metricsQuery so that Prometheus can answer it"
+    if isinstance(error, PrometheusTimeoutError | AnswerTooLargeError):
+        return "make the query cheaper, as by a recording rule"
+    return "look whether Prometheus runs, and at its address and credentials"
+
 
 def _planned(way: Way, metric: Metric, names: tuple[str, ...] | None, plan: Plan) -> PlannedQuery:
     """Return the query to send: for the objects where they are few and known, else for all of the namespace."""
-    way.note("plan", Outcome.INFO, f"{plan.kind}: {plan.reason}")
+    why = "" if plan.kind is PlanKind.WIDE else f": {plan.reason}"
+    way.note("plan", Outcome.INFO, f"the widest that is proven is {plan.kind}{why}")
     namespace = _namespace(way, metric)
     exact = metric.resource is None or way.question.object is not None or PlanKind.NAMESPACE not in plan.proven
     if metric.namespaced and metric.namespace_label is not None and namespace is None:
@@ -213,11 +258,13 @@ def _told(way: Way, metric: Metric, samples: Sequence[Sample], names: tuple[str,
         raise Answered(Verdict.NO_VALUE, cause, "use <<.LabelMatchers>> in the rule's metricsQuery")
     if metric.object_label is None:
         return told_of_rows(own)
-    restricted = metric.namespace_label is None or PlanKind.NAMESPACE in plan.proven
+    # Who asks about one object may not know the others, and a query that restricts nothing lets all namespaces' in.
+    own_alone = not metric.namespaced or PlanKind.NAMESPACE in plan.proven
+    tell = own_alone and way.question.object is None
     if metric.container_label is not None:
-        return told_of_containers(metric.object_label, metric.container_label, own, names, tell_strangers=restricted)
+        return told_of_containers(metric.object_label, metric.container_label, own, names, tell_strangers=tell)
     lowest = 0.0 if metric.rule.api is Api.RESOURCE else -math.inf
-    return told_of_objects(metric.object_label, own, names, tell_strangers=restricted, lowest=lowest)
+    return told_of_objects(metric.object_label, own, names, tell_strangers=tell, lowest=lowest)
 
 
 def _namespace(way: Way, metric: Metric) -> str | None:

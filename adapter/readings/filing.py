@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.readings.snapshot import ROOT, Dropped, Fault, ObjectReading, container_key
+from adapter.sources.pace import UNPACED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from adapter.readings.names import SharedNames
     from adapter.readings.snapshot import Evaluation
+    from adapter.sources.pace import Pace
     from adapter.sources.prometheus.decoding import Sample
 
 
@@ -46,6 +48,13 @@ _NO_VALUES = {
 }
 
 
+MOST_CONTAINERS = 1000
+"""Of one pod. No pod has so many: a rule that takes another label for the container's finds them."""
+_CROWDED = Fault(
+    f"more than {MOST_CONTAINERS} values of the label for containers came for one pod: "
+    "`containerLabel` must be the label that holds the names of containers"
+)
+
 LATE = "samples came that are older than answers may be"
 """Why there may be more data than was filed."""
 
@@ -61,7 +70,9 @@ class Filing:
         self._oldest = oldest
         self._values: dict[str, dict[str, float]] = {}
         self._faults: dict[str, dict[str, Fault]] = {}
-        self._containers: dict[str, dict[str, str]] = {}
+        self._containers: dict[str, dict[str, list[str]]] = {}
+        """Namespace, pod, and its containers; none where there are too many."""
+        self._crowded: tuple[str, str] | None = None
         self._rivals: dict[tuple[str, str], _Rivals] = {}
         self._ambiguous: dict[frozenset[str], Fault] = {}
         self._nameless: Mapping[str, str] | None = None
@@ -90,18 +101,18 @@ class Filing:
             if rivals is not None and not isinstance(place, Dropped):
                 self._faults[place[0]][place[1]] = self._fault_of(rivals.differing_with(sample.labels))
 
-    def finish(self, evaluated: Evaluation) -> ObjectReading:
-        """Return what was filed."""
-        containers = None if self._assignment.container_label is None else self._containers
-        asked = self._assignment.names
-        return ObjectReading(evaluated, self._values, self._faults, self._note(), containers, asked)
+    def finish(self, evaluated: Evaluation, pace: Pace = UNPACED) -> ObjectReading:
+        """Return what was filed; to be called once. Names of containers are put together in slices of the pace."""
+        note, asked = self._note(), self._assignment.names
+        containers = None if self._assignment.container_label is None else self._joined_containers(pace)
+        return ObjectReading(evaluated, self._values, self._faults, note, containers, asked)
 
     @property
     def ambiguous_example(self) -> str | None:
-        """One object with several samples and why it has no value, for the log; None where no object has."""
+        """One object with too many samples and why it has no value, for the log; None where no object has."""
         for namespace, name in self._rivals:
             return f"{namespace}/{name} has no value: {self._faults[namespace][name].reason}"
-        return None
+        return None if self._crowded is None else f"{'/'.join(self._crowded)} has no value: {_CROWDED.reason}"
 
     def _place_of(self, sample: Sample) -> tuple[str, str] | Dropped:
         """Return namespace and object, or why the sample has none."""
@@ -138,8 +149,9 @@ class Filing:
         if name in values or name in self._faults.get(namespace, ()):
             self._reject(place, values)
             return
-        if self._assignment.container_label is not None:
-            self._enter_container(namespace, name)
+        if self._assignment.container_label is not None and not self._enter_container(namespace, name, values):
+            self.dropped[Dropped.UNKNOWN_OBJECT] += 1
+            return
         reason = self._flaw_of(value)
         if reason is None:
             values[self._names.share(name)] = value
@@ -147,12 +159,41 @@ class Filing:
             self.dropped[reason] += 1
             self._faults.setdefault(namespace, {})[name] = _NO_VALUES[reason]
 
-    def _enter_container(self, namespace: str, key: str) -> None:
+    def _enter_container(self, namespace: str, key: str, values: dict[str, float]) -> bool:
+        """Note a container that was not seen before; return whether its pod may have one more."""
         pod, _, container = key.partition("/")
-        pods = self._containers.setdefault(self._names.share(namespace), {})
-        others = pods.get(pod)
-        listed = container if others is None else f"{others}/{container}"
-        pods[self._names.share(pod)] = self._names.share(listed)
+        pods = self._containers.get(namespace)
+        if pods is None:
+            pods = self._containers[self._names.share(namespace)] = {}
+        known = pods.get(pod)
+        if known is None:
+            pods[self._names.share(pod)] = [self._names.share(container)]
+            return True
+        if 0 < len(known) < MOST_CONTAINERS:
+            known.append(self._names.share(container))
+            return True
+        for one in known:
+            self.dropped[Dropped.UNKNOWN_OBJECT] += values.pop(container_key(pod, one), None) is not None
+        known.clear()
+        self._crowded = namespace, pod
+        self._faults.setdefault(namespace, {})[container_key(pod, "")] = _CROWDED
+        return False
+
+    def _joined_containers(self, pace: Pace) -> Mapping[str, Mapping[str, str]]:
+        """Return the names as readings hold them; the pods of a workload share one text."""
+        texts: dict[str, str] = {}
+        joined: dict[str, dict[str, str]] = {namespace: {} for namespace in self._containers}
+        for part in pace.timed(self._joins()):
+            for namespace, pod, text in part:
+                joined[namespace][pod] = texts.setdefault(text, text)
+        return joined
+
+    def _joins(self) -> Iterator[tuple[str, str, str]]:
+        """Yield namespace, pod, and its containers' names with slashes between; what is yielded is let go."""
+        for namespace, pods in self._containers.items():
+            while pods:
+                pod, containers = pods.popitem()
+                yield namespace, pod, "/".join(containers)
 
     def _flaw_of(self, value: float) -> Dropped | None:
         if math.isfinite(value):

@@ -1,11 +1,13 @@
 """What a person should know of an answer that is good: its rule is refused now, or its refreshes fail.
 
 These sentences go to whoever asks. So they say nothing that Prometheus said, which may name series of other namespaces,
-and nothing of the way to Prometheus; both stand in the log.
+and nothing of the way to Prometheus; both stand in the log. Of the errors that askers are told in place of an answer
+that is left out which quotes series.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -22,13 +24,22 @@ from adapter.readings.errors import (
     TooMuchDemandError,
     UnanswerableSelectorError,
 )
-from adapter.rulebook.model import Api
+from adapter.rulebook.model import Api, PlanKind
+from adapter.sources.prometheus.errors import QueryRefusedError, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
 
     from adapter.readings.queries import Failure
     from adapter.rulebook.model import Metric, Rule, Rulebook
+    from adapter.sources.prometheus.errors import PrometheusError
+
+_SERIES = re.compile(r"[{\[]")
+"""How a set of labels, or a list of sets, begins."""
+_QUOTES = re.compile(r'[{\["]')
+"""Likewise, or the value of a label."""
+_OF_TEXT = "bad_data"
+"""Prometheus's word for a query that it did not begin to evaluate: what it quotes then is the query."""
 
 _CAUSES: Mapping[type[ReadingError], str] = {
     SourceUnreachableError: "Prometheus cannot be asked",
@@ -76,3 +87,31 @@ def usage_notices(rulebook: Rulebook, metrics: Iterable[Metric]) -> Iterator[str
 def cause_of(error: type[ReadingError]) -> str:
     """Return why there is no newer value, in words that are fit for any asker."""
     return next((_CAUSES[kind] for kind in error.__mro__ if kind in _CAUSES), _CAUSES[ReadingError])
+
+
+def reason_for_askers(failure: Failure, kind: PlanKind) -> str:
+    """Return why a query of this plan failed, in words that are fit for any asker.
+
+    A wide query is asked for many namespaces, so of its failure nothing is repeated that Prometheus said.
+    """
+    if kind is PlanKind.WIDE and not failure.of_source:
+        return f"the query for all namespaces does not work: {cause_of(failure.error)}"
+    return failure.message if failure.told is None else failure.told
+
+
+def told_to_askers(error: PrometheusError) -> str | None:
+    """Return what any asker may read of an error where that is less than all of it: one query may meet any series."""
+    if not isinstance(error, QueryRefusedError):
+        return None
+    said = _up_to(_SERIES if error.error_type == _OF_TEXT else _QUOTES, error.message)
+    return f"query {shortened(error.query)}: Prometheus refused it ({error.error_type}): {said}"
+
+
+def without_series(text: str) -> str:
+    """Return what Prometheus said up to where it begins to quote series or values of their labels."""
+    return _up_to(_QUOTES, text)
+
+
+def _up_to(mark: re.Pattern[str], text: str) -> str:
+    plain, *rest = mark.split(text, maxsplit=1)
+    return f"{shortened(plain)} … (all of it is in the adapter's log)" if rest else shortened(plain)

@@ -1,20 +1,22 @@
 """What a rule's own policy makes of a reading: which values are too old to be any, and what stands for no data.
 
-A value stands for no data only where Prometheus answered and had nothing. What is missing for any other reason (an
-answer that failed or aged, samples that are too old, infinite or claimed by several) stays an error: a made-up number
-must not hide it.
+A value stands for no data only where Prometheus answered, had nothing, and has been there for long enough to know. What
+is missing for any other reason (an answer that failed or aged, samples that are too old, infinite or claimed by
+several) stays an error: a made-up number must not hide it.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.readings.answers import ByName, ExternalAnswer, ObjectsAnswer
-from adapter.readings.errors import SampleTooOldError
+from adapter.readings.errors import NoDataUncertainError, NoSampleError, SampleTooOldError
 from adapter.readings.schedule import longest_refresh
 from adapter.readings.snapshot import Dropped
+from adapter.readings.steadiness import may_stand_in
 from adapter.rulebook.requests import Row
 
 if TYPE_CHECKING:
@@ -32,20 +34,42 @@ _log = logging.getLogger(__name__)
 STANDS_IN = "no data in Prometheus: the rule's onNoData value stands for it"
 
 
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What is to be done with a reading."""
+
+    policy: Policy
+    age: float
+    """The reading's, in seconds."""
+    look_back_seconds: float
+    """How long Prometheus takes a series' last sample for its value."""
+    ranges_seconds: float = 0.0
+    """The longest range that the rule's query looks over."""
+
+
 def objects_answer(
-    policy: Policy,
+    asking: Asking,
     reading: ObjectReading,
     namespace: str | None,
     which: ByName | BySelector,
     names: Collection[str],
-    age: float,
+    exists: Callable[[str], bool],
 ) -> ObjectsAnswer:
-    """Return the values of some objects; `names` are theirs, `age` is the reading's in seconds. Raises ReadingError."""
+    """Return the values of some objects; `names` are theirs. Raises ReadingError.
+
+    `exists` tells whether there is an object of a name, and may raise ReadingError; it is asked of one that is asked
+    for by its name and would get the value that stands for no data.
+    """
+    policy, age = asking.policy, asking.age
     evaluated_at, window = reading.evaluated.wall, policy.window_seconds
     stand_in, limit = policy.no_data_value, policy.max_sample_age_seconds
     if (stand_in is not None or limit is not None) and reading.has_no_data(namespace, names):
         _refuse_aged(reading, namespace, names, age, limit)
         if stand_in is not None:
+            if isinstance(which, ByName) and not exists(which.name):
+                raise NoSampleError(f"there is no object {which.name!r}, so nothing stands for its value")
+            _refuse_unmade(reading, namespace, names)
+            _refuse_unsteady(asking, reading.steady_seconds)
             return ObjectsAnswer(tuple((name, stand_in) for name in names), evaluated_at, (STANDS_IN,), window)
     found = reading.one(namespace, which.name) if isinstance(which, ByName) else reading.of(namespace, names)
     fresh, warnings = _fresh(policy, reading, namespace, found, age)
@@ -53,14 +77,14 @@ def objects_answer(
 
 
 def external_answer(
-    policy: Policy,
+    asking: Asking,
     reading: ExternalReading,
     namespace: str | None,
     selector: Selector,
-    age: float,
     count: Callable[[Counter[Dropped]], None],
 ) -> ExternalAnswer:
     """Return an asker's rows; `count` is told of dropped ones once for each asker. Raises ReadingError."""
+    policy, age = asking.policy, asking.age
     evaluated_at, window = reading.evaluated.wall, policy.window_seconds
     rows, limit = reading.answer(namespace, selector, count), policy.max_sample_age_seconds
     if limit is not None:
@@ -72,6 +96,9 @@ def external_answer(
             raise SampleTooOldError(_told("the metric", sample_age, age, limit))
     if rows or policy.no_data_value is None or not reading.has_no_data(namespace, selector):
         return ExternalAnswer(rows, evaluated_at, (), window)
+    if reading.sample_age(namespace, selector) is not None and not reading.rows(namespace, selector):
+        raise NoDataUncertainError(_unmade("the metric"))
+    _refuse_unsteady(asking, reading.steady_seconds)
     return ExternalAnswer((Row({}, policy.no_data_value),), evaluated_at, (STANDS_IN,), window)
 
 
@@ -101,6 +128,35 @@ def _refuse_aged(
         sample_age = reading.sample_age(namespace, name)
         if limit is not None and sample_age is not None and _is_too_old(sample_age, age, limit):
             raise SampleTooOldError(_told(repr(name), sample_age, age, limit))
+
+
+def _refuse_unmade(reading: ObjectReading, namespace: str | None, names: Iterable[str]) -> None:
+    """Raise NoDataUncertainError where an object's samples are there, as far as their times are known."""
+    for name in names:
+        if reading.sample_age(namespace, name) is not None and not reading.is_nan(namespace, name):
+            raise NoDataUncertainError(_unmade(repr(name)))
+
+
+def _refuse_unsteady(asking: Asking, steady: float) -> None:
+    """Raise NoDataUncertainError where Prometheus had been there for too short a time to know that there is no data."""
+    needed = asking.look_back_seconds + asking.ranges_seconds
+    if not may_stand_in(steady, asking.look_back_seconds, asking.ranges_seconds):
+        raise NoDataUncertainError(unsteady(steady, needed))
+
+
+def unsteady(steady: float, needed: float) -> str:
+    """Return why nothing may stand for no data yet; both in seconds."""
+    return (
+        f"Prometheus has no data, and has been there, or back, for {steady:.0f} s: whether there is none cannot be "
+        f"told before {needed:g} s, which the query looks back over"
+    )
+
+
+def _unmade(who: str) -> str:
+    return (
+        f"{who} has no value: samples are there, and the rule's query makes no value of them (too few for its range, "
+        "a filter, or a partner that is missing), so the onNoData value does not stand for it"
+    )
 
 
 def _fresh(

@@ -41,14 +41,17 @@ class Failure:
 
     error: type[ReadingError]
     message: str
+    """The whole, for the log."""
     narrows: bool = False
     """A narrower query may succeed where this one did not."""
     of_source: bool = False
     """Prometheus itself cannot be asked, so that it is no fault of this query."""
+    told: str | None = None
+    """What any asker may read, where that is less than the message."""
 
     def raised(self) -> ReadingError:
         """Return an error to raise."""
-        return self.error(self.message)
+        return self.error(self.message, told=self.told)
 
 
 class QueryKey(NamedTuple):

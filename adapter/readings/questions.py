@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from adapter.objects.names import is_namespace_name, is_object_name
 from adapter.objects.resources import UnknownResourceError
-from adapter.objects.selectors import SelectorError, parse_selector
+from adapter.objects.selectors import EVERYTHING, SelectorError, parse_selector
 from adapter.readings.explanation import Question
 from adapter.rulebook.model import Api
 
 if TYPE_CHECKING:
     from adapter.objects.resources import ResolveResource, Resource
+    from adapter.objects.selectors import Selector
 
 APIS = tuple(api.value for api in Api)
 USAGE = frozenset({"pods", "nodes"})
@@ -63,16 +64,24 @@ def question_of(texts: Texts, resolve: ResolveResource) -> Question:
         selector = parse_selector(texts.selector)
     except SelectorError as error:
         raise QuestionError("selector", str(error)) from error
-    if texts.api == Api.RESOURCE and (resource is None or resource.qualified not in USAGE):
-        raise QuestionError("metric", f"what the resource API tells is told of pods and nodes: write pods/{name}")
     return Question(
         name=name,
         api=Api(texts.api) if texts.api else None,
-        resource=resource,
+        resource=_of_usage(name, resource, selector, resolve) if texts.api == Api.RESOURCE else resource,
         namespace=texts.namespace or None,
         object=object_name or None,
         selector=selector,
     )
+
+
+def _of_usage(name: str, resource: Resource | None, selector: Selector, resolve: ResolveResource) -> Resource | None:
+    """Return the kind whose use is asked about: pods, where none is named."""
+    kind = resource or _resource("metric", "pods", resolve)
+    if kind is None or kind.qualified not in USAGE:
+        raise QuestionError("metric", f"what the resource API tells is told of pods and nodes: write pods/{name}")
+    if selector != EVERYTHING:
+        raise QuestionError("selector", "the resource API has no selector of metrics: leave it out")
+    return kind
 
 
 def _resource(where: str, kind: str, resolve: ResolveResource) -> Resource | None:

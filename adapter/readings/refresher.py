@@ -16,6 +16,7 @@ from adapter.readings.errors import (
     SourceUnreachableError,
 )
 from adapter.readings.filing import LATE, Assignment, Filing
+from adapter.readings.notices import told_to_askers, without_series
 from adapter.readings.planning import render
 from adapter.readings.queries import Failure
 from adapter.readings.rows import ExternalReading, ExternalReadingBuilder
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from adapter.readings.queries import Query, Reading
     from adapter.readings.rule_states import RuleStates
     from adapter.readings.settings import Clock, ReadingSettings
+    from adapter.readings.steadiness import Steadiness
     from adapter.readings.telemetry import ReadingsTelemetry
     from adapter.rulebook.requests import PlannedQuery
     from adapter.sources.objects import ObjectSource
@@ -95,7 +97,9 @@ class Refresher:
         names: SharedNames,
         telemetry: ReadingsTelemetry,
         states: RuleStates,
+        steadiness: Steadiness,
     ) -> None:
+        self._steadiness = steadiness
         self._prometheus = prometheus
         self._objects = objects
         self._settings = settings
@@ -108,14 +112,15 @@ class Refresher:
     def ask(self, query: Query, second: float | None = None) -> Reading | Failure:
         """Send the query and return what its answer says; `second` (unix seconds) asks for another time than now."""
         try:
-            return self._ask(query, second)
+            outcome = self._ask(query, second)
+            return outcome if isinstance(outcome, Failure) else self._steady(outcome)
         except PrometheusError as error:
             return failure_of(error)
         except _LeftOutError as error:
             # What is wrong with one namespace's series is not to be the failure of all, and no more than that.
-            return Failure(PartialAnswerError, error.message, narrows=query.kind is PlanKind.WIDE)
+            return Failure(PartialAnswerError, error.message, narrows=query.kind is PlanKind.WIDE, told=error.told)
         except ReadingError as error:
-            return Failure(type(error), error.message)
+            return Failure(type(error), error.message, told=error.told)
         except ObjectsError as error:
             return Failure(ObjectsNotKnownError, str(error))
         except RenderError as error:
@@ -144,6 +149,15 @@ class Refresher:
             self._count_aged(query, reading)
         return reading
 
+    def _steady(self, reading: Reading) -> Reading:
+        """Return a reading that knows for how long Prometheus had been there."""
+        self._steadiness.ask_start()
+        seconds = self._steadiness.seconds_at(reading.evaluated.monotonic)
+        if isinstance(reading, ObjectReading):
+            return replace(reading, steady_seconds=seconds)
+        reading.steady_seconds = seconds
+        return reading
+
     def _times(
         self, query: Query, planned: PlannedQuery, names: tuple[str, ...] | None, evaluated: Evaluation
     ) -> Reading | Failure:
@@ -153,14 +167,22 @@ class Refresher:
         except PrometheusError as error:
             failure = failure_of(error)
         except ReadingError as error:
-            failure = Failure(type(error), error.message)
-        return replace(failure, message=f"the age of its samples (maxSampleAge) cannot be told: {failure.message}")
+            failure = Failure(type(error), error.message, told=error.told)
+        untold = "the age of its samples (maxSampleAge) cannot be told: "
+        told = None if failure.told is None else f"{untold}{failure.told}"
+        return replace(failure, message=f"{untold}{failure.message}", told=told)
 
     def _read(
         self, query: Query, planned: PlannedQuery, names: tuple[str, ...] | None, evaluated: Evaluation, seconds: float
     ) -> Reading:
         """Send one text and file what comes within so many seconds. Raises PrometheusError and ReadingError."""
-        answer = self._prometheus.instant(planned.text, timeout_seconds=seconds, at=evaluated.wall)
+        began = self._clock.monotonic()
+        try:
+            answer = self._prometheus.instant(planned.text, timeout_seconds=seconds, at=evaluated.wall)
+        except PrometheusError as error:
+            self._steadiness.failed(error, began)
+            raise
+        self._steadiness.answered()
         self._heed(query, answer.warnings)
         oldest = evaluated.wall - self._settings.max_answer_age_seconds
         if planned.object_label is None:
@@ -199,9 +221,11 @@ class Refresher:
                 # What stands in quotes is the series that Prometheus saw first.
                 self._remark(query, warning.partition('"')[0], warning)
             elif warning.startswith(_OF_PROMQL):
-                raise _LeftOutError(f"Prometheus left something out of {what}: {warning}")
+                message = f"Prometheus left something out of {what}: "
+                raise _LeftOutError(message + warning, told=message + without_series(warning))
             else:
-                raise PartialAnswerError(f"Prometheus answered only a part of {what}: {warning}")
+                message = f"Prometheus answered only a part of {what}: "
+                raise PartialAnswerError(message + warning, told=message + without_series(warning))
 
     def _remark(self, query: Query, kind: str, text: str) -> None:
         rule = query.metric.rule
@@ -219,7 +243,7 @@ class Refresher:
         self._names.rotate()
         self._heed_histograms(query, answer)
         self._telemetry.dropped(filing.dropped)
-        reading = filing.finish(evaluated)
+        reading = filing.finish(evaluated, self._pace)
         for kind, text in (("ambiguous", filing.ambiguous_example), ("nameless", reading.note)):
             if text is not None:
                 self._remark(query, kind, text)
@@ -273,4 +297,5 @@ def failure_of(error: PrometheusError) -> Failure:
     # A status without an error of Prometheus's own tells about the way to it, which is the same for narrower queries.
     refused = isinstance(error, QueryRefusedError) and not error.error_type.startswith("http_")
     narrows = refused or isinstance(error, AnswerTooLargeError)
-    return Failure(meaning, str(error), narrows=narrows, of_source=isinstance(error, _OF_SOURCE))
+    of_source = isinstance(error, _OF_SOURCE)
+    return Failure(meaning, str(error), narrows=narrows, of_source=of_source, told=told_to_askers(error))

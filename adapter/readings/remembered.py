@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from adapter.readings.explained_rules import of_usage
+from adapter.readings.explained_rules import of_usage, unnamed_usage
 from adapter.readings.explanation import Outcome, Step
-from adapter.rulebook.model import Api, PlanKind
+from adapter.readings.notices import reason_for_askers
+from adapter.rulebook.model import Api
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -48,7 +49,7 @@ class Remembered:
             found = None if question.api is Api.CUSTOM else self.catalogue.find_external(question.name)
         else:
             found = self.catalogue.find_custom(resource.qualified, resource.namespaced, question.name)
-        return () if found is None else (found,)
+        return unnamed_usage(self.catalogue.resource, question) if found is None else (found,)
 
     def steps(self, metric: Metric, namespace: str | None) -> Iterator[Step]:
         """Yield when the metric's series were looked up, and what is in memory for those who asked."""
@@ -95,8 +96,7 @@ class Remembered:
             told += f"the answer in memory is {age:.0f} s old"
         if failure is None:
             return Step("memory", Outcome.INFO if reading is None else Outcome.OK, told)
-        wide = query.kind is PlanKind.WIDE and not failure.of_source
-        reason = "the query for all namespaces does not work" if wide else failure.message
+        reason = reason_for_askers(failure, query.kind)
         return Step("memory", Outcome.ERROR, f"{told}; the last refresh failed: {reason}")
 
 

@@ -47,6 +47,8 @@ class ExternalReading:
         """
         self.note: str | None = None
         """What keeps samples from being rows, where something does; set likewise."""
+        self.steady_seconds = 0.0
+        """For how long Prometheus had been there at that moment; set likewise."""
 
     def answer(
         self, namespace: str | None, selector: Selector, count: Callable[[Counter[Dropped]], None]

@@ -11,7 +11,7 @@ import logging
 import threading
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.readings.errors import (
     ObjectsNotKnownError,
@@ -21,6 +21,7 @@ from adapter.readings.errors import (
     SourceSlowError,
     UnanswerableSelectorError,
 )
+from adapter.rulebook.model import Api
 from adapter.rulebook.retaining import says
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from adapter.rulebook.model import Rule
 
 _log = logging.getLogger(__name__)
+
+_Identity: TypeAlias = "Rule | str"
 
 SECONDS_BETWEEN_LINES = 60.0
 _TIMES_UNTIL_TOLD = 3
@@ -82,7 +85,7 @@ class RuleStates:
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._told: dict[Rule, _Told] = {}
+        self._told: dict[_Identity, _Told] = {}
         self._source_failed = 0
         """Calls in a row that told so."""
         self._remarked: defaultdict[str, set[str]] = defaultdict(set)
@@ -95,7 +98,7 @@ class RuleStates:
         with self._lock:
             self.failing = frozenset(trouble.rule.id for trouble in by_rule.values())
             if self._told:
-                standing = {says(rule): rule for rule in rules}
+                standing = {_identity(rule): rule for rule in rules}
                 self._told = {key: told for key, told in self._told.items() if key in standing}
                 for key, told in self._told.items():
                     told.rule = standing[key]
@@ -170,8 +173,16 @@ def _is_of_all(state: RuleState, answered_at: float) -> bool:
     return state.unreachable_since is not None and answered_at <= state.unreachable_since
 
 
-def _merged(troubles: Iterable[Trouble]) -> dict[Rule, Trouble]:
-    """Return the troubles by what the rule says: that stays when a reload gives it another number."""
+def _identity(rule: Rule) -> _Identity:
+    """Return what stays of a rule when a reload moves it: what it says, or its name where it has one.
+
+    A resource rule says two things, one of containers and one of nodes.
+    """
+    return rule.id if rule.api is Api.RESOURCE else says(rule)
+
+
+def _merged(troubles: Iterable[Trouble]) -> dict[_Identity, Trouble]:
+    """Return the troubles of each rule together."""
     by_id: dict[str, Trouble] = {}
     reasons: defaultdict[str, set[str]] = defaultdict(set)
     queries: Counter[str] = Counter()
@@ -181,7 +192,7 @@ def _merged(troubles: Iterable[Trouble]) -> dict[Rule, Trouble]:
         reasons[rule_id] |= trouble.reasons
         queries[rule_id] += trouble.queries
     return {
-        says(first.rule): replace(first, reasons=frozenset(reasons[rule_id]), queries=queries[rule_id])
+        _identity(first.rule): replace(first, reasons=frozenset(reasons[rule_id]), queries=queries[rule_id])
         for rule_id, first in by_id.items()
     }
 

@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapter.rulebook.plans.reach import LOOK_BACK_SECONDS
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -24,6 +26,8 @@ class ReadingSettings:
     """Different requests that all together may have standing: namespaces of External metrics need not exist."""
     max_answer_age_seconds: float = 60.0
     """Now minus the evaluation time of the query; an older answer is an error."""
+    look_back_seconds: float = LOOK_BACK_SECONDS
+    """How long Prometheus takes a series' last sample for its value (`--query.lookback-delta`)."""
     relist_interval_seconds: float = 60.0
     """How often each rule's series are looked up."""
     metrics_max_age_seconds: float = 60.0

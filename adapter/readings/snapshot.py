@@ -85,6 +85,8 @@ class ObjectReading:
 
     None where the rule does not limit their age.
     """
+    steady_seconds: float = 0.0
+    """For how long Prometheus had been there at that moment."""
 
     def of(self, namespace: str | None, names: Iterable[str]) -> tuple[tuple[str, float], ...]:
         """Return name and value of those objects that have one, in the order of the names.
@@ -126,6 +128,11 @@ class ObjectReading:
             and (self.asked is None or name in self.asked)
             for name in names
         )
+
+    def is_nan(self, namespace: str | None, name: str) -> bool:
+        """Return whether Prometheus gave an object a value that is no number."""
+        fault = self.faults.get(namespace or ROOT, {}).get(name)
+        return fault is not None and fault.is_nan
 
     def sample_age(self, namespace: str | None, name: str) -> float | None:
         """Return how old the samples of an object's value were at the evaluation, in seconds; None if none was there.

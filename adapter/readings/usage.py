@@ -3,18 +3,22 @@
 Asked for by namespace, whoever asks and by which selector: so a hundred autoscalers of one namespace are one demand,
 and where the query is proven to be wide, all namespaces together are one query a resource.
 
-A value is never made up. What one resource's rule cannot tell is missing in the answer, and the other's is there; a
-container that has samples and no value stands there with what it has, so that nobody adds its pod up without it.
+A value is never made up, and clients make one up of what is missing: `kubectl top` and the VPA's recommender read a
+container without `cpu` as one that uses none. So a pod is left out while one of its containers has no CPU, or has
+samples of a resource and no value; to an HPA both are the same. metrics-server leaves such pods out likewise. Memory
+alone may be missing of some container: one that has ended, of which its CPU lingers for the range of the query's rate.
+What one resource's rule cannot tell at all is missing in the answer, and the other's is there.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 from adapter.objects.selectors import EVERYTHING
-from adapter.readings.answers import ByName, BySelector, UsageAnswer, UsageItem
+from adapter.readings.answers import ByName, BySelector, NamedBySelector, UsageAnswer, UsageItem
 from adapter.readings.demand import Request
 from adapter.readings.errors import NoSampleError, ObjectsNotKnownError, ReadingError
 from adapter.readings.notices import cause_of
@@ -38,6 +42,8 @@ if TYPE_CHECKING:
 _GROUP = "metrics.k8s.io"
 _ALL = BySelector(EVERYTHING)
 _MOST_WARNINGS = 3
+_CPU = "cpu"
+_NO_SAMPLE = "Prometheus has no sample for it"
 
 
 @dataclass(slots=True)
@@ -104,11 +110,15 @@ class UsageReadings:
                 return
 
     def answer(
-        self, catalogue: Catalogue, kind: Resource, namespace: str | None, which: ByName | BySelector
+        self,
+        catalogue: Catalogue,
+        kind: Resource,
+        namespace: str | None,
+        which: ByName | BySelector | NamedBySelector,
     ) -> UsageAnswer:
         """Return what objects of a kind use; `namespace` None means all of them. Raises ReadingError.
 
-        Of a list those that have no value are left out; one object without any is a NoSampleError.
+        Of a list those that lack a value are left out; one object that lacks one is a NoSampleError.
         """
         metrics = catalogue.usage_of(kind)
         spaces = self._spaces(kind, namespace, which)
@@ -126,11 +136,13 @@ class UsageReadings:
             # What could not be asked may well be there.
             raise failures.first or _no_sample(told, which.name)
         moments = [reading.evaluated.wall for space in told for reading in space.readings.values()]
-        strangers = () if items else _strangers(kind, told, metrics)
-        warnings = (*self._aged(told), *failures.warnings(), *strangers)
+        unlisted = _unlisted(kind, told, metrics) if isinstance(which, BySelector) and not items else ()
+        warnings = (*self._aged(told), *failures.warnings(), *unlisted)
         return UsageAnswer(items, catalogue.resource.window_seconds, min(moments, default=None), warnings)
 
-    def _spaces(self, kind: Resource, namespace: str | None, which: ByName | BySelector) -> list[_Space]:
+    def _spaces(
+        self, kind: Resource, namespace: str | None, which: ByName | BySelector | NamedBySelector
+    ) -> list[_Space]:
         """Return the objects by namespace; those without any are left out. Raises ReadingError."""
         try:
             if isinstance(which, ByName):
@@ -139,10 +151,16 @@ class UsageReadings:
                 return [_Space(namespace, (which.name,))]
             everywhere = kind.namespaced and namespace is None
             namespaces = sorted(self._objects.namespaces_of(kind)) if everywhere else [namespace]
-            spaces = [_Space(one, self._objects.names(kind, one, which.selector)) for one in namespaces]
+            spaces = [_Space(one, self._names(kind, one, which)) for one in namespaces]
         except ObjectsError as error:
             raise ObjectsNotKnownError(str(error)) from error
         return [space for space in spaces if space.names]
+
+    def _names(self, kind: Resource, namespace: str | None, which: BySelector | NamedBySelector) -> Collection[str]:
+        if isinstance(which, BySelector):
+            return self._objects.names(kind, namespace, which.selector)
+        labels = self._objects.labels_of(kind, namespace, which.name)
+        return () if labels is None or not which.selector.matches(labels) else (which.name,)
 
     def _enter(self, space: _Space, metrics: Iterable[Metric], failures: _Failures) -> None:
         """Count the request in; all that it needs is under way before any of it is waited for."""
@@ -178,49 +196,82 @@ class UsageReadings:
         evaluated_at = min(reading.evaluated.wall for reading in space.readings.values())
         for name in space.names:
             used = _used(space, name)
-            if not any(used.values()):
+            if used is None:
                 continue
             labels = self._objects.labels_of(kind, space.namespace, name)
             if labels is not None:
                 yield UsageItem(space.namespace, name, labels, evaluated_at, used)
 
 
-def _used(space: _Space, name: str) -> Mapping[str, Mapping[str, float]]:
-    """Return what an object's containers use by resource; those of a node have an empty name."""
+def _used(space: _Space, name: str) -> Mapping[str, Mapping[str, float]] | None:
+    """Return what an object's containers use by resource; those of a node have an empty name.
+
+    None where a value is missing that would be read as 0.
+    """
     used: dict[str, dict[str, float]] = {}
     for resource, reading in space.readings.items():
         values = reading.values.get(space.namespace or ROOT, {})
-        for key in reading.keys(space.namespace, name):
-            own = used.setdefault(key[len(name) + 1 :], {})
+        keys = reading.keys(space.namespace, name)
+        if not keys:
+            return None
+        for key in keys:
             value = values.get(key)
-            if value is not None:
-                own[resource] = value
+            if value is None:
+                return None
+            used.setdefault(key[len(name) + 1 :], {})[resource] = value
+    if _CPU in space.readings and not all(_CPU in own for own in used.values()):
+        return None
     return dict(sorted(used.items()))
 
 
-def _strangers(kind: Resource, told: Iterable[_Space], metrics: Iterable[Metric]) -> Iterator[str]:
-    """Yield which of the rules' labels hold other names than the cluster's nodes have: addresses, most often."""
-    if kind != NODES:
-        return
-    labels = {metric.name: metric.object_label for metric in metrics}
-    for space in told:
-        for resource, reading in space.readings.items():
-            name = next(iter(reading.values.get(ROOT, {})), None)
-            if name is not None:
-                yield (
-                    f"nodes/{resource} is of no node that is asked for: the label {labels[resource]!r} holds names "
-                    f"such as {name!r}"
-                )
+def _unlisted(kind: Resource, told: Collection[_Space], metrics: Iterable[Metric]) -> Iterator[str]:
+    """Yield why nobody is listed, where it is a resource that is told of none of those asked for."""
+    served = [metric for metric in metrics if any(metric.name in space.readings for space in told)]
+    lacking = [metric for metric in served if not any(_found(space, metric.name) for space in told)]
+    for metric in lacking:
+        # Nodes go by their addresses in Prometheus, most often.
+        values = (space.readings[metric.name].values.get(ROOT, {}) for space in told) if kind == NODES else ()
+        stranger = next(chain.from_iterable(values), None)
+        if stranger is not None:
+            yield (
+                f"{metric.qualified} is of no node that is asked for: the label {metric.object_label!r} holds names "
+                f"such as {stranger!r}"
+            )
+        elif len(lacking) < len(served):
+            yield f"{metric.qualified} has no value of any {kind.singular} that is asked for, so none is listed"
+
+
+def _found(space: _Space, resource: str) -> bool:
+    """Return whether any of those asked for has a value of a resource."""
+    return any(_own(space, resource, name) for name in space.names)
+
+
+def _own(space: _Space, resource: str, name: str) -> set[str]:
+    """Return by which names an object has values of a resource."""
+    reading = space.readings.get(resource)
+    if reading is None:
+        return set()
+    values = reading.values.get(space.namespace or ROOT, {})
+    return {key for key in reading.keys(space.namespace, name) if key in values}
 
 
 def _no_sample(told: Iterable[_Space], name: str) -> NoSampleError:
-    """Return why one object has no value."""
-    for space in told:
-        for resource, reading in space.readings.items():
-            faults = reading.faults.get(space.namespace or ROOT, {})
-            for key in reading.keys(space.namespace, name):
-                if key in faults:
-                    return NoSampleError(f"{key!r} has no value of {resource}: {faults[key].reason}")
-            if reading.note is not None:
-                return NoSampleError(reading.note)
-    return NoSampleError("Prometheus has no sample for it")
+    """Return why one object is left out."""
+    return NoSampleError(next((_why(space, name) for space in told), _NO_SAMPLE))
+
+
+def _why(space: _Space, name: str) -> str:
+    for resource, reading in space.readings.items():
+        faults = reading.faults.get(space.namespace or ROOT, {})
+        for key in reading.keys(space.namespace, name):
+            if key in faults:
+                return f"{key.rstrip('/')!r} has no value of {resource}: {faults[key].reason}"
+    found = {resource: _own(space, resource, name) for resource in space.readings}
+    notes = {resource: reading.note for resource, reading in space.readings.items()}
+    if not any(found.values()):
+        return next((note for note in notes.values() if note), _NO_SAMPLE)
+    for resource, own in found.items():
+        if not own:
+            return f"it has no value of {resource}: {notes[resource] or _NO_SAMPLE}"
+    containers = set[str]().union(*found.values()) - found.get(_CPU, set())
+    return f"{min(containers, default=name)!r} has no value of {_CPU}: {_NO_SAMPLE}"

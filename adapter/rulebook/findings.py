@@ -31,11 +31,13 @@ class Code(StrEnum):
     EMPTY_QUERY = "empty-query"
     EXACT_PLAN = "exact-plan"
     FOREIGN_DELIMITERS = "foreign-delimiters"
+    LONG_REFRESH = "long-refresh"
     MATCHES_EVERYTHING = "matches-everything"
     MISSING_AS = "missing-as"
     MISSING_KEY = "missing-key"
     NAME_COLLISION = "name-collision"
     NAMESPACED_IGNORED = "namespaced-ignored"
+    NO_DATA_OF_SEVERAL = "no-data-of-several"
     NO_GROUP_BY = "no-group-by"
     NO_LABEL_MATCHERS = "no-label-matchers"
     NO_METRIC_NAME = "no-metric-name"
@@ -49,9 +51,11 @@ class Code(StrEnum):
     SAMPLE_AGE_NOT_CHECKED = "sample-age-not-checked"
     SERIES_QUERY_NOT_READ = "series-query-not-read"
     UNANCHORED_PATTERN = "unanchored-pattern"
+    UNBALANCED_QUERY = "unbalanced-query"
     UNKNOWN_GROUP = "unknown-group"
     UNKNOWN_KEY = "unknown-key"
     UNKNOWN_RESOURCE = "unknown-resource"
+    UNREADABLE_FILE = "unreadable-file"
     UNSERVED_USAGE = "unserved-usage"
     WRONG_KIND = "wrong-kind"
 
@@ -95,8 +99,8 @@ EXPLANATIONS: Final[Mapping[Code, str]] = {
         "on made-up values, so that a rule which would fail for its first asker is found before."
     ),
     Code.BAD_WINDOW: (
-        "Error. `resourceRules.window` is no duration as Prometheus writes them (`1m`, `90s`). Answers then state the "
-        "default of one minute; what is measured does not depend on it."
+        "Error. `resourceRules.window` is no duration as Prometheus writes them (`1m`, `90s`). Answers go on to state "
+        "the last good one, after a start the default of one minute; what is measured does not depend on it."
     ),
     Code.BAD_YAML: (
         "Error. Something in the rule is YAML, but means nothing certain: a key that stands twice, a tag, a list as "
@@ -120,6 +124,11 @@ EXPLANATIONS: Final[Mapping[Code, str]] = {
         "Warning. `metricsQuery` holds `{{ }}`. Actions stand in `<< >>` here; anything else reaches Prometheus as "
         "it is, which refuses it."
     ),
+    Code.LONG_REFRESH: (
+        "Warning. `refresh` is longer than answers may be old. `serve` then refreshes the rule so that they never grow "
+        "too old, every 49 s with the default of `--max-answer-age` (60 s), which is what `check` assumes. Raise that "
+        "flag where the rule is to be asked more seldom."
+    ),
     Code.MATCHES_EVERYTHING: (
         "Warning. `seriesQuery` restricts neither the name nor any label to a value, so Prometheus is asked to list "
         "all its series that have some label, with every look-up, and the API lists thousands of metrics that "
@@ -137,6 +146,12 @@ EXPLANATIONS: Final[Mapping[Code, str]] = {
     Code.NAMESPACED_IGNORED: (
         "Warning. `resources.namespaced` has a meaning in `externalRules` alone. Whether a custom metric is "
         "namespaced is told by the kind of object that it describes."
+    ),
+    Code.NO_DATA_OF_SEVERAL: (
+        "Warning. The rule has a value for no data (`onNoData`), and its query joins or divides several series. Where "
+        "one of them is missing there is no value either, as while kube-state-metrics is down, and the rule's value "
+        "is then served for objects that are busy. `maxSampleAge` tells the two apart: where samples of any of the "
+        "series are there, nothing stands in for them."
     ),
     Code.NO_GROUP_BY: (
         "Warning. The answer to `metricsQuery` does not carry the label by which values find their objects, so no "
@@ -170,11 +185,13 @@ EXPLANATIONS: Final[Mapping[Code, str]] = {
     ),
     Code.QUERY_NOT_READ: (
         "Warning. The query that `metricsQuery` makes cannot be read here. Prometheus may know more, so the rule "
-        "serves; but each asker is asked for singly, and if Prometheus refuses the query too, every request fails."
+        "serves; but each asker is asked for singly, and if Prometheus refuses the query too, every request fails. "
+        "When rules change in a running process, Prometheus is asked about such a query first."
     ),
     Code.QUERY_REFUSED: (
-        "Error, with `--prometheus-url`. Prometheus itself refuses `seriesQuery` or the query that `metricsQuery` "
-        "makes; the message is Prometheus's own."
+        "Error, with `--prometheus-url`, and when rules change in a running process, for queries that cannot be read "
+        "here. Prometheus itself refuses `seriesQuery` or the query that `metricsQuery` makes; the message is "
+        "Prometheus's own."
     ),
     Code.REPEATED_RESOURCE_RULE: (
         "Error. A second file has `cpu`, `memory` or `window` below its `resourceRules`. There is one of each: the "
@@ -183,8 +200,9 @@ EXPLANATIONS: Final[Mapping[Code, str]] = {
     Code.SAMPLE_AGE_NOT_CHECKED: (
         "Error. The rule limits the age of its samples by `maxSampleAge`, and it cannot be told by which query their "
         "times would be asked: its template computes with what is asked, a selector lacks `<<.LabelMatchers>>`, or "
-        "looks at another time by `offset` or `@`, or the query cannot be read here. Unchecked it would seem to be "
-        "guarded and not be, so it is refused."
+        "looks at another time by `offset` or `@`, or the query cannot be read here. Or it uses samples from before "
+        "the last five minutes (a longer range, a subquery): a series that fell silent before has no time any more and "
+        "still counts. Unchecked it would seem to be guarded and not be, so it is refused."
     ),
     Code.SERIES_QUERY_NOT_READ: (
         "Warning. `seriesQuery` cannot be read here. Prometheus may know more, so it is asked; but no metric is "
@@ -195,6 +213,11 @@ EXPLANATIONS: Final[Mapping[Code, str]] = {
         "`x_total_created`, and a bare word finds every name that contains it. Write `^` and `$` where the name is "
         "to begin and to end."
     ),
+    Code.UNBALANCED_QUERY: (
+        "Error. The query that `metricsQuery`, `containerQuery` or `nodeQuery` makes is one that no Prometheus can "
+        "read, of any version: a bracket or a string is not closed, a bracket closes nothing, or an operator or a "
+        "function has nothing to work on."
+    ),
     Code.UNKNOWN_GROUP: "Warning. `name.as` refers to a group that `name.matches` lacks. It expands to nothing.",
     Code.UNKNOWN_KEY: (
         "Error. A key is none of the format's: a misspelt one would otherwise be a rule that does something else "
@@ -204,6 +227,11 @@ EXPLANATIONS: Final[Mapping[Code, str]] = {
     Code.UNKNOWN_RESOURCE: (
         "Error. A resource in `resources.overrides` is not known to the cluster. The rule is taken in by itself "
         "once it is, for example when the CustomResourceDefinition has been installed."
+    ),
+    Code.UNREADABLE_FILE: (
+        "Error. Nothing of the file can be used: it is not YAML, it is not UTF-8, or it may not be read. The other "
+        "files serve, and so does what this one said last, while the process runs. Where no file can be used "
+        "the process does not start."
     ),
     Code.UNSERVED_USAGE: (
         "A rule of `resourceRules` cannot tell what pods use, or what nodes use: the query is missing, or "

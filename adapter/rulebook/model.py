@@ -108,6 +108,8 @@ class Rule:
     policy: Policy = Policy()
     times_query: QueryTemplate | None = None
     """Asks for the times of the samples that its values are made of; None where their age is not limited."""
+    ranges_seconds: float = 0.0
+    """The longest range that its query looks over, where the rule has a value for no data."""
 
 
 @dataclass(frozen=True, slots=True)

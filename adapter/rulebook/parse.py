@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from adapter.rulebook.findings import Code
 from adapter.rulebook.model import Api, Rule, Rulebook, Severity
 from adapter.rulebook.notes import Notes
+from adapter.rulebook.query_check import is_refused_by
 from adapter.rulebook.refused import refused_rule
 from adapter.rulebook.resource_rules import RESOURCE_RULES, ResourceRulesReader
 from adapter.rulebook.rule_reader import read_rule
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from adapter.objects.resources import ResolveResource
     from adapter.rulebook.model import Finding, RefusedRule
+    from adapter.rulebook.query_check import Judge
     from adapter.service.documents import Document, Mapping, Node
 
 RULE_LISTS = {"rules": Api.CUSTOM, "externalRules": Api.EXTERNAL}
@@ -31,9 +33,12 @@ RULE_LISTS = {"rules": Api.CUSTOM, "externalRules": Api.EXTERNAL}
 _KEYS = (*RULE_LISTS, RESOURCE_RULES)
 
 
-def parse_rulebook(documents: Sequence[Document], resolve: ResolveResource) -> Rulebook:
-    """Return what the files say together, in their order; rules are counted over all files."""
-    reading = _Reading(resolve)
+def parse_rulebook(documents: Sequence[Document], resolve: ResolveResource, judge: Judge | None = None) -> Rulebook:
+    """Return what the files say together, in their order; rules are counted over all files.
+
+    `judge` is asked about rules with a query that cannot be read here; without one they are taken in.
+    """
+    reading = _Reading(resolve, judge)
     for document in documents:
         reading.take(document)
     return Rulebook(
@@ -46,12 +51,13 @@ def parse_rulebook(documents: Sequence[Document], resolve: ResolveResource) -> R
 
 
 class _Reading:
-    def __init__(self, resolve: ResolveResource) -> None:
+    def __init__(self, resolve: ResolveResource, judge: Judge | None) -> None:
         self.rules: list[Rule] = []
         self.refused: list[RefusedRule] = []
         self.findings: list[Finding] = []
-        self.resource = ResourceRulesReader(resolve)
+        self.resource = ResourceRulesReader(resolve, judge)
         self._resolve = resolve
+        self._judge = judge
         self._counted = dict.fromkeys(RULE_LISTS, 0)
 
     def take(self, document: Document) -> None:
@@ -74,8 +80,9 @@ class _Reading:
         self._counted[key] += 1
         notes = Notes(rule_id)
         rule = read_rule(node, rule_id, RULE_LISTS[key], self._resolve, notes)
+        is_refused = rule is not None and is_refused_by(self._judge, rule, node, notes)
         self.findings.extend(notes.findings)
-        if rule is None:
+        if rule is None or is_refused:
             self.refused.append(refused_rule(node, rule_id, RULE_LISTS[key]))
         else:
             self.rules.append(rule)

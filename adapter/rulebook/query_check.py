@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.objects.selectors import EVERYTHING, parse_selector
+from adapter.rulebook.balance import flaw_of, has_branches, is_written_out
 from adapter.rulebook.findings import Code
 from adapter.rulebook.matchers import names_matcher, selector_matchers, value_matcher
 from adapter.rulebook.model import Api
@@ -12,14 +13,16 @@ from adapter.rulebook.plans.tree import UnreadableQueryError, parse_query
 from adapter.rulebook.template import PlacingError, QueryTemplate, TemplateError, parse_query_template, query_data
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from adapter.objects.selectors import Selector
+    from adapter.rulebook.model import ResourceRule, Rule
     from adapter.rulebook.notes import Notes
     from adapter.rulebook.resources import ResourceMapping
     from adapter.rulebook.template import QueryData
     from adapter.service.documents import Mapping, Node
 
+_NOT_READ = frozenset({Code.QUERY_NOT_READ, Code.SERIES_QUERY_NOT_READ})
 _SERIES = "some_series"
 _SELECTORS = (EVERYTHING, parse_selector("some_label=a,other_label in (b,c),!third_label"))
 _NAMES = (("web-0",), ("web-0", "web-1"))
@@ -31,6 +34,19 @@ def read_metrics_query(fields: Mapping, api: Api, mapping: ResourceMapping, note
     if notes.required_text(fields, "metricsQuery", "so there is nothing to ask", fix) is None:
         return None
     return _read(fields, "metricsQuery", list(_trials(api, mapping)), notes)
+
+
+Judge: TypeAlias = "Callable[[Rule | ResourceRule], str | None]"
+"""Returns why Prometheus itself refuses what a rule asks; None where it does not, or nobody can tell."""
+
+
+def is_refused_by(judge: Judge | None, rule: Rule | ResourceRule, node: Node, notes: Notes) -> bool:
+    """Return whether Prometheus refuses what cannot be read here, which is then noted."""
+    doubtful = any(finding.code in _NOT_READ for finding in notes.findings)
+    why = judge(rule) if judge is not None and doubtful else None
+    if why is not None:
+        notes.error(Code.QUERY_REFUSED, node, f"it cannot be read here, and Prometheus refuses it: {why}", "correct it")
+    return why is not None
 
 
 def read_usage_query(
@@ -57,6 +73,11 @@ def _read(fields: Mapping, key: str, trials: Sequence[QueryData], notes: Notes) 
     except (PlacingError, TemplateError) as e:
         where = f" (its line {e.line})" if "\n" in text.rstrip() else ""
         notes.error(Code.BAD_TEMPLATE, node, f"`{key}` is not a template that works{where}: {e}", "correct it")
+        return None
+    flaws = [flaw_of(query, is_whole=is_written_out(text)) for query in queries if query.strip()]
+    if flaws and all(flaws) and not has_branches(text):
+        message = f"`{key}` makes a query that no Prometheus can read: {flaws[0]}"
+        notes.error(Code.UNBALANCED_QUERY, node, message, "correct it")
         return None
     _check(key, text, template, queries, node, notes)
     return template
@@ -89,11 +110,20 @@ def _check(key: str, text: str, template: QueryTemplate, queries: list[str], nod
     if not template.fields & {"LabelMatchers", "LabelValuesByName"}:
         message = f"`{key}` answers the same for every namespace, object and selector"
         notes.warning(Code.NO_LABEL_MATCHERS, node, message, "put <<.LabelMatchers>> into its selectors")
-    try:
-        parse_query(queries[0])
-    except UnreadableQueryError as e:
+    why = _unreadable(queries)
+    if why is not None:
         fix = "correct it, unless Prometheus knows more than this program"
-        notes.warning(Code.QUERY_NOT_READ, node, f"the query that `{key}` makes cannot be read: {e}", fix)
+        notes.warning(Code.QUERY_NOT_READ, node, f"the query that `{key}` makes cannot be read: {why}", fix)
+
+
+def _unreadable(queries: Sequence[str]) -> str | None:
+    """Return why one of the queries cannot be read: that of an `if` for some askers may be another than the first."""
+    for query in filter(str.strip, dict.fromkeys(queries)):
+        try:
+            parse_query(query)
+        except UnreadableQueryError as e:
+            return flaw_of(query, is_whole=False) or str(e)
+    return None
 
 
 def _trials(api: Api, mapping: ResourceMapping) -> Iterator[QueryData]:

@@ -16,16 +16,17 @@ from adapter.rulebook.findings import Code
 from adapter.rulebook.model import Api, Metric, RefusedRule, ResourceRule, ResourceRules, Rule
 from adapter.rulebook.naming import make_naming
 from adapter.rulebook.notes import Notes
-from adapter.rulebook.query_check import read_usage_query
+from adapter.rulebook.query_check import is_refused_by, read_usage_query
 from adapter.rulebook.quoting import is_label_name
 from adapter.rulebook.rule_reader import read_mapping
-from adapter.service.documents import problems_within, shortened
+from adapter.service.documents import Scalar, WrongKindError, problems_within, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Mapping as Keyed
 
     from adapter.objects.resources import ResolveResource, Resource
-    from adapter.rulebook.model import Finding, Rulebook
+    from adapter.rulebook.model import Finding
+    from adapter.rulebook.query_check import Judge
     from adapter.rulebook.resources import ResourceMapping
     from adapter.rulebook.template import QueryTemplate
     from adapter.service.documents import Entry, Mapping, Node
@@ -40,18 +41,14 @@ _WINDOW = "window"
 _KEYS = ("containerQuery", "nodeQuery", "resources", "containerLabel")
 
 
-def resource_metrics(rulebook: Rulebook) -> tuple[Metric, ...]:
-    """Return what is served by metrics.k8s.io: `pods/cpu`, `nodes/cpu`, `pods/memory`, `nodes/memory`."""
-    return rulebook.resource.metrics
-
-
 class ResourceRulesReader:
     """Reads `resourceRules` of one file after the other: the first that defines a resource has it."""
 
-    def __init__(self, resolve: ResolveResource) -> None:
+    def __init__(self, resolve: ResolveResource, judge: Judge | None = None) -> None:
         self.refused: list[RefusedRule] = []
         self.findings: list[Finding] = []
         self._resolve = resolve
+        self._judge = judge
         self._rules: list[ResourceRule] = []
         self._defined: dict[str, Node] = {}
         self._window_seconds = ResourceRules().window_seconds
@@ -87,22 +84,23 @@ class ResourceRulesReader:
         return False
 
     def _take_window(self, node: Node, notes: Notes) -> None:
-        text = notes.text_of(node)
-        if text is None:
-            return
         try:
-            self._window_seconds = parse_prometheus_duration(text)
-        except DurationError as e:
-            fix = f"write a duration such as 1m; until then it is {self._window_seconds:g} s"
-            notes.error(Code.BAD_WINDOW, node, f"`{_WINDOW}` {shortened(text)!r} cannot be read: {e}", fix)
+            self._window_seconds = parse_prometheus_duration(node.text())
+        except (DurationError, WrongKindError) as e:
+            said = shortened(node.value) if isinstance(node, Scalar) else node.kind
+            why = e if isinstance(e, DurationError) else "it is no text"
+            fix = "write a duration such as 1m; until then the last good one counts, and 1m after a start"
+            notes.error(Code.BAD_WINDOW, node, f"`{_WINDOW}` {said!r} cannot be read: {why}", fix)
 
     def _take_rule(self, entry: Entry) -> None:
         rule_id = f"{RESOURCE_RULES}.{entry.name}"
         notes = Notes(rule_id)
         metrics = _metrics(entry, self._resolve, notes)
+        rule = ResourceRule(rule_id, entry.name, entry.key.file, entry.key.line, metrics)
+        serves = bool(metrics) and not is_refused_by(self._judge, rule, entry.value, notes)
         self.findings.extend(notes.findings)
-        if metrics:
-            self._rules.append(ResourceRule(rule_id, entry.name, entry.key.file, entry.key.line, metrics))
+        if serves:
+            self._rules.append(rule)
         else:
             self.refused.append(RefusedRule(rule_id, Api.RESOURCE, entry.key.file, entry.key.line))
 

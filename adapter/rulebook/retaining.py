@@ -5,21 +5,23 @@ and from what it says. It is told within one list of one file, and only where th
 
 1. whatever says the same as before is the same, also where it was refused before and has a last good version;
 2. of the rest, entries of one `seriesQuery` that nothing else has are the same;
-3. of the rest, entries that stand between the same neighbours are the same, if as many stood there and all of those
-   that stand there now are refused;
-4. of the rest, one that is gone and one that came are the same, if they are the only ones.
+3. of the rest, entries that stand between the same neighbours are the same, if as many stood there, all of those that
+   stand there now are refused, and none of them says that it is another (`identity`);
+4. of the rest, one that is gone and one that came are the same, if they are the only ones, and it does not say so.
 
-A rule that is gone otherwise was taken out on purpose; a refused entry that is left had no version that held, or nobody
-can tell which.
+A rule that is gone otherwise was taken out on purpose, and must not come back in another's place; a refused entry that
+is left had no version that held, or nobody can tell which.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, TypeAlias
 
+from adapter.rulebook.alignment import aligned
+from adapter.rulebook.findings import Code
+from adapter.rulebook.identity import identity_of, identity_of_refused
 from adapter.rulebook.model import Api, Retained, Severity
 
 if TYPE_CHECKING:
@@ -28,9 +30,6 @@ if TYPE_CHECKING:
     from adapter.rulebook.model import Finding, RefusedRule, ResourceRule, Rule, Rulebook
 
 _ListOfFile: TypeAlias = "tuple[str, Api]"
-_Operation: TypeAlias = "tuple[str, int, int, int, int]"
-
-_MOST_COMPARISONS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +43,33 @@ class Retention:
 
 def retained_in(parsed: Rulebook, former: Rulebook) -> Retention:
     """Return what is to be in force after a change: as parsed, and what is kept of the rulebook in force until now."""
+    parsed = _with_last_window(parsed, former)
     if not parsed.refused:
         return Retention(parsed)
     before, now = _lists(former), _lists(parsed)
     kept: list[Rule] = []
     retained: dict[str, Retained] = {}
     unsure: list[RefusedRule] = []
-    newer = _Newer(former, parsed)
+    newer, reasons = _Newer(former, parsed), _reasons(parsed)
     for place, entries in now.items():
         aligned = _Alignment(before.get(place, ()), entries)
         unsure += aligned.unsure()
         for was, is_now in sorted(aligned.pairs, key=lambda pair: _place(pair[1])):
             if was.good is not None and is_now.refused is not None:
                 kept.append(replace(was.good, id=is_now.id, file=is_now.refused.file, line=is_now.refused.line))
-                retained[is_now.id] = Retained(_reason(parsed, is_now.id), newer.since(was.id))
+                retained[is_now.id] = Retained(reasons.get(is_now.id, ""), newer.since(was.id))
     resources = _kept_resources(parsed, former)
-    retained |= {rule.id: Retained(_reason(parsed, rule.id)) for rule in resources}
+    retained |= {rule.id: Retained(reasons.get(rule.id, "")) for rule in resources}
     rules = sorted((*parsed.rules, *kept), key=_place) if kept else parsed.rules
     resource = replace(parsed.resource, rules=(*parsed.resource.rules, *resources)) if resources else parsed.resource
     return Retention(replace(parsed, rules=tuple(rules), resource=resource, retained=retained), tuple(unsure))
+
+
+def _with_last_window(parsed: Rulebook, former: Rulebook) -> Rulebook:
+    """Return the rulebook with the window that was in force, if the files have one that cannot be read."""
+    if all(finding.code != Code.BAD_WINDOW for finding in parsed.findings):
+        return parsed
+    return replace(parsed, resource=replace(parsed.resource, window_seconds=former.resource.window_seconds))
 
 
 def lost_list(parsed: Rulebook, former: Rulebook) -> Finding | None:
@@ -72,7 +79,9 @@ def lost_list(parsed: Rulebook, former: Rulebook) -> Finding | None:
     """
     vanished = {file for file, _ in _places(former) - _places(parsed)}
     errors = (finding for finding in parsed.findings if finding.rule is None and finding.severity is Severity.ERROR)
-    return next((error for error in errors if error.file in vanished), None)
+    # Where another file has the rule now, it has not vanished.
+    lost = (error for error in errors if error.file in vanished and error.code != Code.REPEATED_RESOURCE_RULE)
+    return next(lost, None)
 
 
 def _places(rulebook: Rulebook) -> set[_ListOfFile]:
@@ -129,19 +138,16 @@ class _Alignment:
         self.gone = set(range(len(before)))
         self.came = set(range(len(now)))
         self.pairs: list[tuple[_Entry, _Entry]] = []
-        operations = _operations([entry.said for entry in before], [entry.said for entry in now])
-        for kind, start, end, start_now, _ in operations:
-            if kind == "equal":
-                for index in range(start, end):
-                    self._pair(index, start_now + index - start)
+        same = aligned([entry.said for entry in before], [entry.said for entry in now])
+        for index, index_now in same.equal:
+            self._pair(index, index_now)
         self._pair_by("said")
         self._pair_what_holds_again()
         self._pair_by("series_query")
-        for kind, start, end, start_now, end_now in operations:
-            if kind == "replace":
-                self._pair_between(range(start, end), range(start_now, end_now))
+        for gone, came in same.replaced:
+            self._pair_between(gone, came)
         if len(self.gone) == len(self.came) == 1:
-            self._pair(*self.gone, *self.came)
+            self._pair_by_place(*self.gone, *self.came)
 
     def unsure(self) -> Iterator[RefusedRule]:
         """Yield refused entries that are left, where rules are left that one of them may have been."""
@@ -175,32 +181,13 @@ class _Alignment:
         came = [index for index in now if index in self.came]
         if len(gone) == len(came) and all(self._now[index].refused is not None for index in came):
             for was, is_now in zip(gone, came, strict=True):
-                self._pair(was, is_now)
+                self._pair_by_place(was, is_now)
 
-
-def _operations(before: Sequence[Hashable], now: Sequence[Hashable]) -> list[_Operation]:
-    """Return which runs are equal, and which took the place of which, as `SequenceMatcher.get_opcodes` does.
-
-    That compares everything with everything, so what is too much of it, with hundreds of thousands of entries, counts
-    as one run in the place of another.
-    """
-    start = _equal_from_the_start(before, now)
-    end = _equal_from_the_start(before[start:][::-1], now[start:][::-1])
-    rest, rest_now = before[start : len(before) - end], now[start : len(now) - end]
-    if len(rest) * len(rest_now) > _MOST_COMPARISONS:
-        between: list[_Operation] = [("replace", 0, len(rest), 0, len(rest_now))]
-    else:
-        between = [*SequenceMatcher(None, rest, rest_now, autojunk=False).get_opcodes()]
-    return [
-        ("equal", 0, start, 0, start),
-        *((kind, a + start, b + start, c + start, d + start) for kind, a, b, c, d in between),
-        ("equal", len(before) - end, len(before), len(now) - end, len(now)),
-    ]
-
-
-def _equal_from_the_start(one: Sequence[Hashable], other: Sequence[Hashable]) -> int:
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((index for index, (a, b) in pairs if a != b), min(len(one), len(other)))
+    def _pair_by_place(self, before: int, now: int) -> None:
+        """Pair two, unless the one that came says that it is another rule than the one that served."""
+        good, refused = self._before[before].good, self._now[now].refused
+        if good is None or refused is None or identity_of_refused(refused).may_be(identity_of(good)):
+            self._pair(before, now)
 
 
 def _once(entries: Sequence[_Entry], indices: Iterable[int], key: str) -> Mapping[Hashable, int]:
@@ -236,7 +223,7 @@ def _kept_resources(parsed: Rulebook, former: Rulebook) -> tuple[ResourceRule, .
     return tuple(replace(rule, line=refused.line) for refused, rule in found if rule is not None)
 
 
-def _reason(parsed: Rulebook, rule_id: str) -> str:
-    own = (finding for finding in parsed.findings if finding.rule == rule_id)
-    error = next((finding for finding in own if finding.severity is Severity.ERROR), None)
-    return "" if error is None else str(error)
+def _reasons(parsed: Rulebook) -> Mapping[str | None, str]:
+    """Return by rule its first error."""
+    errors = (finding for finding in reversed(parsed.findings) if finding.severity is Severity.ERROR)
+    return {error.rule: str(error) for error in errors}

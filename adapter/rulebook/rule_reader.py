@@ -10,6 +10,7 @@ from adapter.rulebook.findings import Code
 from adapter.rulebook.gotemplate import TemplateError
 from adapter.rulebook.model import Api, Repair, Rule
 from adapter.rulebook.naming import Naming, NamingError, SeriesFilter, make_naming
+from adapter.rulebook.plans.reach import ranges_of
 from adapter.rulebook.plans.sample_age import SampleAgeError, times_template
 from adapter.rulebook.plans.tree import UnreadableQueryError
 from adapter.rulebook.policies import POLICY_KEYS, read_policy
@@ -65,6 +66,7 @@ def read_rule(node: Node, rule_id: str, api: Api, resolve: ResolveResource, note
         namespaced=namespaced,
         policy=policy,
         times_query=times_query,
+        ranges_seconds=0.0 if policy.no_data_value is None else ranges_of(metrics_query),
     )
 
 
@@ -79,7 +81,10 @@ def _times_query(
         return times_template(query, api)
     except SampleAgeError as e:
         message = f"`maxSampleAge` cannot be checked, since the samples behind `metricsQuery` cannot be told: {e}"
-        fix = "remove `maxSampleAge`, or write each selector as NAME{…,<<.LabelMatchers>>} without offset and @"
+        fix = (
+            "remove `maxSampleAge`, or write each selector as NAME{…,<<.LabelMatchers>>} without offset and @, and "
+            "with ranges of up to 5m"
+        )
         notes.error(Code.SAMPLE_AGE_NOT_CHECKED, node, message, fix)
         return None
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from adapter.service.nodes import DocumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
 T = TypeVar("T")
@@ -26,10 +26,22 @@ class FileContent:
 
     path: Path
     text: str
+    unread: UnreadFileError | None = None
+    """Why it could not be read; it has no text then. A folder that is gone is one such file."""
 
 
 class FilesError(Exception):
     """Files cannot be read; the message names the file and the reason."""
+
+
+class UnreadFileError(FilesError):
+    """One file, or a folder, cannot be read."""
+
+    def __init__(self, path: Path, reason: str, fix: str) -> None:
+        super().__init__(f"{path}: {reason}: {fix}")
+        self.path = path
+        self.reason = reason
+        self.fix = fix
 
 
 EXPECTED = (FilesError, DocumentError, ValueError)
@@ -50,6 +62,8 @@ class WatchedFiles(Generic[T]):
     ) -> None:
         """Load once; raises what `load` raises, or FilesError: at the start there is no last good value.
 
+        `load` also gets the files that cannot be read, unless none can.
+
         A change is taken in when so many looks in a row saw the same. With more than one, files that somebody is still
         writing, or of which one is new and another not yet, are left alone.
         """
@@ -57,7 +71,7 @@ class WatchedFiles(Generic[T]):
         self._load = load
         self._on_success = on_success
         self._on_failure = on_failure
-        contents = read_files(self._paths)
+        contents = _read_what_can_be(self._paths)
         self._seen = _digest(contents)
         self._settled_after = settled_after
         self._coming, self._looks = self._seen, 0
@@ -69,9 +83,12 @@ class WatchedFiles(Generic[T]):
         return self._value
 
     def check(self) -> None:
-        """Look once, and load what has changed; the body of a periodic task."""
+        """Look once, and load what has changed; the body of a periodic task.
+
+        Where `on_success` raises, the change has not been taken in: it is tried again with the next look.
+        """
         try:
-            contents = read_files(self._paths)
+            contents = _read_what_can_be(self._paths)
         except FilesError as e:
             seen = f"unreadable: {e}"
             if self._is_settled_change(seen):
@@ -81,12 +98,12 @@ class WatchedFiles(Generic[T]):
         if not self._is_settled_change(seen):
             return
         try:
-            self._value = self._load(contents)
+            value = self._load(contents)
         except EXPECTED as e:
             self._fail(str(e), seen)
             return
-        self._seen = seen
-        self._on_success(self._value)
+        self._on_success(value)
+        self._value, self._seen = value, seen
 
     def _is_settled_change(self, seen: str) -> bool:
         """Return whether this is another content than the last that was loaded or refused, and has stood for a time."""
@@ -100,8 +117,45 @@ class WatchedFiles(Generic[T]):
 
 
 def read_files(paths: Iterable[Path]) -> tuple[FileContent, ...]:
-    """Return the files' contents, those of folders included; raises FilesError."""
-    return tuple(_read(file) for path in paths for file in _files_of(path))
+    """Return the files' contents, those of folders included; raises FilesError for the first that cannot be read."""
+    contents = read_each(paths)
+    for content in contents:
+        if content.unread is not None:
+            raise content.unread
+    return contents
+
+
+def read_each(paths: Iterable[Path]) -> tuple[FileContent, ...]:
+    """Return the files' contents, those of folders included, and why which of them cannot be read."""
+    return tuple(content for path in paths for content in _contents_of(path))
+
+
+def empty_folders(paths: Iterable[Path], contents: Iterable[FileContent]) -> tuple[Path, ...]:
+    """Return the folders of which nothing is among the contents that `read_each` returned of the paths."""
+    found = {place for content in contents for place in (content.path, content.path.parent)}
+    return tuple(path for path in paths if path not in found and path.is_dir())
+
+
+def _read_what_can_be(paths: Iterable[Path]) -> tuple[FileContent, ...]:
+    """Return what `read_each` does; raises FilesError where no file can be read and there are some."""
+    contents = read_each(paths)
+    errors = [content.unread for content in contents if content.unread is not None]
+    if errors and len(errors) == len(contents):
+        raise errors[0]
+    return contents
+
+
+def _contents_of(path: Path) -> Iterator[FileContent]:
+    try:
+        files = _files_of(path)
+    except UnreadFileError as e:
+        yield FileContent(path, "", e)
+        return
+    for file in files:
+        try:
+            yield _read(file)
+        except UnreadFileError as e:
+            yield FileContent(file, "", e)
 
 
 def _files_of(path: Path) -> list[Path]:
@@ -109,24 +163,26 @@ def _files_of(path: Path) -> list[Path]:
         return [path]
     try:
         # Hidden names are the parts of which a mounted ConfigMap is made.
-        return sorted(file for file in path.glob("*.yaml") if not file.name.startswith("."))
+        return sorted(file for file in path.iterdir() if file.suffix == ".yaml" and not file.name.startswith("."))
     except OSError as e:
-        raise FilesError(f"{path}: cannot list the folder: {e.strerror}: check that it may be read") from e
+        raise UnreadFileError(path, f"cannot list the folder: {e.strerror}", "check that it may be read") from e
 
 
 def _read(path: Path) -> FileContent:
     try:
         return FileContent(path, path.read_bytes().decode())
     except OSError as e:
-        raise FilesError(f"{path}: cannot read the file: {e.strerror}: check that it exists and may be read") from e
+        raise UnreadFileError(
+            path, f"cannot read the file: {e.strerror}", "check that it exists and may be read"
+        ) from e
     except UnicodeDecodeError as e:
-        raise FilesError(f"{path}: byte {e.start} is not UTF-8: save the file as UTF-8") from e
+        raise UnreadFileError(path, f"byte {e.start} is not UTF-8", "save the file as UTF-8") from e
 
 
 def _digest(contents: Iterable[FileContent]) -> str:
     digest = hashlib.sha256()
     for content in contents:
-        for part in (str(content.path), content.text):
+        for part in (str(content.path), content.text, str(content.unread or "")):
             encoded = part.encode(errors="surrogateescape")
             digest.update(f"{len(encoded)} ".encode() + encoded)
     return digest.hexdigest()

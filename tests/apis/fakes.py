@@ -15,7 +15,7 @@ from adapter.apis.telemetry import Telemetry
 from adapter.identity.callers import Caller, ForbiddenError, UnauthenticatedError, Via
 from adapter.objects.resources import Resource, find_resource
 from adapter.objects.selectors import EVERYTHING
-from adapter.readings.answers import ByName, BySelector, ExternalAnswer, ObjectsAnswer, UsageAnswer
+from adapter.readings.answers import ByName, BySelector, ExternalAnswer, NamedBySelector, ObjectsAnswer, UsageAnswer
 from adapter.readings.catalogue import Catalogue
 from adapter.readings.explanation import Explanation, Verdict
 from adapter.rulebook.model import Api, Metric, ResourceRule, ResourceRules, Rule
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from adapter.objects.selectors import Selector
     from adapter.readings.explanation import Question, Step
     from adapter.readings.lookups import LookUp
+    from adapter.rulebook.model import RefusedRule
 
 Asked: TypeAlias = "AskedObjects | AskedExternal | AskedUsage"
 Answer: TypeAlias = "ObjectsAnswer | ExternalAnswer | UsageAnswer"
@@ -91,7 +92,7 @@ class AskedExternal:
 class AskedUsage:
     kind: Resource
     namespace: str | None
-    which: ByName | BySelector
+    which: ByName | BySelector | NamedBySelector
 
 
 @dataclass
@@ -102,11 +103,15 @@ class FakeReadings:
     told: dict[Asked, Answer | Exception] = field(default_factory=dict)
 
     look_ups_now: tuple[LookUp, ...] = ()
+    refused_now: tuple[RefusedRule, ...] = ()
     explained: list[tuple[Question, tuple[Step, ...]]] = field(default_factory=list)
     explanation: Explanation = field(default_factory=lambda: Explanation("m", None, None, Verdict.VALUE, "told", ""))
 
     def look_ups(self) -> tuple[LookUp, ...]:
         return self.look_ups_now
+
+    def refused(self) -> tuple[RefusedRule, ...]:
+        return self.refused_now
 
     def explain(self, question: Question, notes: Iterable[Step] = ()) -> Explanation:
         self.explained.append((question, tuple(notes)))
@@ -124,7 +129,7 @@ class FakeReadings:
         assert isinstance(answer, ExternalAnswer)
         return answer
 
-    def usage(self, kind: Resource, namespace: str | None, which: ByName | BySelector) -> UsageAnswer:
+    def usage(self, kind: Resource, namespace: str | None, which: ByName | BySelector | NamedBySelector) -> UsageAnswer:
         answer = self._told(AskedUsage(kind, namespace, which))
         assert isinstance(answer, UsageAnswer)
         return answer

@@ -18,7 +18,7 @@ from adapter.identity.callers import Caller, DeniedError, Via
 from adapter.readings.catalogue import Catalogue
 from adapter.readings.explanation import Explanation, Question, Verdict
 from adapter.readings.questions import Texts, question_of
-from adapter.rulebook.model import Api
+from adapter.rulebook.model import Api, ResourceRule, ResourceRules
 from tests.apis.fakes import (
     DEPLOYMENTS,
     NAMESPACES,
@@ -45,8 +45,17 @@ CATALOGUE = Catalogue(
         external_metric("lag", namespace_label=None),
         custom_metric("only_of_deployments", DEPLOYMENTS),
         custom_metric("only_of_nodes", NODES),
+        custom_metric("memory", NODES),
     ],
     generation=1,
+    resource=ResourceRules(
+        (
+            ResourceRule(
+                "resourceRules.cpu", "cpu", "rules.yaml", 1, (custom_metric("cpu"), custom_metric("cpu", NODES))
+            ),
+            ResourceRule("resourceRules.memory", "memory", "rules.yaml", 1, (custom_metric("memory", NODES),)),
+        )
+    ),
 )
 
 
@@ -105,6 +114,12 @@ def explained(query: str, *allowed: str) -> Question:
         ("metric=only_of_nodes&namespace=shop", "get custom nodes/only_of_nodes", Api.CUSTOM, NODES, None),
         ("metric=pods%2Fcpu&namespace=shop&api=resource", "list metrics pods/", Api.RESOURCE, PODS, "shop"),
         ("metric=nodes/cpu&api=resource&object=nodes/n1", "get metrics nodes/", Api.RESOURCE, NODES, None),
+        ("metric=cpu&namespace=shop&api=resource", "list metrics pods/", Api.RESOURCE, PODS, "shop"),
+        ("metric=pods/cpu&namespace=shop", "list metrics pods/", Api.RESOURCE, PODS, "shop"),
+        ("metric=cpu&namespace=shop", "list metrics pods/", Api.RESOURCE, PODS, "shop"),
+        ("metric=nodes/cpu", "list metrics nodes/", Api.RESOURCE, NODES, None),
+        ("metric=nodes/memory", "get custom nodes/memory", Api.CUSTOM, NODES, None),
+        ("metric=pods/cpu&namespace=shop&selector=a%3Db", "get custom pods/cpu", Api.CUSTOM, PODS, "shop"),
         (
             "metric=namespaces/rps&object=namespace/shop&pretty=true",
             "get custom metrics/",

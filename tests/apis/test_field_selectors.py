@@ -44,6 +44,19 @@ def test_one_namespace_is_all_that_is_left(text: str, namespace: str | None) -> 
 
 
 @pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("metadata.name=web-0", "web-0"),
+        ("metadata.namespace=shop,metadata.name==web-0,metadata.name=web-1", "web-0"),
+        ("metadata.name!=web-0", None),
+        ("metadata.namespace=shop", None),
+    ],
+)
+def test_one_name_is_all_that_is_left(text: str, name: str | None) -> None:
+    assert parse_field_selector(text).name == name
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("metadata.name", "'metadata.name' is no term"),

@@ -156,7 +156,7 @@ class TestCustomValues:
         assert failure(server.get(path)) == (404, "NotFound", message)
 
     def test_before_any_metric_is_known_the_hint_says_so(self) -> None:
-        assert "no metric is known yet" in failure(Server().get(PODS_RPS))[2]
+        assert "no rule for custom or external metrics is in force" in failure(Server().get(PODS_RPS))[2]
 
     def test_the_hint_is_of_the_newest_catalogue(self, server: Server) -> None:
         assert "no rule gives" in failure(server.get(f"{C2}/namespaces/shop/pods/*/new"))[2]

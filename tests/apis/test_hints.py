@@ -6,11 +6,14 @@ import pytest
 
 from adapter.apis.hints import LONGEST_CHARACTERS, MOST_REMEMBERED, Hints, more
 from adapter.apis.slices import in_one_piece
+from adapter.apis.typos import MOST_COMPARED, nearest
 from adapter.readings.catalogue import Catalogue
 from adapter.readings.lookups import LookUp
+from adapter.rulebook.model import Api, RefusedRule
 from tests.apis.fakes import KINDS, NAMESPACES, NODES, PODS, custom_metric, external_metric
 from tests.support.readings import rulebook_of
 
+NO_RULE = "no rule for custom or external metrics is in force: the rule files hold none"
 CATALOGUE = Catalogue(
     [
         custom_metric("http_per_second", series="http_total"),
@@ -48,7 +51,7 @@ def test_a_metric_that_is_in_many_places_names_some_of_them() -> None:
 
 
 def test_before_any_metric_is_known_that_is_said() -> None:
-    assert Hints(Catalogue()).for_missing("load").startswith("no metric is known yet")
+    assert Hints(Catalogue()).for_missing("load").startswith(NO_RULE)
 
 
 def test_hints_are_of_the_catalogue_that_was_prepared_last() -> None:
@@ -56,7 +59,7 @@ def test_hints_are_of_the_catalogue_that_was_prepared_last() -> None:
     hints.prepare(CATALOGUE, in_one_piece)
     assert "as external metric" in hints.for_missing("load")
     hints.prepare(Catalogue(generation=2), in_one_piece)
-    assert "no metric is known" in hints.for_missing("load")
+    assert hints.for_missing("load") == NO_RULE
 
 
 NOW = 1000.0
@@ -162,3 +165,80 @@ def test_who_names_no_kind_means_pods_or_what_is_nearest() -> None:
     hints = Hints(Catalogue([custom_metric("load", NODES), custom_metric("load", PODS), custom_metric("rps", NODES)]))
     found = [hints.likeliest(name) for name in ("load", "rps", "none")]
     assert [metric and metric.qualified for metric in found] == ["pods/load", "nodes/rps", None]
+
+
+REFUSED_RULES = (
+    RefusedRule("rules[7]", Api.CUSTOM, "/etc/tidewatch/rules.yaml", 34, "requests_total", '{"name": {"as": "rps"}}'),
+    RefusedRule("rules[8]", Api.CUSTOM, "rules.yaml", 40, '{__name__=~"^http_.*"}', "{}"),
+    RefusedRule("resourceRules.cpu", Api.RESOURCE, "rules.yaml", 60),
+)
+WOULD_MAKE = "rules[7] (rules.yaml:34) would make it and is refused: see the adapter's log"
+
+
+@pytest.mark.parametrize(
+    ("name", "look_ups", "hint"),
+    [
+        ("rps", WORKS, WOULD_MAKE),
+        ("rps", (), WOULD_MAKE),
+        ("http_size", (), "rules[8] (rules.yaml:40) would make it and is refused: see the adapter's log"),
+        (
+            "other",
+            WORKS,
+            (
+                "no metric is known yet: no rule has found a series in Prometheus (looked up 12 s ago); 2 rules are "
+                "refused: see the adapter's log"
+            ),
+        ),
+        (
+            "other",
+            (),
+            "no rule for custom or external metrics is in force; 2 rules are refused: see the adapter's log",
+        ),
+    ],
+)
+def test_a_refused_rule_that_would_make_it_is_the_reason(name: str, look_ups: tuple[LookUp, ...], hint: str) -> None:
+    hints = Hints(Catalogue(), lambda: look_ups, lambda: NOW, lambda: REFUSED_RULES)
+    assert hints.for_missing(name) == hint
+
+
+def test_a_rule_in_force_goes_before_a_refused_one_that_may_not_have_meant_it() -> None:
+    hint = Hints(Catalogue(), lambda: WORKS, lambda: NOW, lambda: REFUSED_RULES).for_missing("http_size")
+    assert hint.startswith("rules[0] would make it")
+
+
+def test_hints_follow_the_rules_that_are_refused() -> None:
+    refused: list[RefusedRule] = []
+    hints = Hints(Catalogue(), lambda: WORKS, lambda: NOW, lambda: refused)
+    assert "refused" not in hints.for_missing("rps")
+    refused.append(REFUSED_RULES[0])
+    hints.prepare(Catalogue(generation=1), in_one_piece)
+    assert hints.for_missing("rps") == WOULD_MAKE
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("open_connection", "open_connections"),
+        ("open_conections", "open_connections"),
+        ("Open_connections", "open_connections"),
+        ("queue_dept", "queue_depth"),
+        ("closed_sockets", None),
+        ("x", None),
+        ("open_connections" * 500, None),
+    ],
+)
+def test_a_slip_of_the_keyboard_is_told_with_what_was_meant(asked: str, meant: str | None) -> None:
+    served = Catalogue([custom_metric("open_connections"), external_metric("queue_depth"), custom_metric("y")])
+    hint = Hints(served, lambda: WORKS, lambda: NOW).for_missing(asked)
+    assert ("did you mean" in hint) is (meant is not None)
+    assert meant is None or hint == f"did you mean {meant}? No rule gives a metric of this name"
+
+
+def test_what_is_compared_and_remembered_of_names_is_bounded() -> None:
+    names = {16: [f"open_connection{number % 10}" for number in range(3 * MOST_COMPARED)], 17: ["open_connections_"]}
+    assert nearest("open_connection_", names) is not None
+    assert nearest("open_connections", {16: ["unlike_the_other"] * MOST_COMPARED, 17: ["open_connections_"]}) is None
+    hints = Hints(Catalogue([custom_metric("y")]))
+    for number in range(3 * MOST_REMEMBERED):
+        hints.for_missing(f"name_{number}")
+    assert len(hints._index.meant) <= MOST_REMEMBERED

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.objects.selectors import EVERYTHING
-from adapter.readings.answers import BySelector, UsageAnswer
+from adapter.readings.answers import BySelector, NamedBySelector, UsageAnswer
 from adapter.readings.catalogue import Catalogue
 from adapter.rulebook.model import ResourceRules
 from adapter.rulebook.resource_rules import NODES, PODS
@@ -73,6 +73,22 @@ def test_what_is_said_twice_is_refused(query: str) -> None:
     answer = Server(usage_readings()).get(f"{R1}/pods?{query}")
     assert answer.status == 400
     assert "is given twice" in message(answer)
+
+
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        ("nodes", AskedUsage(NODES, None, NamedBySelector("n1", EVERYTHING))),
+        ("pods", AskedUsage(PODS, None, NamedBySelector("n1", EVERYTHING))),
+        ("namespaces/shop/pods", AskedUsage(PODS, "shop", NamedBySelector("n1", EVERYTHING))),
+    ],
+)
+def test_a_list_that_is_restricted_to_one_name_asks_for_no_other(path: str, asked: AskedUsage) -> None:
+    """Whoever asks may be allowed that name alone, so that warnings must not tell of others."""
+    readings = FakeReadings(Catalogue(resource=resource_rules("cpu")), {asked: _nothing()})
+    server = Server(readings)
+    assert server.get(f"{R1}/{path}?fieldSelector=metadata.name%3Dn1").status == 200
+    assert server.get(f"{R1}/{path}?fieldSelector=metadata.name!%3Dn1").status == 500, "which was not asked for"
 
 
 def test_requests_and_the_age_of_answers_are_counted_apart() -> None:

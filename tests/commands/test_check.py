@@ -98,6 +98,28 @@ def test_a_file_that_is_no_yaml_is_exit_2_with_its_line(tmp_path: Path) -> None:
     assert ended.error.startswith(f"tidewatch-adapter: {tmp_path}/rules.yaml:")
 
 
+def test_a_broken_file_is_an_error_of_that_file_and_the_others_are_checked(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("rules: [\n")
+    (tmp_path / "b.yaml").write_bytes(b"rules: \xff")
+    (tmp_path / "rules.yaml").write_text(GOOD.replace("sum by (<<.GroupBy>>)", "sum"))
+    ended = run("check", f"--config={tmp_path}")
+
+    assert (ended.code, ended.error) == (1, "")
+    assert f"{tmp_path}/a.yaml:2:1: error[unreadable-file]: this is not YAML: " in ended.out
+    assert f"{tmp_path}/b.yaml:1:1: error[unreadable-file]: byte 7 is not UTF-8\n" in ended.out
+    assert f"{tmp_path}/rules.yaml:4:17: warning[no-group-by]" in ended.out
+    assert ended.out.endswith(f"1 rule in {tmp_path}/rules.yaml: 2 errors, 1 warning\n")
+
+
+@pytest.mark.parametrize("command", ["check", "explain"])
+def test_an_empty_folder_is_nothing_that_can_be_looked_at(tmp_path: Path, command: str) -> None:
+    (tmp_path / "rules.yml").write_text(GOOD)
+    ended = run(command, *(["pods/x", "-n", "shop"] if command == "explain" else []), f"--config={tmp_path}")
+
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.error == (f"tidewatch-adapter: {tmp_path}: no *.yaml in this folder: name a file or another folder\n")
+
+
 def test_json_holds_what_the_interface_says(tmp_path: Path) -> None:
     ended = check(tmp_path, GOOD + "- seriesQuery: '['\n", "-o", "json")
     found = document(ended)
@@ -187,7 +209,8 @@ def test_with_prometheus_each_rule_tells_what_it_would_serve(tmp_path: Path, pro
     assert pods["namespaces/open_connections"]["namespaced"] is False
     assert {metric["name"] for metric in rules["rules[1]"]["metrics"]} >= {"pods/odd", "pods/twice"}
     assert [metric["series"] for metric in rules["externalRules[0]"]["metrics"]] == [4]
-    assert rules["rules[2]"]["metrics"] == []
+    unseen = {metric["name"]: metric["series"] for metric in rules["rules[2]"]["metrics"]}
+    assert unseen == {"namespaces/never_seen": 0, "pods/never_seen": 0}
     assert [finding["code"] for finding in rules["rules[2]"]["findings"]] == ["no-series"]
 
 

@@ -59,6 +59,28 @@ def test_of_a_cut_answer_without_metrics_it_is_not_said_that_prometheus_has_none
     assert [finding.code for finding in served(Prometheus()).findings] == ["no-series"]
 
 
+def test_a_metric_that_the_rule_spells_out_is_told_before_its_series_exist() -> None:
+    """It is served, as the running process lists it: without that nothing could scale from zero."""
+    spelled_out = rulebook_of(RULES.replace('{__name__=~"^app_.*",', "app_rps{"))
+    seen = {"__name__": "app_rps", "namespace": "shop"}
+
+    def of(prometheus: Prometheus) -> Served:
+        return served_by(spelled_out.rules, prometheus, resolve, max_age_seconds=60, timeout_seconds=5)["rules[0]"]
+
+    unseen = of(Prometheus())
+    assert [(metric.name, metric.series) for metric in unseen.metrics] == [
+        ("namespaces/app_rps", 0),
+        ("pods/app_rps", 0),
+    ]
+    assert [(finding.severity, finding.code) for finding in unseen.findings] == [("warning", "no-series")]
+    half = of(Prometheus(series_answer=lambda _: [seen], answer=lambda _: reply(({"__name__": "app_rps"}, "7"))))
+    assert [(metric.name, metric.series) for metric in half.metrics] == [
+        ("namespaces/app_rps", 7),
+        ("pods/app_rps", 0),
+    ]
+    assert half.findings == ()
+
+
 def test_a_look_up_that_fails_is_no_reason_to_count_the_series() -> None:
     prometheus = Prometheus(series_answer=lambda _: PrometheusTimeoutError("q", "too slow"))
 

@@ -74,6 +74,26 @@ def test_a_file_of_which_nothing_can_be_used_is_one_line_and_exit_2(
     assert ended.error.endswith("\n")
 
 
+def test_a_broken_file_of_a_folder_stops_neither_the_start_nor_the_other_files(
+    tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
+) -> None:
+    folder = tmp_path / "folder"
+    replace_file(folder / "a.yaml", WITHOUT_QUEUE)
+    replace_file(folder / "b.yaml", "externalRules: [")
+    with (
+        running_adapter(tmp_path, trust, prometheus_url=prometheus.url, rules=folder, objects=OBJECTS) as adapter,
+        adapter.caller() as caller,
+    ):
+        (said,) = adapter.said(rf" ERROR .*{folder}/b\.yaml:[0-9]+: .*; nothing is served from it")
+        assert "code=unreadable-file" in said
+        assert len(caller.pods("open_connections", **WEB).values) == 3
+        assert adapter.metric("tidewatch_adapter_config_last_reload_successful") == 0
+        eventually(lambda: adapter.plain("/readyz").status == 200)
+        replace_file(folder / "b.yaml", f"externalRules:\n{QUEUE_RULE}")
+        eventually(lambda: caller.external("queue_depth").status == 200)
+        assert adapter.metric("tidewatch_adapter_config_last_reload_successful") == 1
+
+
 def test_a_missing_file_is_one_line_and_exit_2(tmp_path: Path, trust: Trust) -> None:
     missing = tmp_path / "missing.yaml"
     ended = run("serve", *serving_flags(tmp_path, "http://127.0.0.1:9", missing, {}), *trust.flags())

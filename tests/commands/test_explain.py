@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.commands.world import OBJECTS, RULES
+from tests.support.fake_apiserver import FakeApiServer
 from tests.support.serving import run
 
 if TYPE_CHECKING:
@@ -85,8 +86,8 @@ def test_objects_without_a_sample_are_named(explain: Explain) -> None:
 
     assert found["verdict"] == "value"
     assert {value["object"] for value in found["values"]} == {"web-0", "web-1", "web-2", "db-0"}
-    assert "idle-0 have no sample" in [step["detail"] for step in found["steps"]]
-    assert "gone-0 have samples and are not asked about" in [step["detail"] for step in found["steps"]]
+    assert "idle-0 has no sample" in [step["detail"] for step in found["steps"]]
+    assert "gone-0 has samples that are not asked about" in [step["detail"] for step in found["steps"]]
 
 
 @pytest.mark.parametrize(
@@ -162,3 +163,35 @@ def test_wrong_usage_is_one_line_and_exit_2(explain: Explain, arguments: tuple[s
     assert (ended.code, ended.out) == (2, "")
     assert words in ended.error
     assert ended.error.count("\n") == 1
+
+
+OF_SERVICES = """
+rules:
+- seriesQuery: 'open_connections{namespace!="",service!=""}'
+  resources: {overrides: {namespace: {resource: namespace}, service: {resource: service}}}
+  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})'
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [((), "1 services in shop"), (("--object=services/nosuch",), "has no value: there is no services/nosuch in shop")],
+)
+def test_objects_of_a_cluster_are_waited_for_whatever_their_kind(
+    tmp_path: Path, prometheus: PrometheusProcess, arguments: tuple[str, ...], words: str
+) -> None:
+    (tmp_path / "rules.yaml").write_text(OF_SERVICES)
+    with FakeApiServer() as cluster:
+        cluster.put("services", "shop", "front", {})
+        ended = run(
+            "explain",
+            "services/open_connections",
+            "-n",
+            "shop",
+            *arguments,
+            f"--config={tmp_path / 'rules.yaml'}",
+            f"--kubeconfig={cluster.kubeconfig(tmp_path / 'kubeconfig')}",
+            f"--prometheus-url={prometheus.url}",
+        )
+
+    assert words in ended.out, ended

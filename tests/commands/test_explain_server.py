@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 import pytest
 import yaml
 
+from adapter.readings.explanation import NoExplanationError, explanation_of
 from tests.commands.world import OBJECTS, RULES
 from tests.support.fake_apiserver import FakeApiServer, TokenUser
 from tests.support.serving import eventually, pod, run, running_adapter
@@ -109,6 +110,7 @@ def test_who_may_read_the_metric_has_it_explained(place: Place) -> None:
     assert (answer.status, found["kind"], found["verdict"], found["rule"]) == (200, "Explanation", "value", "rules[0]")
     assert {value["object"] for value in found["values"]} == {"web-0", "web-1", "web-2", "db-0"}
     assert found["query"] == 'sum by (pod) (open_connections{namespace="shop",pod!=""})'
+    assert found["fix"] is None, "where there is nothing to say it is null"
     (series,) = steps(found, "series")
     assert series.startswith("its series were looked up at 20")
 
@@ -150,7 +152,9 @@ def test_who_asked_last_and_what_is_in_memory_is_told(place: Place) -> None:
         (ALICE, OPEN | {"ojbect": "pods/web-0"}, 400, "unknown parameter 'ojbect': write metric, namespace"),
         (ALICE, OPEN | {"selector": "!!"}, 400, "the parameter selector: "),
         (ALICE, {"metric": "things/a", "namespace": "shop"}, 400, "no resource 'things'"),
-        (ALICE, {"metric": "cpu", "namespace": "shop", "api": "resource"}, 400, "write pods/cpu"),
+        (ALICE, {"metric": "cpu", "namespace": "shop", "api": "resource"}, 403, 'list resource "pods" in API group'),
+        (ALICE, OPEN | {"api": "resource", "metric": "cpu", "selector": "a=b"}, 400, "has no selector of metrics"),
+        (ALICE, {"metric": "services/cpu", "namespace": "shop", "api": "resource"}, 400, "write pods/cpu"),
     ],
 )
 def test_who_may_not_and_what_cannot_be_meant_is_told(
@@ -206,7 +210,7 @@ def test_of_other_namespaces_nothing_is_told_whatever_the_rule_lets_through(plac
     assert found["verdict"] == "value"
     assert "gone-0" not in text
     assert "only-others" not in text
-    assert "other objects have samples" in text or "of other namespaces are left out" in text
+    assert "samples that are not asked about" in text or "of other namespaces are left out" in text
     assert "{broken" not in text, "what stands in other rules is not the caller's to know"
 
 
@@ -303,6 +307,25 @@ class TestTheCommand:
 
         assert (wrong.code, right.code) == (2, 0)
         assert "TLS" in wrong.error
+        assert wrong.error.rstrip().endswith("say whom its certificate is for by --server-name")
+
+    def test_a_server_that_cannot_be_asked_is_named_with_what_to_do(self, place: Place) -> None:
+        file = place.folder / "token-of-alice"
+        file.write_text(ALICE)
+        away = run("explain", "pods/a", "--server=https://127.0.0.1:9", f"--server-token-file={file}")
+        strange = place.plain_command("pods/a", f"--server-token-file={file}", ca=False)
+
+        assert (away.code, strange.code) == (2, 2)
+        assert "https://127.0.0.1:9: GET /debug/explain: " in away.error
+        assert away.error.rstrip().endswith("look at --server, and whether its port is reachable")
+        assert f"https://localhost:{place.adapter.port}: GET /debug/explain: TLS: " in strange.error
+        assert strange.error.rstrip().endswith("give the CA by --server-ca-file")
+        assert ALICE not in away.error + strange.error
+
+    def test_what_is_no_explanation_is_told_as_such(self, place: Place) -> None:
+        for body in (b"{}", b"not JSON", b"\xff", place.ask(**OPEN).body.replace(b'"Explanation"', b'"Status"')):
+            with pytest.raises(NoExplanationError):
+                explanation_of(body)
 
     @pytest.mark.parametrize("url", ["http://localhost:1", "localhost", "https://a:b@localhost", "https://x:port", ""])
     def test_an_address_without_tls_is_not_asked(self, place: Place, url: str) -> None:

@@ -16,6 +16,7 @@ from tests.support.serving import Adapter, Trust, eventually, listed, pod, runni
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from demo.machine.prometheus import PrometheusProcess
     from tests.support.caller import Answer, Caller
@@ -25,6 +26,8 @@ _ENDS_IN_SECONDS = 12
 """Long enough for the program to start; what ends is backfilled, so Prometheus marks no end of it."""
 _ENDED_BEFORE_SECONDS = 60
 LIMIT_SECONDS = 6
+FLAGS = ("--refresh-interval=1s", "--prometheus-look-back=1s")
+"""Values stand for no data once Prometheus has been there for a second."""
 
 
 def rule(series: str, resources: str, query: str, *keys: str) -> str:
@@ -98,9 +101,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, trust: Trust) -> Iterator[Wo
     backfill(folder / "prometheus", history(int(time.time())))
     with (
         running_prometheus(folder / "prometheus") as prometheus,
-        running_adapter(
-            folder, trust, "--refresh-interval=1s", prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS
-        ) as adapter,
+        running_adapter(folder, trust, *FLAGS, prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS) as adapter,
     ):
         eventually(lambda: adapter.plain("/readyz").status == 200)
         yield World(prometheus, adapter)
@@ -125,6 +126,7 @@ def test_a_series_that_stops_loses_its_value_and_not_before(world: World, caller
     assert refused.status == 503
     assert "'ending-0' has no value: its series' last samples are" in refused.message
     assert f"the rule allows {LIMIT_SECONDS} s (maxSampleAge)" in refused.message
+    assert refused.message.endswith("(more: tidewatch-adapter explain pods/load -n shop --object pods/ending-0)")
     # Prometheus itself goes on with the last sample for minutes, and so does a rule without the key.
     alive = ask_prometheus(world.prometheus, 'load{pod="ending-0"}', time.time())
     assert [value for _, value in alive] == ["2"]
@@ -157,6 +159,7 @@ def test_an_external_metric_with_one_aged_series_is_an_error(caller: Caller) -> 
 
 
 def test_the_value_for_no_data_is_served_where_there_is_none_and_not_for_aged_samples(caller: Caller) -> None:
+    eventually(lambda: one(caller, "load", "silent-0").status == 200)
     assert one(caller, "load", "silent-0").values == {"silent-0": 0}
     assert one(caller, "load", "ended-0").status == 503
     answer = caller.pods("nothing", labelSelector="app in (steady,silent)")
@@ -165,6 +168,37 @@ def test_the_value_for_no_data_is_served_where_there_is_none_and_not_for_aged_sa
     assert (row["metricLabels"], row["value"]) == ({}, "0")
     refused = caller.pods("nothing_is_an_error", labelSelector="app=steady")
     assert (refused.status, refused.document["reason"]) == (404, "NotFound")
+
+
+def test_it_is_not_served_for_an_object_that_does_not_exist(caller: Caller) -> None:
+    refused = one(caller, "nothing", "typo-0")
+    assert (refused.status, "there is no object 'typo-0'" in refused.message) == (404, True)
+
+
+def test_after_an_outage_it_is_not_served_until_prometheus_can_know(tmp_path: Path, trust: Trust) -> None:
+    flags = ("--refresh-interval=1s", "--prometheus-look-back=6s", "--max-answer-age=4s")
+    with (
+        running_prometheus(tmp_path / "prometheus") as prometheus,
+        running_adapter(
+            tmp_path, trust, *flags, prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS
+        ) as adapter,
+        adapter.caller() as caller,
+    ):
+        eventually(lambda: one(caller, "nothing", "steady-0").status == 200)
+        prometheus.kill()
+        eventually(lambda: one(caller, "nothing", "steady-0").status == 503)
+        prometheus.start_again()
+        answers: list[Answer] = []
+
+        def is_served_again() -> bool:
+            answers.append(one(caller, "nothing", "steady-0"))
+            return answers[-1].status == 200
+
+        eventually(is_served_again)
+        assert {answer.status for answer in answers[:-1]} == {503}
+        told = [answer.message for answer in answers[:-1] if "cannot be told before 6 s" in answer.message]
+        assert told
+        assert told[0].endswith("(more: tidewatch-adapter explain pods/nothing -n shop --object pods/steady-0)")
 
 
 def test_the_window_stands_where_each_version_has_it(caller: Caller) -> None:

@@ -142,6 +142,29 @@ def test_two_rules_that_break_go_on_and_what_was_never_good_does_not(
         assert len(caller.external("queue_depth").items) == 3
 
 
+def test_a_typo_in_a_query_does_not_end_a_metric_that_works(
+    tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
+) -> None:
+    """One that nobody can read, and one that this program cannot read and Prometheus refuses."""
+    rules = tmp_path / "rules.yaml"
+    good = external(QUEUE_RULE, TOTAL_RULE)
+    without_bracket = good.replace("'sum(<<.Series>>{<<.LabelMatchers>>})'", "'sum(<<.Series>>{<<.LabelMatchers>>}'")
+    unknown_word = good.replace("{<<.LabelMatchers>>})'", "{<<.LabelMatchers>>}) over later'")
+    with (
+        running_adapter(tmp_path, trust, prometheus_url=prometheus.url, rules=good, objects=OBJECTS) as adapter,
+        adapter.caller() as caller,
+    ):
+        for text, code in ((without_bracket, "unbalanced-query"), (unknown_word, "query-refused")):
+            assert text != good
+            change(adapter, rules, text, "partial")
+            assert not is_well(adapter)
+            assert states(adapter) == {"ok": 1, "refused": 1, "retained": 1, "failing": 0}
+            assert adapter.said(rf" ERROR .*rules\.yaml:[0-9]+: .*code={code}")
+            assert len(caller.external("queue_total").items) == 1
+        change(adapter, rules, good, "success")
+        assert is_well(adapter)
+
+
 @contextmanager
 def asked_all_the_time(adapter: Adapter) -> Iterator[list[Answer]]:
     """Ask for one metric again and again, and hand out what was answered."""

@@ -66,14 +66,15 @@ WEB: Usage = {
         "app": {"cpu": "250m", "memory": "100Mi"},
         "proxy": {"cpu": "62m", "memory": "10Mi"},
     },
-    ("shop", "web-1"): {"app": {"cpu": "500m", "memory": "200Mi"}},
+    ("shop", "web-1"): {"app": {"cpu": "500m", "memory": "200Mi"}, "setup": {"cpu": "125m"}},
 }
-DB: Usage = {("shop", "db-0"): {"db": {"memory": "1Gi"}}}
+"""The container `setup` has ended: its memory is gone, and its CPU lingers for the range of the query's rate."""
 OTHER: Usage = {("other", "web-0"): {"app": {"cpu": "1500m", "memory": "314572801"}}}
+OTHERS: Usage = {(one, "web-0"): {"app": {"cpu": "125m", "memory": "64Mi"}} for one in OTHER_NAMESPACES}
 
 
 def test_pods_of_a_namespace_with_what_each_container_uses(caller: Caller) -> None:
-    assert used(caller.get(SHOP)) == WEB | DB
+    assert used(caller.get(SHOP)) == WEB
 
 
 def test_pods_by_selector_as_an_hpa_asks(caller: Caller) -> None:
@@ -86,16 +87,18 @@ def test_pods_by_selector_as_an_hpa_asks(caller: Caller) -> None:
 
 def test_pods_of_all_namespaces_are_in_order(caller: Caller) -> None:
     answer = caller.get(f"{API}/pods")
-    expected = {(one, "web-0"): {"app": {"cpu": "125m"}} for one in OTHER_NAMESPACES}
-    assert used(answer) == WEB | DB | OTHER | expected
+    assert used(answer) == WEB | OTHER | OTHERS
     places = list(used(answer))
     assert places == sorted(places)
 
 
 def test_one_pod_says_what_it_is(caller: Caller) -> None:
-    document = caller.get(f"{SHOP}/web-1").document
+    document = caller.get(f"{SHOP}/web-0").document
     assert (document["kind"], document["apiVersion"]) == ("PodMetrics", "metrics.k8s.io/v1beta1")
-    assert document["containers"] == [{"name": "app", "usage": {"cpu": "500m", "memory": "200Mi"}}]
+    assert document["containers"] == [
+        {"name": "app", "usage": {"cpu": "250m", "memory": "100Mi"}},
+        {"name": "proxy", "usage": {"cpu": "62m", "memory": "10Mi"}},
+    ]
 
 
 @pytest.mark.parametrize(
@@ -104,6 +107,8 @@ def test_one_pod_says_what_it_is(caller: Caller) -> None:
         ("idle-0", "Prometheus has no sample for it"),
         ("gone-0", "there is no pod of this name"),
         ("odd-0", "'odd-0/app' has no value of cpu: its value is NaN (not a number)"),
+        ("db-0", "it has no value of cpu: Prometheus has no sample for it"),
+        ("new-0", "'new-0/proxy' has no value of cpu: Prometheus has no sample for it"),
     ],
 )
 def test_a_pod_without_a_value_is_not_found_and_never_zero(caller: Caller, name: str, why: str) -> None:
@@ -115,21 +120,24 @@ def test_a_pod_without_a_value_is_not_found_and_never_zero(caller: Caller, name:
 def test_nodes_with_what_each_uses(caller: Caller) -> None:
     answer = caller.get(f"{API}/nodes")
     assert {item["metadata"]["name"]: item["usage"] for item in answer.items} == {
-        "n1": {"cpu": "750m", "memory": "3Gi"},
-        "n2": {"cpu": "125m"},
+        "n1": {"cpu": "750m", "memory": "3Gi"}
     }
-    assert caller.get(f"{API}/nodes/n2").document["usage"] == {"cpu": "125m"}
+    assert caller.get(f"{API}/nodes/n1").document["usage"] == {"cpu": "750m", "memory": "3Gi"}
+    assert [item["metadata"]["name"] for item in caller.get(f"{API}/nodes?labelSelector=zone=a").items] == ["n1"]
     assert caller.get(f"{API}/nodes/n3").status == 404
-    assert [item["metadata"]["name"] for item in caller.get(f"{API}/nodes?labelSelector=zone=b").items] == ["n2"]
+    half = caller.get(f"{API}/nodes/n2")
+    assert (half.status, half.message.partition(": ")[2]) == (
+        404,
+        "it has no value of memory: Prometheus has no sample for it",
+    )
 
 
 def test_a_table_for_kubectl(caller: Caller) -> None:
     table = caller.get(SHOP, [TABLE]).document
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "cpu", "memory", "Window"]
     assert {row["cells"][0]: row["cells"][1:] for row in table["rows"]} == {
-        "db-0": ["<unknown>", "1Gi", "5m0s"],
         "web-0": ["312m", "110Mi", "5m0s"],
-        "web-1": ["500m", "200Mi", "5m0s"],
+        "web-1": ["625m", "<unknown>", "5m0s"],
     }
 
 
@@ -184,9 +192,12 @@ def test_a_query_that_cannot_be_shared_is_asked_for_each_namespace(
     ):
         answer = caller.get(f"{API}/pods")
         alone = {
-            place: {name: {"memory": usage["memory"]} for name, usage in containers.items()}
-            for place, containers in (WEB | DB | OTHER).items()
+            place: {name: {"memory": usage["memory"]} for name, usage in containers.items() if "memory" in usage}
+            for place, containers in (WEB | OTHER | OTHERS).items()
         }
+        # Where a rule tells of memory alone, nothing else is waited for.
+        alone["shop", "db-0"] = {"db": {"memory": "1Gi"}}
+        alone["shop", "new-0"] = {"app": {"memory": "30Mi"}, "proxy": {"memory": "3Mi"}}
         assert used(answer) == alone
         assert used(caller.get(SHOP)) == {place: usage for place, usage in alone.items() if place[0] == "shop"}
         assert adapter.metric("tidewatch_adapter_rule_plan", rule="resourceRules.memory", plan="exact") == 1
@@ -204,7 +215,7 @@ def test_prometheus_killed_ages_answers_and_then_fails_them(trust: Trust, tmp_pa
         ) as adapter,
         adapter.caller() as caller,
     ):
-        assert used(caller.get(SHOP)) == WEB | DB
+        assert used(caller.get(SHOP)) == WEB
         prometheus.kill()
         eventually(lambda: caller.get(SHOP).status != 200)
         answer = caller.get(SHOP)
@@ -213,7 +224,7 @@ def test_prometheus_killed_ages_answers_and_then_fails_them(trust: Trust, tmp_pa
         assert caller.get(API).status == 200
         prometheus.start_again()
         # One resource may be there again before the other.
-        eventually(lambda: caller.get(SHOP).status == 200 and used(caller.get(SHOP)) == WEB | DB)
+        eventually(lambda: caller.get(SHOP).status == 200 and used(caller.get(SHOP)) == WEB)
 
 
 def test_a_reload_adds_the_api_and_takes_it_away(
@@ -230,10 +241,10 @@ def test_a_reload_adds_the_api_and_takes_it_away(
         assert [caller.get(path).status for path in (SHOP, f"{API}/nodes")] == [404, 404]
         replace_file(rules, RULES)
         eventually(lambda: caller.get(SHOP).status == 200)
-        assert used(caller.get(SHOP)) == WEB | DB
+        assert used(caller.get(SHOP)) == WEB
         replace_file(rules, RULES.replace(CPU, "  cpu: {containerQuerry: x}\n"))
         adapter.wait_for("containerQuerry")
-        assert used(caller.get(SHOP)) == WEB | DB, "what held last goes on"
+        assert used(caller.get(SHOP)) == WEB, "what held last goes on"
         replace_file(rules, RULES.replace(CPU, ""))
         eventually(lambda: caller.get(f"{SHOP}/web-1").document["containers"][0]["usage"] == {"memory": "200Mi"})
         replace_file(rules, without)
@@ -259,7 +270,7 @@ def test_check_tells_what_each_rule_would_serve(tmp_path: Path, usage_prometheus
     cpu, memory = rules["resourceRules.cpu"], rules["resourceRules.memory"]
     assert (cpu["api"], cpu["status"], cpu["plan"]) == ("resource", "ok", "wide")
     assert {metric["name"]: (metric["namespaced"], metric["series"]) for metric in cpu["metrics"]} == {
-        "pods/cpu": (True, 6 + len(OTHER_NAMESPACES)),
+        "pods/cpu": (True, 8 + len(OTHER_NAMESPACES)),
         "nodes/cpu": (False, 2),
     }
     assert "sum by (namespace,pod,container)" in cpu["metrics"][0]["query"]

@@ -65,6 +65,7 @@ OBJECTS: dict[str, Any] = {
         pod("web-0", app="web", tier="front"),
         pod("web-1", app="web"),
         pod("db-0", app="db"),
+        pod("new-0", app="new"),
         pod("odd-0", app="odd"),
         pod("idle-0", app="idle"),
         pod("web-0", namespace="other", app="web"),
@@ -74,13 +75,15 @@ OBJECTS: dict[str, Any] = {
         node("n3", zone="b"),
     )
 }
-"""`idle-0` and `n3` have no series."""
+"""`idle-0` and `n3` have no series, `n2` has none of memory; `db-0` and one container of `new-0` have none of CPU."""
 
 _RATES = {
     'container_cpu_usage_seconds_total{namespace="shop",pod="web-0",container="app"}': 0.25,
     'container_cpu_usage_seconds_total{namespace="shop",pod="web-0",container="proxy"}': 0.0625,
     'container_cpu_usage_seconds_total{namespace="shop",pod="web-0",id="/pod"}': 0.5,
     'container_cpu_usage_seconds_total{namespace="shop",pod="web-1",container="app"}': 0.5,
+    'container_cpu_usage_seconds_total{namespace="shop",pod="web-1",container="setup"}': 0.125,
+    'container_cpu_usage_seconds_total{namespace="shop",pod="new-0",container="app"}': 0.25,
     'container_cpu_usage_seconds_total{namespace="shop",pod="gone-0",container="app"}': 2,
     'container_cpu_usage_seconds_total{namespace="other",pod="web-0",container="app"}': 1.5,
     'node_cpu_seconds_total{mode="idle",cpu="0",namespace="monitoring",pod="exporter-1"}': 0.75,
@@ -98,6 +101,8 @@ _CONSTANT = {
     'container_memory_working_set_bytes{namespace="shop",pod="web-0",container="proxy"}': 10 * MIB,
     'container_memory_working_set_bytes{namespace="shop",pod="web-0",id="/pod"}': 200 * MIB,
     'container_memory_working_set_bytes{namespace="shop",pod="web-1",container="app"}': 200 * MIB,
+    'container_memory_working_set_bytes{namespace="shop",pod="new-0",container="app"}': 30 * MIB,
+    'container_memory_working_set_bytes{namespace="shop",pod="new-0",container="proxy"}': 3 * MIB,
     'container_memory_working_set_bytes{namespace="shop",pod="db-0",container="db"}': 1024 * MIB,
     'container_memory_working_set_bytes{namespace="shop",pod="odd-0",container="app"}': "-1",
     'container_cpu_usage_seconds_total{namespace="shop",pod="odd-0",container="app"}': "NaN",
@@ -106,6 +111,10 @@ _CONSTANT = {
     'node_namespace_pod:kube_pod_info:{namespace="monitoring",pod="exporter-2",node="n2"}': 1,
     'node_memory_MemTotal_bytes{job="node-exporter",instance="n1"}': 4096 * MIB,
     'node_memory_MemAvailable_bytes{job="node-exporter",instance="n1"}': 1024 * MIB,
+    **{
+        f'container_memory_working_set_bytes{{namespace="{namespace}",pod="web-0",container="app"}}': 64 * MIB
+        for namespace in OTHER_NAMESPACES
+    },
 }
 
 

@@ -112,6 +112,8 @@ class Usage:
     select: str = ""
     used: Mapping[str, Mapping[str, Mapping[str, str]]]
     """Quantity by object, container and resource; a node's container is nameless."""
+    left_out: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
+    """What the queries tell of those that are not in the answer, since it is not enough."""
     labels: tuple[str, ...] = ("pod", "container")
     """Those that hold the names of object and container in the queries' results."""
     cpu: str = ""

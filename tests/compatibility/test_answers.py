@@ -150,7 +150,7 @@ def test_the_queries_that_prometheus_adapter_sends_give_the_expected_usage(
             found.setdefault(name, {}).setdefault(container, {})[resource] = _thousandths(value)
     assert found == {
         name: {container: _numbers(used) for container, used in containers.items()}
-        for name, containers in ask.used.items()
+        for name, containers in (*ask.used.items(), *ask.left_out.items())
     }
 
 

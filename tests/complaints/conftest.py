@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.complaints.world import OBJECTS, RULES, prometheus_with
+from tests.complaints.world import OBJECTS, RULES, SHORT_LOOK_BACK, prometheus_with
 from tests.support.serving import Adapter, Trust, eventually, running_adapter
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusP
 def adapter(tmp_path_factory: pytest.TempPathFactory, trust: Trust, prometheus: PrometheusProcess) -> Iterator[Adapter]:
     """One for all tests that leave it as they found it."""
     folder = tmp_path_factory.mktemp("adapter")
-    with running_adapter(folder, trust, prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS) as running:
+    with running_adapter(
+        folder, trust, SHORT_LOOK_BACK, prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS
+    ) as running:
         with running.caller() as caller:
             eventually(lambda: {"pods/found_requests", "pods/ratio"} <= caller.listed())
         yield running

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.complaints.world import OBJECTS, RULES, SAMPLES, prometheus_with
+from tests.complaints.world import OBJECTS, RULES, SAMPLES, SHORT_LOOK_BACK, prometheus_with
 from tests.support.caller import CUSTOM, EXTERNAL, Answer, Caller
 from tests.support.serving import Adapter, Trust, eventually, running_adapter
 
@@ -33,7 +33,7 @@ def own_adapter(
     tmp_path_factory: pytest.TempPathFactory, trust: Trust, own_prometheus: PrometheusProcess
 ) -> Iterator[Adapter]:
     folder = tmp_path_factory.mktemp("adapter")
-    flags = ("--refresh-interval=1s", "--max-answer-age=4s")
+    flags = ("--refresh-interval=1s", "--max-answer-age=4s", SHORT_LOOK_BACK)
     with running_adapter(
         folder, trust, *flags, prometheus_url=own_prometheus.url, rules=RULES, objects=OBJECTS
     ) as running:

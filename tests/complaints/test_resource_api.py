@@ -64,8 +64,14 @@ def test_what_pods_of_all_namespaces_use_is_one_query_a_resource__openshift_enha
         assert not any(namespace in query for namespace in ("shop", "other", "big"))
 
 
-def test_without_resource_rules_no_resource_api_is_claimed__prometheus_adapter_561_310(caller: Caller) -> None:
-    """It stays metrics-server's. `tests/e2e/test_chart.py` has the chart refuse to take it over."""
+def test_without_resource_rules_no_use_is_told_and_no_api_taken_over__prometheus_adapter_561_310(
+    caller: Caller,
+) -> None:
+    """It stays metrics-server's. `tests/e2e/test_chart.py` has the chart refuse to take it over.
+
+    Discovery answers nevertheless: an APIService that still points here must not become unavailable.
+    """
+    assert caller.get(API).status == 200
     assert caller.get(f"{API}/namespaces/shop/pods").status == 404
     values = default_values()
     assert (values["rules"]["resource"], values["apiServices"]["resource"]["v1beta1"]) == ({}, "auto")

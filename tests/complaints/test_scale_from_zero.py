@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.support.serving import eventually
+
 if TYPE_CHECKING:
     from tests.support.caller import Caller
 
@@ -25,5 +27,7 @@ def test_nothing_is_not_taken_for_zero__keda_2382(caller: Caller) -> None:
 
 def test_a_rule_may_say_what_nothing_is_worth__keda_2382(caller: Caller) -> None:
     """`onNoData: 0`, for queues whose series vanish when they are empty."""
+    # Once Prometheus has been there for as long as it looks back, which is a second here.
+    eventually(lambda: caller.external("queue_or_zero").status == 200)
     (item,) = caller.external("queue_or_zero").items
     assert item["value"] == "0"

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from demo.machine.prometheus import PrometheusProcess
 
 STEP_SECONDS = 30
+SHORT_LOOK_BACK = "--prometheus-look-back=1s"
+"""So that a rule's value for no data need not wait for five minutes after each start of a Prometheus."""
 _PAST_SECONDS = 90
 _FUTURE_SECONDS = 3600
 _QUERY_LOG = "queries.log"

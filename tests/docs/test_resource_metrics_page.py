@@ -11,7 +11,6 @@ from adapter.rulebook.model import PlanKind
 from adapter.rulebook.parse import parse_rulebook
 from adapter.rulebook.plans import plan_of
 from adapter.rulebook.report import rulebook_report
-from adapter.rulebook.resource_rules import resource_metrics
 from adapter.service.documents import load_documents
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "resource-metrics.md"
@@ -23,6 +22,6 @@ def test_the_rules_of_the_page_hold_and_are_asked_widely() -> None:
     documents = [load_documents(text, PAGE.name)]
     rulebook = parse_rulebook(documents, resolve)
     assert rulebook_report(documents, rulebook, resolve).all_findings == ()
-    assert {metric.qualified: plan_of(metric).kind for metric in resource_metrics(rulebook)} == dict.fromkeys(
+    assert {metric.qualified: plan_of(metric).kind for metric in rulebook.resource.metrics} == dict.fromkeys(
         ("pods/cpu", "nodes/cpu", "pods/memory", "nodes/memory"), PlanKind.WIDE
     )

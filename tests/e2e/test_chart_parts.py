@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from adapter.commands.configuration import load_configuration
+from adapter.commands.rule_files import load_configuration
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.rulebook.parse import parse_rulebook
 from adapter.service.watched import read_files

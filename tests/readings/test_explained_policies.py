@@ -35,7 +35,9 @@ externalRules:
 PODS = OBJECTS.resource("", "pods")
 
 
-def explained(question: Question, answer: Reply, times: Reply | None = None) -> Explanation:
+def explained(
+    question: Question, answer: Reply, times: Reply | None = None, steady: float | None = 86400.0
+) -> Explanation:
     prometheus = ScriptedPrometheus(answer=lambda query: (times or reply()) if query.startswith("min") else answer)
     explainer = Explainer(
         prometheus=prometheus,
@@ -44,6 +46,7 @@ def explained(question: Question, answer: Reply, times: Reply | None = None) -> 
         settings=ReadingSettings(),
         clock=FakeClock().clock,
         pace=UNPACED,
+        steady_seconds=lambda: steady,
     )
     return explainer.explain(question, rulebook_of(RULES))
 
@@ -80,6 +83,41 @@ def test_an_external_one_too() -> None:
     found = explained(QUEUE, reply())
 
     assert (found.verdict, values(found)) == (Verdict.VALUE, {"{}": 7.0})
+
+
+def test_nothing_stands_for_one_object_that_does_not_exist() -> None:
+    found = explained(depth("typo-0"), reply())
+
+    assert (found.verdict, values(found), found.cause) == (Verdict.NO_VALUE, {}, "there is no pods/typo-0 in shop")
+    assert values(explained(depth("web-0"), reply())) == {"web-0": 0.25}
+
+
+def test_nothing_stands_in_before_prometheus_can_know() -> None:
+    for question in (depth(), QUEUE):
+        found = explained(question, reply(), steady=40.0)
+        assert (found.verdict, values(found)) == (Verdict.NO_VALUE, {})
+        assert "back, for 40 s: whether there is none cannot be told before 300 s" in said(found, "onNoData")[0]
+
+
+def test_where_prometheus_does_not_tell_its_start_that_is_said() -> None:
+    found = explained(QUEUE, reply(), steady=None)
+
+    assert values(found) == {"{}": 7.0}
+    assert "(where Prometheus has been there for 300 s, which it does not tell)" in said(found, "onNoData")[0]
+
+
+@pytest.mark.parametrize("question", [depth(), QUEUE], ids=["pods", "external"])
+def test_nothing_stands_for_young_samples_of_which_no_value_is_made(question: Question) -> None:
+    found = explained(question, reply(), reply(sample("web-0", SECOND - 1)))
+
+    assert (found.verdict, values(found)) == (Verdict.NO_VALUE, {})
+    assert said(found, "onNoData") == ["samples are there, and the rule's query makes no value of them"]
+
+
+def test_of_young_samples_a_ratio_without_traffic_is_no_data() -> None:
+    found = explained(depth("web-0"), reply(sample("web-0", "NaN")), reply(sample("web-0", SECOND - 1)))
+
+    assert values(found) == {"web-0": 0.25}
 
 
 def test_nothing_stands_for_samples_that_are_too_old() -> None:

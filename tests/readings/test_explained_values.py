@@ -28,15 +28,15 @@ def test_the_labels_in_which_several_samples_differ_are_named() -> None:
     told = told_of_objects("pod", samples, ["a"])
 
     assert told.values == ()
-    assert told.cause.endswith("a have several samples: aggregate the labels in which they differ away (code, path)")
+    assert told.cause.endswith("a has several samples: aggregate the labels in which they differ away (code, path)")
 
 
 def test_objects_that_nobody_asked_about_are_named_only_where_they_may_be() -> None:
     samples = [sample(pod="a"), sample(pod="secret-0"), sample(pod="secret-1")]
     named, counted = (told_of_objects("pod", samples, ["a"], tell_strangers=tell) for tell in (True, False))
 
-    assert "secret-0, secret-1 have samples and are not asked about" in [step.detail for step in named.steps]
-    assert "2 other objects have samples and are not asked about" in [step.detail for step in counted.steps]
+    assert "secret-0, secret-1 have samples that are not asked about" in [step.detail for step in named.steps]
+    assert "2 other objects have samples that are not asked about" in [step.detail for step in counted.steps]
     assert "secret" not in str(counted)
 
 
@@ -80,9 +80,9 @@ def test_what_pods_use_is_told_by_container() -> None:
 
     assert told.values == (("a/app", 1.0), ("a/sidecar", 2.0))
     assert details[0] == "1 samples without the label 'container' are nobody's"
-    assert "c have no sample" in details
-    assert any(detail.startswith("b/app have a sample that is NaN or infinite or negative") for detail in details)
-    assert "gone/app have samples and are not asked about" in details
+    assert "c has no sample" in details
+    assert any(detail.startswith("b/app has a sample that is NaN or infinite or negative") for detail in details)
+    assert "gone/app has samples that are not asked about" in details
 
 
 def test_pods_whose_samples_name_no_container_have_no_value() -> None:

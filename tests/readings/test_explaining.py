@@ -14,6 +14,8 @@ from adapter.readings.explaining import Explainer
 from adapter.readings.explanation import Question, Verdict
 from adapter.readings.settings import Clock, ReadingSettings
 from adapter.rulebook.model import Api
+from adapter.rulebook.parse import parse_rulebook
+from adapter.service.documents import load_documents
 from adapter.sources.pace import UNPACED
 from adapter.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError
 from tests.support.readings import FakeClock, MadeUpObjects, ScriptedPrometheus, make_house, reply, rulebook_of
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from adapter.readings.explanation import Explanation
     from adapter.sources.prometheus.decoding import SeriesAnswer
     from adapter.sources.prometheus.errors import PrometheusError
-    from tests.support.readings import House
+    from tests.support.readings import House, Reply
 
 RULES = """
 rules:
@@ -163,7 +165,7 @@ def test_what_pods_use_is_explained_by_the_resource_rule_without_any_look_up() -
 
     assert (found.verdict, found.rule) == (Verdict.VALUE, "resourceRules.cpu")
     assert [(value.object, value.value) for value in found.values] == [("web-0/app", 0.25)]
-    assert "web-1 have no sample" in [step.detail for step in found.steps]
+    assert "web-1 has no sample" in [step.detail for step in found.steps]
     assert prometheus.looked_up == []
     assert len(prometheus.asked) == 1, "samples of no certain series have no age that could be asked for"
 
@@ -290,3 +292,86 @@ class TestMemory:
 
         assert found.verdict is Verdict.ERROR
         assert sum(waited) <= 5
+
+
+def explained_by(
+    rules: str, question: Question, *, answer: Reply | None = None, objects: MadeUpObjects | None = None
+) -> Explanation:
+    """Return what a command says by itself, of rules that may be refused."""
+    explainer = Explainer(
+        prometheus=ScriptedPrometheus(answer=lambda _query: answer or reply()),
+        objects=objects,
+        resolve=resolve,
+        settings=ReadingSettings(),
+        clock=Clock(),
+        pace=UNPACED,
+    )
+    return explainer.explain(question, parse_rulebook([load_documents(rules, "rules.yaml")], resolve))
+
+
+@pytest.mark.parametrize("resource", [None, resolve("", "pods")])
+def test_who_names_no_api_has_cpu_and_memory_explained_where_no_other_rule_makes_it(resource: Resource | None) -> None:
+    container = reply(({"pod": "web-0", "container": "app"}, "0.25"))
+    question = Question("cpu", resource=resource, namespace="shop")
+    found = explained_by(USAGE, question, answer=container)
+    other = explained_by(RULES.replace("depth", "cpu") + USAGE, question, answer=container)
+
+    assert (found.verdict, found.rule) == (Verdict.VALUE, "resourceRules.cpu")
+    assert other.rule in {"rules[0]", "externalRules[0]"}
+
+
+def test_an_object_that_is_not_there_is_the_reason_and_not_the_targets() -> None:
+    question = Question("depth", api=Api.CUSTOM, resource=resolve("", "pods"), namespace="shop", object="nosuch")
+    found = explained_by(RULES, question, objects=MadeUpObjects({"shop": ["web-0"]}))
+
+    assert (found.verdict, found.cause) == (Verdict.NO_VALUE, "there is no pods/nosuch in shop")
+    assert "targets" not in found.fix
+
+
+def test_an_object_that_is_gone_and_has_samples_has_a_value_as_in_the_api() -> None:
+    question = Question("depth", api=Api.CUSTOM, resource=resolve("", "pods"), namespace="shop", object="gone-0")
+    found = explained_by(
+        RULES, question, answer=reply(({"pod": "gone-0"}, "5")), objects=MadeUpObjects({"shop": ["web-0"]})
+    )
+
+    assert found.verdict is Verdict.VALUE
+    assert ("objects", "there is no pods/gone-0 in shop") in [(step.step, step.detail) for step in found.steps]
+
+
+TYPO = """
+rules:
+- seriesQuery: 'requests_total{pod!=""}'
+  name: {matches: "^(.*)_total$", as: "${1}_per_second"}
+  resources: {overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}
+  metricsQery: 'sum by (<<.GroupBy>>) (rate(<<.Series>>{<<.LabelMatchers>>}[2m]))'
+resourceRules:
+  cpu: {containerQuery: 'sum('}
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "cause"),
+    [
+        (
+            Question("requests_per_second", namespace="shop"),
+            "rules[0] (rules.yaml:3) would make requests_per_second, and is refused: ",
+        ),
+        (
+            Question("cpu", api=Api.RESOURCE, resource=resolve("", "pods"), namespace="shop"),
+            "resourceRules.cpu (rules.yaml:8) would make pods/cpu, and is refused: ",
+        ),
+    ],
+)
+def test_a_refused_rule_is_the_reason_with_what_is_wrong_with_it(question: Question, cause: str) -> None:
+    found = explained_by(TYPO, question)
+
+    assert found.verdict is Verdict.NO_VALUE
+    assert found.cause.startswith(cause)
+    assert len(found.cause) > len(cause)
+    assert found.fix
+
+
+def test_files_without_a_rule_are_told_as_such() -> None:
+    found = explained_by("rules: []\n", Question("depth", namespace="shop"))
+
+    assert found.cause == "no rule makes depth: the rule files hold no rule for custom or external metrics"

@@ -13,8 +13,10 @@ from adapter.readings.answers import ByName, BySelector, ExternalAnswer, Objects
 from adapter.readings.errors import (
     AmbiguousSamplesError,
     AnswerTooOldError,
+    NoDataUncertainError,
     NoObjectsMatchError,
     NoSampleError,
+    ObjectsNotKnownError,
     PartialAnswerError,
     QueryRefusedByPrometheusError,
     ReadingError,
@@ -31,12 +33,14 @@ from adapter.sources.prometheus.errors import (
     PrometheusUnreachableError,
     QueryRefusedError,
 )
+from adapter.sources.prometheus.runtime import Started
 from tests.support.readings import (
     START,
     House,
     MadeUpObjects,
     Reply,
     ScriptedPrometheus,
+    Threads,
     make_house,
     reply,
     rulebook_of,
@@ -196,6 +200,154 @@ class TestNoData:
             ask(house, ByName("web-0"))
 
 
+class TestOfObjectsThatAreThere:
+    @pytest.mark.parametrize("samples", [(), (pod("web-1", "3"),), (pod("typo-0", "NaN"),)])
+    def test_nothing_stands_for_one_that_does_not_exist(
+        self, samples: tuple[tuple[Mapping[str, str], str], ...]
+    ) -> None:
+        house = house_of(told(reply(*samples)), "onNoData: 0")
+
+        with pytest.raises(NoSampleError, match="there is no object 'typo-0'"):
+            ask(house, ByName("typo-0"))
+
+    def test_a_value_of_one_that_is_gone_is_still_its_value(self) -> None:
+        house = house_of(told(reply(pod("gone-0", "3"))), "onNoData: 0")
+
+        assert ask(house, ByName("gone-0")).values == (("gone-0", 3.0),)
+
+    def test_nothing_stands_in_while_it_is_not_known_which_there_are(self) -> None:
+        objects = MadeUpObjects({"shop": ["web-0"]}, not_synced=True)
+        house = make_house(told(reply()), rules=rules("onNoData: 0"), objects=objects)
+
+        with pytest.raises(ObjectsNotKnownError):
+            ask(house, ByName("web-0"))
+        objects.not_synced = False
+        assert ask(house, ByName("web-0")).values == (("web-0", 0.0),)
+
+    def test_without_a_value_for_no_data_nobody_asks(self) -> None:
+        objects = MadeUpObjects({"shop": ["web-0"]}, not_synced=True)
+        house = make_house(told(reply()), rules=rules(), objects=objects)
+
+        with pytest.raises(NoSampleError):
+            ask(house, ByName("web-0"))
+
+
+class TestAfterAnOutage:
+    """A Prometheus that was away did not scrape, and knows for minutes less than there is."""
+
+    @staticmethod
+    def stands_in(house: House) -> list[bool]:
+        """Return whether the rule's value is served: for a pod by its name, for several, as external metric."""
+        found: list[bool] = []
+        for one in (lambda: ask(house, ByName("web-0")), lambda: ask(house), lambda: ask_external(house)):
+            try:
+                found.append(one().warnings == (STANDS_IN,))
+            except NoDataUncertainError:
+                found.append(False)
+        return found
+
+    @pytest.mark.parametrize("away", [85, 330])
+    def test_nothing_stands_in_until_all_that_is_looked_back_over_was_scraped(self, away: float) -> None:
+        prometheus = told(reply())
+        house = house_of(prometheus, "onNoData: 0")
+        assert self.stands_in(house) == [True] * 3
+        prometheus.answer = lambda _query: DOWN
+        house.pass_time(away)
+        prometheus.answer = lambda _query: reply()
+        house.pass_time(40)
+
+        with pytest.raises(NoDataUncertainError, match=r"back, for \d\d s: .* cannot be told before 300 s"):
+            ask(house, ByName("web-0"))
+        for _ in range(12):
+            house.pass_time(20)
+            assert self.stands_in(house) == [False] * 3
+        house.pass_time(35)
+        assert self.stands_in(house) == [True] * 3
+
+    def test_values_are_served_at_once(self) -> None:
+        prometheus = told(reply(pod("web-0", "1")))
+        house = house_of(prometheus, "onNoData: 0")
+        ask(house)
+        prometheus.answer = lambda _query: DOWN
+        house.pass_time(85)
+        prometheus.answer = lambda _query: reply(pod("web-0", "2"))
+        house.pass_time(10)
+
+        assert ask(house, ByName("web-0")).values == (("web-0", 2.0),)
+
+    def test_a_range_comes_on_top(self) -> None:
+        text = rules("onNoData: 0").replace(
+            "<<.Series>>{<<.LabelMatchers>>}", "rate(<<.Series>>{<<.LabelMatchers>>}[10m])"
+        )
+        prometheus = told(reply())
+        house = make_house(prometheus, rules=text)
+        prometheus.answer = lambda _query: DOWN
+        with pytest.raises(SourceUnreachableError):
+            ask(house)
+        prometheus.answer = lambda _query: reply()
+        house.pass_time(880)
+        with pytest.raises(NoDataUncertainError, match="cannot be told before 900 s"):
+            ask(house)
+        house.pass_time(40)
+        assert self.stands_in(house) == [True] * 3
+
+    def test_an_outage_that_only_a_look_up_met_counts(self) -> None:
+        prometheus = told(reply())
+        prometheus.series_answer = lambda _selector: DOWN
+        house = house_of(prometheus, "onNoData: 0")
+        house.pass_time(70)
+        prometheus.series_answer = lambda _selector: ()
+        house.pass_time(70)
+
+        assert self.stands_in(house) == [False] * 3
+
+    def test_at_the_start_prometheus_s_own_start_counts(self) -> None:
+        house = make_house(
+            told(reply()), rules=rules("onNoData: 0"), started=lambda _timeout: Started(START - 299, START - 298)
+        )
+        assert self.stands_in(house) == [False] * 3
+        house.pass_time(30)
+        assert self.stands_in(house) == [True] * 3
+
+    def test_where_that_is_not_told_the_first_answer_counts(self) -> None:
+        house = make_house(told(reply()), rules=rules("onNoData: 0"), started=None)
+        assert self.stands_in(house) == [False] * 3
+        house.pass_time(280)
+        assert self.stands_in(house) == [False] * 3
+        house.pass_time(40)
+        assert self.stands_in(house) == [True] * 3
+
+    def test_prometheus_is_asked_for_its_start_in_the_background_alone(self) -> None:
+        asked: list[float] = []
+        threads = Threads(held=True)
+
+        def started(timeout: float) -> Started:
+            asked.append(timeout)
+            return Started(0.0, 0.0)
+
+        house = make_house(told(reply()), rules=rules("onNoData: 0"), submit=threads, started=started)
+        with pytest.raises(SourceSlowError):
+            ask(house)
+        assert asked == []
+        threads.run()
+        assert ask(house).warnings == (STANDS_IN,)
+        for _ in range(20):
+            ask(house)
+        assert len(asked) == 1
+
+    def test_rules_without_a_value_for_no_data_never_ask_it(self) -> None:
+        asked: list[float] = []
+
+        def started(timeout: float) -> Started:
+            asked.append(timeout)
+            return Started(0.0, 0.0)
+
+        house = make_house(told(reply()), rules=rules(), started=started)
+        ask(house)
+        house.pass_time(60)
+        assert asked == []
+
+
 class TestSampleAge:
     def test_values_of_young_samples_are_served(self) -> None:
         prometheus = told(reply(pod("web-0", "1"), pod("web-1", "2")), reply(at("web-0", 5), at("web-1", 9)))
@@ -303,9 +455,31 @@ class TestSampleAge:
         with pytest.raises(SampleTooOldError):
             ask_external(external)
 
-    def test_young_samples_of_which_the_query_makes_nothing_are_no_data(self) -> None:
+    @pytest.mark.parametrize("which", [ByName("web-0"), WEB], ids=["by name", "in a list"])
+    def test_young_samples_of_which_the_query_makes_no_value_are_more_than_no_data(
+        self, which: ByName | BySelector
+    ) -> None:
+        """As a `rate` of one sample, and a join with what is missing."""
         house = house_of(told(reply(), reply(at("web-0", 1))), "maxSampleAge: 2m", "onNoData: 0")
+
+        with pytest.raises(NoDataUncertainError, match="'web-0' has no value: samples are there"):
+            ask(house, which)
+        assert ask(house, ByName("web-1")).values == (("web-1", 0.0),)
+
+    def test_nor_are_those_of_an_external_metric(self) -> None:
+        house = house_of(
+            told(reply(), reply(({"namespace": "shop"}, str(SECOND - 1)))), "maxSampleAge: 2m", "onNoData: 0"
+        )
+
+        with pytest.raises(NoDataUncertainError, match="the metric has no value: samples are there"):
+            ask_external(house)
+
+    def test_of_young_samples_a_ratio_without_traffic_is_no_data(self) -> None:
+        house = house_of(told(reply(pod("web-0", "NaN")), reply(at("web-0", 1))), "maxSampleAge: 2m", "onNoData: 0")
         assert ask(house, ByName("web-0")).values == (("web-0", 0.0),)
+        nan = reply(({"namespace": "shop"}, "NaN"))
+        external = house_of(told(nan, reply(({"namespace": "shop"}, str(SECOND)))), "maxSampleAge: 2m", "onNoData: 0")
+        assert ask_external(external).rows == (Row({}, 0.0),)
 
     def test_a_part_of_the_times_is_none(self) -> None:
         times = reply(at("web-0", 1), warnings=["a store did not answer"])
@@ -445,6 +619,6 @@ def test_the_window_is_told_with_every_answer() -> None:
     house = house_of(told(reply(pod("web-0", "1"))), "window: 2m", "onNoData: 0")
 
     assert ask(house).window_seconds == 120
-    assert ask(house, ByName("idle-0")).window_seconds == 120
+    assert ask(house, ByName("web-1")).window_seconds == 120
     assert ask_external(house).window_seconds == 120
     assert ask(house_of(told(reply(pod("web-0", "1"))))).window_seconds is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,11 +11,12 @@ import pytest
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.readings.answers import BySelector
 from adapter.readings.errors import PartialAnswerError, QueryRefusedByPrometheusError
+from adapter.rulebook.resource_rules import NODES, PODS
 from adapter.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError, QueryRefusedError
 from tests.support.readings import House, MadeUpObjects, Reply, ScriptedPrometheus, make_house, reply, rulebook_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from adapter.sources.prometheus.errors import PrometheusError
 
@@ -22,6 +24,16 @@ NAMESPACES = [f"team-{number}" for number in range(15)]
 REFUSED = QueryRefusedError("q", "execution", "found duplicate series")
 SLOW = PrometheusTimeoutError("q", "no answer within 10 s")
 AWAY = PrometheusUnreachableError("q", "http://prometheus:9090: connection refused")
+
+
+USAGE_RULES = """
+resourceRules:
+  cpu:
+    containerQuery: sum by (<<.GroupBy>>) (cpu_used{<<.LabelMatchers>>})
+    nodeQuery: sum by (<<.GroupBy>>) (node_cpu_used{<<.LabelMatchers>>})
+    resources: {overrides: {node: {resource: node}, namespace: {resource: namespace}, pod: {resource: pod}}}
+    containerLabel: container
+"""
 
 
 class Team:
@@ -58,6 +70,11 @@ def said(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], list[logging
 
     with caplog.at_level(logging.INFO):
         yield lines
+
+
+def of_states(lines: Iterable[logging.LogRecord]) -> list[str]:
+    """Return what is said of whether rules work, and not of their plans."""
+    return [line.getMessage() for line in lines if "state" in getattr(line, "fields", {})]
 
 
 def failing(house: House) -> float:
@@ -162,6 +179,35 @@ def test_a_reload_that_moves_a_rule_tells_nothing_of_it_anew(
     team.house.pass_time(120, step=1)
     assert said() == []
     assert failing(team.house) == 0
+
+
+@pytest.mark.parametrize("refused", ["cpu_used", "node_cpu_used"])
+def test_a_resource_rule_of_which_one_query_fails_is_one_line_and_one_when_it_works_again(
+    said: Callable[[], list[logging.LogRecord]], refused: str
+) -> None:
+    """Its queries for containers and for nodes are two metrics of one rule, whichever of them it is that fails."""
+    prometheus = ScriptedPrometheus(lambda query: REFUSED if f"({refused}" in query else reply())
+    objects = MadeUpObjects({"shop": ["web-0"], None: ["n-1"]})
+    house = make_house(prometheus, rules=USAGE_RULES, objects=objects)
+    everything = BySelector(EVERYTHING)
+
+    def ask() -> None:
+        for kind, namespace in ((PODS, "shop"), (NODES, None)):
+            with suppress(QueryRefusedByPrometheusError):
+                house.readings.usage(kind, namespace, everything)
+
+    ask()
+    for _ in range(4):
+        house.pass_time(5, step=1)
+        ask()
+    (line,) = of_states(said())
+    assert line.startswith("resourceRules.cpu (rules.yaml:3) fails (")
+    assert failing(house) == 1
+    house.readings.replace_rulebook(rulebook_of(f"# moved\n{USAGE_RULES}"))
+    prometheus.answer = lambda _query: reply()
+    house.pass_time(90, step=1)
+    assert of_states(said()) == ["resourceRules.cpu (rules.yaml:4) works again"]
+    assert failing(house) == 0
 
 
 def test_what_the_query_engine_ignored_fails_those_alone_who_asked_for_it(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.objects.selectors import EVERYTHING, parse_selector
-from adapter.readings.answers import ByName, BySelector
+from adapter.readings.answers import ByName, BySelector, NamedBySelector
 from adapter.readings.errors import (
     AnswerTooOldError,
     NoSampleError,
@@ -62,7 +62,7 @@ def rule(name: str, containers: str = "", nodes: str = "") -> str:
 RULES = f"resourceRules:{rule('cpu')}{rule('memory')}  window: 2m\n"
 EXACT = f"resourceRules:{rule('cpu', 'topk(9, sum by (<<.GroupBy>>) (cpu_used{<<.LabelMatchers>>}))')}"
 NAMESPACES = {
-    "shop": ["web-0", "web-1", "db-0", "odd-0"],
+    "shop": ["web-0", "web-1", "db-0", "done-0", "neg-0", "new-0", "odd-0"],
     "other": ["web-0"],
     "empty": [],
     None: ["n-1", "n-2"],
@@ -77,6 +77,11 @@ CPU = reply(
     sample("shop", "web-0", "proxy", "0.5"),
     sample("shop", "web-0", "app", "1"),
     sample("shop", "web-1", "app", "2"),
+    sample("shop", "web-1", "init", "0.25"),
+    sample("shop", "done-0", "app", "0.125"),
+    sample("shop", "neg-0", "app", "1"),
+    sample("shop", "neg-0", "proxy", "1"),
+    sample("shop", "new-0", "app", "1"),
     sample("shop", "gone-0", "app", "9"),
     sample("shop", "odd-0", "app", "NaN"),
     sample("other", "web-0", "app", "3"),
@@ -88,7 +93,10 @@ MEMORY = reply(
     sample("shop", "web-0", "proxy", "10"),
     sample("shop", "db-0", "db", "50"),
     sample("shop", "web-1", "app", "200"),
-    sample("shop", "web-1", "proxy", "-1"),
+    sample("shop", "neg-0", "app", "20"),
+    sample("shop", "neg-0", "proxy", "-1"),
+    sample("shop", "new-0", "app", "30"),
+    sample("shop", "new-0", "proxy", "3"),
     sample("shop", "odd-0", "app", "+Inf"),
     sample("other", "web-0", "app", "300"),
 )
@@ -119,27 +127,26 @@ def used(answer: UsageAnswer) -> dict[str, Mapping[str, Mapping[str, float]]]:
 
 
 SHOP = {
-    "shop/db-0": {"db": {"memory": 50}},
     "shop/web-0": {"app": {"cpu": 1, "memory": 100}, "proxy": {"cpu": 0.5, "memory": 10}},
-    "shop/web-1": {"app": {"cpu": 2, "memory": 200}, "proxy": {}},
+    "shop/web-1": {"app": {"cpu": 2, "memory": 200}, "init": {"cpu": 0.25}},
 }
+"""An init container that has ended has no memory. Whoever else lacks a value would be read as using none."""
 OTHER = {"other/web-0": {"app": {"cpu": 3, "memory": 300}}}
 
 
 def test_what_containers_use_of_each_resource_and_nothing_that_nobody_measured() -> None:
     answer = house_of(ScriptedPrometheus(answering())).readings.usage(PODS, "shop", ALL)
-    # A container whose value is no value stands there without it: nobody adds the pod up without it.
     assert used(answer) == SHOP
-    assert [item.name for item in answer.items] == ["db-0", "web-0", "web-1"]
-    assert list(answer.items[1].used) == ["app", "proxy"]
+    assert [item.name for item in answer.items] == ["web-0", "web-1"]
+    assert list(answer.items[0].used) == ["app", "proxy"]
     assert (answer.evaluated_at, answer.window_seconds, answer.warnings) == (NOW, 120, ())
     assert {item.evaluated_at for item in answer.items} == {NOW}
-    assert answer.items[1].labels == {"app": "web"}
+    assert answer.items[0].labels == {"app": "web"}
 
 
 def test_pods_of_all_namespaces_by_namespace_and_name() -> None:
     answer = house_of(ScriptedPrometheus(answering())).readings.usage(PODS, None, ALL)
-    assert list(used(answer)) == ["other/web-0", "shop/db-0", "shop/web-0", "shop/web-1"]
+    assert list(used(answer)) == ["other/web-0", "shop/web-0", "shop/web-1"]
     assert used(answer) == SHOP | OTHER
 
 
@@ -154,8 +161,10 @@ def test_selectors_choose_pods() -> None:
 def test_nodes() -> None:
     house = house_of(ScriptedPrometheus(answering()))
     answer = house.readings.usage(NODES, None, ALL)
-    assert used(answer) == {"None/n-1": {"": {"cpu": 4, "memory": 1000}}, "None/n-2": {"": {"memory": 2000}}}
-    assert house.readings.usage(NODES, None, ByName("n-1")).items == answer.items[:1]
+    assert used(answer) == {"None/n-1": {"": {"cpu": 4, "memory": 1000}}}
+    assert house.readings.usage(NODES, None, ByName("n-1")).items == answer.items
+    with pytest.raises(NoSampleError, match=r"^it has no value of cpu: Prometheus has no sample for it"):
+        house.readings.usage(NODES, None, ByName("n-2"))
 
 
 def test_all_askers_of_all_namespaces_are_one_query_a_resource() -> None:
@@ -166,7 +175,7 @@ def test_all_askers_of_all_namespaces_are_one_query_a_resource() -> None:
             house.readings.usage(PODS, namespace, which)
     house.readings.usage(PODS, "shop", ByName("web-0"))
     house.readings.usage(NODES, None, ALL)
-    house.readings.usage(NODES, None, ByName("n-2"))
+    house.readings.usage(NODES, None, ByName("n-1"))
     assert sorted(prometheus.asked) == [
         'sum by (namespace,pod,container) (cpu_used{namespace!="",pod!=""})',
         'sum by (namespace,pod,container) (memory_used{namespace!="",pod!=""})',
@@ -199,12 +208,15 @@ def test_a_query_that_cannot_be_shared_is_one_a_namespace() -> None:
     everybody = house.readings.usage(PODS, None, ALL)
     assert used(everybody) == {
         "other/web-0": {"app": {"cpu": 3}},
+        "shop/done-0": {"app": {"cpu": 0.125}},
+        "shop/neg-0": {"app": {"cpu": 1}, "proxy": {"cpu": 1}},
+        "shop/new-0": {"app": {"cpu": 1}},
         "shop/web-0": {"app": {"cpu": 1}, "proxy": {"cpu": 0.5}},
-        "shop/web-1": {"app": {"cpu": 2}},
+        "shop/web-1": {"app": {"cpu": 2}, "init": {"cpu": 0.25}},
     }
     assert sorted(prometheus.asked) == [
         'topk(9, sum by (pod,container) (cpu_used{namespace="other",pod="web-0"}))',
-        'topk(9, sum by (pod,container) (cpu_used{namespace="shop",pod=~"db-0|odd-0|web-0|web-1"}))',
+        'topk(9, sum by (pod,container) (cpu_used{namespace="shop",pod=~"db-0|done-0|neg-0|new-0|odd-0|web-0|web-1"}))',
     ]
     assert list(used(house.readings.usage(PODS, "shop", WEB))) == ["shop/web-0", "shop/web-1"]
     assert len(prometheus.asked) == 2
@@ -231,6 +243,10 @@ def test_a_wide_query_that_is_refused_is_asked_for_each_namespace() -> None:
     [
         ("shop", "gone-0", "there is no pod of this name"),
         ("shop", "odd-0", "'odd-0/app' has no value of cpu: its value is NaN (not a number)"),
+        ("shop", "db-0", "it has no value of cpu: Prometheus has no sample for it"),
+        ("shop", "done-0", "it has no value of memory: Prometheus has no sample for it"),
+        ("shop", "new-0", "'new-0/proxy' has no value of cpu: Prometheus has no sample for it"),
+        ("shop", "neg-0", "'neg-0/proxy' has no value of memory: its value is negative"),
     ],
 )
 def test_one_pod_without_a_value_is_not_there(namespace: str, name: str, why: str) -> None:
@@ -238,6 +254,36 @@ def test_one_pod_without_a_value_is_not_there(namespace: str, name: str, why: st
     with pytest.raises(NoSampleError) as missing:
         house.readings.usage(PODS, namespace, ByName(name))
     assert missing.value.message == why
+
+
+@pytest.mark.parametrize("resource", ["cpu", "memory"])
+def test_a_pod_with_too_many_containers_is_left_out(resource: str) -> None:
+    crowd = reply(*(sample("shop", "web-0", f"c-{number}", "1") for number in range(1500)))
+    house = house_of(ScriptedPrometheus(answering(**{f"{resource}_used": crowd})))
+    assert "shop/web-0" not in used(house.readings.usage(PODS, "shop", ALL))
+    with pytest.raises(NoSampleError, match=f"^'web-0' has no value of {resource}: more than 1000 values"):
+        house.readings.usage(PODS, "shop", ByName("web-0"))
+
+
+@pytest.mark.parametrize("failing", ["cpu", "memory"])
+def test_a_pod_is_listed_with_the_other_where_a_whole_resource_cannot_be_told(failing: str) -> None:
+    told = {"cpu": "memory", "memory": "cpu"}[failing]
+    answer = house_of(ScriptedPrometheus(answering(**{f"{failing}_used": DOWN}))).readings.usage(PODS, "shop", ALL)
+    told_of = [set(container) for item in answer.items for container in item.used.values()]
+    assert told_of
+    assert all(resources == {told} for resources in told_of)
+    assert len(answer.items) > len(SHOP)
+
+
+@pytest.mark.parametrize(("nothing", "other"), [("cpu", "memory"), ("memory", "cpu")])
+def test_a_rule_that_tells_of_nobody_is_named_where_nobody_is_listed_for_it(nothing: str, other: str) -> None:
+    replies = {f"{nothing}_used": Reply(), f"node_{nothing}_used": Reply()}
+    house = house_of(ScriptedPrometheus(answering(**replies)))
+    for kind, namespace in ((PODS, "shop"), (PODS, None), (NODES, None)):
+        answer = house.readings.usage(kind, namespace, ALL)
+        warning = f"{kind.plural}/{nothing} has no value of any {kind.singular} that is asked for, so none is listed"
+        assert (answer.items, answer.warnings) == ((), (warning,)), other
+    assert house.readings.usage(PODS, "shop", BySelector(parse_selector("app=nobody"))).warnings == ()
 
 
 def test_a_container_with_several_values_has_none_and_says_why() -> None:
@@ -395,15 +441,20 @@ def test_an_answer_holds_what_was_measured_and_nothing_else(
         for resource, value in values.items()
     }
     good = {"0": 0.0, "0.25": 0.25, "1e3": 1000.0}
+    with_cpu = {row[:2] for row in cpu}
+    with_memory = {row[0] for row in memory}
+    left_out = {row[0] for row in (*cpu, *memory) if row[2] not in good or row[:2] not in with_cpu}
+    served = {pod for pod, _ in with_cpu} & with_memory - left_out
+    assert {item.name for item in answer.items} == served
     assert told == {
         (pod, container, resource, good[value])
         for resource, rows in (("cpu", cpu), ("memory", memory))
         for pod, container, value in rows
-        if value in good
+        if pod in served
     }
-    listed = {(item.name, container) for item in answer.items for container in item.used}
-    served = {item.name for item in answer.items}
-    assert listed == {row[:2] for row in (*cpu, *memory) if row[0] in served}
+    assert {(item.name, container) for item in answer.items for container in item.used} == {
+        row[:2] for row in (*cpu, *memory) if row[0] in served
+    }
 
 
 def test_a_rule_that_is_refused_is_told_to_whoever_reads_warnings() -> None:
@@ -425,6 +476,35 @@ def test_nodes_that_go_by_their_addresses_in_prometheus_are_told_of() -> None:
     assert answer.warnings == (
         "nodes/cpu is of no node that is asked for: the label 'node' holds names such as '10.0.0.1:9100'",
     )
+
+
+def test_nodes_whose_cpu_goes_by_addresses_are_left_out_and_their_memory_is_not_blamed() -> None:
+    by_address = reply(({"node": "10.0.0.1:9100"}, "4"))
+    answer = house_of(ScriptedPrometheus(answering(node_cpu_used=by_address))).readings.usage(NODES, None, ALL)
+    assert answer.items == ()
+    assert [warning.partition(" ")[0] for warning in answer.warnings] == ["nodes/cpu"]
+
+
+def test_who_asks_for_one_name_is_told_of_no_other_object_or_namespace() -> None:
+    """A list that a field selector restricts to one name is allowed to whoever may list that name alone."""
+    by_address = reply(({"node": "10.0.0.1:9100"}, "4"))
+    nodes = house_of(ScriptedPrometheus(answering(node_cpu_used=by_address, node_memory_used=Reply())))
+    answer = nodes.readings.usage(NODES, None, NamedBySelector("n-1", EVERYTHING))
+    assert (answer.items, answer.warnings) == ((), ())
+    pods = house_of(ScriptedPrometheus(answering(cpu_used=DOWN)))
+    (warning,) = pods.readings.usage(PODS, None, NamedBySelector("db-0", EVERYTHING)).warnings
+    assert warning.startswith("in shop: pods/cpu is missing: ")
+    (warning,) = pods.readings.usage(PODS, None, NamedBySelector("web-0", EVERYTHING)).warnings
+    assert warning.startswith("in other and 1 more: "), "both have a pod of this name"
+    for namespace in ("empty", None):
+        assert pods.readings.usage(PODS, namespace, NamedBySelector("gone-0", EVERYTHING)).warnings == ()
+
+
+def test_one_name_in_all_namespaces_by_its_labels_too() -> None:
+    house = house_of(ScriptedPrometheus(answering()))
+    for selector, expected in ((EVERYTHING, ["other/web-0", "shop/web-0"]), (parse_selector("app=db"), [])):
+        assert list(used(house.readings.usage(PODS, None, NamedBySelector("web-0", selector)))) == expected
+    assert list(used(house.readings.usage(NODES, None, NamedBySelector("n-1", EVERYTHING)))) == ["None/n-1"]
 
 
 def test_one_pod_of_which_one_resource_could_not_be_asked_is_not_said_to_be_without_values() -> None:

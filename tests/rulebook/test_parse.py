@@ -186,6 +186,12 @@ ERRORS = [
     (rule(metricsQuery="'<<index .GroupBySlice 1>>'"), 9, "bad-template", "1 is out of range"),
     (rule(metricsQuery='"up\\n<<.Nope>>"'), 9, "bad-template", "(its line 2)"),
     (rule(metricsQuery="<<if false>>up<<end>>"), 9, "empty-query", "makes an empty query"),
+    (
+        rule(metricsQuery="sum(up{<<.LabelMatchers>>}"),
+        9,
+        "unbalanced-query",
+        "`metricsQuery` makes a query that no Prometheus can read: the ( of '(up{",
+    ),
 ]
 
 
@@ -220,7 +226,25 @@ WARNINGS = [
     (rule(resources="{template: <<.Resource>>, namespaced: false}"), 8, "namespaced-ignored", "no meaning in `rules`"),
     (rule(seriesQuery="'up{a='"), 5, "series-query-not-read", "'up{a=' cannot be read"),
     (rule(metricsQuery="sum(up) by (pod)"), 9, "no-label-matchers", "answers the same"),
-    (rule(metricsQuery="sum(up{<<.LabelMatchers>>}"), 9, "query-not-read", "cannot be read"),
+    (rule(metricsQuery="sum(up{<<.LabelMatchers>>}) over later"), 9, "query-not-read", "cannot be read"),
+    (
+        rule(metricsQuery="'sum(up{<<.LabelMatchers>>})<<if gt (len .LabelValuesByName) 3>>)<<end>>'"),
+        9,
+        "query-not-read",
+        "closes nothing",
+    ),
+    (
+        rule(metricsQuery="quantile(<<.LabelValuesByName.q>>, up{<<.LabelMatchers>>})"),
+        9,
+        "query-not-read",
+        "cannot be read",
+    ),
+    (
+        rule(metricsQuery="'sum(up{<<.LabelMatchers>>}<<if eq .Series `up`>>)<<end>>'"),
+        9,
+        "query-not-read",
+        "is never closed",
+    ),
 ]
 
 
@@ -328,8 +352,10 @@ def test_every_code_is_explained_and_can_be_found() -> None:
     of_check = {
         Code.COUNTER_WITHOUT_RATE,
         Code.EXACT_PLAN,
+        Code.LONG_REFRESH,
         Code.MATCHES_EVERYTHING,
         Code.NAME_COLLISION,
+        Code.NO_DATA_OF_SEVERAL,
         Code.NO_GROUP_BY,
         Code.NO_METRIC_NAME,
         Code.NO_SERIES,
@@ -338,5 +364,5 @@ def test_every_code_is_explained_and_can_be_found() -> None:
         Code.UNANCHORED_PATTERN,
     }
     elsewhere = of_check | {Code.EMPTY_CONFIGURATION, Code.FOREIGN_DELIMITERS}
-    elsewhere |= {Code.BAD_WINDOW, Code.REPEATED_RESOURCE_RULE, Code.UNSERVED_USAGE}
+    elsewhere |= {Code.BAD_WINDOW, Code.REPEATED_RESOURCE_RULE, Code.UNREADABLE_FILE, Code.UNSERVED_USAGE}
     assert {code for *_, code, _ in (*ERRORS, *WARNINGS)} | elsewhere == set(Code)

@@ -12,7 +12,6 @@ from adapter.rulebook.plans import plan_of, planned_query
 from adapter.rulebook.render import RenderError, exact_query, wide_query
 from adapter.rulebook.report import rulebook_report
 from adapter.rulebook.requests import Asked
-from adapter.rulebook.resource_rules import resource_metrics
 from adapter.service.documents import load_documents
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def rules(**changed: str | None) -> str:
 
 
 def metric(book: Rulebook, qualified: str) -> Metric:
-    (found,) = (one for one in resource_metrics(book) if one.qualified == qualified)
+    (found,) = (one for one in book.resource.metrics if one.qualified == qualified)
     return found
 
 
@@ -56,7 +55,7 @@ def codes(book: Rulebook) -> list[tuple[Severity, str, str | None]]:
 def test_a_rule_is_a_metric_of_containers_and_one_of_nodes(read: Read) -> None:
     book = read(f"resourceRules:\n  memory:\n{cpu()}  cpu:\n{cpu()}  window: 5m\n")
     assert book.findings == ()
-    assert [one.qualified for one in resource_metrics(book)] == ["pods/cpu", "nodes/cpu", "pods/memory", "nodes/memory"]
+    assert [one.qualified for one in book.resource.metrics] == ["pods/cpu", "nodes/cpu", "pods/memory", "nodes/memory"]
     assert book.resource.window_seconds == 300
     assert [(rule.id, rule.line) for rule in book.resource.rules] == [
         ("resourceRules.cpu", 7),
@@ -232,7 +231,7 @@ def test_what_a_rule_cannot_tell_of_one_kind_does_not_harm_the_other(
     changed: dict[str, str | None], served: list[str], message: str, read: Read
 ) -> None:
     book = read(rules(**changed))
-    assert [one.qualified for one in resource_metrics(book)] == served
+    assert [one.qualified for one in book.resource.metrics] == served
     assert codes(book) == [(Severity.WARNING, "unserved-usage", "resourceRules.cpu")]
     assert book.findings[0].message == message
 

@@ -135,7 +135,16 @@ def test_nothing_else_goes_on(versions: Sequence[str], serves: str) -> None:
 
 @pytest.mark.parametrize(
     ("before", "now", "serves"),
-    [("a b", "?!", ""), ("a b c", "?! c", "c"), ("a b", "n ?!", "n"), ("a", "n ?!", "n"), ("a", "?! ?!", "")],
+    [
+        ("a b", "?!", ""),
+        ("a b c", "?! c", "c"),
+        ("a b", "n ?!", "n"),
+        ("a", "n ?!", "n"),
+        ("a", "?! ?!", ""),
+        ("a b", "n! b", "b"),
+        ("a", "n!", ""),
+        ("a b c", "a n! m!", "a"),
+    ],
 )
 def test_where_nobody_can_tell_which_rule_it_was_none_goes_on_and_that_is_said(
     before: str, now: str, serves: str
@@ -144,6 +153,56 @@ def test_where_nobody_can_tell_which_rule_it_was_none_goes_on_and_that_is_said(
     assert served(retention.rulebook) == serves.split()
     assert not retention.rulebook.retained
     assert {rule.id for rule in retention.unsure} == {rule.id for rule in retention.rulebook.refused}
+
+
+RULE = """\
+- seriesQuery: 'SERIES{namespace!=""}'
+  resources: {template: <<.Resource>>}
+  name: {as: NAME}
+  metricsQuery: QUERY
+"""
+GENERIC = "sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})"
+OWN = "sum by (<<.GroupBy>>) (salaries{<<.LabelMatchers>>})"
+
+
+def rules(series: str, name: str, query: str) -> Rulebook:
+    text_of_rule = RULE.replace("SERIES", series).replace("NAME", name).replace("QUERY", query)
+    return parsed({"rules.yaml": f"rules:\n{text_of_rule}"})
+
+
+@pytest.mark.parametrize(
+    ("now", "goes_on"),
+    [
+        (("salaries", "x/y", GENERIC), True),
+        (("salaries{pod", "paid", "<<.Nope>>"), True),
+        (("pay", "paid", "<<.Nope>>"), True),
+        (("pay", "$0/", OWN), True),
+        (("sum(salaries)", "$0/", GENERIC), True),
+        (("latency", "$0", "<<.Nope>>"), False),
+        (("latency", "$0/", GENERIC), False),
+        (("latency{", "slow", "<<.Nope>>"), False),
+    ],
+    ids=[
+        "the same series",
+        "the same name, the series is broken",
+        "the same name",
+        "the same query, which names its series",
+        "the series is broken, and the rest tells nothing",
+        "another series",
+        "another series, and the query of all rules",
+        "another name, the series is broken",
+    ],
+)
+def test_a_rule_in_the_place_of_another_is_that_one_unless_it_says_otherwise(
+    now: tuple[str, str, str], *, goes_on: bool
+) -> None:
+    """A rule that was taken out, as one that leaked, must not serve for the broken one that came in its place."""
+    former = rules("salaries", "paid", OWN)
+    broken = rules(*now)
+    assert [refused.id for refused in broken.refused] == ["rules[0]"]
+    retention = retained_in(broken, former)
+    assert bool(retention.rulebook.retained) is goes_on
+    assert bool(retention.unsure) is not goes_on
 
 
 def test_a_rule_of_another_file_is_another_rule() -> None:
@@ -213,6 +272,16 @@ def test_what_is_refused_of_a_resource_goes_on_by_its_name() -> None:
     assert [rule.id for rule in gone.resource.rules] == ["resourceRules.cpu"]
 
 
+def test_a_window_that_cannot_be_read_stays_what_it_was() -> None:
+    former = parsed({"rules.yaml": RESOURCES + "  window: 5m\n"})
+    broken = retained_in(parsed({"rules.yaml": RESOURCES + "  window: 5x\n"}), former).rulebook
+    assert broken.resource.window_seconds == 300
+    of_another_kind = retained_in(parsed({"rules.yaml": RESOURCES + "  window: [5m]\n"}), broken).rulebook
+    assert of_another_kind.resource.window_seconds == 300
+    taken_out = retained_in(parsed({"rules.yaml": RESOURCES}), of_another_kind).rulebook
+    assert taken_out.resource.window_seconds == 60
+
+
 @pytest.mark.parametrize(
     ("before", "now", "is_lost"),
     [
@@ -229,6 +298,12 @@ def test_what_is_refused_of_a_resource_goes_on_by_its_name() -> None:
 def test_a_list_that_vanishes_by_an_error_is_lost_and_not_taken_out(before: str, now: str, *, is_lost: bool) -> None:
     found = lost_list(parsed({"rules.yaml": now}), parsed({"rules.yaml": before}))
     assert (found is not None) is is_lost
+
+
+def test_of_many_equal_rules_some_of_them_broken_what_holds_serves() -> None:
+    former = parsed({"rules.yaml": text("a " * 300 + "b")})
+    rulebook = retained_in(parsed({"rules.yaml": text("a a a! " * 100 + "b")}), former).rulebook
+    assert served(rulebook) == ["a"] * 200 + ["b"]
 
 
 def test_very_many_refused_entries_are_not_all_compared_with_each_other() -> None:

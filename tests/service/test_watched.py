@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.service.watched import FileContent, FilesError, WatchedFiles, read_files
+from adapter.service.watched import FileContent, FilesError, WatchedFiles, empty_folders, read_each, read_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -189,6 +189,50 @@ def test_a_fault_of_the_loader_is_not_taken_for_bad_content(tmp_path: Path) -> N
     file.write_text("two")
     with pytest.raises(KeyError):
         files.check()
+
+
+def test_what_cannot_be_taken_in_is_tried_again_with_the_next_look(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("one")
+    taken: list[str] = []
+
+    def take(value: str) -> None:
+        taken.append(value)
+        if len(taken) < 3:
+            raise KeyError("a fault")
+
+    files = WatchedFiles([file], joined, on_success=take)
+    file.write_text("two")
+    for _ in range(2):
+        with pytest.raises(KeyError):
+            files.check()
+        assert files.value == "one"
+    files.check()
+    files.check()
+    assert (files.value, taken) == ("two", ["two"] * 3)
+
+
+def test_one_of_several_that_cannot_be_read_is_handed_over_as_such(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.yaml").write_text(name)
+    watch = Watch(tmp_path / "a.yaml", tmp_path / "b.yaml", tmp_path / "missing")
+    assert watch.look() == "a|b|"
+    (tmp_path / "b.yaml").write_bytes(b"\xff")
+    assert (watch.look(), watch.taken, watch.refused) == ("a||", ["a||"], [])
+    (unread,) = (content.unread for content in read_each([tmp_path]) if content.unread is not None)
+    assert str(unread) == f"{tmp_path}/b.yaml: byte 0 is not UTF-8: save the file as UTF-8"
+    (tmp_path / "a.yaml").unlink()
+    (tmp_path / "b.yaml").unlink()
+    assert (watch.look(), len(watch.refused)) == ("a||", 1)
+
+
+def test_folders_without_files_are_told(tmp_path: Path) -> None:
+    empty, full = tmp_path / "empty", tmp_path / "full"
+    for folder in (empty, full):
+        folder.mkdir()
+    (full / "a.yaml").write_text("a")
+    paths = (empty, full, tmp_path / "missing", full / "a.yaml")
+    assert empty_folders(paths, read_each(paths)) == (empty,)
 
 
 def test_what_is_not_utf_8_is_refused_with_its_place(tmp_path: Path) -> None:

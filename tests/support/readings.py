@@ -21,6 +21,7 @@ from adapter.service.documents import load_documents
 from adapter.sources.objects import ObjectsNotSyncedError
 from adapter.sources.pace import UNPACED
 from adapter.sources.prometheus.decoding import AnswerLimits, InstantAnswer, SeriesAnswer, read_instant, read_series
+from adapter.sources.prometheus.runtime import Started
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -229,8 +230,12 @@ def make_house(
     clock: FakeClock | None = None,
     real_time: bool = False,
     cross_checks: bool = False,
+    started: Callable[[float], Started] | None = lambda _timeout: Started(0.0, 0.0),
 ) -> House:
-    """Put readings together with a fake clock, unless told otherwise; without cross-checks queries can be counted."""
+    """Put readings together with a fake clock, unless told otherwise; without cross-checks queries can be counted.
+
+    `started` is what Prometheus says of its own start: that it is there since 1970.
+    """
     settings = settings or ReadingSettings()
     if not cross_checks:
         settings = replace(settings, cross_check_interval_seconds=math.inf)
@@ -245,6 +250,7 @@ def make_house(
         telemetry=ReadingsTelemetry(registry),
         settings=settings,
         clock=Clock() if real_time else fake.clock,
+        started=started,
     )
     return House(readings, registry, fake)
 

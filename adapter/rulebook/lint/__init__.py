@@ -11,6 +11,7 @@ from adapter.rulebook.lint.collisions import collisions
 from adapter.rulebook.lint.examples import example_of
 from adapter.rulebook.lint.patterns import open_patterns
 from adapter.rulebook.lint.places import Place, rule_nodes
+from adapter.rulebook.lint.policies import long_refresh
 from adapter.rulebook.lint.queries import query_findings
 from adapter.rulebook.lint.selection import selects_everything
 
@@ -41,6 +42,7 @@ def _findings(documents: Sequence[Document], rulebook: Rulebook, resolve: Resolv
         place = places[rule.id]
         yield from open_patterns(rule, place)
         yield from selects_everything(rule, place)
+        yield from long_refresh(rule, place)
         example = example_of(rule, resolve)
         if example is not None:
             yield from query_findings(example, place)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from adapter.objects.selectors import EVERYTHING
 from adapter.rulebook.findings import Code
 from adapter.rulebook.lint.labels import keeps_label
+from adapter.rulebook.lint.policies import value_for_several
 from adapter.rulebook.lint.selection import spelled_out_name
 from adapter.rulebook.model import Api, PlanKind
 from adapter.rulebook.plans import plan_of
@@ -49,6 +50,7 @@ def query_findings(metric: Metric, place: Place) -> Iterator[Finding]:
         message = f"`{key}` uses a counter, which only ever grows, as it is"
         fix = f"write rate({named}{{<<.LabelMatchers>>}}[2m])"
         yield place.warning(Code.COUNTER_WITHOUT_RATE, path, message, fix)
+    yield from value_for_several(metric.rule, tree, place)
     if _has_nameless(tree):
         message = f"a selector of `{key}` names no metric, so whatever has the asked labels goes into the value"
         yield place.warning(Code.NO_METRIC_NAME, path, message, f"begin it with {named}")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from adapter.rulebook.matchers import value_matcher
 from adapter.rulebook.model import Api
+from adapter.rulebook.plans.reach import LOOK_BACK_SECONDS, oldest_sample
 from adapter.rulebook.plans.tree import (
     Aggregation,
     Binary,
@@ -51,9 +52,17 @@ def times_template(query: QueryTemplate, api: Api) -> QueryTemplate:
     """Return the `metricsQuery` of the metric that `times_of` gives. Raises SampleAgeError."""
     if not query.is_plain:
         raise SampleAgeError("its template computes with what is asked")
-    selectors = sorted(_widest(set(_selectors(_tree(query)))), key=lambda selector: selector.matchers)
+    tree = _tree(query)
+    selectors = sorted(_widest(set(_selectors(tree))), key=lambda selector: selector.matchers)
     if not selectors:
         raise SampleAgeError("no series are selected in it")
+    # A series that has been silent for longer has no time any more, and its samples still count. Asking for its times
+    # over the range would not help: a series that was marked as ended is there as well as one that fell silent.
+    if (oldest := oldest_sample(tree)) > LOOK_BACK_SECONDS:
+        raise SampleAgeError(
+            f"it uses samples of up to {oldest:g} s, and times are known of series with one in the last "
+            f"{LOOK_BACK_SECONDS:g} s (Prometheus's look-back)"
+        )
     times = [f"timestamp({_spelled(selector)})" for selector in selectors]
     if len(times) > 1:
         times = [f'label_replace({each}, "{_PART}", "{number}", "", "")' for number, each in enumerate(times)]

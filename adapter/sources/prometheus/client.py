@@ -28,6 +28,7 @@ from adapter.sources.prometheus.decoding import (
     read_instant,
 )
 from adapter.sources.prometheus.errors import PrometheusError
+from adapter.sources.prometheus.runtime import Started, ask_started
 from adapter.sources.prometheus.server import Server
 from adapter.sources.prometheus.slicing import SERIES, VECTOR, Shape
 from adapter.sources.prometheus.transport import HttpAnswer, HttpRequest, OpenAnswer
@@ -127,6 +128,10 @@ class PrometheusClient:
         parameters = (("match[]", selector), ("start", _timestamp(start)), ("limit", str(most)))
         question = _Question(selector, "series", _SERIES_PATH, parameters, SERIES, limits, Deadline(timeout_seconds))
         return SeriesAnswer(selector, lambda: self._streamed(question), limits)
+
+    def started(self, timeout_seconds: float) -> Started:
+        """Return when the server began. Raises PrometheusError, also where it does not tell."""
+        return ask_started(self._server, timeout_seconds)
 
     def __enter__(self) -> Self:
         return self

@@ -25,6 +25,11 @@ def _memory(matchers: str) -> str:
 
 
 _WEB_0 = {"app": {"cpu": "250m", "memory": "50Mi"}, "proxy": {"cpu": "10m", "memory": "1048577"}}
+_LEFT_OUT = {
+    "db-0": {"db": {"cpu": "2"}},
+    "web-1": {"app": {"cpu": "40m", "memory": "20Mi"}, "proxy": {"memory": "2Mi"}},
+}
+"""prometheus-adapter leaves db-0 out, too; of web-1's proxy it says that it uses no CPU."""
 
 RESOURCES: Final = Case(
     name="resource-rules",
@@ -53,11 +58,15 @@ container_cpu_usage_seconds_total{namespace="shop",pod="web-0",container="app",c
 container_cpu_usage_seconds_total{namespace="shop",pod="web-0",container="app",cpu="1"} 0.1003/s
 container_cpu_usage_seconds_total{namespace="shop",pod="web-0",container="proxy",cpu="0"} 0.0105/s
 container_cpu_usage_seconds_total{namespace="shop",pod="web-0",cpu="0"} 0.2705/s
+container_cpu_usage_seconds_total{namespace="shop",pod="web-1",container="app",cpu="0"} 0.0405/s
 container_cpu_usage_seconds_total{namespace="shop",pod="db-0",container="db",cpu="0"} 2.0005/s
 container_cpu_usage_seconds_total{namespace="shop",pod="gone-0",container="app",cpu="0"} 7.0005/s
 container_cpu_usage_seconds_total{namespace="other",pod="web-0",container="app",cpu="0"} 4.0005/s
+container_cpu_usage_seconds_total{namespace="other",pod="web-0",container="setup",cpu="0"} 0.0305/s
 container_memory_working_set_bytes{namespace="shop",pod="web-0",container="app"} 52428800
 container_memory_working_set_bytes{namespace="shop",pod="web-0",container="proxy"} 1048577
+container_memory_working_set_bytes{namespace="shop",pod="web-1",container="app"} 20971520
+container_memory_working_set_bytes{namespace="shop",pod="web-1",container="proxy"} 2097152
 container_memory_working_set_bytes{namespace="shop",pod="web-0"} 60000000
 container_memory_working_set_bytes{namespace="other",pod="web-0",container="app"} 1073741824
 node_cpu_seconds_total{node="n1",mode="user",cpu="0"} 0.5002/s
@@ -74,15 +83,16 @@ node_memory_MemAvailable_bytes{node="n2"} 8589934591
             path="namespaces/shop/pods",
             cpu=_cpu(_SHOP),
             memory=_memory(_SHOP),
-            # db-0 has no memory: prometheus-adapter leaves it out.
-            used={"web-0": _WEB_0, "db-0": {"db": {"cpu": "2"}}},
+            used={"web-0": _WEB_0},
+            left_out=_LEFT_OUT,
         ),
         Usage(path="namespaces/shop/pods", select="app=web", used={"web-0": _WEB_0}),
         Usage(
             path="namespaces/other/pods",
             cpu=_cpu('namespace="other",pod="web-0"'),
             memory=_memory('namespace="other",pod="web-0"'),
-            used={"web-0": {"app": {"cpu": "4", "memory": "1Gi"}}},
+            # The container setup has ended: prometheus-adapter says that it has a memory of 0.
+            used={"web-0": {"app": {"cpu": "4", "memory": "1Gi"}, "setup": {"cpu": "30m"}}},
         ),
         Usage(path="namespaces/shop/pods", select="app=idle", used={}),
         Usage(

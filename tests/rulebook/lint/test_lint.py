@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.objects.resources import BUILT_IN, Resource, find_resource
+from adapter.readings.schedule import longest_refresh
+from adapter.readings.settings import ReadingSettings
 from adapter.rulebook.lint import lint
+from adapter.rulebook.lint.policies import LONGEST_REFRESH_SECONDS
 from adapter.rulebook.parse import parse_rulebook
 from adapter.service.documents import load_documents
 
@@ -213,3 +216,39 @@ def test_rules_for_kinds_that_nobody_knows_are_passed_by() -> None:
     rulebook = parse_rulebook(documents, resolve)
 
     assert lint(documents, rulebook, resolve) == ()
+
+
+@pytest.mark.parametrize(("refresh", "found"), [("49s", []), ("50s", ["long-refresh"]), ("10h", ["long-refresh"])])
+def test_a_refresh_that_lets_answers_grow_too_old(refresh: str, found: list[str]) -> None:
+    assert codes(rule(more=f"  refresh: {refresh}\n")) == found
+
+
+def test_the_longest_refresh_is_that_of_the_default_flags() -> None:
+    assert longest_refresh(ReadingSettings()) == LONGEST_REFRESH_SECONDS
+
+
+LM = "{<<.LabelMatchers>>}"
+RATIO = f"sum by (<<.GroupBy>>) (errors{LM}) / sum by (<<.GroupBy>>) (requests{LM})"
+
+
+@pytest.mark.parametrize(
+    ("query", "missing"),
+    [
+        (f"busy{LM} * on (namespace, pod) group_left () kube_pod_info{LM}", "kube_pod_info"),
+        (RATIO, "requests"),
+        (f"clamp_max(({RATIO}), 1) * 100", "requests"),
+        (f"busy{LM} and on (pod) ready{LM}", "ready"),
+        (f"<<.Series>>{LM} / 2", None),
+        (f'requests{{code="500",<<.LabelMatchers>>}} / requests{LM}', None),
+        (f"busy{LM} or idle{LM}", None),
+        (f"busy{LM} unless gone{LM}", None),
+    ],
+)
+def test_a_value_for_no_data_of_several_series(query: str, missing: str | None) -> None:
+    text = "rules:\n" + rule(query, series="busy", more="  onNoData: 0\n")
+    found = [one for one in findings(text) if one.code == "no-data-of-several"]
+
+    assert len(found) == (missing is not None)
+    assert all(f"where {missing} alone is missing" in one.message and one.line == 5 for one in found)
+    for key in ("onNoData: empty", "onNoData: 0\n  maxSampleAge: 1m", "refresh: 10s"):
+        assert "no-data-of-several" not in codes(rule(query, series="busy", more=f"  {key}\n"))

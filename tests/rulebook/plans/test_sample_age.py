@@ -40,7 +40,7 @@ def part(name: str, number: int) -> str:
     [
         ("<<.Series>>{<<.LabelMatchers>>}", "timestamp(<<.Series>>{<<.LabelMatchers>>})"),
         ("rate(<<.Series>>{<<.LabelMatchers>>}[5m])", "timestamp(<<.Series>>{<<.LabelMatchers>>})"),
-        ("max_over_time(rate(x{<<.LabelMatchers>>}[1m])[10m:])", "timestamp(x{<<.LabelMatchers>>})"),
+        ("max_over_time(rate(x{<<.LabelMatchers>>}[1m])[4m:])", "timestamp(x{<<.LabelMatchers>>})"),
         ("-(x{a!='1',<<.LabelMatchers>>})", 'timestamp(x{a!="1",<<.LabelMatchers>>})'),
         ('{__name__=~"a|b",<<.LabelMatchers>>}', 'timestamp({__name__=~"a|b",<<.LabelMatchers>>})'),
         ('{"my.metric","my.label"="1",<<.LabelMatchers>>}',
@@ -72,6 +72,9 @@ def test_the_times_of_a_rules_own_series_are_asked_for(query: str, times: str) -
         ('a{b="<<.LabelMatchers>>"}', "its template does not work"),
         ('a{b="1" or <<.LabelMatchers>>}', "joins matchers by `or`"),
         ("foo(", "it cannot be read"),
+        ("rate(a{<<.LabelMatchers>>}[15m])", "samples of up to 900 s, and times are known of series with one in"),
+        ("max_over_time(rate(a{<<.LabelMatchers>>}[1m])[5m:])", "it uses samples of up to 360 s"),
+        ("max_over_time(a{<<.LabelMatchers>>}[1m:])", "it uses samples of up to 360 s"),
         ("<<if true>>a{<<.LabelMatchers>>}<<end>>", "computes with what is asked"),
         ('a{b="\\x3c<.Series>>",<<.LabelMatchers>>}', "made from the request"),
         ('a{b="\\x3c</* b */>>",<<.LabelMatchers>>}', "cannot be spelled out"),

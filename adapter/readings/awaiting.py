@@ -1,0 +1,81 @@
+"""The reading that answers a request now: the newest in memory, while it is young enough, or the first one.
+
+Only a first reading is waited for, by few requests at once and not for long: a server has as many threads as it has,
+and a Prometheus that hangs must not hold them all.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from adapter.readings.errors import AnswerTooOldError, SourceSlowError
+from adapter.readings.notices import reason_for_askers
+from adapter.sources.prometheus.errors import shortened
+
+if TYPE_CHECKING:
+    from adapter.readings.board import Board
+    from adapter.readings.demand import Entry
+    from adapter.readings.queries import Reading
+    from adapter.readings.settings import Clock, ReadingSettings
+
+
+class Awaiting:
+    """Hands out readings. Any thread may call it."""
+
+    def __init__(self, board: Board, settings: ReadingSettings, clock: Clock) -> None:
+        self._board = board
+        self._settings = settings
+        self._clock = clock
+        self._waiting = threading.BoundedSemaphore(settings.max_waiting_requests)
+
+    def current(self, entry: Entry, until: float) -> Reading:
+        """Return what answers a request now; a first reading is waited for until then, in monotonic seconds.
+
+        Raises AnswerTooOldError where the newest is too old, and what kept a first one from coming.
+        """
+        reading = entry.scope.query.reading or self._first_reading(entry, until)
+        age = self.age(reading)
+        if age > self._settings.max_answer_age_seconds:
+            raise AnswerTooOldError(self._too_old(entry, age))
+        return reading
+
+    def age(self, reading: Reading) -> float:
+        """Return for how many seconds a reading has been one."""
+        return reading.evaluated.age(self._clock.wall(), self._clock.monotonic())
+
+    def _first_reading(self, entry: Entry, until: float) -> Reading:
+        """Wait for the query that is on its way; what failed before is told at once."""
+        query = self._board.query_of(entry)
+        if query.settled.is_set() and query.failure is not None:
+            raise query.failure.raised()
+        if not self._waiting.acquire(blocking=False):
+            raise SourceSlowError(
+                f"{entry.request.metric}: asked of Prometheus for the first time, and no more than "
+                f"{self._settings.max_waiting_requests} requests wait at once: the answer will be there soon"
+            )
+        try:
+            return self._wait(entry, until)
+        finally:
+            self._waiting.release()
+
+    def _wait(self, entry: Entry, until: float) -> Reading:
+        while True:
+            query = self._board.query_of(entry)
+            if query.reading is not None:
+                return query.reading
+            if query.failure is not None:
+                raise query.failure.raised()
+            if not query.settled.wait(max(0.0, until - self._clock.monotonic())):
+                wait = self._settings.first_answer_wait_seconds
+                raise SourceSlowError(
+                    f"{entry.request.metric}: Prometheus did not answer within {wait:g} s; the query goes on: "
+                    f"{shortened(query.key.planned.text)}"
+                )
+
+    def _too_old(self, entry: Entry, age: float) -> str:
+        scope = entry.scope
+        query = scope.query if scope.query.failure else scope.wanted
+        reason = reason_for_askers(query.failure, query.kind) if query.failure else "the refresh has not come back"
+        limit = self._settings.max_answer_age_seconds
+        return f"{reason}; the last good answer is {age:.0f} s old, and none older than {limit:g} s is served"

@@ -1,0 +1,75 @@
+"""What a rule's own keys ask for that cannot be had, or that may say more than is known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adapter.rulebook.findings import Code
+from adapter.rulebook.plans.tree import Aggregation, Binary, Call, Selector, Wrapper
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.rulebook.lint.places import Place
+    from adapter.rulebook.model import Finding, Rule
+    from adapter.rulebook.plans.tree import Node
+
+LONGEST_REFRESH_SECONDS: Final = 49.0
+"""With the default of `--max-answer-age` (60 s): what a query may take to answer, and a second, less than that."""
+
+_NEEDS_ONE_SIDE: Final = frozenset({"or", "unless"})
+_NAME: Final = "__name__"
+
+
+def long_refresh(rule: Rule, place: Place) -> Iterator[Finding]:
+    """Yield a finding if the rule is to be refreshed so seldom that its answers would grow too old in between."""
+    wanted = rule.policy.refresh_seconds
+    if wanted is not None and wanted > LONGEST_REFRESH_SECONDS:
+        message = (
+            f"`refresh` is {wanted:g} s, and answers older than 60 s are not served (the default of "
+            f"--max-answer-age): `serve` refreshes it every {LONGEST_REFRESH_SECONDS:g} s"
+        )
+        fix = f"write {LONGEST_REFRESH_SECONDS:g}s or less, or raise --max-answer-age"
+        yield place.warning(Code.LONG_REFRESH, ("refresh",), message, fix)
+
+
+def value_for_several(rule: Rule, tree: Node, place: Place) -> Iterator[Finding]:
+    """Yield a finding if the value for no data also stands where one of several series is missing."""
+    if rule.policy.no_data_value is None or rule.policy.max_sample_age_seconds is not None:
+        return
+    joined = _joined(tree)
+    if joined is None:
+        return
+    message = f"`onNoData` also stands where {joined} alone is missing, as while its exporter is down"
+    fix = "add `maxSampleAge`, which tells that from no data, or write `onNoData: error`"
+    yield place.warning(Code.NO_DATA_OF_SEVERAL, ("onNoData",), message, fix)
+
+
+def _joined(node: Node) -> str | None:
+    """Return what is needed beside the series of the first side to make a value; None where that is nothing."""
+    if isinstance(node, Binary):
+        left, right = _names(node.left), _names(node.right)
+        if node.matching is not None and node.operator not in _NEEDS_ONE_SIDE and left and right and left != right:
+            return " or ".join(sorted(right - left) or sorted(left - right))
+        return _joined(node.left) or _joined(node.right)
+    return next((found for part in _parts(node) if (found := _joined(part)) is not None), None)
+
+
+def _names(node: Node) -> frozenset[str]:
+    """Return the names of the series that are selected below."""
+    if isinstance(node, Selector):
+        named = [matcher for matcher in node.matchers if matcher.label == _NAME]
+        return frozenset(matcher.value if matcher.operator == "=" else str(matcher) for matcher in named)
+    return frozenset().union(*map(_names, _parts(node)))
+
+
+def _parts(node: Node) -> tuple[Node, ...]:
+    match node:
+        case Call():
+            return node.arguments
+        case Wrapper() | Aggregation():
+            return (node.expression,)
+        case Binary():
+            return (node.left, node.right)
+        case _:
+            return ()

@@ -1,0 +1,78 @@
+"""How far back a query looks: what lies there must have been scraped before nothing can be taken for no data."""
+
+from __future__ import annotations
+
+import re
+
+from adapter.rulebook.matchers import value_matcher
+from adapter.rulebook.plans.tree import (
+    Aggregation,
+    Binary,
+    Call,
+    Node,
+    Selector,
+    UnreadableQueryError,
+    Wrapper,
+    parse_query,
+)
+from adapter.rulebook.template import PlacingError, QueryTemplate, TemplateError, query_data
+
+LOOK_BACK_SECONDS = 300.0
+"""Prometheus's default `--query.lookback-delta`: a series has the value of its last sample for so long."""
+
+_RANGE = re.compile(r"\[([0-9.]+)")
+_OFFSET = re.compile(r" offset ([0-9.]+)")
+_SPELLED = re.compile(r"\[\s*((?:[0-9]+(?:ms|[smhdwy]))+)")
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0, "y": 31536000.0}
+
+
+def ranges_of(query: QueryTemplate) -> float:
+    """Return the longest range that a `metricsQuery` looks over, in seconds, without the look-back of its end.
+
+    Subqueries and offsets add to what they hold. Of a query that cannot be read here all ranges are added up.
+    """
+    data = query_data("madeupseries", [value_matcher("madeuplabel", "madeupvalue")], ("madeupgroup",))
+    try:
+        text = query.render(data)
+    except (TemplateError, PlacingError):
+        # Such a rule is refused.
+        return 0.0
+    try:
+        return _longest(parse_query(text), 0.0)
+    except UnreadableQueryError:
+        return sum(_spelled(found) for found in _SPELLED.findall(text))
+
+
+def oldest_sample(node: Node) -> float:
+    """Return how old the oldest sample is that a query uses, in seconds, where Prometheus looks back by its default."""
+    return _longest(node, LOOK_BACK_SECONDS)
+
+
+def _longest(node: Node, bare: float) -> float:
+    """Return the longest range below; `bare` is that of a selector without one."""
+    match node:
+        case Selector():
+            has_range, own = _own(node.timing)
+            return own if has_range else own + bare
+        case Wrapper():
+            return _own(node.kind)[1] + _longest(node.expression, bare)
+        case Call():
+            return max((_longest(argument, bare) for argument in node.arguments), default=0.0)
+        case Aggregation():
+            parameter = 0.0 if node.parameter is None else _longest(node.parameter, bare)
+            return max(parameter, _longest(node.expression, bare))
+        case Binary():
+            return max(_longest(node.left, bare), _longest(node.right, bare))
+        case _:
+            return 0.0
+
+
+def _own(timing: str) -> tuple[bool, float]:
+    """Return whether a node has a range, and the seconds of that and of its offset."""
+    found, offset = _RANGE.search(timing), _OFFSET.search(timing)
+    return found is not None, sum(float(part[1]) for part in (found, offset) if part is not None)
+
+
+def _spelled(duration: str) -> float:
+    parts = re.findall(r"([0-9]+)(ms|[smhdwy])", duration)
+    return sum(int(count) * _UNITS[unit] for count, unit in parts)

@@ -1,0 +1,100 @@
+"""Since when a Prometheus collects, by its own word; and servers that do not tell."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.sources.prometheus.client import PrometheusClient
+from adapter.sources.prometheus.errors import (
+    AnswerTooLargeError,
+    AuthenticationRefusedError,
+    PrometheusError,
+    PrometheusTimeoutError,
+    PrometheusUnreachableError,
+    UnexpectedAnswerError,
+)
+from adapter.sources.prometheus.runtime import Started
+from adapter.sources.prometheus.settings import PrometheusSettings
+from demo.machine.prometheus import running_prometheus
+from tests.support.raw_server import Peer, answering, raw_server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+NOON = 1_767_268_800.0
+"""2026-01-01T12:00:00Z"""
+
+
+def answer(start: str, more: str = "") -> bytes:
+    return f'{{"status":"success","data":{{"startTime":"{start}"{more}}}}}'.encode()
+
+
+def never_answers(peer: Peer) -> None:
+    peer.read()
+    peer.hang()
+
+
+def asked(script: Callable[[Peer], None], query: str = "", timeout_seconds: float = 5.0) -> Started:
+    with raw_server(script) as server, PrometheusClient(PrometheusSettings(f"{server.url}{query}")) as client:
+        return client.started(timeout_seconds)
+
+
+def test_a_real_one_tells_when_it_started_and_when_it_was_configured(tmp_path: Path) -> None:
+    before = time.time()
+    with (
+        running_prometheus(tmp_path) as prometheus,
+        PrometheusClient(PrometheusSettings(prometheus.url)) as client,
+    ):
+        first = client.started(5.0)
+        assert before - 1 <= first.process <= first.configured <= time.time() + 1
+        prometheus.reload()
+        again = client.started(5.0)
+        # It is told in whole seconds.
+        assert (again.process, again.configured >= first.configured) == (first.process, True)
+        prometheus.kill()
+        with pytest.raises(PrometheusUnreachableError):
+            client.started(5.0)
+        prometheus.start_again()
+        assert client.started(5.0).process > first.process
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (answer("2026-01-01T12:00:00Z"), Started(NOON, NOON)),
+        (answer("2026-01-01T13:00:00.123456789+01:00"), Started(NOON + 0.123456, NOON + 0.123456)),
+        (answer("2026-01-01T12:00:00Z", ',"lastConfigTime":"2026-01-01T12:00:30Z","x":1'), Started(NOON, NOON + 30)),
+        (answer("2026-01-01T12:00:00Z", ',"lastConfigTime":"0001-01-01T00:00:00Z"'), Started(NOON, NOON)),
+    ],
+    ids=["start alone", "another zone", "both", "never configured"],
+)
+def test_what_it_says(body: bytes, found: Started) -> None:
+    assert asked(answering(body)) == found
+
+
+@pytest.mark.parametrize(
+    ("script", "error"),
+    [
+        (answering(b"404 page not found", "404 Not Found"), UnexpectedAnswerError),
+        (answering(b"no", "403 Forbidden"), AuthenticationRefusedError),
+        (answering(b"Service Unavailable", "503 Service Unavailable"), PrometheusUnreachableError),
+        (answering(answer("yesterday")), UnexpectedAnswerError),
+        (answering(answer("2026-01-01T12:00:00")), UnexpectedAnswerError),
+        (answering(b'{"status":"success","data":{}}'), UnexpectedAnswerError),
+        (answering(b"<html>login</html>"), UnexpectedAnswerError),
+        (answering(answer("2026-01-01T12:00:00Z", f',"x":"{"a" * 70_000}"')), AnswerTooLargeError),
+    ],
+    ids=["no such path", "forbidden", "not ready", "no time", "no zone", "no start", "a page", "large"],
+)
+def test_one_that_does_not_tell(script: Callable[[Peer], None], error: type[PrometheusError]) -> None:
+    with pytest.raises(error):
+        asked(script)
+
+
+def test_one_that_hangs_is_given_up() -> None:
+    with pytest.raises(PrometheusTimeoutError):
+        asked(never_answers, timeout_seconds=0.3)
