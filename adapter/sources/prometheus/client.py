@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlencode
 
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from adapter.sources.prometheus.settings import PrometheusSettings, Verb
     from adapter.sources.prometheus.telemetry import PrometheusTelemetry
 
+SCRAPED_BEFORE = "count(count_over_time(up[1h]))"
+"""At the start of a server: empty for one that had scraped nothing in the hour before."""
 _QUERY_PATH = "/api/v1/query"
 _SERIES_PATH = "/api/v1/series"
 _POST_REFUSED = frozenset({405, 501})
@@ -77,6 +79,8 @@ class PrometheusClient:
         """
         self._server = Server(settings)
         self._verb: Verb = settings.verb
+        self._scraped_before: tuple[float, bool] | None = None
+        """A start of the server, and whether it had scraped anything before that."""
         self._telemetry = telemetry
         self._pace = pace
         self._clock = clock
@@ -131,7 +135,11 @@ class PrometheusClient:
 
     def started(self, timeout_seconds: float) -> Started:
         """Return when the server began. Raises PrometheusError, also where it does not tell."""
-        return ask_started(self._server, timeout_seconds)
+        found = ask_started(self._server, timeout_seconds)
+        if self._scraped_before is None or self._scraped_before[0] != found.process:
+            scraped = self.instant(SCRAPED_BEFORE, timeout_seconds=timeout_seconds, at=found.process)
+            self._scraped_before = found.process, any(scraped.batches(self._pace))
+        return found if self._scraped_before[1] else replace(found, configured=-math.inf)
 
     def __enter__(self) -> Self:
         return self

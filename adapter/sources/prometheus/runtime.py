@@ -27,7 +27,10 @@ class Started:
     process: float
     """The start of its process; what it had stored is read after that, which may take many minutes."""
     configured: float
-    """When it took its configuration in last: not before it was ready, and again with each reload."""
+    """When it took its configuration in last: not before it was ready, and again with each reload.
+
+    Minus infinity for a server that has nothing from before its start: so nothing that was there can be missing.
+    """
 
 
 class _Data(msgspec.Struct):

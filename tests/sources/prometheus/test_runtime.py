@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,9 +18,11 @@ from adapter.sources.prometheus.errors import (
     PrometheusUnreachableError,
     UnexpectedAnswerError,
 )
-from adapter.sources.prometheus.runtime import Started
+from adapter.sources.prometheus.runtime import Started, ask_started
+from adapter.sources.prometheus.server import Server
 from adapter.sources.prometheus.settings import PrometheusSettings
 from demo.machine.prometheus import running_prometheus
+from tests.support.prometheus import scraped_prometheus
 from tests.support.raw_server import Peer, answering, raw_server
 
 if TYPE_CHECKING:
@@ -39,27 +43,41 @@ def never_answers(peer: Peer) -> None:
 
 
 def asked(script: Callable[[Peer], None], query: str = "", timeout_seconds: float = 5.0) -> Started:
-    with raw_server(script) as server, PrometheusClient(PrometheusSettings(f"{server.url}{query}")) as client:
-        return client.started(timeout_seconds)
+    with raw_server(script) as server, closing(Server(PrometheusSettings(f"{server.url}{query}"))) as asked_server:
+        return ask_started(asked_server, timeout_seconds)
 
 
 def test_a_real_one_tells_when_it_started_and_when_it_was_configured(tmp_path: Path) -> None:
     before = time.time()
     with (
         running_prometheus(tmp_path) as prometheus,
-        PrometheusClient(PrometheusSettings(prometheus.url)) as client,
+        closing(Server(PrometheusSettings(prometheus.url))) as server,
     ):
-        first = client.started(5.0)
+        first = ask_started(server, 5.0)
         assert before - 1 <= first.process <= first.configured <= time.time() + 1
         prometheus.reload()
-        again = client.started(5.0)
+        again = ask_started(server, 5.0)
         # It is told in whole seconds.
         assert (again.process, again.configured >= first.configured) == (first.process, True)
         prometheus.kill()
         with pytest.raises(PrometheusUnreachableError):
-            client.started(5.0)
+            ask_started(server, 5.0)
         prometheus.start_again()
-        assert client.started(5.0).process > first.process
+        assert ask_started(server, 5.0).process > first.process
+
+
+def test_a_new_one_misses_nothing_and_one_that_was_started_again_may(tmp_path: Path) -> None:
+    with (
+        scraped_prometheus(tmp_path, "some 1\n") as scraped,
+        PrometheusClient(PrometheusSettings(scraped.url)) as client,
+    ):
+        new = client.started(5.0)
+        scraped.wait_for("up")
+        scraped.prometheus.kill()
+        scraped.prometheus.start_again()
+        again = client.started(5.0)
+    assert new.configured == -math.inf
+    assert again.configured >= again.process > new.process
 
 
 @pytest.mark.parametrize(
