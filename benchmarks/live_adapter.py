@@ -83,9 +83,7 @@ class LiveReadings:
         samples, second = self._ask(exact_query(metric, Asked(namespace, (), selector)))
         return ExternalAnswer(tuple(Row(sample.labels, sample.value) for sample in samples), second)
 
-    def usage(
-        self, kind: Resource, namespace: str | None, which: ByName | BySelector | NamedBySelector
-    ) -> UsageAnswer:
+    def usage(self, kind: Resource, namespace: str | None, which: ByName | BySelector | NamedBySelector) -> UsageAnswer:
         """Ask for exactly these pods, one query a resource. Raises ReadingError."""
         names = (which.name,) if isinstance(which, ByName) else self._objects.names(kind, namespace, which.selector)
         used: dict[str, dict[str, dict[str, float]]] = {name: {} for name in names}
