@@ -2,7 +2,7 @@
 
 Whoever may read a metric may have it explained, and nobody else. kube-apiserver never passes this path on, so a front
 proxy's word that somebody may is no word about this: each caller is reviewed here, for the very path by which the API
-would serve the metric, and who is not reviewed is not answered.
+would serve the metric.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from adapter.apis.http import Response
 from adapter.apis.routing import CUSTOM, EXTERNAL, RESOURCE, VERSIONS
 from adapter.apis.status import ApiError
 from adapter.identity.attributes import attributes_of
-from adapter.identity.callers import DeniedError, Peer, Via
+from adapter.identity.callers import DeniedError, Peer
 from adapter.objects.percent import EncodingError, decoded
 from adapter.objects.resources import UnknownResourceError
 from adapter.readings.explained_rules import unnamed_usage
@@ -50,8 +50,8 @@ class Door(Protocol):
         """Return who asks. Raises IdentityError."""
         ...
 
-    def authorize(self, caller: Caller, attributes: Attributes) -> None:
-        """Return if the caller may. Raises IdentityError."""
+    def authorize_unrouted(self, caller: Caller, attributes: Attributes) -> None:
+        """Return if the caller may, at a path that kube-apiserver does not pass on. Raises IdentityError."""
         ...
 
 
@@ -138,13 +138,10 @@ class Explanations:
 
     def _permitted(self, caller: Caller, candidates: Sequence[Question]) -> Question:
         """Return the first that the caller may read. Raises IdentityError."""
-        # As one who comes directly: what holds for whom the front proxy speaks for is that kube-apiserver has
-        # authorised the request, and this one it has not.
-        reviewed = replace(caller, via=Via.TOKEN)
         refusals: list[DeniedError] = []
         for question in candidates:
             try:
-                self._door.authorize(reviewed, attributes_of("GET", path_of(question)))
+                self._door.authorize_unrouted(caller, attributes_of("GET", path_of(question)))
             except DeniedError as e:
                 refusals.append(e)
             else:

@@ -6,6 +6,7 @@ token. The first that fits counts, and nobody comes in without one. Then whether
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.identity.attributes import KnownAttributes
@@ -138,6 +139,18 @@ class Gate:
             self._authorizer.require(caller, attributes)
         elif caller.via is not Via.FRONT_PROXY:
             raise ForbiddenError("no access reviews are made here, so direct callers are not served")
+
+    def authorize_unrouted(self, caller: Caller, attributes: Attributes) -> None:
+        """Return if the caller may, where the path is none that kube-apiserver passes on; raises IdentityError.
+
+        Then it has not authorised the request, whoever the front proxy speaks for: it is reviewed as that of one who
+        comes directly. Where nobody is reviewed the front proxy's word is all there is, and its key has whoever could
+        speak for anybody at any path.
+        """
+        if self._authorizer is None:
+            self.authorize(caller, attributes)
+        else:
+            self._authorizer.require(replace(caller, via=Via.TOKEN), attributes)
 
     def notes(self) -> tuple[str, ...]:
         """Return sentences for the log at the start: who is served, and what is set more openly than it should be."""

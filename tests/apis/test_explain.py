@@ -72,7 +72,7 @@ class FakeDoor:
         assert not headers
         return Caller("alice", ("system:authenticated",), Via.FRONT_PROXY)
 
-    def authorize(self, caller: Caller, attributes: Attributes) -> None:
+    def authorize_unrouted(self, caller: Caller, attributes: Attributes) -> None:
         self.asked.append((caller, attributes))
         what = f"{attributes.verb} {attributes.group.partition('.')[0]} {attributes.resource}/{attributes.subresource}"
         if what not in self.allowed:
@@ -153,15 +153,6 @@ def test_another_right_is_none(query: str, unlike: str) -> None:
     with pytest.raises(DeniedError):
         made.get(Request("GET", "/debug/explain", query))
     assert served.explained == []
-
-
-def test_whom_the_front_proxy_speaks_for_is_reviewed_as_one_who_comes_directly() -> None:
-    door = FakeDoor({"get custom pods/rps"})
-    explanations(door)[0].get(Request("GET", "/debug/explain", "metric=rps&namespace=shop"))
-    ((caller, _),) = door.asked
-
-    assert caller.name == "alice"
-    assert caller.via is not Via.FRONT_PROXY
 
 
 @pytest.mark.parametrize(
