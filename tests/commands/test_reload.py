@@ -265,5 +265,5 @@ def test_files_of_which_nothing_can_be_used_leave_all_as_it_is(
         # As Windows' editors write it.
         rules.write_bytes(b"\xef\xbb\xbf" + external(QUEUE_RULE, TOTAL_RULE).replace("\n", "\r\n").encode())
         eventually(lambda: caller.external("queue_total").status == 200)
-        assert is_well(adapter)
+        eventually(lambda: is_well(adapter))
         assert states(adapter) == {"ok": 2, "refused": 0, "retained": 0, "failing": 0}
