@@ -77,4 +77,8 @@ def fetching(what: str, command: str = "") -> Iterator[None]:
             raise not_found(what, f"{e.told}{'' if isinstance(e, NoObjectsMatchError) else more(command)}") from e
         of_metric = code == 500 or isinstance(e, SampleTooOldError | NoDataUncertainError)
         message = f"unable to fetch the {what}: {e.told}{more(command) if of_metric else ''}"
-        raise ApiError(code, message, former=_FORMER.get(type(e))) from e
+        raise ApiError(code, message, former=_former(e)) from e
+
+
+def _former(error: ReadingError) -> ApiError | None:
+    return next((_FORMER[kind] for kind in type(error).__mro__ if kind in _FORMER), None)

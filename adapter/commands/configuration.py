@@ -162,7 +162,7 @@ class Configuration:
         retention = retained_in(parsed, self.rulebook)
         try:
             self._apply(retention.rulebook)
-        except BaseException:
+        except Exception:
             # The supervisor of tasks logs it, and the next look tries again.
             self._well.set(0)
             raise

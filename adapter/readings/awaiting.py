@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from adapter.readings.errors import AnswerTooOldError, SourceSlowError
+from adapter.readings.errors import AnswerTooOldError, FirstAnswerPendingError
 from adapter.readings.notices import reason_for_askers
 from adapter.sources.prometheus.errors import shortened
 
@@ -50,7 +50,7 @@ class Awaiting:
         if query.settled.is_set() and query.failure is not None:
             raise query.failure.raised()
         if not self._waiting.acquire(blocking=False):
-            raise SourceSlowError(
+            raise FirstAnswerPendingError(
                 f"{entry.request.metric}: asked of Prometheus for the first time, and no more than "
                 f"{self._settings.max_waiting_requests} requests wait at once: the answer will be there soon"
             )
@@ -68,7 +68,7 @@ class Awaiting:
                 raise query.failure.raised()
             if not query.settled.wait(max(0.0, until - self._clock.monotonic())):
                 wait = self._settings.first_answer_wait_seconds
-                raise SourceSlowError(
+                raise FirstAnswerPendingError(
                     f"{entry.request.metric}: Prometheus did not answer within {wait:g} s; the query goes on: "
                     f"{shortened(query.key.planned.text)}"
                 )

@@ -8,6 +8,7 @@
     ├── ObjectsNotKnownError          the objects of this kind cannot be told yet
     ├── SourceUnreachableError        Prometheus cannot be reached, or what answers is not Prometheus
     ├── SourceSlowError               Prometheus did not answer in time
+    │   └── FirstAnswerPendingError   nobody asked before, and the answer is still on its way
     ├── AnswerTooOldError             the last good answer has grown too old
     ├── QueryRefusedByPrometheusError Prometheus refused the query
     ├── NoDataUncertainError          nothing is there, and that need not mean that there is no data
@@ -61,6 +62,10 @@ class SourceUnreachableError(ReadingError):
 
 class SourceSlowError(ReadingError):
     """Prometheus did not answer within the time that a request may take."""
+
+
+class FirstAnswerPendingError(SourceSlowError):
+    """The first answer to what nobody asked before is still on its way: the next request may find it."""
 
 
 class AnswerTooOldError(ReadingError):

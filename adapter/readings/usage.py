@@ -7,7 +7,8 @@ A value is never made up, and clients make one up of what is missing: `kubectl t
 container without `cpu` as one that uses none. So a pod is left out while one of its containers has no CPU, or has
 samples of a resource and no value; to an HPA both are the same. metrics-server leaves such pods out likewise. Memory
 alone may be missing of some container: one that has ended, of which its CPU lingers for the range of the query's rate.
-What one resource's rule cannot tell at all is missing in the answer, and the other's is there.
+What one resource's rule cannot tell at all is missing in the answer, and the other's is there; while it may only be on
+its way, nothing is answered.
 """
 
 from __future__ import annotations
@@ -20,7 +21,12 @@ from typing import TYPE_CHECKING, cast
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import ByName, BySelector, NamedBySelector, UsageAnswer, UsageItem
 from adapter.readings.demand import Request
-from adapter.readings.errors import NoSampleError, ObjectsNotKnownError, ReadingError
+from adapter.readings.errors import (
+    FirstAnswerPendingError,
+    NoSampleError,
+    ObjectsNotKnownError,
+    ReadingError,
+)
 from adapter.readings.notices import cause_of
 from adapter.readings.snapshot import ROOT
 from adapter.rulebook.resource_rules import NODES
@@ -176,6 +182,9 @@ class UsageReadings:
         for resource, entry in space.entries.items():
             try:
                 space.readings[resource] = cast("ObjectReading", self._current(entry, until))
+            except FirstAnswerPendingError:
+                # Half of an answer would be read as 0 of the other half, for want of a moment's patience.
+                raise
             except ReadingError as error:
                 failures.note(entry.metric, space, error)
 

@@ -77,6 +77,7 @@ NOT_FETCHED = (500, "Internal error occurred: unable to fetch metrics")
 FAILURES = [
     (errors.SourceUnreachableError, 503, NOT_FETCHED),
     (errors.SourceSlowError, 504, NOT_FETCHED),
+    (errors.FirstAnswerPendingError, 504, NOT_FETCHED),
     (errors.AnswerTooOldError, 503, NOT_FETCHED),
     (errors.QueryRefusedByPrometheusError, 500, NOT_FETCHED),
     (errors.ObjectsNotKnownError, 503, (500, "Internal error occurred: unable to list matching resources")),

@@ -13,6 +13,7 @@ from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.readings.answers import ByName, BySelector, NamedBySelector
 from adapter.readings.errors import (
     AnswerTooOldError,
+    FirstAnswerPendingError,
     NoSampleError,
     ObjectsNotKnownError,
     ReadingError,
@@ -367,6 +368,21 @@ def test_both_queries_are_under_way_before_either_is_waited_for() -> None:
         house.readings.usage(PODS, "shop", ALL)
     threads.run()
     assert len(prometheus.asked) == 2
+    assert used(house.readings.usage(PODS, "shop", ALL)) == SHOP
+
+
+def test_while_one_resource_is_on_its_way_for_the_first_time_the_other_is_not_answered_alone() -> None:
+    threads = Threads(held=True)
+    settings = ReadingSettings(first_answer_wait_seconds=0.0)
+    objects = MadeUpObjects(NAMESPACES)
+    house = make_house(ScriptedPrometheus(answering()), rules=RULES, objects=objects, settings=settings, submit=threads)
+    with pytest.raises(FirstAnswerPendingError):
+        house.readings.usage(PODS, "shop", ALL)
+    threads.waiting.popleft()()
+    for which in (ALL, ByName("web-0")):
+        with pytest.raises(FirstAnswerPendingError):
+            house.readings.usage(PODS, "shop", which)
+    threads.run()
     assert used(house.readings.usage(PODS, "shop", ALL)) == SHOP
 
 

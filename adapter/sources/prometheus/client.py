@@ -134,10 +134,13 @@ class PrometheusClient:
         return SeriesAnswer(selector, lambda: self._streamed(question), limits)
 
     def started(self, timeout_seconds: float) -> Started:
-        """Return when the server began. Raises PrometheusError, also where it does not tell."""
-        found = ask_started(self._server, timeout_seconds)
+        """Return when the server began: one question, and a second where it began anew, of half of the time each.
+
+        Raises PrometheusError, also where the server does not tell.
+        """
+        found = ask_started(self._server, timeout_seconds / 2)
         if self._scraped_before is None or self._scraped_before[0] != found.process:
-            scraped = self.instant(SCRAPED_BEFORE, timeout_seconds=timeout_seconds, at=found.process)
+            scraped = self.instant(SCRAPED_BEFORE, timeout_seconds=timeout_seconds / 2, at=found.process)
             self._scraped_before = found.process, any(scraped.batches(self._pace))
         return found if self._scraped_before[1] else replace(found, configured=-math.inf)
 
