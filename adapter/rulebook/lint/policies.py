@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.rulebook.findings import Code
-from adapter.rulebook.plans.tree import Aggregation, Binary, Call, Selector, Wrapper
+from adapter.rulebook.plans.tree import Binary, Selector, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +52,7 @@ def _joined(node: Node) -> str | None:
         if node.matching is not None and node.operator not in _NEEDS_ONE_SIDE and left and right and left != right:
             return " or ".join(sorted(right - left) or sorted(left - right))
         return _joined(node.left) or _joined(node.right)
-    return next((found for part in _parts(node) if (found := _joined(part)) is not None), None)
+    return next((found for part in parts_of(node) if (found := _joined(part)) is not None), None)
 
 
 def _names(node: Node) -> frozenset[str]:
@@ -60,16 +60,4 @@ def _names(node: Node) -> frozenset[str]:
     if isinstance(node, Selector):
         named = [matcher for matcher in node.matchers if matcher.label == _NAME]
         return frozenset(matcher.value if matcher.operator == "=" else str(matcher) for matcher in named)
-    return frozenset().union(*map(_names, _parts(node)))
-
-
-def _parts(node: Node) -> tuple[Node, ...]:
-    match node:
-        case Call():
-            return node.arguments
-        case Wrapper() | Aggregation():
-            return (node.expression,)
-        case Binary():
-            return (node.left, node.right)
-        case _:
-            return ()
+    return frozenset().union(*map(_names, parts_of(node)))

@@ -13,12 +13,11 @@ from adapter.rulebook.model import Api, PlanKind
 from adapter.rulebook.plans import plan_of
 from adapter.rulebook.plans.tree import (
     Aggregation,
-    Binary,
     Call,
     Selector,
     UnreadableQueryError,
-    Wrapper,
     parse_query,
+    parts_of,
 )
 from adapter.rulebook.render import RenderError, exact_query
 from adapter.rulebook.requests import Asked
@@ -98,14 +97,14 @@ def _uses_raw(node: Node, is_counter: Callable[[str], bool]) -> bool:
     """Return whether a counter is used anywhere but below a function for counters."""
     if isinstance(node, Selector):
         return any(matcher.label == "__name__" and is_counter(matcher.value) for matcher in node.matchers)
-    return not _suits_counters(node) and any(_uses_raw(part, is_counter) for part in _parts(node))
+    return not _suits_counters(node) and any(_uses_raw(part, is_counter) for part in parts_of(node))
 
 
 def _has_nameless(node: Node) -> bool:
     """Return whether a selector below the node takes series of any name."""
     if isinstance(node, Selector):
         return not node.alternatives and all(matcher.label != "__name__" for matcher in node.matchers)
-    return any(_has_nameless(part) for part in _parts(node))
+    return any(_has_nameless(part) for part in parts_of(node))
 
 
 def _suits_counters(node: Node) -> bool:
@@ -113,15 +112,3 @@ def _suits_counters(node: Node) -> bool:
         # How many series there are does not depend on how high they have counted.
         return node.operator in {"count", "group"}
     return isinstance(node, Call) and node.function in _FOR_COUNTERS
-
-
-def _parts(node: Node) -> tuple[Node, ...]:
-    match node:
-        case Call():
-            return node.arguments
-        case Wrapper() | Aggregation():
-            return (node.expression,)
-        case Binary():
-            return (node.left, node.right)
-        case _:
-            return ()

@@ -5,16 +5,7 @@ from __future__ import annotations
 import re
 
 from adapter.rulebook.matchers import value_matcher
-from adapter.rulebook.plans.tree import (
-    Aggregation,
-    Binary,
-    Call,
-    Node,
-    Selector,
-    UnreadableQueryError,
-    Wrapper,
-    parse_query,
-)
+from adapter.rulebook.plans.tree import Node, Selector, UnreadableQueryError, Wrapper, parse_query, parts_of
 from adapter.rulebook.template import PlacingError, QueryTemplate, TemplateError, query_data
 
 LOOK_BACK_SECONDS = 300.0
@@ -56,15 +47,8 @@ def _longest(node: Node, bare: float) -> float:
             return own if has_range else own + bare
         case Wrapper():
             return _own(node.kind)[1] + _longest(node.expression, bare)
-        case Call():
-            return max((_longest(argument, bare) for argument in node.arguments), default=0.0)
-        case Aggregation():
-            parameter = 0.0 if node.parameter is None else _longest(node.parameter, bare)
-            return max(parameter, _longest(node.expression, bare))
-        case Binary():
-            return max(_longest(node.left, bare), _longest(node.right, bare))
         case _:
-            return 0.0
+            return max((_longest(part, bare) for part in parts_of(node)), default=0.0)
 
 
 def _own(timing: str) -> tuple[bool, float]:

@@ -17,14 +17,12 @@ from adapter.rulebook.matchers import value_matcher
 from adapter.rulebook.model import Api
 from adapter.rulebook.plans.reach import LOOK_BACK_SECONDS, oldest_sample
 from adapter.rulebook.plans.tree import (
-    Aggregation,
-    Binary,
-    Call,
     Matcher,
     Selector,
     UnreadableQueryError,
     Wrapper,
     parse_query,
+    parts_of,
 )
 from adapter.rulebook.quoting import go_quoted, is_label_name, is_metric_name
 from adapter.rulebook.template import PlacingError, QueryTemplate, TemplateError, parse_query_template, query_data
@@ -95,24 +93,12 @@ def _tree(query: QueryTemplate) -> Node:
 
 def _selectors(node: Node) -> Iterator[Selector]:
     """Yield all selectors below, without what the request adds to them and without their ranges."""
-    match node:
-        case Selector():
-            yield _without_request(node)
-        case Call():
-            for argument in node.arguments:
-                yield from _selectors(argument)
-        case Wrapper():
-            if _is_elsewhere(node.kind):
-                raise SampleAgeError("a subquery looks at another time by `offset` or `@`")
-            yield from _selectors(node.expression)
-        case Aggregation():
-            yield from () if node.parameter is None else _selectors(node.parameter)
-            yield from _selectors(node.expression)
-        case Binary():
-            yield from _selectors(node.left)
-            yield from _selectors(node.right)
-        case _:
-            return
+    if isinstance(node, Selector):
+        yield _without_request(node)
+    if isinstance(node, Wrapper) and _is_elsewhere(node.kind):
+        raise SampleAgeError("a subquery looks at another time by `offset` or `@`")
+    for part in parts_of(node):
+        yield from _selectors(part)
 
 
 def _widest(selectors: set[Selector]) -> Iterator[Selector]:

@@ -175,6 +175,21 @@ def unwrapped(node: Node) -> Node:
     return node
 
 
+def parts_of(node: Node) -> tuple[Node, ...]:
+    """Return the expressions that the node is made of, in the order of the query."""
+    match node:
+        case Call():
+            return node.arguments
+        case Wrapper():
+            return (node.expression,)
+        case Aggregation():
+            return (node.expression,) if node.parameter is None else (node.parameter, node.expression)
+        case Binary():
+            return (node.left, node.right)
+        case _:
+            return ()
+
+
 def is_scalar(node: Node) -> bool:
     """Return whether the expression is one number without labels."""
     match node:
