@@ -2,7 +2,7 @@
 
 from hypothesis import settings
 
-pytest_plugins = ["tests.support.prometheus"]
+pytest_plugins = ["tests.support.prometheus", "tests.support.program"]
 
 # A time limit for each example would make tests fail on a busy machine; each test as a whole has one.
 settings.register_profile("tests", deadline=None)

@@ -11,12 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from demo.machine.prometheus import PrometheusProcess
-    from tests.support.caller import Caller
-
-
-@pytest.fixture(scope="session")
-def trust(tmp_path_factory: pytest.TempPathFactory) -> Trust:
-    return Trust.made_in(tmp_path_factory.mktemp("trust"))
 
 
 @pytest.fixture(scope="session")
@@ -35,10 +29,3 @@ def adapter(tmp_path_factory: pytest.TempPathFactory, trust: Trust, prometheus: 
     ) as running:
         eventually(lambda: running.plain("/readyz").status == 200)
         yield running
-
-
-@pytest.fixture
-def caller(adapter: Adapter) -> Iterator[Caller]:
-    """A connection through the front proxy."""
-    with adapter.caller() as caller:
-        yield caller

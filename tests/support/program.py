@@ -1,0 +1,28 @@
+"""Fixtures around the running program, for suites that have a fixture `adapter` of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.serving import Trust
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.caller import Caller
+    from tests.support.serving import Adapter
+
+
+@pytest.fixture(scope="session")
+def trust(tmp_path_factory: pytest.TempPathFactory) -> Trust:
+    """Who shows what to whom, for all tests that change nothing about it."""
+    return Trust.made_in(tmp_path_factory.mktemp("trust"))
+
+
+@pytest.fixture
+def caller(adapter: Adapter) -> Iterator[Caller]:
+    """A connection through the front proxy."""
+    with adapter.caller() as caller:
+        yield caller
