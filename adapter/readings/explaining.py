@@ -48,6 +48,11 @@ if TYPE_CHECKING:
 
 
 _LOOK_AT_NAMES = "look whether it runs, and whether its name and the namespace are right"
+_LISTED = (
+    "a value is not all that it takes: the API leaves out who lacks CPU or memory, and a pod while one of its "
+    "containers has no CPU or no value of what it has samples of; ask about cpu and memory"
+)
+"""What is told of one resource says nothing of the other, and clients would read what is missing as 0."""
 
 
 class Memory(Protocol):
@@ -133,6 +138,8 @@ class Explainer:
     def _values(self, way: Way, metric: Metric) -> None:
         """Fill in the values; raises Answered where there are none."""
         names = self._names(way, metric)
+        if metric.rule.api is Api.RESOURCE:
+            way.note("listed", Outcome.INFO, _LISTED)
         plan = plan_of(metric, way.question.selector.keys if metric.resource is None else frozenset())
         planned = _planned(way, metric, names, plan)
         way.query = planned.text

@@ -166,6 +166,8 @@ def test_what_pods_use_is_explained_by_the_resource_rule_without_any_look_up() -
     assert (found.verdict, found.rule) == (Verdict.VALUE, "resourceRules.cpu")
     assert [(value.object, value.value) for value in found.values] == [("web-0/app", 0.25)]
     assert "web-1 has no sample" in [step.detail for step in found.steps]
+    (listed,) = [step.detail for step in found.steps if step.step == "listed"]
+    assert "the API leaves out who lacks CPU or memory" in listed
     assert prometheus.looked_up == []
     assert len(prometheus.asked) == 1, "samples of no certain series have no age that could be asked for"
 
