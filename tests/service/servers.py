@@ -149,6 +149,25 @@ def is_closed(sock: socket.socket) -> bool:
         return True
 
 
+NEVER = dict.fromkeys(("handshake", "head", "idle", "body", "send", "pace", "linger"), 3600.0)
+"""Deadlines of an hour, where a pass must not be owed to them."""
+
+
+def connections(server: Server, stage: str) -> float:
+    """How many connections stand in a stage."""
+    return metric(server, f'example_connections{{stage="{stage}"}}')
+
+
+def dropped(server: Server, reason: str) -> float:
+    """How many connections were cut off for a reason."""
+    return metric(server, f'example_connections_dropped_total{{reason="{reason}"}}')
+
+
+def metric(server: Server, sample: str) -> float:
+    lines = [line for line in server.plain("/metrics")[1].splitlines() if line.startswith(sample)]
+    return float(lines[0].rsplit(" ", 1)[1]) if lines else 0.0
+
+
 def ended_with(server: Server, number: signal.Signals) -> int:
     server.process.send(number)
     return server.process.wait(PATIENCE)
