@@ -122,7 +122,7 @@ def make_worker(settings: dict[str, Any], context: WorkerContext) -> WsgiApp:
 
 def main() -> None:
     settings = json.loads(sys.argv[1])
-    configure_logs(level=settings.get("level", "info"))
+    configure_logs(level=settings.get("level", "info"), queued=True)
     trusted = frozenset(ssl.PEM_cert_to_DER_cert(Path(file).read_text()) for file in settings["client_cas"])
     tls = TlsSettings(
         certificate_file=Path(settings["certificate"]),
