@@ -21,7 +21,7 @@ PATIENCE = 60.0
         ["adapter.commands.main", "serve", "--help"],
         ["adapter.commands.main", "explain", "--help"],
         ["adapter.commands.main", "check", "--help"],
-        ["adapter.commands.main", "check", str(RULES)],
+        ["adapter.commands.main", "check", f"--config={RULES}"],
         ["adapter.commands.main", "doctor", "--help"],
         ["recommender.commands.main", "--help"],
     ],
