@@ -45,10 +45,10 @@ NAME = "slow_readers"
 SETTLE_SECONDS = 12.0
 """For the rude ones to come, and to come again, before anything is measured."""
 LEAD_SECONDS = 3.0
+"""For the client of the HPAs to begin; what it asks before is not counted."""
 GRACE_SECONDS = 30.0
 READYZ_EVERY_SECONDS = 0.1
 AGAIN_SECONDS = 10.0
-STRANGERS_AGAIN_SECONDS = 30.0
 RECEIVE_BYTES = 2048
 SEGMENTS = (1400, 536)
 BYTES_A_METRIC = 126
@@ -64,6 +64,7 @@ class Settings:
     strangers: int
     seconds: float
     rate: float
+    settle_seconds: float = SETTLE_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +123,7 @@ def companies(settings: Settings) -> list[Company]:
 
 def measured(stage: Backdrop, adapter: RunningAdapter, company: Company, settings: Settings, progress: Progress) -> Row:
     """Ask beside this company and return its row. Raises ProcessFailedError."""
-    settle = SETTLE_SECONDS if company.kind else LEAD_SECONDS
-    began = time.monotonic() + settle
+    began = time.monotonic() + LEAD_SECONDS + (settings.settle_seconds if company.kind else 0.0)
     until = began + settings.seconds
     hpas = LoadPlan(
         fleet=stage.fleet,
@@ -138,6 +138,7 @@ def measured(stage: Backdrop, adapter: RunningAdapter, company: Company, setting
     with ExitStack() as stack:
         stack.enter_context(on(stage.cores.others))
         rude = stack.enter_context(_rude_clients(stage, adapter, company, until + 1.0))
+        progress.wait_until(began - LEAD_SECONDS, f"{company.label}: waiting until all have come")
         plan_file = stage.folder / "hpas.plan.json"
         plan_file.write_bytes(msgspec.json.encode(hpas))
         command = [sys.executable, "-m", "benchmarks.aggregator_client", str(plan_file)]
@@ -188,7 +189,7 @@ def _rude_clients(stage: Backdrop, adapter: RunningAdapter, company: Company, en
         path=discovery_lists.LIST,
         segment_bytes=company.segment_bytes,
         receive_bytes=RECEIVE_BYTES,
-        again_seconds=AGAIN_SECONDS if company.kind == "readers" else STRANGERS_AGAIN_SECONDS,
+        again_seconds=AGAIN_SECONDS,
         end_at=end_at,
         result_file=str(result_file),
     )
