@@ -107,7 +107,7 @@ class Connection:
         self.events = 0
         """What the poller waits for; 0 while it does not."""
         self.steps = 0
-        """How often the handshake was advanced: those that were seldom served come first."""
+        """How often it was advanced, until a request was answered: those that were seldom served come first."""
         self.head = bytearray()
         self._searched = 0
         """How far the head was searched for its end, lest a trickle be searched from the start each time."""

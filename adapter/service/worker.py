@@ -39,10 +39,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-HANDSHAKES_PER_TURN = 4
-"""Handshakes advanced between two looks at everybody else: about 3 ms of arithmetic."""
-SENDS_PER_TURN = 16
-"""Answers of which a portion is sent between two looks at everybody else: 1 MiB at most."""
+MOST_PER_TURN = {Stage.HANDSHAKE: 4, Stage.HEAD: 32, Stage.SEND: 16}
+"""Connections of a stage that are advanced between two looks at everybody else: about 3 ms of a handshake's arithmetic,
+heads of 16 kB, portions of answers. Who keeps a connection and asks again is never made to wait for them."""
 ACCEPTS_PER_TURN = 16
 LONGEST_WAIT = 1.0
 """Seconds between two signs of life to the arbiter."""
@@ -143,20 +142,22 @@ class TidewatchWorker(AnsweringWorker):
         )
 
     def _dispatch(self, timeout: float) -> None:
-        """Advance whoever has something to say; handshakes and answers last, a few of them, the least served first."""
-        handshakes, readers = [], []
+        """Advance whoever has something to say: kept connections first, of others a few, the least served first."""
+        others: dict[Stage, list[Connection]] = {stage: [] for stage in MOST_PER_TURN}
         for key, _ in self.poller.select(timeout):
             if not isinstance(key.data, Connection):
                 key.data(key.fileobj)
-            elif key.data.stage is Stage.HANDSHAKE:
-                handshakes.append(key.data)
-            elif key.data.stage is Stage.SEND:
-                readers.append(key.data)
+            elif key.data.stage in others:
+                others[key.data.stage].append(key.data)
             else:
                 self._advance(key.data)
-        for waiting, most in ((handshakes, HANDSHAKES_PER_TURN), (readers, SENDS_PER_TURN)):
-            for conn in sorted(waiting, key=attrgetter("steps"))[:most]:
-                self._advance(conn)
+        for stage, waiting in others.items():
+            waiting.sort(key=attrgetter("steps"))
+            for conn in waiting[: MOST_PER_TURN[stage]]:
+                conn.steps += 1
+                # One that came before it may have crowded it out.
+                if conn.stage is stage:
+                    self._advance(conn)
 
     def _advance(self, conn: Connection) -> None:
         try:
@@ -187,7 +188,6 @@ class TidewatchWorker(AnsweringWorker):
 
     def _shake_hands(self, conn: Connection) -> None:
         """Advance the handshake. TLS is put on at the client's first byte: by then the context is the newest."""
-        conn.steps += 1
         if self._tls is not None:
             if not isinstance(conn.sock, ssl.SSLSocket):
                 self._room.poll(conn, 0)
@@ -213,7 +213,6 @@ class TidewatchWorker(AnsweringWorker):
 
     def _send(self, conn: Connection) -> None:
         """Send a portion of the answer that waits; the next request is not looked at before the last one."""
-        conn.steps += 1
         if conn.outbox.step():
             self._held.release(conn.outbox)
             self._answered(conn)
@@ -226,6 +225,7 @@ class TidewatchWorker(AnsweringWorker):
             self._say_goodbye(conn)
             return
         conn.end_request()
+        conn.steps = 0
         if conn.head_is_whole():
             self._submit_unless_busy(conn)
         else:
