@@ -65,7 +65,7 @@ class AnsweringWorker(ThreadWorker):
 
     def handle(self, conn: Connection) -> bool:
         """Parse and serve the request whose head is buffered; returns whether the connection may be kept."""
-        kept = self._answer(conn) and conn.body_is_read()
+        kept = self._answer(conn) and _next_may_follow(conn)
         if conn.outbox.unsent > SMALL and self._held.total > self._answers.most_bytes:
             self._answer_instead(conn, "answer_no_room", "too many answers wait for clients that read them slowly")
         try:
@@ -108,6 +108,15 @@ class AnsweringWorker(ThreadWorker):
         """Serve one request into the outbox; returns whether the answer leaves the connection open."""
         self._here.facts = {"tidewatch.headers": req.received, "tidewatch.peer_chain": conn.peer_chain}
         return bool(super().handle_request(req, _Peer(conn.outbox, conn.client, conn.server)))
+
+
+def _next_may_follow(conn: Connection) -> bool:
+    """Tell whether the request's body is read to its end; where it is malformed nobody knows where the next begins."""
+    try:
+        return conn.body_is_read()
+    except (ParseException, OSError) as e:
+        _log.debug("the rest of a request's body cannot be read: %s", e)
+        return False
 
 
 def _with_connection_facts(

@@ -153,6 +153,13 @@ def test_a_body_that_is_left_unread_closes_the_connection_after_the_answer(serve
         assert is_closed(sock)
 
 
+def test_a_body_that_is_malformed_and_left_unread_closes_the_connection_after_the_answer(server: Server) -> None:
+    with server.connect() as sock:
+        sock.sendall(b"POST /facts HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nno number\r\n\r\n")
+        assert read_answer(sock)[0] == 200
+        assert is_closed(sock)
+
+
 def test_connection_close_closes(server: Server) -> None:
     with server.connect() as sock:
         send_head(sock, "/facts", "Connection: close")
