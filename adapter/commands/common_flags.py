@@ -113,9 +113,10 @@ def program_version() -> str:
     return version("tidewatch")
 
 
-def configure_logs_by(values: FlagValues) -> None:
-    """Send logs where and how the flags say."""
-    configure_logs(values.text("log-format"), values.text("log-level") or level_of_verbosity(values.integer("v")))
+def configure_logs_by(values: FlagValues, *, queued: bool = False) -> None:
+    """Send logs where and how the flags say; `queued` as a process needs it that serves."""
+    level = values.text("log-level") or level_of_verbosity(values.integer("v"))
+    configure_logs(values.text("log-format"), level, queued=queued)
 
 
 def prometheus_settings(values: FlagValues) -> PrometheusSettings:

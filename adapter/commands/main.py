@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 from adapter.commands.common_flags import PROGRAM, program_version
 from adapter.service.flags import exit_for_usage
 from adapter.service.nodes import nearest
+from adapter.service.printing import run_until_nobody_reads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,7 +34,11 @@ Commands:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; leaves by SystemExit where there is a status to tell."""
-    name, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    run_until_nobody_reads(partial(_run, sys.argv[1:] if arguments is None else arguments))
+
+
+def _run(arguments: Sequence[str]) -> None:
+    name, *rest = arguments or ["--help"]
     if name in {"--help", "-h", "help"}:
         print(USAGE)  # noqa: T201 - what was asked for
     elif name == "--version":

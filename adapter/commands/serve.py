@@ -80,7 +80,7 @@ PREPARE_SECONDS = 0.1
 def serve(arguments: Sequence[str]) -> None:
     """Run the command; leaves by SystemExit."""
     values = flags_or_exit(SERVE, arguments, os.environ)
-    configure_logs_by(values)
+    configure_logs_by(values, queued=True)
     try:
         settings = serve_settings(values)
     except UsageError as error:

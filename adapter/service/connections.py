@@ -1,8 +1,9 @@
-"""Connections before and between requests: handshakes and request heads, read by one thread for all of them.
+"""Connections outside of requests: handshakes, heads and the rest of answers, moved on by one thread for all of them.
 
 A thread that waits for a client belongs to that client for as long as it likes. So nobody waits: handshakes and heads
-advance when bytes arrive, and each stage has a deadline in total, not for each read. A connection reaches the request
-threads only with a whole head in its buffer.
+advance when bytes arrive, answers when the client has read something, and each stage has a deadline in total, not for
+each read or write. A connection reaches the request threads only with a whole head in its buffer, and leaves them with
+what its socket did not take of the answer (`outgoing`).
 """
 
 # gunicorn has no types.
@@ -14,36 +15,22 @@ import os
 import re
 import socket
 import ssl
-import struct
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
-from gunicorn.http.message import Request
-from gunicorn.http.parser import RequestParser
-from gunicorn.http.unreader import Unreader
-
+from adapter.service.heads import LARGEST_HEAD, RECORD, STRANGERS_HEAD, BoundedUnreader, HeadParser
+from adapter.service.outgoing import MOST_BYTES_EACH, Outbox
 from adapter.service.tls import verified_chain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from gunicorn.config import Config
 
-RECORD = 16 * 1024
-"""Bytes asked of a socket at once: a whole TLS record, of which nothing may stay where the poller cannot see it."""
-LARGEST_HEAD = 1024 * 1024
-"""Bytes of request line and headers; Go's servers allow as much."""
 _PROBES = tuple(f"{method} /{check}".encode() for method in ("GET", "HEAD") for check in ("livez", "readyz", "healthz"))
 _JUDGED = re.compile(rb"\r\n\r\n|(?<!\r)\n")
 """The end of a head, or what makes it wrong already: a line that ends without a carriage return."""
 _LONGEST_END = 4
-_SO_MEMINFO = 55
-"""Linux's number (asm-generic/socket.h); the standard library has no name for it."""
-_MEMINFO = struct.Struct("12xI4xI")
-"""Of its numbers (`SK_MEMINFO_*`): the size of the send buffer, and the bytes in it with their overhead."""
 
 
 class Stage(Enum):
@@ -56,6 +43,8 @@ class Stage(Enum):
     """Kept alive between requests."""
     REQUEST = auto()
     """With the request threads."""
+    SEND = auto()
+    """The rest of an answer waits for its reader."""
     LINGER = auto()
     """Answered and shut down for writing; what the client still sends is thrown away, lest a reset eat the answer."""
     CLOSED = auto()
@@ -70,11 +59,15 @@ class Deadlines:
     idle: float = 90.0
     """As long as Go's clients keep an idle connection: longer is waste, shorter a race with their next request."""
     body: float = 10.0
-    """To read a request's body, and for each write of the answer."""
+    """To read a request's body."""
+    send: float = 60.0
+    """From the beginning of an answer until its last byte is taken; Kubernetes' API servers allow as much."""
+    pace: float = 5.0
+    """Between two looks whether a reader keeps to the least rate."""
     linger: float = 2.0
 
     def of(self, stage: Stage) -> float:
-        """Return the limit of a stage of waiting."""
+        """Return the limit of a stage of waiting; of SEND the time until the next look."""
         match stage:
             case Stage.HANDSHAKE:
                 return self.handshake
@@ -82,71 +75,30 @@ class Deadlines:
                 return self.head
             case Stage.IDLE:
                 return self.idle
+            case Stage.SEND:
+                return min(self.pace, self.send)
             case Stage.LINGER:
                 return self.linger
             case Stage.REQUEST | Stage.CLOSED:
                 raise ValueError(f"{stage} waits for nobody")
 
 
-class BoundedUnreader(Unreader):
-    """What the parser reads: the buffered head, then the body from the socket until a deadline."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        super().__init__()
-        self.sock = sock
-        self._deadline = 0.0
-
-    def allow(self, seconds: float) -> None:
-        """Read from the socket for at most so long; 0 seconds: no more."""
-        self._deadline = time.monotonic() + seconds
-
-    def chunk(self, size_hint: int | None = None) -> bytes:
-        """Return the next bytes of the socket, empty at its end; raises TimeoutError."""
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("the request's body did not arrive in time")
-        limit = self.sock.gettimeout()
-        self.sock.settimeout(left)
-        try:
-            return self.sock.recv(max(RECORD, min(size_hint or 0, LARGEST_HEAD)))
-        finally:
-            self.sock.settimeout(limit)
-
-
-class HeadRequest(Request):
-    """A request that also keeps its header lines as they came.
-
-    The headers of WSGI's environ are joined by name with commas: a group named `a,system:masters` could not be told
-    from two groups. `received` is read from the same bytes that gunicorn has just found to be well-formed; each
-    character is a byte (latin-1), as in the rest of WSGI.
-    """
-
-    received: tuple[tuple[str, str], ...] = ()
-
-    def parse_headers(self, data: bytes, from_trailer: bool = False) -> list[tuple[str, str]]:  # noqa: FBT001, FBT002 - gunicorn's signature
-        """Return gunicorn's view of the headers, upper-cased and without those it drops."""
-        headers: list[tuple[str, str]] = super().parse_headers(data, from_trailer)
-        if not from_trailer:
-            self.received = tuple(_header_lines(data))
-        return headers
-
-
-class HeadParser(RequestParser):
-    """gunicorn's parser, making such requests from such an unreader."""
-
-    mesg_class = HeadRequest
-
-    def __init__(self, cfg: Config, unreader: BoundedUnreader, client: tuple[str, int]) -> None:
-        super().__init__(cfg, (), client)
-        self.unreader = unreader  # type: ignore[assignment] # its sibling, which is all that the parser needs
-        self.source = unreader
-
-
 class Connection:
     """One accepted socket. Used by one thread at a time: the poller's, or in stage REQUEST the request's."""
 
-    def __init__(self, sock: socket.socket, client: tuple[str, int], server: tuple[str, int]) -> None:
+    def __init__(
+        self,
+        sock: socket.socket,
+        client: tuple[str, int],
+        server: tuple[str, int],
+        most_answer_bytes: int = MOST_BYTES_EACH,
+    ) -> None:
         self.sock = sock
+        self.outbox = Outbox(sock, most_answer_bytes)
+        self.is_kept = False
+        """Whether it may be used for another request after the present one."""
+        self.fault = ""
+        """Why the request threads gave it another answer than it should have; empty if they did not."""
         self.client = client
         self.server = server
         self.stage = Stage.HANDSHAKE
@@ -155,7 +107,7 @@ class Connection:
         self.events = 0
         """What the poller waits for; 0 while it does not."""
         self.steps = 0
-        """How often the handshake was advanced: those that were seldom served come first."""
+        """How often it was advanced, until a request was answered: those that were seldom served come first."""
         self.head = bytearray()
         self._searched = 0
         """How far the head was searched for its end, lest a trickle be searched from the start each time."""
@@ -168,6 +120,11 @@ class Connection:
         if self._chain is None:
             self._chain = verified_chain(self.sock)
         return self._chain
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the client has shown a certificate of an authority that callers are trusted by."""
+        return bool(self.peer_chain)
 
     def read_head(self) -> bool:
         """Read what has come and return whether it is enough for the parser.
@@ -198,31 +155,23 @@ class Connection:
 
     @property
     def head_is_too_large(self) -> bool:
-        """Whether no end of the head is in sight within the limit."""
-        return len(self.head) > LARGEST_HEAD
+        """Whether no end of the head is in sight within the limit, which is lower for strangers."""
+        size = len(self.head)
+        return size > LARGEST_HEAD or (size > STRANGERS_HEAD and not self.is_known)
 
-    def answers_are_read(self) -> bool:
-        """Whether what was sent so far leaves room to send a small answer without waiting.
-
-        A socket that is waited for is writable up to two thirds of its buffer, and an answer is written in two pieces:
-        one third leaves room for both.
-        """
-        try:
-            memory = self.sock.getsockopt(socket.SOL_SOCKET, _SO_MEMINFO, _MEMINFO.size)
-        except OSError:
-            return True  # not Linux, or already closed: then writing tells
-        send_buffer, queued = _MEMINFO.unpack(memory)
-        return bool(3 * queued <= send_buffer)
+    def forget_head(self) -> None:
+        """Free the memory of a head that will not be answered."""
+        self.head = bytearray()
 
     def begin_request(self, cfg: Config, seconds: float) -> HeadParser:
-        """Hand the buffered bytes to the parser; reads of the body and writes may take so long."""
+        """Hand the buffered bytes to the parser; reads of the body may take so long."""
         if self.parser is None:
             self.parser = HeadParser(cfg, BoundedUnreader(self.sock), self.client)
         self.parser.source.unread(bytes(self.head))
         self.head.clear()
         self._searched = 0
         self.parser.source.allow(seconds)
-        self.sock.settimeout(seconds)
+        self.outbox.begin(self.sock)
         return self.parser
 
     def body_is_read(self) -> bool:
@@ -234,7 +183,6 @@ class Connection:
 
     def end_request(self) -> None:
         """Take back what was read beyond the request: the beginning of the next one."""
-        self.sock.settimeout(0)
         if self.parser is not None:
             self.head += self.parser.source.take_buffered()
 
@@ -270,14 +218,9 @@ class Connection:
     def close(self) -> None:
         """Close the socket."""
         self.stage = Stage.CLOSED
+        self.outbox.clear()
         with suppress(OSError):
             self.sock.close()
 
     def _undelivered(self) -> bool:
         return isinstance(self.sock, ssl.SSLSocket) and self.sock.pending() > 0
-
-
-def _header_lines(data: bytes) -> Iterator[tuple[str, str]]:
-    for line in data.decode("latin-1").split("\r\n"):
-        name, _, value = line.partition(":")
-        yield name, value.strip(" \t")

@@ -16,6 +16,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import urlsplit, urlunsplit
 
+from adapter.service.log_writer import QueuedHandler
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -30,9 +32,15 @@ def fields(**values: object) -> dict[str, object]:
     return {"fields": values}
 
 
-def configure_logs(form: str = "text", level: str = "info", stream: TextIO | None = None) -> None:
-    """Send everything that is logged in this process to the stream (stderr), in one of FORMATS, from one of LEVELS."""
-    handler = logging.StreamHandler(stream or sys.stderr)
+def configure_logs(
+    form: str = "text", level: str = "info", stream: TextIO | None = None, *, queued: bool = False
+) -> None:
+    """Send everything that is logged in this process to the stream (stderr), in one of FORMATS, from one of LEVELS.
+
+    `queued`: nobody who logs ever waits for the stream, which must be a file (`log_writer`).
+    """
+    to = stream or sys.stderr
+    handler = QueuedHandler(to) if queued else logging.StreamHandler(to)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     root = logging.getLogger()
     for old in root.handlers[:]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from adapter.service.connections import Deadlines
+from adapter.service.outgoing import AnswerLimits
 
 if TYPE_CHECKING:
     from adapter.service.addresses import Address
@@ -44,6 +45,7 @@ class ServerOptions:
     pin_cpu: bool = False
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
     deadlines: Deadlines = field(default_factory=Deadlines)
+    answers: AnswerLimits = field(default_factory=AnswerLimits)
 
     @property
     def end_seconds(self) -> float:

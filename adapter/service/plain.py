@@ -1,7 +1,7 @@
 """A small HTTP server of its own for metrics and health, which nothing that happens on the TLS port can hold up.
 
 One thread, one poller, one request to a connection, a total deadline for each, the oldest dropped when there are too
-many. Answers are made in that thread, so whoever makes them answers from memory.
+many, or when too much waits to be read. Answers are made in that thread, so whoever makes them answers from memory.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.service.addresses import NO_ROOM
+from adapter.service.sockets import prepare_accepted, reset_on_close, unacknowledged
 
 if TYPE_CHECKING:
     import socket
@@ -25,6 +26,8 @@ _log = logging.getLogger(__name__)
 
 MOST_CONNECTIONS = 128
 LARGEST_HEAD = 16 * 1024
+MOST_BYTES = 16 * 1024 * 1024
+"""Of answers that wait to be read."""
 DEADLINE = 5.0
 """Seconds from accept to the last byte of the answer."""
 _LONGEST_WAIT = 0.5
@@ -47,10 +50,18 @@ Answer: TypeAlias = "Callable[[str, str], PlainAnswer | None]"
 class PlainServer:
     """Serves GET and HEAD on a listening socket until stopped."""
 
-    def __init__(self, listener: socket.socket, answer: Answer, *, deadline_seconds: float = DEADLINE) -> None:
+    def __init__(
+        self,
+        listener: socket.socket,
+        answer: Answer,
+        *,
+        deadline_seconds: float = DEADLINE,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
         self._listener = listener
         self._answer = answer
         self._deadline = deadline_seconds
+        self._most_bytes = most_bytes
         self._poller = selectors.DefaultSelector()
         self._visitors: dict[_Visitor, None] = {}
         """Oldest first."""
@@ -89,7 +100,7 @@ class PlainServer:
             return
         if len(self._visitors) >= MOST_CONNECTIONS:
             self._make_room()
-        sock.settimeout(0)
+        prepare_accepted(sock)
         visitor = _Visitor(sock, time.monotonic() + self._deadline)
         self._visitors[visitor] = None
         self._poller.register(sock, selectors.EVENT_READ, visitor)
@@ -98,7 +109,7 @@ class PlainServer:
         """Close the oldest visitor; returns whether there was one."""
         oldest = next(iter(self._visitors), None)
         if oldest is not None:
-            self._close(oldest)
+            self._cut(oldest)
         return oldest is not None
 
     def _advance(self, visitor: _Visitor) -> None:
@@ -106,7 +117,8 @@ class PlainServer:
             return
         try:
             if not visitor.outbox and visitor.read():
-                visitor.outbox = memoryview(self._response(bytes(visitor.inbox)))
+                visitor.answer(self._response(bytes(visitor.inbox)))
+                self._make_room_beside(visitor)
                 self._poller.modify(visitor.sock, selectors.EVENT_WRITE, visitor)
             if visitor.outbox and visitor.write():
                 self._close(visitor)
@@ -115,10 +127,26 @@ class PlainServer:
         except (OSError, EOFError):
             self._close(visitor)
 
+    def _make_room_beside(self, newest: _Visitor) -> None:
+        """Close those that have answers unread, the oldest first, until what waits is within the bound."""
+        readers = [visitor for visitor in self._visitors if visitor.outbox and visitor is not newest]
+        held = newest.held_bytes + sum(visitor.held_bytes for visitor in readers)
+        for visitor in readers:
+            if held <= self._most_bytes:
+                return
+            held -= visitor.held_bytes
+            self._cut(visitor)
+
     def _expire(self) -> None:
         now = time.monotonic()
         for visitor in [visitor for visitor in self._visitors if visitor.expires <= now]:
-            self._close(visitor)
+            self._cut(visitor)
+
+    def _cut(self, visitor: _Visitor) -> None:
+        """Close a visitor who may have left something unread, for which the kernel need not wait."""
+        if unacknowledged(visitor.sock):
+            reset_on_close(visitor.sock)
+        self._close(visitor)
 
     def _close(self, visitor: _Visitor) -> None:
         del self._visitors[visitor]
@@ -152,6 +180,8 @@ class _Visitor:
         self.expires = expires
         self.inbox = bytearray()
         self.outbox = memoryview(b"")
+        self.held_bytes = 0
+        """Of the answer, all of which stays until the last of it is sent."""
 
     def read(self) -> bool:
         """Read what has come; returns whether the head is whole. Raises EOFError when it never will be."""
@@ -162,6 +192,10 @@ class _Visitor:
         if not data or len(self.inbox) > LARGEST_HEAD:
             raise EOFError
         return False
+
+    def answer(self, data: bytes) -> None:
+        """Take in what is to be sent."""
+        self.outbox, self.held_bytes = memoryview(data), len(data)
 
     def write(self) -> bool:
         """Send what fits; returns whether all is sent."""

@@ -1,7 +1,8 @@
 """A process of Tidewatch: gunicorn's arbiter, one worker, and the order in which things start and end.
 
 The arbiter opens the ports, so that a port in use ends the process before anything else happens and a worker that is
-started anew finds the same ports. Everything else is made in the worker, after the fork: no thread exists before it.
+started anew finds the same ports. Everything else is made in the worker, after the fork: no thread exists before it but
+the log's, which knows of forks.
 
     start: ports, worker, metrics and health (plain port), application and its tasks, TLS port
     end:   not ready, serve on for the delay, drain, tasks, callbacks, metrics and health

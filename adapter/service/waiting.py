@@ -7,13 +7,14 @@ import time
 from typing import TYPE_CHECKING
 
 from adapter.service.connections import Connection, Stage
+from adapter.service.heads import HeadBytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from adapter.service.connections import Deadlines
 
-_DROPPED_FIRST = (Stage.LINGER, Stage.HANDSHAKE, Stage.HEAD, Stage.IDLE)
+_DROPPED_FIRST = (Stage.LINGER, Stage.HANDSHAKE, Stage.HEAD, Stage.SEND, Stage.IDLE)
 
 
 class WaitingRoom:
@@ -22,6 +23,7 @@ class WaitingRoom:
     def __init__(self, poller: selectors.BaseSelector, deadlines: Deadlines) -> None:
         self._poller = poller
         self._deadlines = deadlines
+        self.heads = HeadBytes()
         self._members: dict[Stage, dict[Connection, None]] = {stage: {} for stage in _DROPPED_FIRST}
         """In order of arrival in the stage: with one limit for each stage, also in order of expiry."""
 
@@ -83,10 +85,22 @@ class WaitingRoom:
         return min(longest, max(0.0, min(firsts) - time.monotonic())) if firsts else longest
 
     def least_missed(self) -> Connection | None:
-        """Return the connection to close when there are too many: the oldest unfinished, else the longest idle."""
-        return next((conn for members in self._members.values() for conn in members), None)
+        """Return the connection to close when there are too many: the oldest unfinished, else the longest idle.
+
+        Of those that are sent an answer it is the one that reads slowest.
+        """
+        stage = next((stage for stage, members in self._members.items() if members), None)
+        if stage is None:
+            return None
+        return self.slowest_reader() if stage is Stage.SEND else next(iter(self._members[stage]))
+
+    def slowest_reader(self) -> Connection | None:
+        """Return the connection that has read least of its answer for the time that it had; None where none is read."""
+        now = time.monotonic()
+        return min(self._members[Stage.SEND], key=lambda conn: conn.outbox.pace(now), default=None)
 
     def _forget(self, conn: Connection) -> None:
+        self.heads.forget(conn)
         members = self._members.get(conn.stage)
         if members is not None:
             members.pop(conn, None)

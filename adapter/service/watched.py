@@ -7,7 +7,10 @@ within the resolution of its time would otherwise be lost.
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
+import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -170,13 +173,28 @@ def _files_of(path: Path) -> list[Path]:
 
 def _read(path: Path) -> FileContent:
     try:
-        return FileContent(path, path.read_bytes().decode())
+        with open(path, "rb", opener=_opened_if_regular) as stream:
+            return FileContent(path, stream.read().decode())
     except OSError as e:
         raise UnreadFileError(
             path, f"cannot read the file: {e.strerror}", "check that it exists and may be read"
         ) from e
     except UnicodeDecodeError as e:
         raise UnreadFileError(path, f"byte {e.start} is not UTF-8", "save the file as UTF-8") from e
+
+
+def _opened_if_regular(path: str, flags: int) -> int:
+    """Open a file without waiting; raises OSError for what is none, such as a FIFO, which would be read for ever."""
+    try:
+        descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError as e:
+        if e.errno != errno.ENXIO:  # a socket's, or a device's that is not there
+            raise
+    else:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return descriptor
+        os.close(descriptor)
+    raise OSError(errno.EINVAL, "it is not a regular file")
 
 
 def _digest(contents: Iterable[FileContent]) -> str:

@@ -1,9 +1,11 @@
-"""gunicorn's threaded worker, with clients that cannot hold a thread before they have sent a whole request head.
+"""gunicorn's threaded worker, with clients that cannot hold a thread by what they do not send, or do not read.
 
-In the stock worker a handshake and a head are read by the request threads: as many silent clients as there are threads,
-and nobody is served. Here the poller thread reads them for all connections (`connections`), each stage under a total
-deadline; the threads get whole heads. When too many connections are open, the oldest unfinished ones go first, then
-those that have been idle for longest: whoever connects anew is a better guess at a caller than whoever says nothing.
+In the stock worker handshakes and heads are read, and answers are written, by the request threads: as many silent
+clients as there are threads, and nobody is served. Here the poller thread does it for all connections (`connections`),
+each stage under a total deadline; the threads get whole heads, and keep what a socket does not take of their answer in
+an outbox (`outgoing`). When too many connections are open, the oldest unfinished ones go first, then the slowest
+readers, then those that have been idle for longest: whoever connects anew is a better guess at a caller than whoever
+says nothing.
 
 Written against gunicorn 27.0.1, whose request handling, thread pool and signals are used as they are.
 """
@@ -18,51 +20,38 @@ import os
 import selectors
 import signal
 import ssl
-import threading
 import time
 from collections import Counter
-from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from gunicorn.http import errors as http_errors
-from gunicorn.workers.gthread import ThreadWorker
-
 from adapter.service.addresses import NO_ROOM
+from adapter.service.answering import AnsweringWorker
 from adapter.service.connections import Connection, Stage
 from adapter.service.ending import Ending, Phase
+from adapter.service.refusals import final_answer
+from adapter.service.sockets import prepare_accepted, reset_on_close, unacknowledged
 from adapter.service.waiting import WaitingRoom
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Iterable
     from concurrent.futures import Future, ThreadPoolExecutor
-
-    from adapter.service.connections import HeadRequest
-    from adapter.service.process import ServerApplication
 
 _log = logging.getLogger(__name__)
 
-HANDSHAKES_PER_TURN = 4
-"""Handshakes advanced between two looks at everybody else: about 3 ms of arithmetic."""
+MOST_PER_TURN = {Stage.HANDSHAKE: 4, Stage.HEAD: 32, Stage.SEND: 16}
+"""Connections of a stage that are advanced between two looks at everybody else: about 3 ms of a handshake's arithmetic,
+heads of 16 kB, portions of answers. Who keeps a connection and asks again is never made to wait for them."""
 ACCEPTS_PER_TURN = 16
 LONGEST_WAIT = 1.0
 """Seconds between two signs of life to the arbiter."""
 ACCEPT_PAUSE = 0.2
 """Seconds without accepting after the file descriptors have run out with no connection to give up."""
 
-_STATUS_OF: dict[type[Exception], tuple[int, str]] = {
-    http_errors.LimitRequestLine: (414, "URI Too Long"),
-    http_errors.LimitRequestHeaders: (431, "Request Header Fields Too Large"),
-    http_errors.ExpectationFailed: (417, "Expectation Failed"),
-    http_errors.UnsupportedTransferCoding: (501, "Not Implemented"),
-}
 
-
-class TidewatchWorker(ThreadWorker):
+class TidewatchWorker(AnsweringWorker):
     """Polls all waiting connections in the main thread; see the module."""
 
-    app: ServerApplication
     poller: selectors.BaseSelector
     tpool: ThreadPoolExecutor
 
@@ -70,14 +59,11 @@ class TidewatchWorker(ThreadWorker):
         super().__init__(*args, **kwargs)
         options = self.app.options
         self._limits = options.connections
-        self._deadlines = options.deadlines
         self._tls = self.app.tls
         self._ending = Ending(delay_seconds=options.shutdown_delay_seconds, drain_seconds=options.drain_seconds)
-        self._phase = Phase.SERVING
         self._in_request = 0
         self._accept_again = 0.0
         self._show_life_at = 0.0
-        self._here = threading.local()
         self._room: WaitingRoom
         self.dropped: Counter[str] = Counter()
         """Connections that were cut off, by reason."""
@@ -91,34 +77,6 @@ class TidewatchWorker(ThreadWorker):
         """Take gunicorn's signals, but leave SIGINT to the arbiter: a terminal sends it to the whole group."""
         super().init_signals()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def load_wsgi(self) -> None:
-        """Build the application; ends the whole process if that fails."""
-        super().load_wsgi()
-        self.wsgi = partial(_with_connection_facts, self.wsgi, self._here)
-
-    # In the request threads
-
-    def handle(self, conn: Connection) -> bool:
-        """Parse and serve the request whose head is buffered; returns whether the connection may be kept."""
-        try:
-            req = next(conn.begin_request(self.cfg, self._deadlines.body))
-            if self._phase is not Phase.SERVING:
-                req.force_close()
-            return self.handle_request(req, conn) and conn.body_is_read()
-        except (StopIteration, OSError) as e:
-            _log.debug("connection ended within a request: %s", e)
-        except http_errors.ParseException as e:
-            conn.send_last(final_answer(*_STATUS_OF.get(type(e), (400, "Bad Request")), str(e)))
-        except Exception:  # noqa: BLE001 - the edge: whatever the application raised, the thread goes on
-            _log.exception("a request failed outside of the application's own error handling")
-            conn.send_last(final_answer(500, "Internal Server Error", "internal error"))
-        return False
-
-    def handle_request(self, req: HeadRequest, conn: Connection) -> bool:
-        """Serve one request; returns whether the answer leaves the connection open."""
-        self._here.facts = {"tidewatch.headers": req.received, "tidewatch.peer_chain": conn.peer_chain}
-        return bool(super().handle_request(req, conn))
 
     # In the poller thread
 
@@ -154,14 +112,15 @@ class TidewatchWorker(ThreadWorker):
     def finish_request(self, conn: Connection, fs: Future[bool]) -> None:
         """Take a connection back from the request threads."""
         self._in_request -= 1
-        if fs.cancelled() or fs.exception() or not fs.result() or self._phase >= Phase.DRAINING:
-            self._say_goodbye(conn)
-            return
-        conn.end_request()
-        if conn.head_is_whole():
-            self._submit_if_heard(conn)
+        conn.is_kept = not (fs.cancelled() or fs.exception()) and fs.result()
+        if conn.fault:
+            self.dropped[conn.fault] += 1
+        if conn.outbox.bodies:
+            conn.outbox.newly_read()  # what counts for the least rate is read from now on
+            self._room.put(conn, Stage.SEND, selectors.EVENT_WRITE)
+            self._make_room_for_answers()
         else:
-            self._room.put(conn, Stage.HEAD if conn.head else Stage.IDLE)
+            self._answered(conn)
 
     def open_connections(self) -> dict[str, int]:
         """How many connections stand in each stage."""
@@ -183,27 +142,26 @@ class TidewatchWorker(ThreadWorker):
         )
 
     def _dispatch(self, timeout: float) -> None:
-        """Advance whoever has something to say; handshakes last, a few of them, the least served first."""
-        handshakes = []
+        """Advance whoever has something to say: kept connections first, of others a few, the least served first."""
+        others: dict[Stage, list[Connection]] = {stage: [] for stage in MOST_PER_TURN}
         for key, _ in self.poller.select(timeout):
             if not isinstance(key.data, Connection):
                 key.data(key.fileobj)
-            elif key.data.stage is Stage.HANDSHAKE:
-                handshakes.append(key.data)
+            elif key.data.stage in others:
+                others[key.data.stage].append(key.data)
             else:
                 self._advance(key.data)
-        handshakes.sort(key=attrgetter("steps"))
-        for conn in handshakes[:HANDSHAKES_PER_TURN]:
-            self._advance(conn)
+        for stage, waiting in others.items():
+            waiting.sort(key=attrgetter("steps"))
+            for conn in waiting[: MOST_PER_TURN[stage]]:
+                conn.steps += 1
+                # One that came before it may have crowded it out.
+                if conn.stage is stage:
+                    self._advance(conn)
 
     def _advance(self, conn: Connection) -> None:
         try:
-            if conn.stage is Stage.HANDSHAKE:
-                self._shake_hands(conn)
-            if conn.stage in {Stage.HEAD, Stage.IDLE}:
-                self._read(conn)
-            elif conn.stage is Stage.LINGER and not conn.discard():
-                self._drop(conn)
+            self._step(conn)
         except ssl.SSLWantReadError:
             self._room.poll(conn, selectors.EVENT_READ)
         except ssl.SSLWantWriteError:
@@ -218,9 +176,18 @@ class TidewatchWorker(ThreadWorker):
             _log.exception("a connection failed in an unforeseen way")
             self._drop(conn, "unforeseen")
 
+    def _step(self, conn: Connection) -> None:
+        if conn.stage is Stage.HANDSHAKE:
+            self._shake_hands(conn)
+        if conn.stage in {Stage.HEAD, Stage.IDLE}:
+            self._read(conn)
+        elif conn.stage is Stage.SEND:
+            self._send(conn)
+        elif conn.stage is Stage.LINGER and not conn.discard():
+            self._drop(conn)
+
     def _shake_hands(self, conn: Connection) -> None:
         """Advance the handshake. TLS is put on at the client's first byte: by then the context is the newest."""
-        conn.steps += 1
         if self._tls is not None:
             if not isinstance(conn.sock, ssl.SSLSocket):
                 self._room.poll(conn, 0)
@@ -232,18 +199,40 @@ class TidewatchWorker(ThreadWorker):
 
     def _read(self, conn: Connection) -> None:
         if conn.head_is_whole() or conn.read_head():
-            self._submit_if_heard(conn)
-        elif conn.head_is_too_large:
+            self._submit_unless_busy(conn)
+            return
+        if conn.head_is_too_large:
             self._refuse(conn, 431, "Request Header Fields Too Large", "head_too_large")
-        elif conn.stage is Stage.IDLE:
+            return
+        if conn.stage is Stage.IDLE:
             self._room.put(conn, Stage.HEAD)
+        heads = self._room.heads
+        heads.note(conn)
+        while (largest := heads.one_too_many(conn)) is not None:
+            self._refuse(largest, 431, "Request Header Fields Too Large", "heads_crowded_out")
 
-    def _submit_if_heard(self, conn: Connection) -> None:
-        """Hand the request over, unless the client asks on and reads nothing: its answer would hold a thread."""
-        if not conn.answers_are_read():
-            self.dropped["answers_unread"] += 1
+    def _send(self, conn: Connection) -> None:
+        """Send a portion of the answer that waits; the next request is not looked at before the last one."""
+        if conn.outbox.step():
+            self._held.release(conn.outbox)
+            self._answered(conn)
+        else:
+            self._room.poll(conn, selectors.EVENT_WRITE)
+
+    def _answered(self, conn: Connection) -> None:
+        """Go on to the next request of a connection whose answer is with the kernel."""
+        if not conn.is_kept or self._phase >= Phase.DRAINING:
             self._say_goodbye(conn)
-        elif 0 < self._limits.most_requests <= self._in_request and not conn.asks_for_health:
+            return
+        conn.end_request()
+        conn.steps = 0
+        if conn.head_is_whole():
+            self._submit_unless_busy(conn)
+        else:
+            self._room.put(conn, Stage.HEAD if conn.head else Stage.IDLE)
+
+    def _submit_unless_busy(self, conn: Connection) -> None:
+        if 0 < self._limits.most_requests <= self._in_request and not conn.asks_for_health:
             self._refuse(conn, 429, "Too Many Requests", "too_many_requests")
         else:
             self._submit(conn)
@@ -258,8 +247,8 @@ class TidewatchWorker(ThreadWorker):
         full = len(self._room) + self._in_request >= self._limits.most
         if full or self._room.unfinished() >= self._limits.most_unfinished:
             self._make_room("crowded_out")
-        sock.settimeout(0)
-        conn = Connection(sock, client, server)
+        prepare_accepted(sock)
+        conn = Connection(sock, client, server, self._answers.most_bytes_each)
         try:
             self._room.put(conn, Stage.HANDSHAKE)
         except OSError as e:
@@ -271,14 +260,30 @@ class TidewatchWorker(ThreadWorker):
         """Close the connection that is missed the least; returns whether there was one."""
         conn = self._room.least_missed()
         if conn is not None:
-            self._drop(conn, reason)
+            self._cut(conn, reason)
         return conn is not None
+
+    def _make_room_for_answers(self) -> None:
+        while self._held.total > self._answers.most_bytes:
+            slowest = self._room.slowest_reader()
+            if slowest is None:
+                return  # what is held belongs to answers that come to this thread next
+            self._cut(slowest, "answers_crowded_out")
 
     def _expire(self, conn: Connection) -> None:
         if conn.stage is Stage.HEAD and conn.head:
             self._refuse(conn, 408, "Request Timeout", "head_timeout")
+        elif conn.stage in {Stage.SEND, Stage.LINGER} and self._is_read(conn):
+            self._room.put(conn, conn.stage, conn.events)
+        elif conn.stage is Stage.SEND:
+            self._cut(conn, "answer_unread")
         else:
-            self._drop(conn, f"{conn.stage.name.lower()}_timeout")
+            self._cut(conn, f"{conn.stage.name.lower()}_timeout")
+
+    def _is_read(self, conn: Connection) -> bool:
+        """Whether the client goes on to read its answer, fast enough, and still may."""
+        enough = self._answers.least_rate * self._deadlines.of(conn.stage)
+        return conn.outbox.newly_read() >= enough and time.monotonic() < conn.outbox.since + self._deadlines.send
 
     def _give_up(self, conn: Connection, error: OSError) -> None:
         """End a connection that failed, so that the client can still read the alert that says why."""
@@ -293,12 +298,19 @@ class TidewatchWorker(ThreadWorker):
 
     def _drop(self, conn: Connection, reason: str = "", error: OSError | None = None) -> None:
         self._room.take(conn)
+        self._held.release(conn.outbox)
         if reason:
             self.dropped[reason] += 1
             _log.debug("connection of %s dropped: %s %s", conn.client[0], reason, error or "")
         if conn.stage is Stage.IDLE:
             conn.shut_down()
         conn.close()
+
+    def _cut(self, conn: Connection, reason: str) -> None:
+        """Drop a connection whose client may have left something unread, for which the kernel need not wait."""
+        if unacknowledged(conn.sock):
+            reset_on_close(conn.sock)
+        self._drop(conn, reason)
 
     def _refuse(self, conn: Connection, status: int, phrase: str, reason: str) -> None:
         self.dropped[reason] += 1
@@ -308,6 +320,8 @@ class TidewatchWorker(ThreadWorker):
     def _say_goodbye(self, conn: Connection) -> None:
         """Shut down for writing, and read on for a moment: closing with unread input would reset the answer away."""
         conn.shut_down()
+        conn.forget_head()
+        conn.outbox.newly_read()
         if conn.is_open:
             self._room.put(conn, Stage.LINGER)
         else:
@@ -357,26 +371,6 @@ class TidewatchWorker(ThreadWorker):
             _log.warning("%d requests did not finish in time and are abandoned", self._in_request)
             logging.shutdown()
             os._exit(0)
-
-
-def final_answer(status: int, phrase: str, message: str) -> bytes:
-    """Return a whole HTTP response in plain text, after which the connection is closed."""
-    body = f"{message}\n".encode()
-    head = (
-        f"HTTP/1.1 {status} {phrase}\r\nContent-Type: text/plain; charset=utf-8\r\n"
-        f"X-Content-Type-Options: nosniff\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    return head.encode("latin-1") + body
-
-
-def _with_connection_facts(
-    application: Callable[..., Iterable[bytes]],
-    here: threading.local,
-    environ: dict[str, Any],
-    start_response: Callable[..., object],
-) -> Iterable[bytes]:
-    environ.update(here.facts)
-    return application(environ, start_response)
 
 
 def _nothing() -> None:

@@ -7,7 +7,9 @@ built-in kinds are known, and those that a CustomResourceDefinition in the folde
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -143,7 +145,7 @@ class FileObjects:
         """Return the file as it is now; None when it is gone."""
         known = known or _File()
         try:
-            with path.open("rb") as stream:
+            with open(path, "rb", opener=_regular_only) as stream:
                 seen = _signature(os.fstat(stream.fileno()))
                 if known.seen == seen:
                     return known
@@ -248,6 +250,15 @@ def _paths(directory: Path) -> list[Path]:
     except OSError as error:
         message = f"objects from {directory}: {error.strerror}: name a folder with *.json and *.yaml files"
         raise ObjectsError(message) from error
+
+
+def _regular_only(path: str, flags: int) -> int:
+    """Open a file, but nothing that one could wait for, such as a FIFO. Raises OSError."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return descriptor
 
 
 def _signature(status: os.stat_result) -> _Signature:

@@ -7,10 +7,12 @@ of the HPA (`recommender.hpa`).
 from __future__ import annotations
 
 import sys
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from adapter.service.flags import exit_for_usage
+from adapter.service.printing import run_until_nobody_reads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +23,11 @@ NO_COMMANDS = "there are no commands yet: this version holds the HPA's arithmeti
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; leaves by SystemExit where there is a status to tell."""
-    first = next(iter(sys.argv[1:] if arguments is None else arguments), "--help")
+    run_until_nobody_reads(partial(_run, sys.argv[1:] if arguments is None else arguments))
+
+
+def _run(arguments: Sequence[str]) -> None:
+    first = next(iter(arguments), "--help")
     if first == "--version":
         print(f"{PROGRAM} {version('tidewatch')}")  # noqa: T201 - what was asked for
     elif first in {"--help", "-h"}:

@@ -1,8 +1,9 @@
 """A process under test: `serve_forever` around a small application that can be slow, large, broken. Run as a module.
 
 The argument is JSON: `certificate`, `key`, `client_cas`, and optionally `tls` (true), `address`, `plain`, `threads`,
-`deadlines`, `connections`, `shutdown_delay_seconds`, `drain_seconds`, `journal` (a file that gets a line for every step
-of the end), `start` (how `make_worker` goes: `well`, `refused`, `broken`), `pin_cpu`.
+`deadlines`, `connections`, `answers`, `shutdown_delay_seconds`, `drain_seconds`, `journal` (a file that gets a line for
+every step of the end), `start` (how `make_worker` goes: `well`, `refused`, `broken`), `start_after` (a file without
+which it does not begin), `pin_cpu`.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import ssl
 import sys
 import time
+from array import array
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
@@ -22,6 +25,7 @@ from adapter.service.connections import Deadlines
 from adapter.service.errors import StartError
 from adapter.service.logs import configure_logs
 from adapter.service.options import ConnectionLimits, ServerOptions
+from adapter.service.outgoing import AnswerLimits
 from adapter.service.process import WsgiApp, serve_forever
 from adapter.service.tls import TlsSettings
 
@@ -30,6 +34,15 @@ if TYPE_CHECKING:
 
     from adapter.service.context import WorkerContext
     from adapter.service.tasks import Stop
+
+
+SHARED = b"s" * 400_000
+"""A body that is prepared once, as lists of metrics are."""
+
+
+def pattern(count: int) -> bytes:
+    """Bytes of which each four tell their place, for whoever looks whether any are missing."""
+    return array("I", range(count // 4)).tobytes()
 
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -45,12 +58,19 @@ def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> 
             raise RuntimeError("the application is broken")
         case "/big":
             body = b"x" * int(query["bytes"][0])
+        case "/pattern":
+            body = pattern(int(query["bytes"][0]))
+        case "/shared":
+            body = SHARED
         case "/read":
             body = environ["wsgi.input"].read()
         case _:
             body = facts_of(environ)
     if environ["PATH_INFO"] == "/half":
         return half_an_answer(start_response)
+    if environ["PATH_INFO"] == "/chunks":
+        start_response("200 OK", [("Content-Type", "text/plain")])
+        return [b"hello", b"!"]
     start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))])
     return [body]
 
@@ -69,12 +89,15 @@ def facts_of(environ: dict[str, Any]) -> bytes:
         "scheme": environ["wsgi.url_scheme"],
         "pid": os.getpid(),
         "cpus": len(os.sched_getaffinity(0)),
+        "no_delay": environ["gunicorn.socket"].sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY),
     }
     return json.dumps(facts).encode()
 
 
 def make_worker(settings: dict[str, Any], context: WorkerContext) -> WsgiApp:
     """Build the worker as the settings say."""
+    while not Path(settings.get("start_after", os.devnull)).exists():
+        time.sleep(0.01)
     if settings.get("start") == "refused":
         raise StartError("the rules cannot be read: adapter.yaml:3: say something else")
     if settings.get("start") == "broken":
@@ -99,7 +122,7 @@ def make_worker(settings: dict[str, Any], context: WorkerContext) -> WsgiApp:
 
 def main() -> None:
     settings = json.loads(sys.argv[1])
-    configure_logs(level=settings.get("level", "info"))
+    configure_logs(level=settings.get("level", "info"), queued=True)
     trusted = frozenset(ssl.PEM_cert_to_DER_cert(Path(file).read_text()) for file in settings["client_cas"])
     tls = TlsSettings(
         certificate_file=Path(settings["certificate"]),
@@ -118,6 +141,7 @@ def main() -> None:
         drain_seconds=settings.get("drain_seconds", 5.0),
         deadlines=Deadlines(**settings.get("deadlines", {})),
         connections=ConnectionLimits(**settings.get("connections", {})),
+        answers=AnswerLimits(**settings.get("answers", {})),
         pin_cpu=settings.get("pin_cpu", False),
     )
     serve_forever(options, lambda context: make_worker(settings, context))

@@ -68,10 +68,7 @@ class Server:
         return context
 
     def tcp(self) -> socket.socket:
-        sock = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
-        # As Go's clients do. Without it each first request waits for the acknowledgement of the handshake, 40 ms.
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return sock
+        return tcp_to(self.port)
 
     def connect(self, context: ssl.SSLContext | None = None, session: ssl.SSLSession | None = None) -> ssl.SSLSocket:
         return (context or self.client_context()).wrap_socket(self.tcp(), server_hostname="localhost", session=session)
@@ -93,19 +90,31 @@ def running_server(
     folder: Path, certificates: Certificates, *, until_serving: bool = True, **settings: object
 ) -> Iterator[Server]:
     """Start a server with settings of `example_server`; it is killed in the end."""
-    everything = {
-        "certificate": str(certificates.server.certificate_file),
-        "key": str(certificates.server.key_file),
-        "client_cas": [str(certificates.clients.ca_file)],
-        **settings,
-    }
-    command = [sys.executable, "-m", "tests.service.example_server", json.dumps(everything)]
+    everything = json.dumps(settings_of(certificates, **settings))
+    command = [sys.executable, "-m", "tests.service.example_server", everything]
     with start(command, log_path=folder / "server.log", name="example-server") as process:
         server = Server(process, certificates)
         if until_serving:
             process.wait_until(lambda: " serving address=" in server.log, PATIENCE)
         yield server
         process.kill()
+
+
+def settings_of(certificates: Certificates, **settings: object) -> dict[str, object]:
+    """The argument of `example_server`."""
+    return {
+        "certificate": str(certificates.server.certificate_file),
+        "key": str(certificates.server.key_file),
+        "client_cas": [str(certificates.clients.ca_file)],
+        **settings,
+    }
+
+
+def tcp_to(port: int) -> socket.socket:
+    sock = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+    # As Go's clients do. Without it each first request waits for the acknowledgement of the handshake, 40 ms.
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return sock
 
 
 def get(sock: socket.socket, path: str = "/facts", *header_lines: str) -> tuple[int, dict[str, Any]]:
@@ -147,6 +156,25 @@ def is_closed(sock: socket.socket) -> bool:
         return sock.recv(1) == b""
     except ConnectionResetError:
         return True
+
+
+NEVER = dict.fromkeys(("handshake", "head", "idle", "body", "send", "pace", "linger"), 3600.0)
+"""Deadlines of an hour, where a pass must not be owed to them."""
+
+
+def connections(server: Server, stage: str) -> float:
+    """How many connections stand in a stage."""
+    return metric(server, f'example_connections{{stage="{stage}"}}')
+
+
+def dropped(server: Server, reason: str) -> float:
+    """How many connections were cut off for a reason."""
+    return metric(server, f'example_connections_dropped_total{{reason="{reason}"}}')
+
+
+def metric(server: Server, sample: str) -> float:
+    lines = [line for line in server.plain("/metrics")[1].splitlines() if line.startswith(sample)]
+    return float(lines[0].rsplit(" ", 1)[1]) if lines else 0.0
 
 
 def ended_with(server: Server, number: signal.Signals) -> int:

@@ -6,12 +6,22 @@ import contextlib
 import socket
 import ssl
 import struct
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.service.servers import Certificates, Server, get, is_closed, read_answer, running_server, send_head
+from tests.service.servers import (
+    NEVER,
+    Certificates,
+    Server,
+    connections,
+    dropped,
+    get,
+    is_closed,
+    read_answer,
+    running_server,
+    send_head,
+)
 from tests.service.waits import eventually
 
 if TYPE_CHECKING:
@@ -19,8 +29,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 THREADS = 16
-HOUR = 3600.0
-NEVER = {"handshake": HOUR, "head": HOUR, "idle": HOUR, "body": HOUR, "linger": HOUR}
 
 
 def client_hello() -> bytes:
@@ -71,23 +79,6 @@ def test_stalled_hellos_and_half_heads_hinder_nobody(tmp_path: Path, certificate
             assert server.plain("/livez")[0] == 200
 
 
-def connections(server: Server, stage: str) -> float:
-    return metric(server, f'example_connections{{stage="{stage}"}}')
-
-
-def dropped(server: Server, reason: str) -> float:
-    return metric(server, f'example_connections_dropped_total{{reason="{reason}"}}')
-
-
-def has_dropped(server: Server, reason: str, count: int) -> bool:
-    return dropped(server, reason) == count
-
-
-def metric(server: Server, sample: str) -> float:
-    lines = [line for line in server.plain("/metrics")[1].splitlines() if line.startswith(sample)]
-    return float(lines[0].rsplit(" ", 1)[1]) if lines else 0.0
-
-
 def test_bodies_that_do_not_come_hold_no_thread_beyond_the_answer(tmp_path: Path, certificates: Certificates) -> None:
     with (
         running_server(tmp_path, certificates, threads=2, deadlines=NEVER) as server,
@@ -97,26 +88,6 @@ def test_bodies_that_do_not_come_hold_no_thread_beyond_the_answer(tmp_path: Path
             sock = stack.enter_context(server.connect())
             send_head(sock, "/facts", "Content-Length: 10")
             assert read_answer(sock)[0] == 200
-        with server.connect() as new:
-            assert get(new)[0] == 200
-
-
-@pytest.mark.parametrize("at_once", [1, 1000])
-def test_clients_that_ask_on_and_never_read_hold_no_thread(
-    tmp_path: Path, certificates: Certificates, at_once: int
-) -> None:
-    heads = at_once * b"GET /big?bytes=8000 HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    with (
-        running_server(tmp_path, certificates, threads=2, deadlines=NEVER) as server,
-        contextlib.ExitStack() as stack,
-    ):
-        for number in range(1, 5):
-            sock = stack.enter_context(server.connect())
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            with contextlib.suppress(ConnectionError, ssl.SSLError):
-                for _ in range(1000 // at_once):
-                    sock.sendall(heads)
-            eventually(partial(has_dropped, server, "answers_unread", number))
         with server.connect() as new:
             assert get(new)[0] == 200
 

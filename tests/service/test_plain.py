@@ -5,7 +5,7 @@ import http.client
 import select
 import socket
 import threading
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -102,9 +102,30 @@ def test_a_visit_has_a_deadline_in_total(first: bytes) -> None:
             sock.sendall(first)
             eventually(lambda: server._visitors)
             eventually(lambda: not server._visitors)
-            size = sum(len(data) for data in iter(lambda: sock.recv(1_000_000), b""))
+            assert len(read_to_end(sock)) < len(BIG)
         server.stop()
-    assert size < len(BIG)
+
+
+def read_to_end(sock: socket.socket) -> bytes:
+    """Read until the server closes the connection, or resets it because too little was read."""
+    data = bytearray()
+    with suppress(ConnectionResetError):
+        while more := sock.recv(1_000_000):
+            data += more
+    return bytes(data)
+
+
+def test_when_too_much_waits_to_be_read_the_oldest_answers_go() -> None:
+    with closing(listening_socket(Address("127.0.0.1", 0))) as listener, ExitStack() as stack:
+        server = PlainServer(listener, answer, deadline_seconds=3600, most_bytes=3 * len(BIG))
+        server.start()
+        readers = []
+        for number in range(1, 6):
+            readers.append(stack.enter_context(connect(address_of(listener).port)))
+            readers[-1].sendall(b"GET /big HTTP/1.1\r\n\r\n")
+            eventually(lambda: sum(visitor.held_bytes > 0 for visitor in server._visitors) == min(number, 2))  # noqa: B023 - used at once
+        assert [len(read_to_end(reader)) > len(BIG) for reader in readers] == [False, False, False, True, True]
+        server.stop()
 
 
 class NoDescriptors:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography import x509
 
-from adapter.service.connections import LARGEST_HEAD
+from adapter.service.heads import LARGEST_HEAD
 from tests.service.servers import (
     Certificates,
     Server,
@@ -153,6 +153,13 @@ def test_a_body_that_is_left_unread_closes_the_connection_after_the_answer(serve
         assert is_closed(sock)
 
 
+def test_a_body_that_is_malformed_and_left_unread_closes_the_connection_after_the_answer(server: Server) -> None:
+    with server.connect() as sock:
+        sock.sendall(b"POST /facts HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nno number\r\n\r\n")
+        assert read_answer(sock)[0] == 200
+        assert is_closed(sock)
+
+
 def test_connection_close_closes(server: Server) -> None:
     with server.connect() as sock:
         send_head(sock, "/facts", "Connection: close")
@@ -194,13 +201,12 @@ def test_an_application_that_raises_is_a_500_and_a_line_in_the_log(server: Serve
     assert "the application is broken" in server.log
 
 
-def test_an_answer_that_breaks_off_ends_its_connection_alone(server: Server) -> None:
+def test_an_answer_that_breaks_off_is_a_500_and_ends_its_connection_alone(server: Server) -> None:
     with server.connect() as other:
         before = get(other)[1]["pid"]
         with server.connect() as sock:
             send_head(sock, "/half")
-            assert b"Content-Length: 10" in read_head(sock)
-            assert sock.recv(5) == b"12345"
+            assert read_answer(sock) == (500, b"internal error\n")
             assert is_closed(sock)
         assert get(other)[1]["pid"] == before
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from adapter.service.watched import FileContent, FilesError, WatchedFiles, empty_folders, read_each, read_files
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 
@@ -240,3 +241,25 @@ def test_what_is_not_utf_8_is_refused_with_its_place(tmp_path: Path) -> None:
     file.write_bytes(b"ab\xff")
     with pytest.raises(FilesError, match="byte 2 is not UTF-8: save the file as UTF-8"):
         read_files([file])
+
+
+def make_socket(path: Path) -> None:
+    os.mknod(path, stat.S_IFSOCK | 0o600)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [os.mkfifo, os.mkdir, make_socket, lambda path: path.symlink_to("/dev/zero")],
+    ids=["fifo", "folder", "socket", "device"],
+)
+def test_what_is_not_a_regular_file_is_refused_at_once_and_the_others_go_on(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    (tmp_path / "a.yaml").write_text("a")
+    watch = Watch(tmp_path)
+    make(tmp_path / "b.yaml")
+    (tmp_path / "c.yaml").write_text("c")
+    assert watch.look() == "a||c"
+    (unread,) = (content.unread for content in read_each([tmp_path]) if content.unread is not None)
+    reason = "cannot read the file: it is not a regular file: check that it exists and may be read"
+    assert str(unread) == f"{tmp_path}/b.yaml: {reason}"

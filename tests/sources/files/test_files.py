@@ -258,12 +258,15 @@ def test_a_file_that_was_never_good_holds_nothing_and_harms_nobody(folder: Folde
     assert len(folder.told()) == 1
 
 
-def test_a_file_that_cannot_be_opened_is_told_once(folder: Folder) -> None:
-    (folder.path / "a.json").mkdir()
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_what_is_not_a_regular_file_is_told_once_and_not_waited_for(
+    folder: Folder, make: Callable[[Path], None]
+) -> None:
+    make(folder.path / "a.json")
     folder.write("b.json", pod("b"))
     assert folder.pods() == ("b",)
     assert folder.pods() == ("b",)
-    assert folder.told() == ["a.json: Is a directory"]
+    assert folder.told() == ["a.json: it is not a regular file"]
 
 
 def test_a_link_to_nothing_is_no_file(folder: Folder) -> None:
