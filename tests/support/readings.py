@@ -59,10 +59,20 @@ class Reply:
     warnings: tuple[str, ...] = ()
     seconds_late: float = 0.0
     """How much older than the evaluation the samples' timestamps are."""
+    late: tuple[tuple[Mapping[str, str], str], ...] = ()
+    """Samples with a timestamp of an hour ago."""
+    histograms: tuple[Mapping[str, str], ...] = ()
+    """Labels of native histograms."""
 
 
-def reply(*samples: tuple[Mapping[str, str], str], warnings: Iterable[str] = (), seconds_late: float = 0.0) -> Reply:
-    return Reply(tuple(samples), tuple(warnings), seconds_late)
+def reply(
+    *samples: tuple[Mapping[str, str], str],
+    warnings: Iterable[str] = (),
+    seconds_late: float = 0.0,
+    late: Iterable[tuple[Mapping[str, str], str]] = (),
+    histograms: Iterable[Mapping[str, str]] = (),
+) -> Reply:
+    return Reply(tuple(samples), tuple(warnings), seconds_late, tuple(late), tuple(histograms))
 
 
 @dataclass
@@ -91,7 +101,11 @@ class ScriptedPrometheus:
         found = self.answer(query)
         if isinstance(found, Exception):
             raise found
-        result = [{"metric": labels, "value": [at - found.seconds_late, value]} for labels, value in found.samples]
+        result: list[dict[str, object]] = [
+            *({"metric": labels, "value": [at - found.seconds_late, value]} for labels, value in found.samples),
+            *({"metric": labels, "value": [at - 3600.0, value]} for labels, value in found.late),
+            *({"metric": labels, "histogram": [at, {"count": "1", "sum": "2"}]} for labels in found.histograms),
+        ]
         body = {"status": "success", "data": {"resultType": "vector", "result": result}, "warnings": found.warnings}
         return read_instant(query, _json(body), evaluated_at=at, limits=self.limits, pace=UNPACED)
 
