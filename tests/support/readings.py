@@ -101,11 +101,10 @@ class ScriptedPrometheus:
         found = self.answer(query)
         if isinstance(found, Exception):
             raise found
-        result: list[dict[str, object]] = [
-            *({"metric": labels, "value": [at - found.seconds_late, value]} for labels, value in found.samples),
-            *({"metric": labels, "value": [at - 3600.0, value]} for labels, value in found.late),
-            *({"metric": labels, "histogram": [at, {"count": "1", "sum": "2"}]} for labels in found.histograms),
-        ]
+        dated = [(pair, at - found.seconds_late) for pair in found.samples] + [(p, at - 3600.0) for p in found.late]
+        result: list[object] = [{"metric": labels, "value": [moment, value]} for (labels, value), moment in dated]
+        histogram = {"count": "1", "sum": "2"}
+        result += [{"metric": labels, "histogram": [at, histogram]} for labels in found.histograms]
         body = {"status": "success", "data": {"resultType": "vector", "result": result}, "warnings": found.warnings}
         return read_instant(query, _json(body), evaluated_at=at, limits=self.limits, pace=UNPACED)
 

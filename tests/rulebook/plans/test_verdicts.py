@@ -81,7 +81,7 @@ def _verdict(refresher: Refresher, metric: Metric, asked: Asked, kind: PlanKind)
             found = objects_answer(asking, reading, asked.namespace, which, asked.names, lambda _name: True)
             pairs, warnings = list(found.values), found.warnings
         else:
-            answer = external_answer(asking, reading, asked.namespace, asked.selector, Counter().update)
+            answer = external_answer(asking, reading, asked.namespace, asked.selector, lambda _dropped: None)
             pairs, warnings = [(tuple(sorted(row.labels.items())), row.value) for row in answer.rows], answer.warnings
     except NoSampleError:
         # A list in which nothing is found and one that says why are one verdict.
@@ -126,6 +126,8 @@ def test_random_queries_give_everybody_the_exact_verdict(prometheus: AskedPromet
                 assert _same(exact, wider), (metric.rule.metrics_query.text, kind, asked, exact, wider)
                 seen[f"{kind}: {exact[0]}"] += 1
     # A generator that meets no error, or no plan, would prove nothing.
-    assert {"ForeignNamespaceError", "PartialAnswerError" if field is EXTERNAL else "AmbiguousSamplesError"} <= set(seen)
+    assert {"ForeignNamespaceError", "PartialAnswerError" if field is EXTERNAL else "AmbiguousSamplesError"} <= set(
+        seen
+    )
     assert any(kind.startswith("wide: values, stood_in=True") for kind in seen)
     assert sum(number for kind, number in seen.items() if kind.startswith("namespace")) > 50
