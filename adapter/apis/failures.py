@@ -12,6 +12,7 @@ from adapter.apis.hints import more
 from adapter.apis.status import ApiError, code_of
 from adapter.readings.errors import (
     AnswerTooOldError,
+    ForeignNamespaceError,
     NoDataUncertainError,
     NoObjectsMatchError,
     ObjectsNotKnownError,
@@ -75,7 +76,7 @@ def fetching(what: str, command: str = "") -> Iterator[None]:
         code = code_of(e)
         if code == 404:
             raise not_found(what, f"{e.told}{'' if isinstance(e, NoObjectsMatchError) else more(command)}") from e
-        of_metric = code == 500 or isinstance(e, SampleTooOldError | NoDataUncertainError)
+        of_metric = code == 500 or isinstance(e, SampleTooOldError | NoDataUncertainError | ForeignNamespaceError)
         message = f"unable to fetch the {what}: {e.told}{more(command) if of_metric else ''}"
         raise ApiError(code, message, former=_former(e)) from e
 

@@ -40,6 +40,7 @@ _CODES: Mapping[type[readings.ReadingError], int] = {
     readings.AnswerTooOldError: 503,
     readings.SampleTooOldError: 503,
     readings.NoDataUncertainError: 503,
+    readings.ForeignNamespaceError: 503,
     readings.SourceSlowError: 504,
 }
 

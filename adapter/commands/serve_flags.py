@@ -137,7 +137,8 @@ _CONFIGURATION = (
         group=_METRICS,
         help=(
             "Give prometheus-adapter's answers where ours differ and either are safe: apiVersion /v1, the answer's own "
-            "time, thousandths, codes and words of errors, no metric before its first series (default: ours)."
+            "time, thousandths, codes and words of errors, no metric before its first series, samples of other "
+            "namespaces where a query gives them (default: ours)."
         ),
     ),
 )

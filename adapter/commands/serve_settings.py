@@ -137,6 +137,7 @@ def _readings(values: FlagValues) -> ReadingSettings:
         relist_interval_seconds=relist,
         metrics_max_age_seconds=max_age,
         serves_unseen_series=not _is_as_before(values),
+        allow_foreign_namespaces=_is_as_before(values),
     )
 
 

@@ -14,7 +14,8 @@
     ├── NoDataUncertainError          nothing is there, and that need not mean that there is no data
     ├── SampleTooOldError             what the value is made of is older than its rule allows
     ├── PartialAnswerError            an answer is there and parts of it are missing
-    └── AmbiguousSamplesError         several samples claim to be the value of one object
+    ├── ForeignNamespaceError         the samples that came bear another namespace than the one asked for
+    └── AmbiguousSamplesError         several samples claim to be one value
 
 No failure ever turns into a number: 0 would scale a workload to its minimum. The base class itself is raised for a
 fault of the program, which is counted and logged where it happens. HTTP codes are given where HTTP is spoken.
@@ -88,5 +89,9 @@ class PartialAnswerError(ReadingError):
     """What came is not all: a number made of it would be too low."""
 
 
+class ForeignNamespaceError(ReadingError):
+    """The rule's own query gives samples that bear another namespace than the one that asks (`foreignNamespaces`)."""
+
+
 class AmbiguousSamplesError(ReadingError):
-    """Several samples carry the name of one object, so none of them is its value."""
+    """Several samples carry the name of one object, or the same labels, so none of them is the value."""

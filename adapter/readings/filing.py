@@ -12,7 +12,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapter.readings.errors import NoSampleError
 from adapter.readings.snapshot import ROOT, Dropped, Fault, ObjectReading, container_key
+from adapter.readings.strangers import Strangers
 from adapter.sources.pace import UNPACED
 
 if TYPE_CHECKING:
@@ -41,10 +43,14 @@ class Assignment:
     """Whether values below zero are none."""
 
 
+HISTOGRAMS = "native histograms have no single value: use histogram_quantile() or the like"
+"""Why a sample of that kind is nobody's value."""
+
 _NO_VALUES = {
     Dropped.NAN: Fault("its value is NaN (not a number)", is_nan=True),
     Dropped.INF: Fault("its value is infinite"),
     Dropped.NEGATIVE: Fault("its value is negative"),
+    Dropped.HISTOGRAM: Fault(HISTOGRAMS, error=NoSampleError),
 }
 
 
@@ -75,37 +81,57 @@ class Filing:
         self._crowded: tuple[str, str] | None = None
         self._rivals: dict[tuple[str, str], _Rivals] = {}
         self._ambiguous: dict[frozenset[str], Fault] = {}
-        self._nameless: Mapping[str, str] | None = None
+        self._unplaced: tuple[str, Mapping[str, str]] | None = None
+        """The label that a sample lacks, and those that it has."""
+        self._strangers = Strangers(assignment.namespace_label or "")
+        self._has_strays = False
 
-    def add(self, samples: Iterable[Sample]) -> None:
-        """File some samples."""
+    def add(self, samples: Iterable[Sample], histograms: Iterable[Mapping[str, str]] = ()) -> None:
+        """File some samples; of native histograms the labels."""
         for sample in samples:
-            place = self._place_of(sample)
+            place = self._place_of(sample.labels, sample.timestamp)
             if isinstance(place, Dropped):
-                self.dropped[place] += 1
-                if place is Dropped.UNKNOWN_OBJECT and not sample.labels.get(self._assignment.object_label):
-                    self._nameless = sample.labels
+                self._drop(place, sample.labels, sample.value, self._flaw_of(sample.value))
             else:
-                self._file(place, sample.value)
+                self._file(place, sample.value, self._flaw_of(sample.value))
+        for labels in histograms:
+            place = self._place_of(labels, self._oldest)
+            if isinstance(place, Dropped):
+                self._drop(place, labels, math.nan, Dropped.HISTOGRAM)
+            else:
+                self._file(place, math.nan, Dropped.HISTOGRAM)
 
     @property
     def has_rivals(self) -> bool:
         """Whether several samples claim to be the value of one object; then all are to be shown to `compare`."""
         return bool(self._rivals)
 
-    def compare(self, samples: Iterable[Sample]) -> None:
+    def compare(self, samples: Iterable[Sample], histograms: Iterable[Mapping[str, str]] = ()) -> None:
         """Learn from some samples, all filed before, in which labels those of one object differ."""
         for sample in samples:
-            place = self._place_of(sample)
-            rivals = None if isinstance(place, Dropped) else self._rivals.get(place)
-            if rivals is not None and not isinstance(place, Dropped):
-                self._faults[place[0]][place[1]] = self._fault_of(rivals.differing_with(sample.labels))
+            self._compare(sample.labels, sample.timestamp)
+        for labels in histograms:
+            self._compare(labels, self._oldest)
 
-    def finish(self, evaluated: Evaluation, pace: Pace = UNPACED) -> ObjectReading:
-        """Return what was filed; to be called once. Names of containers are put together in slices of the pace."""
-        note, asked = self._note(), self._assignment.names
+    def finish(self, evaluated: Evaluation, pace: Pace = UNPACED, *, is_exact: bool = False) -> ObjectReading:
+        """Return what was filed; to be called once. Names of containers are put together in slices of the pace.
+
+        `is_exact`: the query asked for certain objects.
+        """
+        note, asked, own = self._note(), self._assignment.names, self._assignment.namespace or ROOT
         containers = None if self._assignment.container_label is None else self._joined_containers(pace)
-        return ObjectReading(evaluated, self._values, self._faults, note, containers, asked)
+        foreign = self._strangers.without(self._values.get(own, {}), self._faults.get(own, {}))
+        return ObjectReading(
+            evaluated,
+            self._values,
+            self._faults,
+            note,
+            containers,
+            asked,
+            foreign=foreign,
+            is_exact=is_exact,
+            has_strays=self._has_strays,
+        )
 
     @property
     def ambiguous_example(self) -> str | None:
@@ -114,9 +140,17 @@ class Filing:
             return f"{namespace}/{name} has no value: {self._faults[namespace][name].reason}"
         return None if self._crowded is None else f"{'/'.join(self._crowded)} has no value: {_CROWDED.reason}"
 
-    def _place_of(self, sample: Sample) -> tuple[str, str] | Dropped:
+    def _compare(self, labels: Mapping[str, str], timestamp: float) -> None:
+        place = self._place_of(labels, timestamp)
+        rivals = None if isinstance(place, Dropped) else self._rivals.get(place)
+        if rivals is not None and not isinstance(place, Dropped):
+            self._faults[place[0]][place[1]] = self._fault_of(rivals.differing_with(labels))
+
+    def _place_of(self, labels: Mapping[str, str], timestamp: float) -> tuple[str, str] | Dropped:
         """Return namespace and object, or why the sample has none."""
-        labels, assignment = sample.labels, self._assignment
+        assignment = self._assignment
+        if timestamp < self._oldest:
+            return Dropped.STALE
         namespace = self._namespace_of(labels)
         name = labels.get(assignment.object_label)
         if namespace is None:
@@ -129,7 +163,7 @@ class Filing:
             if not container or "/" in container or "/" in name:
                 return Dropped.UNKNOWN_OBJECT
             name = container_key(name, container)
-        return Dropped.STALE if sample.timestamp < self._oldest else (namespace, name)
+        return namespace, name
 
     def _namespace_of(self, labels: Mapping[str, str]) -> str | None:
         """Return the namespace that a sample belongs to, None if it is not one that was asked for."""
@@ -141,7 +175,26 @@ class Filing:
         # Aggregated away is as good as equal: the query itself was restricted.
         return asked if labels.get(label, asked) == asked else None
 
-    def _file(self, place: tuple[str, str], value: float) -> None:
+    def _drop(self, reason: Dropped, labels: Mapping[str, str], value: float, flaw: Dropped | None) -> None:
+        """Count a sample that is nobody's value, and note what it would hide if it were taken for nothing."""
+        self.dropped[reason] += 1
+        assignment = self._assignment
+        name, namespace = labels.get(assignment.object_label), labels.get(assignment.namespace_label or "")
+        if reason is Dropped.UNKNOWN_OBJECT and not name:
+            self._unplaced = assignment.object_label, labels
+        elif reason is Dropped.UNKNOWN_OBJECT and assignment.container_label is None:
+            self._has_strays = True
+        elif reason is Dropped.FOREIGN_NAMESPACE:
+            if not name:
+                self._unplaced = assignment.object_label, labels
+            elif not namespace:
+                self._unplaced = assignment.namespace_label or "", labels
+            elif assignment.names is not None and name not in assignment.names:
+                self._has_strays = True
+            elif assignment.container_label is None:
+                self._strangers.add(name, namespace, value, None if flaw is None else _NO_VALUES[flaw])
+
+    def _file(self, place: tuple[str, str], value: float, flaw: Dropped | None) -> None:
         namespace, name = place
         values = self._values.get(namespace)
         if values is None:
@@ -152,12 +205,11 @@ class Filing:
         if self._assignment.container_label is not None and not self._enter_container(namespace, name, values):
             self.dropped[Dropped.UNKNOWN_OBJECT] += 1
             return
-        reason = self._flaw_of(value)
-        if reason is None:
+        if flaw is None:
             values[self._names.share(name)] = value
         else:
-            self.dropped[reason] += 1
-            self._faults.setdefault(namespace, {})[name] = _NO_VALUES[reason]
+            self.dropped[flaw] += 1
+            self._faults.setdefault(namespace, {})[name] = _NO_VALUES[flaw]
 
     def _enter_container(self, namespace: str, key: str, values: dict[str, float]) -> bool:
         """Note a container that was not seen before; return whether its pod may have one more."""
@@ -211,19 +263,20 @@ class Filing:
     def _fault_of(self, differing: frozenset[str]) -> Fault:
         fault = self._ambiguous.get(differing)
         if fault is None:
-            fault = self._ambiguous[differing] = Fault(
-                f"several samples claim to be its value; they differ in {', '.join(sorted(differing))}: "
-                "aggregate these labels away in the rule's metricsQuery, or select one of their values",
-                ambiguous=True,
+            fault = self._ambiguous[differing] = Fault.of_several(
+                f"several samples claim to be its value; they differ in {', '.join(sorted(differing)) or 'no label'}: "
+                "aggregate these labels away in the rule's metricsQuery, or select one of their values"
             )
         return fault
 
     def _note(self) -> str | None:
-        if self._nameless is None:
+        if self._unplaced is None:
             return LATE if self.dropped[Dropped.STALE] else self._note_of_containers()
-        came = ", ".join(sorted(self._nameless)) or "no labels at all"
+        lacking, labels = self._unplaced
+        what = "object" if lacking == self._assignment.object_label else "namespace"
+        came = ", ".join(sorted(labels)) or "no labels at all"
         return (
-            f"a sample came without the label {self._assignment.object_label!r}, which names its object, "
+            f"a sample came without the label {lacking!r}, which names its {what}, "
             f"but with {came}: keep that label in the result of the rule's metricsQuery"
         )
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from adapter.readings.errors import (
     AmbiguousSamplesError,
     AnswerTooOldError,
+    ForeignNamespaceError,
     NoSampleError,
     ObjectsNotKnownError,
     PartialAnswerError,
@@ -28,9 +29,10 @@ from adapter.rulebook.model import Api, PlanKind
 from adapter.sources.prometheus.errors import QueryRefusedError, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 
     from adapter.readings.queries import Failure
+    from adapter.readings.snapshot import Fault
     from adapter.rulebook.model import Metric, Rule, Rulebook
     from adapter.sources.prometheus.errors import PrometheusError
 
@@ -47,6 +49,7 @@ _CAUSES: Mapping[type[ReadingError], str] = {
     QueryRefusedByPrometheusError: "Prometheus refuses the query",
     PartialAnswerError: "Prometheus answers only a part",
     AmbiguousSamplesError: "several samples claim to be the value",
+    ForeignNamespaceError: "the samples bear another namespace",
     AnswerTooOldError: "the last good answer is too old",
     NoSampleError: "Prometheus has no sample",
     TooMuchDemandError: "too many different things are asked for in this namespace",
@@ -71,6 +74,20 @@ def retained_notice(rule: Rule) -> str:
     """Return what is said of a rule that serves as it last held."""
     place = f"{PurePath(rule.file).name}:{rule.line}"
     return f"the rule of this metric is refused as it stands now ({rule.id}, {place}): its last good version answers"
+
+
+def left_out(names: Collection[str], faults: Mapping[str, Fault]) -> tuple[str, ...]:
+    """Return what is to be said of a list that goes without objects whose samples cannot be told to be theirs.
+
+    `names` are those that are asked for. A value that is no number is none, and is passed over as in every answer.
+    """
+    if not faults:
+        return ()
+    lacking = [name for name in names if name in faults and faults[name].error is not None]
+    if not lacking:
+        return ()
+    which = f"{len(lacking)} of {len(names)} objects have no value and are left out, such as {lacking[0]!r}"
+    return (f"{which}: {faults[lacking[0]].reason}",)
 
 
 def usage_notices(rulebook: Rulebook, metrics: Iterable[Metric]) -> Iterator[str]:

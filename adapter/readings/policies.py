@@ -13,10 +13,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.readings.answers import ByName, ExternalAnswer, ObjectsAnswer
-from adapter.readings.errors import NoDataUncertainError, NoSampleError, SampleTooOldError
+from adapter.readings.errors import (
+    ForeignNamespaceError,
+    NoDataUncertainError,
+    NoSampleError,
+    SampleTooOldError,
+)
+from adapter.readings.notices import left_out
 from adapter.readings.schedule import longest_refresh
 from adapter.readings.snapshot import Dropped
 from adapter.readings.steadiness import may_stand_in
+from adapter.rulebook.model import ForeignNamespaces
 from adapter.rulebook.requests import Row
 
 if TYPE_CHECKING:
@@ -27,7 +34,7 @@ if TYPE_CHECKING:
     from adapter.readings.rows import ExternalReading
     from adapter.readings.settings import ReadingSettings
     from adapter.readings.snapshot import ObjectReading
-    from adapter.rulebook.model import Policy, Rule
+    from adapter.rulebook.model import Metric, Policy, Rule
 
 _log = logging.getLogger(__name__)
 
@@ -45,6 +52,17 @@ class Asking:
     """How long Prometheus takes a series' last sample for its value."""
     ranges_seconds: float = 0.0
     """The longest range that the rule's query looks over."""
+    allow_foreign: bool = False
+    """Whether samples that bear another namespace are let through."""
+
+
+def asking_of(metric: Metric, age: float, settings: ReadingSettings) -> Asking:
+    """Return what is to be done with a reading of a metric that is so old, in seconds."""
+    rule, said = metric.rule, metric.rule.policy.foreign_namespaces
+    # An external rule that uses nothing of what is asked gives everybody what its author wrote.
+    is_fixed = metric.resource is None and not rule.metrics_query.uses_request
+    allow = said is ForeignNamespaces.ALLOW or (said is None and (is_fixed or settings.allow_foreign_namespaces))
+    return Asking(rule.policy, age, settings.look_back_seconds, rule.ranges_seconds, allow)
 
 
 def objects_answer(
@@ -60,20 +78,25 @@ def objects_answer(
     `exists` tells whether there is an object of a name, and may raise ReadingError; it is asked of one that is asked
     for by its name and would get the value that stands for no data.
     """
-    policy, age = asking.policy, asking.age
+    policy, age, allow = asking.policy, asking.age, asking.allow_foreign
     evaluated_at, window = reading.evaluated.wall, policy.window_seconds
     stand_in, limit = policy.no_data_value, policy.max_sample_age_seconds
-    if (stand_in is not None or limit is not None) and reading.has_no_data(namespace, names):
+    if (stand_in is not None or limit is not None) and reading.has_no_data(namespace, names, allow_foreign=allow):
         _refuse_aged(reading, namespace, names, age, limit)
         if stand_in is not None:
             if isinstance(which, ByName) and not exists(which.name):
                 raise NoSampleError(f"there is no object {which.name!r}, so nothing stands for its value")
-            _refuse_unmade(reading, namespace, names)
+            _refuse_unmade(asking, reading, namespace, names)
             _refuse_unsteady(asking, reading.steady_seconds)
             return ObjectsAnswer(tuple((name, stand_in) for name in names), evaluated_at, (STANDS_IN,), window)
-    found = reading.one(namespace, which.name) if isinstance(which, ByName) else reading.of(namespace, names)
+    lacking: tuple[str, ...] = ()
+    if isinstance(which, ByName):
+        found = reading.one(namespace, which.name, allow_foreign=allow)
+    else:
+        found = reading.of(namespace, names, allow_foreign=allow)
+        lacking = left_out(names, dict(reading.faults_in(namespace, allow_foreign=allow)))
     fresh, warnings = _fresh(policy, reading, namespace, found, age)
-    return ObjectsAnswer(fresh, evaluated_at, warnings, window)
+    return ObjectsAnswer(fresh, evaluated_at, (*warnings, *lacking), window)
 
 
 def external_answer(
@@ -86,9 +109,12 @@ def external_answer(
     """Return an asker's rows; `count` is told of dropped ones once for each asker. Raises ReadingError."""
     policy, age = asking.policy, asking.age
     evaluated_at, window = reading.evaluated.wall, policy.window_seconds
+    foreign = "" if asking.allow_foreign else reading.foreign(namespace, selector, count)
+    if foreign:
+        raise ForeignNamespaceError(foreign)
     rows, limit = reading.answer(namespace, selector, count), policy.max_sample_age_seconds
     if limit is not None:
-        sample_age = reading.sample_age(namespace, selector)
+        sample_age = reading.sample_age(namespace, selector, policy.hold_silent_seconds)
         # Without rows there may well be no samples either; but where there are, they must not be too old.
         if _is_too_old(sample_age, age, limit) and (rows or sample_age is not None):
             if reading.is_first_aged(namespace, selector):
@@ -130,10 +156,11 @@ def _refuse_aged(
             raise SampleTooOldError(_told(repr(name), sample_age, age, limit))
 
 
-def _refuse_unmade(reading: ObjectReading, namespace: str | None, names: Iterable[str]) -> None:
+def _refuse_unmade(asking: Asking, reading: ObjectReading, namespace: str | None, names: Iterable[str]) -> None:
     """Raise NoDataUncertainError where an object's samples are there, as far as their times are known."""
     for name in names:
-        if reading.sample_age(namespace, name) is not None and not reading.is_nan(namespace, name):
+        is_nan = reading.is_nan(namespace, name, allow_foreign=asking.allow_foreign)
+        if reading.sample_age(namespace, name) is not None and not is_nan:
             raise NoDataUncertainError(_unmade(repr(name)))
 
 

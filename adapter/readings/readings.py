@@ -29,12 +29,13 @@ from adapter.readings.lookups import LookUp
 from adapter.readings.names import SharedNames
 from adapter.readings.notices import notices, usage_notices
 from adapter.readings.overview import last_answer, overview, rules_in_force
-from adapter.readings.policies import Asking, external_answer, objects_answer, warn_of_long_refreshes
+from adapter.readings.policies import asking_of, external_answer, objects_answer, warn_of_long_refreshes
 from adapter.readings.queries import Failure
 from adapter.readings.refresher import Refresher, let_go
 from adapter.readings.remembered import Remembered
 from adapter.readings.rule_states import RuleStates, look_up_troubles, unreachable
 from adapter.readings.settings import Clock, ReadingSettings
+from adapter.readings.silences import Silences
 from adapter.readings.steadiness import Steadiness
 from adapter.readings.usage import UsageReadings
 from adapter.sources.objects import ObjectsError
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from adapter.readings.answers import BySelector, ExternalAnswer, NamedBySelector, ObjectsAnswer, UsageAnswer
     from adapter.readings.catalogue import Catalogue
     from adapter.readings.explanation import Explanation, Question, Step
+    from adapter.readings.policies import Asking
     from adapter.readings.queries import Query, Reading
     from adapter.readings.refresher import Prometheus
     from adapter.readings.rows import ExternalReading
@@ -93,6 +95,7 @@ class Readings:
         self._swept_at = self._clock.monotonic()
         self._states = RuleStates(self._clock.monotonic)
         self._steadiness = Steadiness(self._clock, started)
+        self._silences = Silences(self._settings.look_back_seconds)
         self._refresher = self._new_refresher(prometheus)
         self._cataloguer = self._new_cataloguer(prometheus, rulebook)
         self._board = Board(
@@ -204,6 +207,7 @@ class Readings:
             telemetry=self._telemetry,
             states=self._states,
             steadiness=self._steadiness,
+            silences=self._silences,
         )
 
     def _new_cataloguer(self, prometheus: Prometheus, rulebook: Rulebook) -> Cataloguer:
@@ -270,8 +274,7 @@ class Readings:
         return self._steadiness.seconds_at(self._clock.monotonic())
 
     def _asking(self, metric: Metric, reading: Reading) -> Asking:
-        rule, look_back = metric.rule, self._settings.look_back_seconds
-        return Asking(rule.policy, self._awaiting.age(reading), look_back, rule.ranges_seconds)
+        return asking_of(metric, self._awaiting.age(reading), self._settings)
 
     def _reading(self, metric: Metric, request: Request) -> tuple[Reading, tuple[str, ...]]:
         """Return what answers a request, and what a person should know of it. Raises ReadingError."""

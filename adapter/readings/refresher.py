@@ -15,11 +15,13 @@ from adapter.readings.errors import (
     SourceSlowError,
     SourceUnreachableError,
 )
-from adapter.readings.filing import LATE, Assignment, Filing
+from adapter.readings.filing import HISTOGRAMS, Assignment, Filing
 from adapter.readings.notices import told_to_askers, without_series
 from adapter.readings.planning import render
 from adapter.readings.queries import Failure
-from adapter.readings.rows import ExternalReading, ExternalReadingBuilder
+from adapter.readings.row_filing import ExternalReadingBuilder
+from adapter.readings.rows import ExternalReading
+from adapter.readings.silences import Silences
 from adapter.readings.snapshot import Dropped, Evaluation, ObjectReading
 from adapter.rulebook.model import PlanKind
 from adapter.rulebook.render import RenderError
@@ -64,7 +66,6 @@ _INFORMATION = "PromQL info"
 _FREED_A_SLICE = 2000
 _LEAST_RATIO = 0.1
 """Of the deadline, for the second of two queries, however long the first took."""
-_HISTOGRAMS = "native histograms have no single value: use histogram_quantile() or the like"
 
 
 class Prometheus(Protocol):
@@ -98,7 +99,10 @@ class Refresher:
         telemetry: ReadingsTelemetry,
         states: RuleStates,
         steadiness: Steadiness,
+        silences: Silences | None = None,
     ) -> None:
+        """`silences`: the series that fell silent, as the process remembers them; None: a memory of its own."""
+        self._silences = Silences(settings.look_back_seconds) if silences is None else silences
         self._steadiness = steadiness
         self._prometheus = prometheus
         self._objects = objects
@@ -147,6 +151,8 @@ class Refresher:
         reading = with_times(self._read(query, planned, names, evaluated, left), times)
         if at is None:
             self._count_aged(query, reading)
+            if isinstance(reading, ExternalReading) and isinstance(times, ExternalReading):
+                reading.silent = self._silences.after(query.metric, times.all_rows(), second, self._pace)
         return reading
 
     def _steady(self, reading: Reading) -> Reading:
@@ -236,37 +242,33 @@ class Refresher:
     ) -> ObjectReading:
         filing = Filing(assignment, self._names, oldest)
         for samples in answer.batches(self._pace):
-            filing.add(samples)
+            filing.add(samples, answer.histograms)
         if filing.has_rivals:
             for samples in answer.batches(self._pace):
-                filing.compare(samples)
+                filing.compare(samples, answer.histograms)
         self._names.rotate()
         self._heed_histograms(query, answer)
         self._telemetry.dropped(filing.dropped)
-        reading = filing.finish(evaluated, self._pace)
+        reading = filing.finish(evaluated, self._pace, is_exact=query.kind is PlanKind.EXACT)
         for kind, text in (("ambiguous", filing.ambiguous_example), ("nameless", reading.note)):
             if text is not None:
                 self._remark(query, kind, text)
-        return replace(reading, note=_HISTOGRAMS) if answer.histograms_skipped and reading.note is None else reading
+        return reading
 
     def _file_rows(
         self, query: Query, planned: PlannedQuery, answer: InstantAnswer, evaluated: Evaluation, oldest: float
     ) -> ExternalReading:
-        restricted_to = (query.key.namespace_label, query.key.namespace)
-        builder = ExternalReadingBuilder(planned, restricted_to, oldest, query.labels)
+        builder = ExternalReadingBuilder(planned, query.key.namespace_label, oldest, query.labels)
         for samples in answer.batches(self._pace):
-            builder.add(samples)
+            builder.add(samples, answer.histograms)
         self._heed_histograms(query, answer)
-        self._telemetry.dropped(builder.dropped)
         reading = builder.finish(evaluated)
-        reading.note = _HISTOGRAMS if answer.histograms_skipped else None
-        if builder.dropped[Dropped.STALE]:
-            reading.note = LATE
+        self._telemetry.dropped(builder.dropped)
         return reading
 
     def _heed_histograms(self, query: Query, answer: InstantAnswer) -> None:
         if answer.histograms_skipped:
-            self._remark(query, "histograms", _HISTOGRAMS)
+            self._remark(query, "histograms", HISTOGRAMS)
 
 
 def with_times(reading: Reading, times: Reading) -> Reading:

@@ -36,6 +36,8 @@ class ReadingSettings:
     """How long a metric stays after its last series vanished: a job that pauses must not make it flap."""
     serves_unseen_series: bool = True
     """Whether a rule that spells its series' name out serves before such a series was ever seen."""
+    allow_foreign_namespaces: bool = False
+    """Whether samples that bear another namespace are let through where a rule does not say (`foreignNamespaces`)."""
     first_answer_wait_seconds: float = 2.0
     """How long a request waits for an answer that nobody has asked for before."""
     max_waiting_requests: int = 8

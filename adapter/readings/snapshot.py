@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from adapter.readings.errors import AmbiguousSamplesError, NoSampleError
+from adapter.readings.errors import AmbiguousSamplesError, ForeignNamespaceError, NoSampleError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sized
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
+
+    from adapter.readings.errors import ReadingError
 
 ROOT = ""
 """Stands for the namespace of objects that are in none."""
@@ -29,6 +31,7 @@ class Dropped(StrEnum):
     UNKNOWN_OBJECT = "unknown_object"
     DUPLICATE = "duplicate"
     NEGATIVE = "negative"
+    HISTOGRAM = "histogram"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,42 @@ class Fault:
     ambiguous: bool = False
     is_nan: bool = False
     """Not a number is what a ratio is without traffic: there is no data."""
+    error: type[ReadingError] | None = None
+    """What is raised where no object that is asked for has a value and this one lacks it; None: nothing, in lists."""
+
+    @classmethod
+    def of_several(cls, reason: str) -> Fault:
+        """Return the fault of an object that several samples claim to be the value of."""
+        return cls(reason, ambiguous=True, error=AmbiguousSamplesError)
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """The samples that bear an object's name and another namespace's, where none bears its own."""
+
+    label: str
+    """The label that tells the namespace."""
+    namespace: str
+    """That of the first sample."""
+    value: float | None
+    """None where it is no value."""
+    fault: Fault | None = None
+    """Why there is no value even where the rule lets such samples through."""
+
+    def refused(self, namespace: str | None) -> Fault:
+        """Return why they are no value in the namespace that was asked for."""
+        return Fault(
+            f"its samples bear another namespace, {self.label}={self.namespace!r} in place of {namespace!r}: "
+            f"{FOREIGN_REPAIR}",
+            error=ForeignNamespaceError,
+        )
+
+
+FOREIGN_REPAIR = (
+    "restrict the series in the rule's metricsQuery by <<.LabelMatchers>>, aggregate that label away, or write "
+    "`foreignNamespaces: allow` into the rule if they are meant"
+)
+"""What to do about samples of another namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,26 +126,52 @@ class ObjectReading:
     """
     steady_seconds: float = 0.0
     """For how long Prometheus had been there at that moment."""
+    foreign: Mapping[str, Foreign] = field(default_factory=dict)
+    """By object what came for it from another namespace than the one that the query was restricted to.
 
-    def of(self, namespace: str | None, names: Iterable[str]) -> tuple[tuple[str, float], ...]:
+    Only of objects that have neither a value nor a fault of their own.
+    """
+    is_exact: bool = False
+    """Whether the query asked for certain objects, so that a sample of another one came by the rule's own doing."""
+    has_strays: bool = False
+    """Whether such samples came."""
+
+    def of(
+        self, namespace: str | None, names: Iterable[str], *, allow_foreign: bool = False
+    ) -> tuple[tuple[str, float], ...]:
         """Return name and value of those objects that have one, in the order of the names.
 
-        Raises AmbiguousSamplesError where no object has a value and one lacks it because several samples claim to be
-        it, and NoSampleError where samples came and not one of them tells its object.
+        Raises AmbiguousSamplesError or ForeignNamespaceError where no object has a value and one lacks it for that
+        reason, and NoSampleError where samples came and not one of them tells its object, or is a number.
         """
-        found = self._found(namespace, names)
-        if not found and self.note and not self.values and not self.faults:
+        found = self._found(namespace, names, allow_foreign=allow_foreign)
+        if not found and self.note and not (self.values or self.faults or self.foreign):
             raise NoSampleError(f"no object has a value: {self.note}")
         return found
 
-    def one(self, namespace: str | None, name: str) -> tuple[tuple[str, float], ...]:
-        """Return name and value of one object; raises NoSampleError or AmbiguousSamplesError where it has none."""
-        found = self._found(namespace, (name,))
+    def one(self, namespace: str | None, name: str, *, allow_foreign: bool = False) -> tuple[tuple[str, float], ...]:
+        """Return name and value of one object; raises what `of` does where it has none, or else NoSampleError."""
+        found = self._found(namespace, (name,), allow_foreign=allow_foreign)
         if not found:
-            fault = self.faults.get(namespace or ROOT, {}).get(name)
+            fault = self.fault_of(namespace, name, allow_foreign=allow_foreign)
             reason = fault.reason if fault else self.note or "Prometheus has no sample for it"
             raise NoSampleError(f"{name!r} has no value: {reason}")
         return found
+
+    def fault_of(self, namespace: str | None, name: str, *, allow_foreign: bool = False) -> Fault | None:
+        """Return why an object has no value though it has samples; None where it has a value or no sample."""
+        fault = self.faults.get(namespace or ROOT, {}).get(name)
+        foreign = self.foreign.get(name) if fault is None else None
+        if foreign is None:
+            return fault
+        return foreign.fault if allow_foreign else foreign.refused(namespace)
+
+    def faults_in(self, namespace: str | None, *, allow_foreign: bool = False) -> Iterator[tuple[str, Fault]]:
+        """Yield the objects of a namespace that have samples and no value, with the reason."""
+        for name in (*self.faults.get(namespace or ROOT, ()), *self.foreign):
+            fault = self.fault_of(namespace, name, allow_foreign=allow_foreign)
+            if fault is not None:
+                yield name, fault
 
     def keys(self, namespace: str | None, name: str) -> tuple[str, ...]:
         """Return by which names an object has values: its own, or those of its containers."""
@@ -115,23 +180,22 @@ class ObjectReading:
         containers = self.containers.get(namespace or ROOT, {}).get(name)
         return () if containers is None else tuple(container_key(name, one) for one in containers.split("/"))
 
-    def has_no_data(self, namespace: str | None, names: Iterable[str]) -> bool:
+    def has_no_data(self, namespace: str | None, names: Collection[str], *, allow_foreign: bool = False) -> bool:
         """Return whether it is sure that Prometheus has nothing for any of these objects.
 
-        Not where samples came that are infinite or claimed by several, where some found no object at all, and where
-        an object was not asked for.
+        Not where samples came that are infinite, claimed by several or of another namespace, where some found no
+        object at all, or another one than was asked for, and where an object was not asked for.
         """
-        values, faults = self.values.get(namespace or ROOT, {}), self.faults.get(namespace or ROOT, {})
-        return self.note is None and all(
-            name not in values
-            and (name not in faults or faults[name].is_nan)
-            and (self.asked is None or name in self.asked)
-            for name in names
+        return (
+            self.note is None
+            and not self.has_strays
+            and all(self._lacks_data(namespace, name, allow_foreign=allow_foreign) for name in names)
+            and not (self.is_exact and self.asked is None and self._has_others(namespace, names))
         )
 
-    def is_nan(self, namespace: str | None, name: str) -> bool:
+    def is_nan(self, namespace: str | None, name: str, *, allow_foreign: bool = False) -> bool:
         """Return whether Prometheus gave an object a value that is no number."""
-        fault = self.faults.get(namespace or ROOT, {}).get(name)
+        fault = self.fault_of(namespace, name, allow_foreign=allow_foreign)
         return fault is not None and fault.is_nan
 
     def sample_age(self, namespace: str | None, name: str) -> float | None:
@@ -154,15 +218,38 @@ class ObjectReading:
         more = (self.containers or {}, self.times or {})
         return [*self.values.values(), *self.faults.values(), *(part for found in more for part in found.values())]
 
-    def _found(self, namespace: str | None, names: Iterable[str]) -> tuple[tuple[str, float], ...]:
-        values = self.values.get(namespace or ROOT)
-        found = tuple((name, values[name]) for name in names if name in values) if values else ()
-        if not found and self.faults:
-            self._complain(namespace, names)
+    def _lacks_data(self, namespace: str | None, name: str, *, allow_foreign: bool) -> bool:
+        """Return whether nothing came for an object that was asked for, or nothing but NaN."""
+        if name in self.values.get(namespace or ROOT, ()) or (self.asked is not None and name not in self.asked):
+            return False
+        fault = self.fault_of(namespace, name, allow_foreign=allow_foreign)
+        return name not in self.foreign if fault is None else fault.is_nan
+
+    def _has_others(self, namespace: str | None, names: Collection[str]) -> bool:
+        """Return whether samples came for objects that are not among the names."""
+        found = (self.values.get(namespace or ROOT, ()), self.faults.get(namespace or ROOT, ()), self.foreign)
+        return any(name not in names for part in found for name in part)
+
+    def _found(
+        self, namespace: str | None, names: Iterable[str], *, allow_foreign: bool
+    ) -> tuple[tuple[str, float], ...]:
+        values = self.values.get(namespace or ROOT, {})
+        if allow_foreign and self.foreign:
+            asked = ((name, values.get(name, self._admitted(name))) for name in names)
+            found = tuple((name, value) for name, value in asked if value is not None)
+        else:
+            found = tuple((name, values[name]) for name in names if name in values) if values else ()
+        if not found and (self.faults or self.foreign):
+            self._complain(namespace, names, allow_foreign=allow_foreign)
         return found
 
-    def _complain(self, namespace: str | None, names: Iterable[str]) -> None:
-        faults = self.faults.get(namespace or ROOT, {})
+    def _admitted(self, name: str) -> float | None:
+        """Return the value that came for an object from another namespace."""
+        foreign = self.foreign.get(name)
+        return None if foreign is None else foreign.value
+
+    def _complain(self, namespace: str | None, names: Iterable[str], *, allow_foreign: bool) -> None:
         for name in names:
-            if (fault := faults.get(name)) and fault.ambiguous:
-                raise AmbiguousSamplesError(f"{name!r} has no value: {fault.reason}")
+            fault = self.fault_of(namespace, name, allow_foreign=allow_foreign)
+            if fault is not None and fault.error is not None:
+                raise fault.error(f"{name!r} has no value: {fault.reason}")

@@ -48,6 +48,7 @@ class Code(StrEnum):
     QUERY_NOT_READ = "query-not-read"
     QUERY_REFUSED = "query-refused"
     REPEATED_RESOURCE_RULE = "repeated-resource-rule"
+    ROWS_OF_ALL_NAMESPACES = "rows-of-all-namespaces"
     SAMPLE_AGE_NOT_CHECKED = "sample-age-not-checked"
     SERIES_QUERY_NOT_READ = "series-query-not-read"
     UNANCHORED_PATTERN = "unanchored-pattern"
@@ -83,9 +84,10 @@ EXPLANATIONS: Final[Mapping[Code, str]] = {
         "`${1}_rate` is meant."
     ),
     Code.BAD_POLICY: (
-        "Error. One of `onNoData`, `maxSampleAge`, `refresh` and `window` has a value that means nothing certain, or "
-        "cannot be kept: a duration that is none or below a second, a window of fractions of a second, `onNoData: "
-        "value` without the value, a `refresh` that is not shorter than `maxSampleAge`."
+        "Error. One of `onNoData`, `maxSampleAge`, `holdSilent`, `refresh`, `window` and `foreignNamespaces` has a "
+        "value that means nothing certain, or cannot be kept: a duration that is none or below a second, a window of "
+        "fractions of a second, `onNoData: value` without the value, a `refresh` that is not shorter than "
+        "`maxSampleAge`, a `holdSilent` of more than a day, in a custom rule or without `maxSampleAge`."
     ),
     Code.BAD_REGEX: (
         "Error. A pattern is not a regular expression of RE2, which has no look-around and no back-references."
@@ -196,6 +198,13 @@ EXPLANATIONS: Final[Mapping[Code, str]] = {
     Code.REPEATED_RESOURCE_RULE: (
         "Error. A second file has `cpu`, `memory` or `window` below its `resourceRules`. There is one of each: the "
         "first in the files counts, and this one does nothing."
+    ),
+    Code.ROWS_OF_ALL_NAMESPACES: (
+        "Warning. An external rule is namespaced, and its `metricsQuery` uses neither `<<.LabelMatchers>>` nor "
+        "`<<.LabelValuesByName>>`: whoever asks, in whichever namespace and by whichever selector, gets all rows of "
+        "the query, those that bear other namespaces too, and an HPA adds them up. Put `<<.LabelMatchers>>` into its "
+        "selectors; or, if it is meant so, say `namespaced: false`, or `foreignNamespaces: allow`. With "
+        "`foreignNamespaces: error` such rows are an error."
     ),
     Code.SAMPLE_AGE_NOT_CHECKED: (
         "Error. The rule limits the age of its samples by `maxSampleAge`, and it cannot be told by which query their "

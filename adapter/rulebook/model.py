@@ -74,6 +74,17 @@ class OnNoData(StrEnum):
     VALUE = "value"
 
 
+class ForeignNamespaces(StrEnum):
+    """What is made of samples that bear another namespace than the one that is asked for."""
+
+    ERROR = "error"
+    ALLOW = "allow"
+
+
+HOLD_SILENT_SECONDS = 1800.0
+"""For how long a series that fell silent counts as too old, where the rule does not say."""
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """What a rule asks for beside its values. None leaves it to the program's flags."""
@@ -87,6 +98,11 @@ class Policy:
     """How often its queries are asked anew."""
     window_seconds: int | None = None
     """The span that its values are measured over, as answers state it."""
+    foreign_namespaces: ForeignNamespaces | None = None
+    """Whether samples that bear another namespace are let through."""
+    hold_silent_seconds: float = HOLD_SILENT_SECONDS
+    """External rules that limit the age of their samples: for how long after its last sample a series that fell silent
+    counts as too old, though Prometheus knows nothing of it any more. 0: not at all."""
 
 
 @dataclass(frozen=True, slots=True)

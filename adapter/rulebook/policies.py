@@ -1,4 +1,4 @@
-"""What a rule asks for beside its values: `onNoData`, `maxSampleAge`, `refresh` and `window`.
+"""What a rule asks for beside its values, from `onNoData` to `foreignNamespaces`.
 
 prometheus-adapter has none of these keys. Where a rule leaves one out, the program's flags decide.
 """
@@ -10,23 +10,25 @@ from typing import TYPE_CHECKING
 from adapter.objects.durations import DurationError, parse_prometheus_duration
 from adapter.objects.quantities import QuantityError, parse_quantity
 from adapter.rulebook.findings import Code
-from adapter.rulebook.model import OnNoData, Policy
+from adapter.rulebook.model import HOLD_SILENT_SECONDS, Api, ForeignNamespaces, OnNoData, Policy
 from adapter.service.documents import Scalar, shortened
 
 if TYPE_CHECKING:
     from adapter.rulebook.notes import Notes
     from adapter.service.documents import Mapping, Node
 
-POLICY_KEYS = ("onNoData", "maxSampleAge", "refresh", "window")
+POLICY_KEYS = ("onNoData", "maxSampleAge", "holdSilent", "refresh", "window", "foreignNamespaces")
 
 _SHORTEST_SECONDS = 1.0
 """As for `--refresh-interval`; and nothing is evaluated at finer moments than whole seconds."""
+_LONGEST_HOLD_SECONDS = 86_400.0
+"""What is held is in memory."""
 _NANOS_A_MILLI = 10**6
 _LARGEST_NANOS = 9 * 10**24
 """Below 9.2e15, where the milli-units that autoscalers compute with end."""
 
 
-def read_policy(fields: Mapping, notes: Notes) -> Policy:
+def read_policy(fields: Mapping, api: Api, notes: Notes) -> Policy:
     """Return what the rule asks for; what is wrong with it goes to the notes."""
     on_no_data, value = _on_no_data(fields, notes)
     age = _seconds(fields, "maxSampleAge", notes)
@@ -40,7 +42,45 @@ def read_policy(fields: Mapping, notes: Notes) -> Policy:
     if window is not None and not window.is_integer():
         message = f"`window` is {window:g} s, and answers state whole seconds"
         notes.error(Code.BAD_POLICY, fields.get("window") or fields, message, "write whole seconds")
-    return Policy(on_no_data, value, age, refresh, None if window is None else int(window))
+    return Policy(
+        on_no_data,
+        value,
+        age,
+        refresh,
+        None if window is None else int(window),
+        _foreign_namespaces(fields, notes),
+        _hold_silent(fields, api, notes),
+    )
+
+
+def _foreign_namespaces(fields: Mapping, notes: Notes) -> ForeignNamespaces | None:
+    node, text = fields.get("foreignNamespaces"), notes.text(fields, "foreignNamespaces")
+    if node is None or not text:
+        return None
+    try:
+        return ForeignNamespaces(text)
+    except ValueError:
+        message = f"`foreignNamespaces` {shortened(text)!r} means nothing"
+        notes.error(Code.BAD_POLICY, node, message, "write error or allow")
+        return None
+
+
+def _hold_silent(fields: Mapping, api: Api, notes: Notes) -> float:
+    """Return for how long a silent series is held, in seconds; as ever where the key is absent or wrong."""
+    node = fields.get("holdSilent")
+    if node is None:
+        return HOLD_SILENT_SECONDS
+    if api is not Api.EXTERNAL or fields.get("maxSampleAge") is None:
+        message = "`holdSilent` has a meaning in externalRules that have `maxSampleAge` alone"
+        notes.error(Code.BAD_POLICY, node, message, "remove it, or say `maxSampleAge` too")
+        return HOLD_SILENT_SECONDS
+    if isinstance(node, Scalar) and node.value in {"0", "0s"}:
+        return 0.0
+    seconds = _seconds(fields, "holdSilent", notes)
+    if seconds is not None and seconds > _LONGEST_HOLD_SECONDS:
+        message = f"`holdSilent` is {seconds:g} s, and a day is the most"
+        notes.error(Code.BAD_POLICY, node, message, "write 24h or less")
+    return HOLD_SILENT_SECONDS if seconds is None else seconds
 
 
 def _seconds(fields: Mapping, key: str, notes: Notes) -> float | None:

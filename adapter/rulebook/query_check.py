@@ -107,7 +107,7 @@ def _check(key: str, text: str, template: QueryTemplate, queries: list[str], nod
     if "{{" in text:
         message = f"`{key}` holds {{{{ }}}}, which reaches Prometheus as it is"
         notes.warning(Code.FOREIGN_DELIMITERS, node, message, "write actions as << >>")
-    if not template.fields & {"LabelMatchers", "LabelValuesByName"}:
+    if not template.uses_request:
         message = f"`{key}` answers the same for every namespace, object and selector"
         notes.warning(Code.NO_LABEL_MATCHERS, node, message, "put <<.LabelMatchers>> into its selectors")
     why = _unreadable(queries)

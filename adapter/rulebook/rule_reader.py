@@ -49,7 +49,7 @@ def read_rule(node: Node, rule_id: str, api: Api, resolve: ResolveResource, note
     if not notes.has_errors:
         _check_mapping(mapping, api, resources or fields, notes, namespaced=namespaced)
     metrics_query = read_metrics_query(fields, api, mapping, notes)
-    policy = read_policy(fields, notes)
+    policy = read_policy(fields, api, notes)
     times_query = _times_query(fields, metrics_query, policy, api, notes)
     if notes.has_errors or naming is None or metrics_query is None:
         return None

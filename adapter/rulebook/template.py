@@ -57,6 +57,11 @@ class QueryTemplate:
     """
     _template: Template = field(compare=False, repr=False)
 
+    @property
+    def uses_request(self) -> bool:
+        """Whether what is asked for has a part in the query at all."""
+        return bool(self.fields & {"LabelMatchers", "LabelValuesByName"})
+
     def render(self, data: QueryData) -> str:
         """Return the query; raises TemplateError, and PlacingError for a value that may not stand where it would."""
         return placed(execute_traced(self._template, _struct(data)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -74,8 +75,12 @@ def test_two_samples_for_one_pod_are_no_value_and_the_message_names_the_label(ca
         assert "path" in answer.message
 
 
-def test_a_pod_with_two_samples_is_left_out_of_a_list(caller: Caller) -> None:
-    assert caller.pods("twice", **WEB).values == {"web-1": Decimal(5)}
+def test_a_list_says_which_pod_it_goes_without(caller: Caller) -> None:
+    path = f"{CUSTOM}/v1beta2/namespaces/shop/pods/%2A/twice"
+    answer = caller.get(path, (("User-Agent", "kubectl/v1.36.0"),), WEB)
+    assert answer.values == {"web-1": Decimal(5)}
+    (warning,) = answer.warnings
+    assert re.match("1 of 3 objects have no value and are left out, such as 'web-0': .* differ in path", warning)
 
 
 @pytest.mark.parametrize("path", [f"{CUSTOM}/v1beta2/namespaces/shop/pods/%2A", f"{EXTERNAL}/namespaces/shop"])

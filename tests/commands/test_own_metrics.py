@@ -52,7 +52,7 @@ VALUES = {
     f"{OWN}rule_plan": {"plan": {"wide", "namespace", "exact"}},
     f"{OWN}config_reloads": {"result": {"success", "partial", "failure"}},
     f"{OWN}dropped_samples": {
-        "reason": {"nan", "inf", "stale", "foreign_namespace", "unknown_object", "duplicate", "negative"}
+        "reason": {"nan", "inf", "stale", "foreign_namespace", "unknown_object", "duplicate", "negative", "histogram"}
     },
     f"{OWN}prometheus_queries": {"kind": {"instant", "series"}},
     "prometheus_adapter_prometheus_client_request_duration_seconds": {"path": {"/api/v1/query", "/api/v1/series"}},

@@ -19,6 +19,8 @@ _MISSING: Final = "tests/complaints/test_missing_metrics.py"
 _COMPATIBILITY: Final = "tests/apis/test_compatibility.py"
 _DISCOVERY: Final = "tests/readings/test_discovery.py"
 _OUTAGES: Final = "tests/commands/test_outages.py"
+_FOREIGN: Final = "tests/readings/test_foreign_namespaces.py"
+_ROWS: Final = "tests/readings/test_rows.py"
 _USAGE: Final = "tests/commands/test_resource_metrics.py"
 
 HELD_BY: Final[dict[str, tuple[str, ...]]] = {
@@ -27,6 +29,20 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "of two samples for one object": (
         f"{_CASES}/numbers.py::NOT_NUMBERS",
         f"{_ANSWERS}::test_two_samples_for_one_pod_are_no_value_and_the_message_names_the_label",
+        f"{_ANSWERS}::test_a_list_says_which_pod_it_goes_without",
+    ),
+    "samples that bear another namespace": (
+        f"{_CASES}/foreign.py::DESCRIBED",
+        f"{_CASES}/foreign.py::AT_LARGE",
+        f"{_FOREIGN}::test_they_are_an_error_that_names_the_namespace_and_the_repair",
+        f"{_FOREIGN}::test_they_are_an_error_where_the_asker_has_a_part_in_the_query",
+        f"{_FOREIGN}::test_an_objects_own_sample_goes_before_them",
+    ),
+    "a native histogram beside": (
+        f"{_ROWS}::test_a_native_histogram_beside_values_is_an_error_since_their_sum_would_be_too_low",
+    ),
+    "two rows of one external metric": (
+        f"{_ROWS}::test_two_rows_of_the_same_labels_are_an_error_since_their_sum_would_be_too_high",
     ),
     "more than 9.2e15": (
         f"{_CASES}/numbers.py::NOT_NUMBERS",

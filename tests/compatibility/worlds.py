@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from tests.compatibility.cases import (
     chart,
     external,
+    foreign,
     kinds,
     naming,
     numbers,
@@ -31,6 +32,7 @@ WORLDS: Final[dict[str, tuple[Case, ...]]] = {
         *templates.CASES,
         *queries.CASES,
         *external.CASES,
+        *foreign.CASES,
         *numbers.CASES,
         resources.RESOURCES,
         *wild.CASES,

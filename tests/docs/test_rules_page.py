@@ -1,27 +1,87 @@
-"""The example on the page of rules is a rule that works, with all of its keys."""
+"""The guard that the page on rules shows does in a real Prometheus what the page says of it."""
 
 from __future__ import annotations
 
-from functools import partial
+import math
+import re
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from adapter.objects.resources import BUILT_IN, find_resource
-from adapter.rulebook.model import OnNoData, Policy
-from adapter.rulebook.parse import parse_rulebook
-from adapter.rulebook.policies import POLICY_KEYS
-from adapter.service.documents import load_documents
+import pytest
+
+from adapter.objects.selectors import EVERYTHING
+from adapter.rulebook.render import exact_query
+from adapter.rulebook.requests import Asked
+from tests.support.plan_trials import external_metric
+from tests.support.readings import rulebook_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support.prometheus import ScrapedPrometheus
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "rules.md"
+STEP = 15
+SERIES = 'queue_depth{{namespace="{}",shard="{}"}} 38 {}'
 
 
-def test_the_example_says_what_its_keys_say() -> None:
-    example = PAGE.read_text().split("```yaml\n")[1].split("```")[0]
-    book = parse_rulebook([load_documents(example, "rules.md")], partial(find_resource, BUILT_IN))
+def guard(namespace: str) -> str:
+    """Return the query of the page's rule, as it is asked for a namespace."""
+    (text,) = re.findall(r"```yaml\n(externalRules:.*?present_over_time.*?)```", PAGE.read_text(), re.DOTALL)
+    (rule,) = rulebook_of(text).rules
+    metric = external_metric(rule.metrics_query.text)
+    return exact_query(metric, Asked(namespace, (), EVERYTHING))
 
-    assert book.findings == ()
-    assert book.rules[0].policy == Policy(OnNoData.ERROR, None, 60.0, 30.0, 120)
+
+@pytest.fixture(scope="module")
+def silent_at() -> int:
+    """The moment of the last sample of one of three shards, in the past."""
+    now = math.floor(time.time())
+    return now - now % STEP - 1500
 
 
-def test_each_key_has_its_section() -> None:
-    sections = [line.strip("# `") for line in PAGE.read_text().splitlines() if line.startswith("## `")]
-    assert set(sections) >= set(POLICY_KEYS)
+@pytest.fixture(scope="module")
+def prometheus(start_prometheus: Callable[..., ScrapedPrometheus], silent_at: int) -> ScrapedPrometheus:
+    """Shards that fall silent at one moment: for good in `shop`, for 400 s in `bank`; in `lab` one comes then."""
+    lines = []
+    for moment in range(silent_at - 900, silent_at + 1200, STEP):
+        for namespace in ("shop", "bank", "lab"):
+            shards = ["0", "1", "2"]
+            if moment > silent_at and (namespace == "shop" or (namespace == "bank" and moment < silent_at + 400)):
+                shards.remove("2")
+            if moment > silent_at and namespace == "lab":
+                shards.append("3")
+            lines += [SERIES.format(namespace, shard, moment) for shard in shards]
+    return start_prometheus(history="\n".join([*sorted(lines), "# EOF", ""]), interval="1s")
+
+
+@pytest.mark.parametrize(
+    ("namespace", "after", "value"),
+    [
+        ("shop", -60, 114),
+        ("shop", 290, 114),
+        ("shop", 310, None),
+        ("shop", 590, None),
+        ("shop", 616, 76),
+        ("bank", 310, None),
+        ("bank", 430, 114),
+        ("lab", 30, 152),
+        ("nobody", 30, None),
+    ],
+)
+def test_there_is_no_value_while_a_series_is_missing(
+    prometheus: ScrapedPrometheus, silent_at: int, namespace: str, after: int, value: float | None
+) -> None:
+    found = [float(one["value"][1]) for one in prometheus.query(guard(namespace), at=silent_at + after)]
+    assert found == ([] if value is None else [value])
+
+
+def test_nor_when_it_has_ended_as_it_should(prometheus: ScrapedPrometheus) -> None:
+    def text(shards: str) -> str:
+        return "".join(f'queue_depth{{namespace="live",shard="{shard}"}} 38\n' for shard in shards)
+
+    prometheus.publish(text("012"), seen='count(queue_depth{namespace="live"}) == 3')
+    assert [one["value"][1] for one in prometheus.query(guard("live"))] == ["114"]
+    prometheus.publish(text("01"), seen='count(queue_depth{namespace="live"}) == 2')
+    assert prometheus.query(guard("live")) == []

@@ -100,6 +100,8 @@ EVERY_KEY = RULE | {
     "name": {"as": "queued"},
     "onNoData": 0,
     "maxSampleAge": "1m",
+    "holdSilent": "10m",
+    "foreignNamespaces": "allow",
     "refresh": "10s",
     "window": "5m",
 }
@@ -107,9 +109,10 @@ EVERY_KEY = RULE | {
 
 def test_the_adapter_takes_every_key_of_a_rule_that_the_schema_has() -> None:
     resource = resource_rules()
-    rules = yaml.safe_dump({"rules": [EVERY_KEY], "resourceRules": resource})
+    custom = {key: value for key, value in EVERY_KEY.items() if key != "holdSilent"}
+    rules = yaml.safe_dump({"rules": [custom], "externalRules": [EVERY_KEY], "resourceRules": resource})
     book = parse_rulebook([load_documents(rules, "values")], partial(find_resource, BUILT_IN))
-    assert (len(book.rules), len(book.resource.rules), book.findings) == (1, 2, ())
+    assert (len(book.rules), len(book.resource.rules), book.findings) == (2, 2, ())
     given = {"rule": EVERY_KEY, "resourceRules": resource, "resourceRule": resource["cpu"]}
     assert {name: set(SCHEMA["definitions"][name]["properties"]) for name in given} == {
         name: set(keys) for name, keys in given.items()

@@ -38,7 +38,7 @@ PODS = OBJECTS.resource("", "pods")
 def explained(
     question: Question, answer: Reply, times: Reply | None = None, steady: float | None = 86400.0
 ) -> Explanation:
-    prometheus = ScriptedPrometheus(answer=lambda query: (times or reply()) if query.startswith("min") else answer)
+    prometheus = ScriptedPrometheus(answer=lambda query: (times or reply()) if "timestamp(" in query else answer)
     explainer = Explainer(
         prometheus=prometheus,
         objects=OBJECTS,

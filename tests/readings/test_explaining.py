@@ -257,7 +257,7 @@ class TestMemory:
         failing: list[PrometheusError] = []
         names = [f"ns-{number}" for number in range(9)]
         prometheus = ScriptedPrometheus(
-            answer=lambda query: failing[0] if failing and "namespace" in query else reply(({"pod": "web-0"}, "5"))
+            answer=lambda query: failing[0] if failing and "namespace" in query else reply()
         )
         house = make_house(prometheus, objects=MadeUpObjects({name: ["web-0"] for name in names}))
         for name in names:

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
 from adapter.objects.selectors import parse_selector
-from adapter.readings.errors import PartialAnswerError, UnanswerableSelectorError
+from adapter.readings.errors import AmbiguousSamplesError, PartialAnswerError, UnanswerableSelectorError
 from tests.support.readings import House, ScriptedPrometheus, make_house, reply
 
 if TYPE_CHECKING:
@@ -22,7 +23,11 @@ QUEUES = reply(
 
 
 def house_with(answer: Reply) -> tuple[House, ScriptedPrometheus]:
-    prometheus = ScriptedPrometheus(answer=lambda _query: answer)
+    def of_namespace(query: str) -> Reply:
+        wanted = re.search(r'namespace="(\w+)"', query)
+        return reply(*(pair for pair in answer.samples if wanted is None or pair[0]["namespace"] == wanted[1]))
+
+    prometheus = ScriptedPrometheus(answer=of_namespace)
     return make_house(prometheus), prometheus
 
 
@@ -39,13 +44,6 @@ def test_rows_are_filtered_for_each_asker_from_one_answer() -> None:
     assert len(ask(house, "queue_rows", "queue in (a,b)")) == 3
     assert ask(house, "queue_rows", "queue=b,shard=1") == []
     assert len(prometheus.asked) == 1
-
-
-def test_rows_of_other_namespaces_are_never_served_and_counted() -> None:
-    house, _ = house_with(QUEUES)
-
-    assert all(labels["namespace"] == "shop" for labels, _ in ask(house, "queue_rows", "queue=a"))
-    assert house.counter("tidewatch_adapter_dropped_samples_total", reason="foreign_namespace") == 1
 
 
 def test_a_folded_answer_is_what_the_exact_query_would_have_summed() -> None:
@@ -92,3 +90,43 @@ def test_drops_are_counted_once_for_each_asker_and_reading() -> None:
 
     assert house.counter("tidewatch_adapter_dropped_samples_total", reason="nan") == 1
     assert tally["asked"] == 3
+
+
+A1, A2, B = ({"queue": "a", "shard": "1"}, "1"), ({"queue": "a", "shard": "2"}, "2"), ({"queue": "b"}, "4")
+SELECTED = ("queue_rows", "queue=a"), ("queue_depth", "queue=a")
+"""Rows as they are, and folded."""
+
+
+@pytest.mark.parametrize(("name", "selector"), SELECTED)
+def test_a_native_histogram_beside_values_is_an_error_since_their_sum_would_be_too_low(
+    name: str, selector: str
+) -> None:
+    answer = reply(A1, B, histograms=[A2[0]])
+    house = make_house(ScriptedPrometheus(answer=lambda _query: answer))
+
+    with pytest.raises(PartialAnswerError, match=r'1 of 2 series have no value \({queue="a",shard="2"}\).*histogram_q'):
+        ask(house, name, selector)
+    assert [value for _, value in ask(house, name, "queue=b")] == [4.0], "others have nothing of it"
+    assert house.counter("tidewatch_adapter_dropped_samples_total", reason="histogram") == 1
+
+
+@pytest.mark.parametrize(("name", "selector"), SELECTED)
+def test_two_rows_of_the_same_labels_are_an_error_since_their_sum_would_be_too_high(name: str, selector: str) -> None:
+    answer = reply(A1, A2, B, ({**A1[0], "zone": ""}, "1"))
+    house = make_house(ScriptedPrometheus(answer=lambda _query: answer))
+
+    with pytest.raises(AmbiguousSamplesError, match="2 series have the same labels as another"):
+        ask(house, name, selector)
+    assert [value for _, value in ask(house, name, "queue=b")] == [4.0], "others have nothing of it"
+    assert house.counter("tidewatch_adapter_dropped_samples_total", reason="duplicate") == 2
+
+
+@pytest.mark.parametrize(("name", "selector"), SELECTED)
+def test_a_late_row_beside_others_is_an_error_and_late_ones_alone_are_none(name: str, selector: str) -> None:
+    house = make_house(ScriptedPrometheus(answer=lambda _query: reply(A1, B, late=[A2])))
+    with pytest.raises(PartialAnswerError, match="1 of 2 series are late"):
+        ask(house, name, selector)
+    assert [value for _, value in ask(house, name, "queue=b")] == [4.0], "others have nothing of it"
+
+    late = make_house(ScriptedPrometheus(answer=lambda _query: reply(late=[A1, A2])))
+    assert ask(late, name, selector) == []

@@ -217,7 +217,8 @@ def test_what_the_query_engine_ignored_fails_those_alone_who_asked_for_it(
 
     def answer(query: str) -> Reply:
         mixed = 'namespace="team-0"' in query or 'namespace="' not in query
-        sample = ({"namespace": "team-1", "pod": "web-0"}, "3")
+        own = {} if 'namespace="' in query else {"namespace": "team-1"}
+        sample = ({**own, "pod": "web-0"}, "3")
         return reply(sample, warnings=("PromQL warning: encountered a mix of histograms and floats",) if mixed else ())
 
     team.prometheus.answer = answer

@@ -228,3 +228,19 @@ def test_names_are_one_string_for_all_metrics_until_they_are_long_unseen() -> No
     names.rotate()
     other = new_string("web-0")
     assert names.share(other) is other
+
+
+def test_a_native_histogram_is_no_value_and_makes_none_beside_it_certain() -> None:
+    filing = Filing(WIDE, SharedNames(lambda: 0.0), NOW - 60)
+    histograms = [{"namespace": "shop", "pod": "a"}, {"namespace": "shop", "pod": "b"}]
+    filing.add([sample(1, namespace="shop", pod="a", path="/")], histograms)
+    filing.compare([sample(1, namespace="shop", pod="a", path="/")], histograms)
+    reading = filing.finish(Evaluation(NOW, 0.0))
+
+    with pytest.raises(AmbiguousSamplesError, match="differ in path"):
+        reading.one("shop", "a")
+    with pytest.raises(NoSampleError, match="native histograms have no single value"):
+        reading.one("shop", "b")
+    with pytest.raises(NoSampleError, match="native histograms have no single value"):
+        reading.of("shop", ("b",))
+    assert reading.of("bank", ("b",)) == (), "another namespace has nothing of it"

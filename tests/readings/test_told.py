@@ -70,9 +70,13 @@ def test_the_error_has_both_the_whole_for_the_log_and_what_askers_may_read(
 def test_of_a_wide_query_only_how_it_fails_is_told_when_its_answers_grow_too_old() -> None:
     failing: list[PrometheusError] = []
     names = [f"ns-{number}" for number in range(9)]
+
+    def of(query: str) -> list[dict[str, str]]:
+        return [{}] if "namespace=" in query else [{"namespace": name} for name in names]
+
     prometheus = ScriptedPrometheus(
         answer=lambda query: (
-            failing["namespace=" in query] if failing else reply(({"pod": "web-0", "namespace": "ns-1"}, "5"))
+            failing["namespace=" in query] if failing else reply(*(({"pod": "web-0", **own}, "5") for own in of(query)))
         )
     )
     house = make_house(prometheus, objects=MadeUpObjects({name: ["web-0"] for name in names}))

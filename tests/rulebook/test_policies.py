@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from adapter.objects.quantities import quantity_of
 from adapter.objects.resources import BUILT_IN, find_resource
-from adapter.rulebook.model import OnNoData, Policy, Rulebook
+from adapter.rulebook.model import ForeignNamespaces, OnNoData, Policy, Rulebook
 from adapter.rulebook.parse import parse_rulebook
 from adapter.service.documents import load_documents
 
@@ -105,6 +105,8 @@ def test_a_value_that_is_taken_in_is_served_as_it_was_written(milli: int) -> Non
         ("refresh: -5s", "`refresh` cannot be used", "30s"),
         ("window: 1s500ms", "`window` is 1.5 s, and answers state whole seconds", "whole seconds"),
         ("window: 0", "`window` is 0 s", "30s"),
+        ("foreignNamespaces: yes", "`foreignNamespaces` 'yes' means nothing", "error or allow"),
+        ("holdSilent: 1h", "`holdSilent` has a meaning in externalRules that have `maxSampleAge` alone", "remove it"),
     ],
 )
 def test_what_means_nothing_certain_refuses_its_rule(line: str, said: str, fix: str) -> None:
@@ -138,6 +140,33 @@ def test_a_misspelt_key_is_an_error_that_names_the_right_one(key: str, meant: st
     (finding,) = book(f"{key}: 1m").findings
     assert finding.code == "unknown-key"
     assert meant in finding.fix
+
+
+@pytest.mark.parametrize(("said", "meant"), [("error", ForeignNamespaces.ERROR), ("allow", ForeignNamespaces.ALLOW)])
+@pytest.mark.parametrize("rule", [RULE, EXTERNAL], ids=["custom", "external"])
+def test_whether_samples_of_other_namespaces_are_let_through(rule: str, said: str, meant: ForeignNamespaces) -> None:
+    assert policy(f"foreignNamespaces: {said}", rule=rule).foreign_namespaces is meant
+
+
+@pytest.mark.parametrize(
+    ("lines", "seconds"), [((), 1800), (("holdSilent: 1h",), 3600), (("holdSilent: 0s",), 0), (("holdSilent: 0",), 0)]
+)
+def test_how_long_a_silent_series_is_held(lines: tuple[str, ...], seconds: float) -> None:
+    assert policy("maxSampleAge: 1m", *lines, rule=EXTERNAL).hold_silent_seconds == seconds
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (("holdSilent: 1h",), "that have `maxSampleAge` alone"),
+        (("maxSampleAge: 1m", "holdSilent: 25h"), "a day is the most"),
+        (("maxSampleAge: 1m", "holdSilent: long"), "`holdSilent` cannot be used"),
+    ],
+)
+def test_what_cannot_be_held_refuses_its_rule(lines: tuple[str, ...], said: str) -> None:
+    (finding,) = book(*lines, rule=EXTERNAL).findings
+    assert finding.code == "bad-policy"
+    assert said in finding.message
 
 
 def test_a_refresh_that_lets_values_age_beyond_the_limit_is_an_error() -> None:

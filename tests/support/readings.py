@@ -59,10 +59,20 @@ class Reply:
     warnings: tuple[str, ...] = ()
     seconds_late: float = 0.0
     """How much older than the evaluation the samples' timestamps are."""
+    late: tuple[tuple[Mapping[str, str], str], ...] = ()
+    """Samples with a timestamp of an hour ago."""
+    histograms: tuple[Mapping[str, str], ...] = ()
+    """Labels of native histograms."""
 
 
-def reply(*samples: tuple[Mapping[str, str], str], warnings: Iterable[str] = (), seconds_late: float = 0.0) -> Reply:
-    return Reply(tuple(samples), tuple(warnings), seconds_late)
+def reply(
+    *samples: tuple[Mapping[str, str], str],
+    warnings: Iterable[str] = (),
+    seconds_late: float = 0.0,
+    late: Iterable[tuple[Mapping[str, str], str]] = (),
+    histograms: Iterable[Mapping[str, str]] = (),
+) -> Reply:
+    return Reply(tuple(samples), tuple(warnings), seconds_late, tuple(late), tuple(histograms))
 
 
 @dataclass
@@ -91,7 +101,10 @@ class ScriptedPrometheus:
         found = self.answer(query)
         if isinstance(found, Exception):
             raise found
-        result = [{"metric": labels, "value": [at - found.seconds_late, value]} for labels, value in found.samples]
+        dated = [(pair, at - found.seconds_late) for pair in found.samples] + [(p, at - 3600.0) for p in found.late]
+        result: list[object] = [{"metric": labels, "value": [moment, value]} for (labels, value), moment in dated]
+        histogram = {"count": "1", "sum": "2"}
+        result += [{"metric": labels, "histogram": [at, histogram]} for labels in found.histograms]
         body = {"status": "success", "data": {"resultType": "vector", "result": result}, "warnings": found.warnings}
         return read_instant(query, _json(body), evaluated_at=at, limits=self.limits, pace=UNPACED)
 

@@ -11,7 +11,7 @@ from adapter.rulebook.lint.collisions import collisions
 from adapter.rulebook.lint.examples import example_of
 from adapter.rulebook.lint.patterns import open_patterns
 from adapter.rulebook.lint.places import Place, rule_nodes
-from adapter.rulebook.lint.policies import long_refresh
+from adapter.rulebook.lint.policies import long_refresh, rows_of_all_namespaces
 from adapter.rulebook.lint.queries import query_findings
 from adapter.rulebook.lint.selection import selects_everything
 
@@ -43,6 +43,7 @@ def _findings(documents: Sequence[Document], rulebook: Rulebook, resolve: Resolv
         yield from open_patterns(rule, place)
         yield from selects_everything(rule, place)
         yield from long_refresh(rule, place)
+        yield from rows_of_all_namespaces(rule, place)
         example = example_of(rule, resolve)
         if example is not None:
             yield from query_findings(example, place)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.rulebook.findings import Code
+from adapter.rulebook.model import Api
 from adapter.rulebook.plans.tree import Binary, Selector, parts_of
 
 if TYPE_CHECKING:
@@ -31,6 +32,15 @@ def long_refresh(rule: Rule, place: Place) -> Iterator[Finding]:
         )
         fix = f"write {LONGEST_REFRESH_SECONDS:g}s or less, or raise --max-answer-age"
         yield place.warning(Code.LONG_REFRESH, ("refresh",), message, fix)
+
+
+def rows_of_all_namespaces(rule: Rule, place: Place) -> Iterator[Finding]:
+    """Yield a finding if every namespace is given the rows of all, and the rule does not say that it is meant so."""
+    restricts = rule.api is Api.CUSTOM or not rule.namespaced or rule.metrics_query.uses_request
+    if not restricts and rule.policy.foreign_namespaces is None:
+        message = "`metricsQuery` uses nothing of what is asked, so every namespace gets the rows of all namespaces"
+        fix = "put <<.LabelMatchers>> into its selectors, or say `namespaced: false` or `foreignNamespaces: allow`"
+        yield place.warning(Code.ROWS_OF_ALL_NAMESPACES, ("metricsQuery",), message, fix)
 
 
 def value_for_several(rule: Rule, tree: Node, place: Place) -> Iterator[Finding]:

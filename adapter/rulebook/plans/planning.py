@@ -146,7 +146,8 @@ class _Trial:
             exact=_as_parsed(self._exact_matchers(metric)),
             wider=_as_parsed(self._wider_matchers(metric, kind)),
             gained=_row_namespace(metric, kind) if not external else None,
-            bare_rows_count=external,
+            # A row without labels is more than no data: nothing stands in for it (`onNoData`).
+            bare_rows_count=external or metric.rule.policy.no_data_value is not None,
         )
 
     def _exact_matchers(self, metric: Metric) -> Iterable[rendered.Matcher]:

@@ -2,8 +2,9 @@
 
 Prometheus evaluates at any moment, from what it last scraped up to minutes ago, and does not say so. So beside the
 rule's own query a second one is asked at the same instant: for each object the time of the newest sample of each of its
-series, and of those the oldest. It is a template with the same fields, so what holds for any rule holds for it: one
-query answers many askers where that is proven, and its answer finds the same objects.
+series, and of those the oldest; for external metrics the time of each series. It is a template with the same fields, so
+what holds for any rule holds for it: one query answers many askers where that is proven, and its answer finds the same
+objects.
 
 Where that query cannot be made there is no guard, and the rule must not seem to have one: it is refused.
 """
@@ -64,9 +65,9 @@ def times_template(query: QueryTemplate, api: Api) -> QueryTemplate:
     times = [f"timestamp({_spelled(selector)})" for selector in selectors]
     if len(times) > 1:
         times = [f'label_replace({each}, "{_PART}", "{number}", "", "")' for number, each in enumerate(times)]
-    operator = "min" if api is Api.EXTERNAL else "min by (<<.GroupBy>>) "
-    text = f"{operator}({' or '.join(times)})"
-    return _checked(text, selectors)
+    text = " or ".join(times)
+    # Of external metrics each series is told of: one that fell silent is to be known again (`readings/silences`).
+    return _checked(text if api is Api.EXTERNAL else f"min by (<<.GroupBy>>) ({text})", selectors)
 
 
 def times_of(metric: Metric) -> Metric | None:

@@ -29,7 +29,7 @@ class Widening:
     gained: str | None = None
     """The label that `.GroupBy` holds in the wider form alone: the namespace label of a wide plan."""
     bare_rows_count: bool = False
-    """Whether a row without the key labels is part of somebody's answer: true for external metrics."""
+    """Whether a row without the key labels makes a difference to somebody: always so for external metrics."""
 
 
 class Verdict(Enum):

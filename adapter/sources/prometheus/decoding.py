@@ -61,7 +61,16 @@ class Sample(msgspec.Struct, frozen=True, gc=False):
 class InstantAnswer:
     """The answer to an instant query; its samples are in `batches`."""
 
-    __slots__ = ("_answer", "evaluated_at", "histograms_skipped", "infos", "kind", "size_bytes", "warnings")
+    __slots__ = (
+        "_answer",
+        "evaluated_at",
+        "histograms",
+        "histograms_skipped",
+        "infos",
+        "kind",
+        "size_bytes",
+        "warnings",
+    )
 
     def __init__(self, kind: Literal["vector", "scalar"], evaluated_at: float, answer: _Elements) -> None:
         self.kind: Literal["vector", "scalar"] = kind
@@ -73,13 +82,16 @@ class InstantAnswer:
         self.size_bytes = len(answer.body)
         self.histograms_skipped = 0
         """Native histograms left out of the batches handed out so far: they have no single value."""
+        self.histograms: list[dict[str, str]] = []
+        """Label sets of those that were left out of the list handed out last."""
         self._answer = answer
 
     def batches(self, pace: Pace) -> Iterator[list[Sample]]:
         """Yield the samples in lists of about 200, in Prometheus's order; each list is decoded when it is asked for.
 
-        Work on a list runs at once after its decoding and before the next pause, so it needs no slice of its own.
-        Raises UnexpectedAnswerError and AnswerTooLargeError, also after the first list: then all of them are void.
+        A list is empty where all of its samples were native histograms. Work on a list runs at once after its decoding
+        and before the next pause, so it needs no slice of its own. Raises UnexpectedAnswerError and
+        AnswerTooLargeError, also after the first list: then all of them are void.
         """
         self.histograms_skipped = 0
         if self.kind == "scalar":
@@ -89,9 +101,9 @@ class InstantAnswer:
             return
         for wire in self._answer.batches(_read_samples, pace):
             samples = [Sample(s.metric, s.value[1], s.value[0]) for s in wire if s.value is not None]
-            if len(samples) < len(wire):
-                self.histograms_skipped += _counted_histograms(self._answer.query, wire)
-            if samples:
+            self.histograms = [] if len(samples) == len(wire) else _histograms(self._answer.query, wire)
+            self.histograms_skipped += len(self.histograms)
+            if samples or self.histograms:
                 yield samples
 
 
@@ -331,12 +343,12 @@ def _read_label_sets(piece: bytes) -> list[dict[str, str]]:
     return _label_sets.decode(piece)
 
 
-def _counted_histograms(query: str, wire: list[_WireSample]) -> int:
-    """Count the native histograms; a sample that is neither a value nor one makes the answer void."""
+def _histograms(query: str, wire: list[_WireSample]) -> list[dict[str, str]]:
+    """Return the native histograms' labels; a sample that is neither a value nor one makes the answer void."""
     without_value = [sample for sample in wire if sample.value is None]
     if any(sample.histogram is None for sample in without_value):
         raise UnexpectedAnswerError(query, "the answer has a sample without a value")
-    return len(without_value)
+    return [sample.metric for sample in without_value]
 
 
 def _read_scalar(piece: bytes) -> tuple[float, float]:

@@ -252,3 +252,20 @@ def test_a_value_for_no_data_of_several_series(query: str, missing: str | None) 
     assert all(f"where {missing} alone is missing" in one.message and one.line == 5 for one in found)
     for key in ("onNoData: empty", "onNoData: 0\n  maxSampleAge: 1m", "refresh: 10s"):
         assert "no-data-of-several" not in codes(rule(query, series="busy", more=f"  {key}\n"))
+
+
+@pytest.mark.parametrize(
+    ("query", "resources", "more", "found"),
+    [
+        ("sum(x) by (namespace)", POD, "", True),
+        ("sum(x) by (namespace)", POD, "  foreignNamespaces: allow\n", False),
+        ("sum(x) by (namespace)", POD, "  foreignNamespaces: error\n", False),
+        ("sum(x) by (queue)", "namespaced: false", "", False),
+        ("sum(x{<<.LabelMatchers>>}) by (namespace)", POD, "", False),
+    ],
+)
+def test_an_external_rule_that_gives_everybody_the_rows_of_all_is_told(
+    query: str, resources: str, more: str, *, found: bool
+) -> None:
+    text = rule(query, resources=resources, more=more)
+    assert ("rows-of-all-namespaces" in codes(text, external=True)) is found

@@ -54,7 +54,7 @@ def part(name: str, number: int) -> str:
 )  # fmt: skip
 def test_the_times_of_a_rules_own_series_are_asked_for(query: str, times: str) -> None:
     assert times_query(query) == f"min by (<<.GroupBy>>) ({times})"
-    assert times_query(query, Api.EXTERNAL) == f"min({times})"
+    assert times_query(query, Api.EXTERNAL) == times
 
 
 @pytest.mark.parametrize(
@@ -104,13 +104,12 @@ def test_the_times_are_asked_for_as_widely_and_for_the_same_objects() -> None:
     }
 
 
-def test_an_external_metrics_times_are_folded_for_each_asker() -> None:
+def test_an_external_metrics_times_are_those_of_each_series() -> None:
     times = times_of(guarded(external_metric("sum(x{<<.LabelMatchers>>})")))
     assert times is not None
     planned = planned_query(times, Asked("shop", (), parse_selector("queue=a")), PlanKind.WIDE)
-    assert planned.text == 'min by (namespace, queue) (timestamp(x{namespace!=""}))'
-    assert planned.fold is not None
-    assert (planned.fold.operator, planned.fold.by) == ("min", ())
+    assert planned.text == 'timestamp(x{namespace!=""})'
+    assert (planned.namespace_label, planned.fold) == ("namespace", None)
 
 
 def test_a_rule_is_widened_only_as_far_as_both_queries_may_be() -> None:
