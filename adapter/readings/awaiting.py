@@ -1,7 +1,7 @@
 """The reading that answers a request now: the newest in memory, while it is young enough, or the first one.
 
-Only a first reading, or the first list of a kind of objects, is waited for, by few requests at once and not for long: a server has as many threads as it has,
-and a Prometheus that hangs must not hold them all.
+Only a first reading, or the first list of a kind of objects, is waited for, by few requests at once and not for long: a
+server has as many threads as it has, and a Prometheus that hangs must not hold them all.
 """
 
 from __future__ import annotations

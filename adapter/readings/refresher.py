@@ -237,6 +237,7 @@ class Refresher:
         filing = Filing(assignment, self._names, oldest)
         for samples in answer.batches(self._pace):
             filing.add(samples)
+        filing.end(self._pace)
         if filing.has_rivals:
             for samples in answer.batches(self._pace):
                 filing.compare(samples)
@@ -244,7 +245,7 @@ class Refresher:
         self._heed_histograms(query, answer)
         self._telemetry.dropped(filing.dropped)
         reading = filing.finish(evaluated, self._pace)
-        for kind, text in (("ambiguous", filing.ambiguous_example), ("nameless", reading.note)):
+        for kind, text in (("ambiguous", filing.ambiguous_example), ("nameless", reading.note or reading.caution)):
             if text is not None:
                 self._remark(query, kind, text)
         return replace(reading, note=_HISTOGRAMS) if answer.histograms_skipped and reading.note is None else reading

@@ -87,6 +87,8 @@ class ObjectReading:
     """
     steady_seconds: float = 0.0
     """For how long Prometheus had been there at that moment."""
+    caution: str | None = None
+    """What is doubtful about values that are there nevertheless."""
 
     def of(self, namespace: str | None, names: Iterable[str]) -> tuple[tuple[str, float], ...]:
         """Return name and value of those objects that have one, in the order of the names.
