@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from adapter.apis.answered import Answered
 from adapter.apis.compatibility import OURS
 from adapter.apis.failures import NOT_LISTED, empty_is_error, fetching, no_data, not_found
-from adapter.apis.parameters import parameters, refuse_fields, refuse_watch, selector
+from adapter.apis.parameters import parameters, refuse_fields, selector
 from adapter.apis.routing import ALL_OBJECTS
 from adapter.apis.status import ApiError
 from adapter.apis.values import metric_value_list
@@ -57,7 +57,6 @@ class CustomMetrics:
     def get(self, asked: CustomValues, query: str) -> Answered:
         """Return a `MetricValueList`. Raises ApiError."""
         given = parameters(query)
-        refuse_watch(given)
         refuse_fields(given, asked.name)
         which = _which(asked, given)
         metric_selector = selector(given, "metricLabelSelector")
