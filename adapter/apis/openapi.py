@@ -1,9 +1,9 @@
 """`/openapi/v2` and `/openapi/v3`: what the answers of the three groups look like.
 
 kube-apiserver asks for both about once a minute and merges them into its own; where there is none it says so in its log
-each time, and `kubectl explain podmetrics` has nothing to show. Nothing in them ever changes, so they are made once, and
-whoever asks is given them in whatever form: a refusal would keep kube-apiserver asking. (OpenAPI 2.0 and 3.0, with the
-extensions of `k8s.io/kube-openapi`.)
+each time, and `kubectl explain podmetrics` has nothing to show. Nothing in them ever changes, so they are made once. No
+`Accept` header is refused, or kube-apiserver would go on asking. (OpenAPI 2.0 and 3.0, with the extensions of
+`k8s.io/kube-openapi`.)
 """
 
 from __future__ import annotations

@@ -211,6 +211,25 @@ def about(amount: float) -> object:
     return pytest.approx(amount, rel=0.3)
 
 
+def test_kubectl_explains_what_pods_and_nodes_use(cluster: Cluster, adapter: InstalledAdapter) -> None:
+    """The API server merges the schemas within a minute or so of the APIService's being there."""
+    assert adapter.answers()
+
+    def explained(what: str) -> str:
+        return cluster.kubectl("explain", what)
+
+    cluster.wait_for("schemas", lambda: "containers" in explained("podmetrics"), seconds=150.0)
+    assert "What each of its containers uses." in explained("podmetrics.containers")
+    assert "NodeMetrics" in explained("nodemetrics")
+    old = json.loads(cluster.kubectl("get", "--raw", "/openapi/v2"))["definitions"]
+    assert any(name.endswith(".metrics.v1beta1.PodMetrics") for name in old)
+    log = cluster.plane.process("kube-apiserver").log_path.read_text(errors="replace")
+    complaints = [line for line in log.splitlines() if "OpenAPI" in line and "metrics.k8s.io" in line]
+    quiet_since = max((number for number, line in enumerate(log.splitlines()) if line in complaints), default=0)
+    assert quiet_since < len(log.splitlines())
+    print("\n".join(complaints[-20:]))
+
+
 def test_kubectl_top_shows_pods_and_their_containers(cluster: Cluster, shop: Shop) -> None:
     (pod,) = (one["metadata"]["name"] for one in cluster.pods(shop.namespace, "app=pair"))
 
