@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 _INFO = {"title": "Tidewatch", "version": "v1"}
 _VARY = (("Vary", "Accept"),)
-_V2_REFERENCES = "#/definitions/"
-_V3_REFERENCES = "#/components/schemas/"
 
 
 def schemas_response(asked: Schemas, if_none_match: str) -> Response:
@@ -38,17 +36,29 @@ def _all_groups() -> Iterator[tuple[str, str]]:
     return ((group, version) for group, versions in VERSIONS.items() for version in versions)
 
 
+def _v2_reference(name: str, description: str = "") -> dict[str, Any]:
+    """Return a reference with its description beside it, which OpenAPI 2.0 passes over and Kubernetes' tools read."""
+    reference = {"$ref": f"#/definitions/{name}"}
+    return {"description": description, **reference} if description else reference
+
+
+def _v3_reference(name: str, description: str = "") -> dict[str, Any]:
+    """Return a reference; in OpenAPI 3.0 nothing may stand beside one."""
+    reference = {"$ref": f"#/components/schemas/{name}"}
+    return {"description": description, "allOf": [reference]} if description else reference
+
+
 def _v2() -> dict[str, Any]:
     paths: dict[str, Any] = {}
     definitions: dict[str, Any] = {}
     for group, version in _all_groups():
-        definitions |= schemas_of(group, version, _V2_REFERENCES)
+        definitions |= schemas_of(group, version, _v2_reference)
         paths |= {operation.path: _v2_path(operation) for operation in operations_of(group, version)}
     return {"swagger": "2.0", "info": _INFO, "paths": paths, "definitions": definitions}
 
 
 def _v2_path(operation: Operation) -> dict[str, Any]:
-    schema = {"$ref": f"{_V2_REFERENCES}{operation.schema}"}
+    schema = _v2_reference(operation.schema)
     parameters = [
         {"name": name, "in": "path", "required": True, "type": "string", "uniqueItems": True}
         for name in operation.parameters
@@ -59,12 +69,12 @@ def _v2_path(operation: Operation) -> dict[str, Any]:
 
 def _v3(group: str, version: str) -> dict[str, Any]:
     paths = {operation.path: _v3_path(operation) for operation in operations_of(group, version)}
-    components = {"schemas": schemas_of(group, version, _V3_REFERENCES)}
+    components = {"schemas": schemas_of(group, version, _v3_reference)}
     return {"openapi": "3.0.0", "info": _INFO, "paths": paths, "components": components}
 
 
 def _v3_path(operation: Operation) -> dict[str, Any]:
-    content = {JSON: {"schema": {"$ref": f"{_V3_REFERENCES}{operation.schema}"}}}
+    content = {JSON: {"schema": _v3_reference(operation.schema)}}
     parameters = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in operation.parameters
     ]

@@ -225,9 +225,7 @@ def test_kubectl_explains_what_pods_and_nodes_use(cluster: Cluster, adapter: Ins
     assert any(name.endswith(".metrics.v1beta1.PodMetrics") for name in old)
     log = cluster.plane.process("kube-apiserver").log_path.read_text(errors="replace")
     complaints = [line for line in log.splitlines() if "OpenAPI" in line and "metrics.k8s.io" in line]
-    quiet_since = max((number for number, line in enumerate(log.splitlines()) if line in complaints), default=0)
-    assert quiet_since < len(log.splitlines())
-    print("\n".join(complaints[-20:]))
+    print("\n".join(complaints[-20:]))  # noqa: T201
 
 
 def test_kubectl_top_shows_pods_and_their_containers(cluster: Cluster, shop: Shop) -> None:
