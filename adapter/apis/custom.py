@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from adapter.apis.answered import Answered
 from adapter.apis.compatibility import OURS
-from adapter.apis.failures import empty_is_error, fetching, no_data, not_found
-from adapter.apis.parameters import parameters, refuse_fields, refuse_watch, selector
+from adapter.apis.failures import NOT_LISTED, empty_is_error, fetching, no_data, not_found
+from adapter.apis.parameters import parameters, refuse_fields, selector
 from adapter.apis.routing import ALL_OBJECTS
 from adapter.apis.status import ApiError
 from adapter.apis.values import metric_value_list
@@ -17,6 +17,7 @@ from adapter.objects.names import is_namespace_name, is_object_name
 from adapter.objects.resources import UnknownResourceError
 from adapter.objects.selectors import SelectorError
 from adapter.readings.answers import ByName, BySelector
+from adapter.rulebook.quoting import go_quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -56,16 +57,19 @@ class CustomMetrics:
     def get(self, asked: CustomValues, query: str) -> Answered:
         """Return a `MetricValueList`. Raises ApiError."""
         given = parameters(query)
-        refuse_watch(given)
         refuse_fields(given, asked.name)
         which = _which(asked, given)
         metric_selector = selector(given, "metricLabelSelector")
         metric, resource = self._find(asked)
-        what = _described(asked)
-        with fetching(what, _command(asked)):
+        what, command = _described(asked), _command(asked)
+        if metric.narrowed:
+            _require_name(asked, resource)
+            # `explain` tells of all that there is of such objects, and not of what one namespace has of them.
+            command = ""
+        with fetching(what, command, beside=_narrowing(metric, asked)):
             answer = self._served.objects(metric, asked.namespace, which, metric_selector)
         if not answer.values and empty_is_error(metric, otherwise=self._empty_is_error):
-            raise no_data(what, _command(asked))
+            raise no_data(what, command)
         compatibility = self._compatibility
         stated = replace(answer, evaluated_at=compatibility.moment(answer.evaluated_at, self._wall()))
         try:
@@ -84,7 +88,8 @@ class CustomMetrics:
             # Paths may use any name of a kind, such as the singular: kube-apiserver's clients map names as they like.
             metric = catalogue.find_custom(self._qualified(asked), namespaced, asked.metric)
         if metric is None or metric.resource is None:
-            raise not_found(_described(asked), self._hints.for_missing(asked.metric, _command(asked)))
+            why = self._hints.for_missing(asked.metric, _command(asked))
+            raise not_found(_described(asked), why, formerly=_without_name(asked))
         return metric, metric.resource
 
     def _qualified(self, asked: CustomValues) -> str:
@@ -92,7 +97,9 @@ class CustomMetrics:
         try:
             return self._resolve(group, name).qualified
         except UnknownResourceError as e:
-            raise not_found(_described(asked), str(e)) from e
+            # Objects that are not named are listed first there.
+            former = NOT_LISTED if asked.name == ALL_OBJECTS else None
+            raise not_found(_described(asked), str(e), formerly=_without_name(asked), former=former) from e
 
 
 def _which(asked: CustomValues, given: Mapping[str, str]) -> ByName | BySelector:
@@ -122,4 +129,24 @@ def _command(asked: CustomValues) -> str:
 def _described(asked: CustomValues) -> str:
     """Return the metric in prometheus-adapter's words: `metric M for pods`, with the name where one object is meant."""
     named = "" if asked.name == ALL_OBJECTS else f" {asked.name}"
-    return f"metric {asked.metric} for {asked.resource}{named}"
+    return f"{_without_name(asked)}{named}"
+
+
+def _without_name(asked: CustomValues) -> str:
+    """Return the metric likewise, as it is called where no object has it."""
+    return f"metric {asked.metric} for {asked.resource}"
+
+
+def _require_name(asked: CustomValues, resource: Resource) -> None:
+    """Raise ApiError 404 where those objects of a namespace are asked for that are in none."""
+    if asked.name == ALL_OBJECTS:
+        why = f"{resource.qualified} are in no namespace: name one of them, or ask outside of namespaces"
+        raise not_found(_described(asked), why, former=NOT_LISTED)
+
+
+def _narrowing(metric: Metric, asked: CustomValues) -> str:
+    """Return what to say of a value that is not found because only the series of the namespace that asks count."""
+    if not metric.narrowed:
+        return ""
+    matcher = f"{metric.namespace_label}={go_quoted(asked.namespace or '')}"
+    return f"; asked for within a namespace, only series with {matcher} count"

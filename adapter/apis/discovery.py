@@ -11,11 +11,11 @@ metrics.k8s.io is there without resource rules too, be they taken out or refused
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING
 
+from adapter.apis.entities import entity, unless_current
 from adapter.apis.http import JSON, Response, json_line
-from adapter.apis.negotiation import AGGREGATED_VERSIONS, aggregated_version, is_current
+from adapter.apis.negotiation import AGGREGATED_VERSIONS, aggregated_version
 from adapter.apis.routing import RESOURCE, VERSIONS
 
 if TYPE_CHECKING:
@@ -44,10 +44,7 @@ def groups_response(accept: str, if_none_match: str) -> Response:
     version = aggregated_version(accept)
     if version is None:
         return Response(200, api_group_list(), headers=(_VARY,))
-    whole = _AGGREGATED[version]
-    if if_none_match and is_current(dict(whole.headers)["ETag"], if_none_match):
-        return Response(304, b"", whole.content_type, whole.headers, whole.cache_control)
-    return whole
+    return unless_current(_AGGREGATED[version], if_none_match)
 
 
 def _group(group: str) -> dict[str, object]:
@@ -68,9 +65,8 @@ def _aggregated(version: str) -> Response:
     ]
     kind = {"kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{version}"}
     body = json_line({**kind, "metadata": {}, "items": items})
-    etag = f'"{hashlib.sha256(body).hexdigest()[:32].upper()}"'
     content_type = f"{JSON};g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
-    return Response(200, body, content_type, (("ETag", etag), _VARY), cache_control="public")
+    return entity(body, content_type, (_VARY,), cache_control="public")
 
 
 def _aggregated_resources(group: str) -> list[dict[str, object]]:

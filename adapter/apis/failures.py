@@ -30,22 +30,25 @@ if TYPE_CHECKING:
     from adapter.rulebook.model import Metric
 
 _NOT_FETCHED = ApiError(500, "Internal error occurred: unable to fetch metrics")
+NOT_LISTED = ApiError(500, "Internal error occurred: unable to list matching resources")
+"""What prometheus-adapter says where objects cannot be listed."""
 _FORMER: Mapping[type[ReadingError], ApiError] = {
     AnswerTooOldError: _NOT_FETCHED,
     QueryRefusedByPrometheusError: _NOT_FETCHED,
     SourceSlowError: _NOT_FETCHED,
     SourceUnreachableError: _NOT_FETCHED,
-    ObjectsNotKnownError: ApiError(500, "Internal error occurred: unable to list matching resources"),
+    ObjectsNotKnownError: NOT_LISTED,
 }
 """What prometheus-adapter says of readings that it could not give either."""
 
 
-def not_found(what: str, why: str, *, formerly: str | None = None) -> ApiError:
+def not_found(what: str, why: str, *, formerly: str | None = None, former: ApiError | None = None) -> ApiError:
     """Return the error for a metric that is not there; `what` is such as `metric M for pods`.
 
-    `formerly` is what prometheus-adapter calls it, where that is something else.
+    `formerly` is what prometheus-adapter calls it, where that is something else; `former` what it says, where that is
+    another error.
     """
-    former = ApiError(404, f"the server could not find the {what if formerly is None else formerly}")
+    former = former or ApiError(404, f"the server could not find the {what if formerly is None else formerly}")
     return ApiError(404, f"the server could not find the {what}: {why}", former=former)
 
 
@@ -64,18 +67,20 @@ def no_data(what: str, command: str = "") -> ApiError:
 
 
 @contextmanager
-def fetching(what: str, command: str = "") -> Iterator[None]:
+def fetching(what: str, command: str = "", *, beside: str = "") -> Iterator[None]:
     """Turn a reading that cannot be given into the ApiError that says so.
 
     `command` are the arguments of `explain` that tell more, where it is the metric that has no value and not the
-    request or Prometheus that is at fault.
+    request or Prometheus that is at fault. `beside` is what else to say of a value that is not found.
     """
     try:
         yield
     except ReadingError as e:
         code = code_of(e)
         if code == 404:
-            raise not_found(what, f"{e.told}{'' if isinstance(e, NoObjectsMatchError) else more(command)}") from e
+            raise not_found(
+                what, f"{e.told}{beside}{'' if isinstance(e, NoObjectsMatchError) else more(command)}"
+            ) from e
         of_metric = code == 500 or isinstance(e, SampleTooOldError | NoDataUncertainError | ForeignNamespaceError)
         message = f"unable to fetch the {what}: {e.told}{more(command) if of_metric else ''}"
         raise ApiError(code, message, former=_former(e)) from e

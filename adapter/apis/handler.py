@@ -19,8 +19,10 @@ from adapter.apis.discovery import api_group, groups_response, usage_resources
 from adapter.apis.explain import Explanations
 from adapter.apis.external import ExternalMetrics
 from adapter.apis.hints import Hints
-from adapter.apis.http import TEXT, Response, json_line
+from adapter.apis.http import JSON, TEXT, YAML, Response, json_line
 from adapter.apis.lists import ResourceLists
+from adapter.apis.negotiation import served_type
+from adapter.apis.openapi import schemas_response
 from adapter.apis.rendering import rendered
 from adapter.apis.resource import ResourceMetrics
 from adapter.apis.status import REASONS, ApiError, status_response
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 METRICS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 NOT_HERE = "the server could not find the requested resource"
+
+_APIS = "/apis"
 
 GET = ("GET",)
 GET_OR_HEAD = ("GET", "HEAD")
@@ -150,6 +154,7 @@ class Handler:
         if asked is None:
             raise ApiError(404, NOT_HERE)
         _require(request, GET_OR_HEAD if isinstance(asked, routing.Index | routing.OwnMetrics) else GET)
+        _require_type(request)
         self._note(asked, caller)
         return self._dispatch(asked, request)
 
@@ -174,8 +179,8 @@ class Handler:
         match asked:
             case routing.CustomValues() | routing.ExternalValues() | routing.UsageValues():
                 return self._values(asked, request)
-            case routing.GroupList():
-                return groups_response(request.header("Accept"), request.header("If-None-Match"))
+            case routing.GroupList() | routing.OpenApi2() | routing.OpenApi3():
+                return _fixed(asked, request)
             case routing.ResourceList(routing.RESOURCE):
                 return Response(200, usage_resources())
             case routing.OwnMetrics():
@@ -211,6 +216,20 @@ class Handler:
 def _require(request: Request, allowed: Sequence[str]) -> None:
     if request.method not in allowed:
         raise ApiError(405, f"{request.method} is not allowed here: use {' or '.join(allowed)}", allow=allowed)
+
+
+def _fixed(asked: routing.GroupList | routing.Schemas, request: Request) -> Response:
+    """Return what is the same as long as the process lives."""
+    known = request.header("If-None-Match")
+    if isinstance(asked, routing.GroupList):
+        return groups_response(request.header("Accept"), known)
+    return schemas_response(asked, known)
+
+
+def _require_type(request: Request) -> None:
+    """Raise ApiError 406 where an API is asked for in no form that it has."""
+    if request.path.startswith(_APIS) and served_type(request.header("Accept")) is None:
+        raise ApiError(406, f"only the following media types are accepted: {JSON}, {YAML}")
 
 
 def _unexpected(request: Request) -> Response:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import msgspec
 
 JSON = "application/json"
+YAML = "application/yaml"
 TEXT = "text/plain; charset=utf-8"
 NOT_CACHED = "no-cache, private"
 """What Kubernetes' API servers say of everything that is not meant for caches."""

@@ -1,13 +1,15 @@
 """What a client would like its answer to look like, read from its headers as Go's API servers read them (pure).
 
-Nothing here ever refuses: who asks for a form that is not served (protobuf, tables of metrics' values) gets plain JSON,
-which every client of these APIs understands by its `Content-Type`.
+Who likes a form best that is not served (protobuf, tables of metrics' values) gets what is liked next: clients of these
+APIs name JSON or anything as well, and know what they got by its `Content-Type`.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from adapter.apis.http import JSON, YAML
 from adapter.objects.percent import EncodingError, decoded
 
 if TYPE_CHECKING:
@@ -44,6 +46,22 @@ def table_version(accept: str) -> str | None:
                 return given["v"]
         elif media_type in _PLAIN_JSON and "as" not in given:
             return None
+    return None
+
+
+@lru_cache(maxsize=64)
+def served_type(accept: str) -> str | None:
+    """Return whether an `Accept` header likes JSON or YAML better; None where it takes neither.
+
+    Remembered for the few headers that clients send: it is asked for each request.
+    """
+    if not accept:
+        return JSON
+    for media_type, _ in _by_preference(accept):
+        if media_type in _PLAIN_JSON:
+            return JSON
+        if media_type == YAML:
+            return YAML
     return None
 
 

@@ -1,4 +1,4 @@
-"""The last step of every answer: indented for people, compressed where it is long, as Go's API servers do it."""
+"""The last step of every answer: as YAML or indented where asked for, compressed where long, as Go's API servers do."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from adapter.apis.http import JSON
-from adapter.apis.negotiation import accepts_gzip, wants_indent
+from adapter.apis.http import JSON, YAML
+from adapter.apis.negotiation import accepts_gzip, served_type, wants_indent
+from adapter.apis.yaml_text import yaml_of
 
 if TYPE_CHECKING:
     from adapter.apis.http import Request, Response
@@ -27,6 +28,8 @@ MOST_INDENTED_BYTES = 1024 * 1024
 
 def rendered(response: Response, request: Request) -> Response:
     """Return the response in the form that its asker would like."""
+    if response.content_type == JSON and response.body and served_type(request.header("Accept")) == YAML:
+        response = replace(response, body=yaml_of(response.body), content_type=YAML, gzipped=None)
     if _is_to_indent(response, request):
         indented = msgspec.json.format(response.body, indent=2) + b"\n"
         response = replace(response, body=indented, gzipped=None)

@@ -32,6 +32,9 @@ PATHS = (
     *(f"/apis/{group}/{version}" for group, versions in VERSIONS.items() for version in versions),
     EXPLAIN,
     *HEALTH,
+    "/openapi/v2",
+    "/openapi/v3",
+    *(f"/openapi/v3/apis/{group}/{version}" for group, versions in VERSIONS.items() for version in versions),
     "/metrics",
     "/version",
 )
@@ -78,6 +81,20 @@ class ResourceList:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenApi2:
+    """`/openapi/v2`: the schemas of all groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenApi3:
+    """`/openapi/v3`: where the schemas of each group are; or those of one."""
+
+    group: str = ""
+    """Empty: where they are."""
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class CustomValues:
     """A metric of one object, or of all that selectors choose where `name` is `*`."""
 
@@ -111,7 +128,8 @@ class UsageValues:
 
 Document: TypeAlias = Index | Version | Group
 Values: TypeAlias = CustomValues | ExternalValues | UsageValues
-Route: TypeAlias = Document | OwnMetrics | GroupList | ResourceList | Values
+Schemas: TypeAlias = OpenApi2 | OpenApi3
+Route: TypeAlias = Document | OwnMetrics | GroupList | ResourceList | Schemas | Values
 
 
 def route(path: str) -> Route | None:
@@ -127,6 +145,8 @@ def route(path: str) -> Route | None:
             return Version()
         case ["", "metrics"]:
             return OwnMetrics()
+        case ["", "openapi", *rest]:
+            return _schemas(rest)
         case ["", "apis", *rest]:
             return _api(rest)
         case _:
@@ -142,6 +162,18 @@ def group_of(path: str) -> str:
     """Return the API group that a raw path lies in, or `other`: a label with few values, whatever is asked."""
     segments = path.split("/", 3)
     return segments[2] if len(segments) > 2 and segments[1] == "apis" and segments[2] in VERSIONS else "other"
+
+
+def _schemas(segments: list[str]) -> Schemas | None:
+    match segments:
+        case ["v2"]:
+            return OpenApi2()
+        case ["v3"]:
+            return OpenApi3()
+        case ["v3", "apis", group, version] if version in VERSIONS.get(group, ()):
+            return OpenApi3(group, version)
+        case _:
+            return None
 
 
 def _api(segments: list[str]) -> Route | None:

@@ -21,6 +21,7 @@ REASONS: Mapping[int, str] = {
     403: "Forbidden",
     404: "NotFound",
     405: "MethodNotAllowed",
+    406: "NotAcceptable",
     429: "TooManyRequests",
     500: "InternalError",
     503: "ServiceUnavailable",

@@ -88,7 +88,7 @@ def serve(arguments: Sequence[str]) -> None:
     except StartError as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)  # noqa: T201 - the one line on stderr
         sys.exit(1)
-    for warning in values.warnings:
+    for warning in settings.warnings:
         _log.warning("%s", warning)
     serve_forever(settings.server, functools.partial(make_worker, settings))
 

@@ -30,6 +30,7 @@ from adapter.service.flag_table import (
     Repeat,
     one_of,
 )
+from adapter.service.tls import OLD_VERSIONS, VERSIONS
 
 _METRICS = "Metrics"
 _SERVING = "Serving"
@@ -43,6 +44,7 @@ _CONFIGURATION = (
         name="config",
         kind=PATH,
         repeat=Repeat.EACH,
+        short="c",
         required=True,
         help="Rule file, or a folder of *.yaml; may be repeated. Changes are taken in while running.",
         group=_METRICS,
@@ -166,16 +168,16 @@ _SERVING_FLAGS = (
     Flag(name="tls-private-key-file", kind=PATH, help="Its key.", group=_SERVING),
     Flag(
         name="tls-min-version",
-        kind=one_of("VersionTLS12", "VersionTLS13"),
+        kind=one_of(*OLD_VERSIONS, *VERSIONS),
         default="VersionTLS12",
-        help="Lowest TLS version.",
+        help="Lowest TLS version; older ones than 1.2 are taken for 1.2, with a warning.",
         group=_SERVING,
     ),
     Flag(
         name="tls-cipher-suites",
         kind=TEXT,
         repeat=Repeat.COMMAS,
-        help="Suites of TLS 1.2, by Go's names (default: OpenSSL's choice).",
+        help="Suites of TLS 1.2, by Go's names; weak ones are left out, with a warning (default: OpenSSL's choice).",
         group=_SERVING,
     ),
     Flag(
@@ -270,4 +272,5 @@ SERVE = Command(
         *LOG_FLAGS,
         *(Flag(name=name, kind=kind, group="Audit", state=_NO_AUDIT) for name, kind in _AUDIT),
     ),
+    passes_over_more=True,
 )

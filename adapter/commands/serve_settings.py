@@ -12,6 +12,7 @@ from adapter.commands.common_flags import PROGRAM, program_version, prometheus_s
 from adapter.commands.rule_files import load_each
 from adapter.commands.serve_certificates import KeptCertificate, first_certificate, kept_certificate
 from adapter.commands.serve_identity import ServeIdentity, identity_of_flags
+from adapter.commands.serve_tls import tls_choice
 from adapter.identity.callers import IdentitySettingsError
 from adapter.identity.certificates.serving import ServingCertificate, given_certificate, made_certificate
 from adapter.readings.settings import ReadingSettings
@@ -19,13 +20,14 @@ from adapter.service.addresses import Address
 from adapter.service.documents import DocumentError
 from adapter.service.flags import UsageError
 from adapter.service.options import ConnectionLimits, ServerOptions
-from adapter.service.tls import VERSIONS, TlsSettings, openssl_suites
+from adapter.service.tls import TlsSettings
 from adapter.service.watched import FilesError, read_each
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from adapter.apis.compatibility import Compatibility
+    from adapter.commands.serve_tls import TlsChoice
     from adapter.identity.material import Materials
     from adapter.service.flag_table import FlagValues
     from adapter.sources.prometheus.settings import PrometheusSettings
@@ -77,6 +79,8 @@ class ServeSettings:
     empty_is_error: bool
     compatibility: Compatibility
     server: ServerOptions
+    warnings: tuple[str, ...]
+    """What is not done as the flags ask, for the log."""
 
 
 def serve_settings(values: FlagValues) -> ServeSettings:
@@ -92,6 +96,7 @@ def serve_settings(values: FlagValues) -> ServeSettings:
         self_made = None if kept else _self_made(values)
         identity = identity_of_flags(values, os.environ)
         prometheus = prometheus_settings(values)
+        tls = tls_choice(values)
         # Last: it may have to wait for the cluster.
         certificate = _certificate(values, kept, self_made)
         return ServeSettings(
@@ -108,7 +113,8 @@ def serve_settings(values: FlagValues) -> ServeSettings:
             kept=kept,
             empty_is_error=values.text("on-no-data") == "error",
             compatibility=PROMETHEUS_ADAPTER if _is_as_before(values) else OURS,
-            server=_server(values, certificate, identity.materials),
+            server=_server(values, certificate, identity.materials, tls),
+            warnings=(*values.warnings, *tls.warnings),
         )
     except (FilesError, DocumentError, IdentitySettingsError) as error:
         raise UsageError(str(error)) from error
@@ -205,11 +211,7 @@ def _most_requests(values: FlagValues) -> int:
     return most
 
 
-def _server(values: FlagValues, certificate: ServingCertificate, materials: Materials) -> ServerOptions:
-    try:
-        suites = openssl_suites(values.texts("tls-cipher-suites"))
-    except ValueError as error:
-        raise UsageError(f"--tls-cipher-suites: {error}") from error
+def _server(values: FlagValues, certificate: ServingCertificate, materials: Materials, tls: TlsChoice) -> ServerOptions:
     return ServerOptions(
         program=PROGRAM,
         version=program_version(),
@@ -219,8 +221,8 @@ def _server(values: FlagValues, certificate: ServingCertificate, materials: Mate
             certificate_file=certificate.certificate_file,
             key_file=certificate.key_file,
             client_authorities=materials.trusted if materials.settings.asks_for_certificates else None,
-            min_version=VERSIONS[values.text("tls-min-version")],
-            cipher_suites=suites,
+            min_version=tls.min_version,
+            cipher_suites=tls.cipher_suites,
         ),
         plain_address=values.address("plain-bind-address"),
         shutdown_delay_seconds=values.seconds("shutdown-delay"),

@@ -1,23 +1,30 @@
 """The reading that answers a request now: the newest in memory, while it is young enough, or the first one.
 
-Only a first reading is waited for, by few requests at once and not for long: a server has as many threads as it has,
-and a Prometheus that hangs must not hold them all.
+Only a first reading, or the first list of a kind of objects, is waited for, by few requests at once and not for long: a
+server has as many threads as it has, and a Prometheus that hangs must not hold them all.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from adapter.readings.errors import AnswerTooOldError, FirstAnswerPendingError
 from adapter.readings.notices import reason_for_askers
+from adapter.sources.objects import ObjectsNotSyncedError
 from adapter.sources.prometheus.errors import shortened
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.objects.resources import Resource
     from adapter.readings.board import Board
     from adapter.readings.demand import Entry
     from adapter.readings.queries import Reading
     from adapter.readings.settings import Clock, ReadingSettings
+    from adapter.sources.objects import ObjectSource
+
+T = TypeVar("T")
 
 
 class Awaiting:
@@ -39,6 +46,22 @@ class Awaiting:
         if age > self._settings.max_answer_age_seconds:
             raise AnswerTooOldError(self._too_old(entry, age))
         return reading
+
+    def listed(self, objects: ObjectSource, resource: Resource, until: float, look: Callable[[], T]) -> T:
+        """Return what `look` tells of objects; the first list of their kind is waited for until then.
+
+        Raises ObjectsError. What is not known by then, or what too many wait for already, is told as it is.
+        """
+        try:
+            return look()
+        except ObjectsNotSyncedError:
+            if not self._waiting.acquire(blocking=False):
+                raise
+        try:
+            objects.await_first_list(resource, max(0.0, until - self._clock.monotonic()))
+        finally:
+            self._waiting.release()
+        return look()
 
     def age(self, reading: Reading) -> float:
         """Return for how many seconds a reading has been one."""

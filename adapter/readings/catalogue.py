@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 NO_RESOURCE_RULES = ResourceRules()
 
 _SORTED_A_SLICE = 500
+_NAMESPACES = "namespaces"
 
 K = TypeVar("K", str, tuple[str, bool, str])
 
@@ -26,7 +27,7 @@ K = TypeVar("K", str, tuple[str, bool, str])
 class Catalogue:
     """All metrics by name. Never changed: another catalogue takes its place, with a higher generation."""
 
-    __slots__ = ("_custom", "_external", "_usage", "custom", "external", "generation", "resource")
+    __slots__ = ("_custom", "_external", "_narrowed", "_usage", "custom", "external", "generation", "resource")
 
     def __init__(
         self,
@@ -52,6 +53,7 @@ class Catalogue:
                     custom[key] = metric
         self._custom = custom
         self._external = external
+        self._narrowed: dict[tuple[str, str], Metric | None] = {}
         self.custom: tuple[Metric, ...] = _ascending(custom, pace)
         """Ascending by kind of object, scope and name."""
         self.external: tuple[Metric, ...] = _ascending(external, pace)
@@ -59,8 +61,21 @@ class Catalogue:
         self.generation = generation
 
     def find_custom(self, resource_qualified: str, namespaced: bool, name: str) -> Metric | None:  # noqa: FBT001 - part of the key
-        """Return the metric of that name for `pods`, `deployments.apps`, …; None where no rule gives it."""
-        return self._custom.get((resource_qualified, namespaced, name))
+        """Return the metric of that name for `pods`, `deployments.apps`, …; None where no rule gives it.
+
+        Objects that are in no namespace have it within namespaces too: see `narrowed`.
+        """
+        found = self._custom.get((resource_qualified, namespaced, name))
+        if found is not None or not namespaced:
+            return found
+        key = resource_qualified, name
+        if key not in self._narrowed:
+            whole = self._custom.get((resource_qualified, False, name))
+            if whole is None:
+                return None
+            # One object for all who ask, and only for what is asked for: there may be thousands.
+            self._narrowed.setdefault(key, narrowed(whole))
+        return self._narrowed[key]
 
     def find_external(self, name: str) -> Metric | None:
         """Return the external metric of that name; None where no rule gives it."""
@@ -76,7 +91,19 @@ class Catalogue:
             return self._usage.get(metric.qualified)
         if metric.rule.api is Api.EXTERNAL or metric.resource is None:
             return self._external.get(metric.name)
-        return self._custom.get((metric.resource.qualified, metric.namespaced, metric.name))
+        return self.find_custom(metric.resource.qualified, metric.namespaced, metric.name)
+
+
+def narrowed(metric: Metric) -> Metric | None:
+    """Return what the series of one namespace tell of objects that are in none; None where no label tells it.
+
+    An autoscaler asks for the metric of any object, but a namespace's own, within its own namespace. Access is granted
+    by namespace there, so series of others must not count: prometheus-adapter restricts the query alike.
+    """
+    label = metric.rule.resources.namespace_label()
+    if label is None or metric.resource is None or metric.resource.qualified == _NAMESPACES:
+        return None
+    return replace(metric, namespace_label=label, narrowed=True)
 
 
 def same_rule(one: Rule, other: Rule) -> bool:

@@ -54,6 +54,8 @@ _NO_VALUES = {
 }
 
 
+NAMELESS = ""
+"""Stands for the container of a sample that tells none."""
 MOST_CONTAINERS = 1000
 """Of one pod. No pod has so many: a rule that takes another label for the container's finds them."""
 _CROWDED = Fault(
@@ -78,6 +80,9 @@ class Filing:
         self._faults: dict[str, dict[str, Fault]] = {}
         self._containers: dict[str, dict[str, list[str]]] = {}
         """Namespace, pod, and its containers; none where there are too many."""
+        self._whole: dict[str, set[str]] = {}
+        """Namespace, and pods with a sample that tells no container."""
+        self._has_named = False
         self._crowded: tuple[str, str] | None = None
         self._rivals: dict[tuple[str, str], _Rivals] = {}
         self._ambiguous: dict[frozenset[str], Fault] = {}
@@ -100,6 +105,21 @@ class Filing:
                 self._drop(place, labels, math.nan, Dropped.HISTOGRAM)
             else:
                 self._file(place, math.nan, Dropped.HISTOGRAM)
+
+    def end(self, pace: Pace = UNPACED) -> None:
+        """Judge the samples that tell no container, once all are filed; to be called once.
+
+        Beside those of a pod's containers such a sample is of the pod as a whole and would count twice. Where there are
+        no others it is the pod's only container, which then has no name, as in prometheus-adapter.
+        """
+        whole = ((namespace, pod) for namespace, pods in self._whole.items() for pod in pods)
+        for part in pace.timed(whole):
+            for namespace, pod in part:
+                known = self._containers.setdefault(namespace, {})
+                if pod in known:
+                    self._leave_out_whole(namespace, pod, crowded=not known[pod])
+                else:
+                    known[pod] = [NAMELESS]
 
     @property
     def has_rivals(self) -> bool:
@@ -131,6 +151,7 @@ class Filing:
             foreign=foreign,
             is_exact=is_exact,
             has_strays=self._has_strays,
+            caution=self._caution(),
         )
 
     @property
@@ -158,9 +179,8 @@ class Filing:
         if not name or (assignment.names is not None and name not in assignment.names):
             return Dropped.UNKNOWN_OBJECT
         if assignment.container_label is not None:
-            container = labels.get(assignment.container_label)
-            # A sample without a container is of the pod as a whole: beside its containers' it would count twice.
-            if not container or "/" in container or "/" in name:
+            container = labels.get(assignment.container_label, NAMELESS)
+            if "/" in container or "/" in name:
                 return Dropped.UNKNOWN_OBJECT
             name = container_key(name, container)
         return namespace, name
@@ -200,7 +220,10 @@ class Filing:
         if values is None:
             values = self._values[self._names.share(namespace)] = {}
         if name in values or name in self._faults.get(namespace, ()):
-            self._reject(place, values)
+            if self._faults.get(namespace, {}).get(name) is _CROWDED:
+                self.dropped[Dropped.UNKNOWN_OBJECT] += 1
+            else:
+                self._reject(place, values)
             return
         if self._assignment.container_label is not None and not self._enter_container(namespace, name, values):
             self.dropped[Dropped.UNKNOWN_OBJECT] += 1
@@ -214,9 +237,13 @@ class Filing:
     def _enter_container(self, namespace: str, key: str, values: dict[str, float]) -> bool:
         """Note a container that was not seen before; return whether its pod may have one more."""
         pod, _, container = key.partition("/")
+        if container == NAMELESS:
+            self._whole.setdefault(namespace, set()).add(self._names.share(pod))
+            return True
         pods = self._containers.get(namespace)
         if pods is None:
             pods = self._containers[self._names.share(namespace)] = {}
+        self._has_named = True
         known = pods.get(pod)
         if known is None:
             pods[self._names.share(pod)] = [self._names.share(container)]
@@ -230,6 +257,14 @@ class Filing:
         self._crowded = namespace, pod
         self._faults.setdefault(namespace, {})[container_key(pod, "")] = _CROWDED
         return False
+
+    def _leave_out_whole(self, namespace: str, pod: str, *, crowded: bool) -> None:
+        """Take out the value of a pod as a whole, or why it has none; a crowded pod keeps the reason of that."""
+        key = container_key(pod, NAMELESS)
+        self.dropped[Dropped.UNKNOWN_OBJECT] += self._values[namespace].pop(key, None) is not None
+        self._rivals.pop((namespace, key), None)
+        if not crowded and namespace in self._faults:
+            self._faults[namespace].pop(key, None)
 
     def _joined_containers(self, pace: Pace) -> Mapping[str, Mapping[str, str]]:
         """Return the names as readings hold them; the pods of a workload share one text."""
@@ -271,7 +306,7 @@ class Filing:
 
     def _note(self) -> str | None:
         if self._unplaced is None:
-            return LATE if self.dropped[Dropped.STALE] else self._note_of_containers()
+            return LATE if self.dropped[Dropped.STALE] else None
         lacking, labels = self._unplaced
         what = "object" if lacking == self._assignment.object_label else "namespace"
         came = ", ".join(sorted(labels)) or "no labels at all"
@@ -280,14 +315,14 @@ class Filing:
             f"but with {came}: keep that label in the result of the rule's metricsQuery"
         )
 
-    def _note_of_containers(self) -> str | None:
-        """Return why no container was found at all: that some samples are of whole pods is usual."""
+    def _caution(self) -> str | None:
+        """Return that no container has a name: that some samples are of whole pods is usual."""
         label = self._assignment.container_label
-        if label is None or self._containers or not self.dropped[Dropped.UNKNOWN_OBJECT]:
+        if label is None or self._has_named or not self._whole:
             return None
         return (
-            f"no sample came with the label {label!r}, which names its container: keep that label in the result of "
-            "the rule's containerQuery, or correct `containerLabel`"
+            f"no sample came with the label {label!r}, which names its container, so each pod is one container without "
+            "a name: keep that label in the result of the rule's containerQuery, or correct `containerLabel`"
         )
 
 

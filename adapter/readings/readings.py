@@ -133,16 +133,18 @@ class Readings:
         self, metric: Metric, namespace: str | None, which: ByName | BySelector, metric_selector: Selector
     ) -> ObjectsAnswer:
         """Return a custom metric's values for some objects. Raises ReadingError."""
-        names = (which.name,) if isinstance(which, ByName) else self._names(metric, namespace, which)
-        found, warnings = self._reading(metric, Request(metric.qualified, namespace, which, metric_selector))
+        until = self._until()
+        names = (which.name,) if isinstance(which, ByName) else self._names(metric, namespace, which, until)
+        found, warnings = self._reading(metric, Request(metric.qualified, namespace, which, metric_selector), until)
         reading = cast("ObjectReading", found)
-        exists = functools.partial(self._exists, metric, namespace)
+        exists = functools.partial(self._exists, metric, namespace, until)
         answer = objects_answer(self._asking(metric, reading), reading, namespace, which, names, exists)
         return replace(answer, warnings=(*warnings, *answer.warnings)) if warnings else answer
 
     def external(self, metric: Metric, namespace: str | None, selector: Selector) -> ExternalAnswer:
         """Return an external metric's values. Raises ReadingError."""
-        found, warnings = self._reading(metric, Request(metric.qualified, namespace, None, selector))
+        request = Request(metric.qualified, namespace, None, selector)
+        found, warnings = self._reading(metric, request, self._until())
         reading = cast("ExternalReading", found)
         answer = external_answer(self._asking(metric, reading), reading, namespace, selector, self._telemetry.dropped)
         return replace(answer, warnings=(*warnings, *answer.warnings)) if warnings else answer
@@ -244,11 +246,16 @@ class Readings:
             steady_seconds=self._steady_seconds,
         )
 
-    def _names(self, metric: Metric, namespace: str | None, which: BySelector) -> Collection[str]:
+    def _until(self) -> float:
+        """Return until when a request that begins now may wait, in monotonic seconds."""
+        return self._clock.monotonic() + self._settings.first_answer_wait_seconds
+
+    def _names(self, metric: Metric, namespace: str | None, which: BySelector, until: float) -> Collection[str]:
         if metric.resource is None:
             raise NoObjectsMatchError(f"{metric.qualified} describes no objects: ask for it as an external metric")
+        look = functools.partial(self._objects.names, metric.resource, namespace, which.selector)
         try:
-            names = self._objects.names(metric.resource, namespace, which.selector)
+            names = self._awaiting.listed(self._objects, metric.resource, until, look)
         except ObjectsError as error:
             raise ObjectsNotKnownError(str(error)) from error
         if not names:
@@ -256,12 +263,14 @@ class Readings:
             raise NoObjectsMatchError(f"no {metric.resource.qualified}{where} match the selector '{which.selector}'")
         return names
 
-    def _exists(self, metric: Metric, namespace: str | None, name: str) -> bool:
+    def _exists(self, metric: Metric, namespace: str | None, until: float, name: str) -> bool:
         """Return whether there is an object of that name. Raises ObjectsNotKnownError."""
         if metric.resource is None:
             return False
         try:
-            return self._objects.labels_of(metric.resource, namespace, name) is not None
+            own = namespace if metric.resource.namespaced else None
+            look = functools.partial(self._objects.labels_of, metric.resource, own, name)
+            return self._awaiting.listed(self._objects, metric.resource, until, look) is not None
         except ObjectsError as error:
             raise ObjectsNotKnownError(str(error)) from error
 
@@ -276,9 +285,8 @@ class Readings:
     def _asking(self, metric: Metric, reading: Reading) -> Asking:
         return asking_of(metric, self._awaiting.age(reading), self._settings)
 
-    def _reading(self, metric: Metric, request: Request) -> tuple[Reading, tuple[str, ...]]:
+    def _reading(self, metric: Metric, request: Request, until: float) -> tuple[Reading, tuple[str, ...]]:
         """Return what answers a request, and what a person should know of it. Raises ReadingError."""
-        until = self._clock.monotonic() + self._settings.first_answer_wait_seconds
         entry = self._board.entry(metric, request)
         reading = self._awaiting.current(entry, until)
         retained, failure = self._cataloguer.rulebook.retained, entry.scope.query.failure

@@ -243,6 +243,7 @@ class Refresher:
         filing = Filing(assignment, self._names, oldest)
         for samples in answer.batches(self._pace):
             filing.add(samples, answer.histograms)
+        filing.end(self._pace)
         if filing.has_rivals:
             for samples in answer.batches(self._pace):
                 filing.compare(samples, answer.histograms)
@@ -250,7 +251,7 @@ class Refresher:
         self._heed_histograms(query, answer)
         self._telemetry.dropped(filing.dropped)
         reading = filing.finish(evaluated, self._pace, is_exact=query.kind is PlanKind.EXACT)
-        for kind, text in (("ambiguous", filing.ambiguous_example), ("nameless", reading.note)):
+        for kind, text in (("ambiguous", filing.ambiguous_example), ("nameless", reading.note or reading.caution)):
             if text is not None:
                 self._remark(query, kind, text)
         return reading

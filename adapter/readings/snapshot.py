@@ -135,6 +135,8 @@ class ObjectReading:
     """Whether the query asked for certain objects, so that a sample of another one came by the rule's own doing."""
     has_strays: bool = False
     """Whether such samples came."""
+    caution: str | None = None
+    """What is doubtful about values that are there nevertheless."""
 
     def of(
         self, namespace: str | None, names: Iterable[str], *, allow_foreign: bool = False

@@ -143,7 +143,7 @@ class UsageReadings:
             raise failures.first or _no_sample(told, which.name)
         moments = [reading.evaluated.wall for space in told for reading in space.readings.values()]
         unlisted = _unlisted(kind, told, metrics) if isinstance(which, BySelector) and not items else ()
-        warnings = (*self._aged(told), *failures.warnings(), *unlisted)
+        warnings = (*self._aged(told), *failures.warnings(), *unlisted, *_cautions(told))
         return UsageAnswer(items, catalogue.resource.window_seconds, min(moments, default=None), warnings)
 
     def _spaces(
@@ -231,6 +231,17 @@ def _used(space: _Space, name: str) -> Mapping[str, Mapping[str, float]] | None:
     if _CPU in space.readings and not all(_CPU in own for own in used.values()):
         return None
     return dict(sorted(used.items()))
+
+
+def _cautions(told: Iterable[_Space]) -> list[str]:
+    """Return what is doubtful about the values of each resource, once."""
+    found = (
+        f"{space.entries[resource].metric.qualified}: {reading.caution}"
+        for space in told
+        for resource, reading in space.readings.items()
+        if reading.caution is not None and any(_own(space, resource, name) for name in space.names)
+    )
+    return list(dict.fromkeys(found))
 
 
 def _unlisted(kind: Resource, told: Collection[_Space], metrics: Iterable[Metric]) -> Iterator[str]:

@@ -245,11 +245,13 @@ class Metric:
     """The Prometheus label that holds the namespace; None where none restricts the query."""
     container_label: str | None = None
     """The Prometheus label that holds the container's name; only of what pods use, which is told by container."""
+    narrowed: bool = False
+    """Whether it is what the series of one namespace tell of objects that are in none themselves."""
 
     @property
     def namespaced(self) -> bool:
         """Whether the API serves it inside namespaces."""
-        return self.resource is None or self.resource.namespaced
+        return self.resource is None or self.resource.namespaced or self.narrowed
 
     @property
     def qualified(self) -> str:

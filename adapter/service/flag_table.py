@@ -152,6 +152,8 @@ class Command:
     flags: tuple[Flag, ...]
     arguments: tuple[str, ...] = ()
     """Names of what is no flag, all of them needed."""
+    passes_over_more: bool = False
+    """Whether further words that are no flags get a warning; otherwise they are an error."""
 
     @property
     def by_name(self) -> dict[str, Flag]:

@@ -90,7 +90,9 @@ def parse_flags(command: Command, arguments: Sequence[str], environment: Mapping
         given.setdefault(flag.name, []).extend(_parsed(flag, spelled, text))
     _refuse_missing(command, given, rest)
     values = {flag.name: _value(flag, given.get(flag.name)) for flag in command.flags}
-    return FlagValues(values, frozenset(given), tuple(rest), tuple(warnings.values()))
+    known = len(command.arguments)
+    told = (*warnings.values(), *_passed_over(len(rest) - known))
+    return FlagValues(values, frozenset(given), tuple(rest[:known]), told)
 
 
 def flags_or_exit(command: Command, arguments: Sequence[str], environment: Mapping[str, str]) -> FlagValues:
@@ -213,10 +215,17 @@ def _refuse_missing(command: Command, given: Mapping[str, object], rest: Sequenc
     for flag in command.flags:
         if flag.required and flag.name not in given:
             raise UsageError(f"--{flag.name} is missing: {flag.help}")
-    if len(rest) > len(command.arguments):
+    if len(rest) > len(command.arguments) and not command.passes_over_more:
         raise UsageError(f"unexpected argument {rest[len(command.arguments)]!r}: see --help")
     if len(rest) < len(command.arguments):
         raise UsageError(f"{command.arguments[len(rest)]} is missing: see --help")
+
+
+def _passed_over(number: int) -> Iterator[str]:
+    """Yield the warning about words that are no flags; not the words, of which one may be half of a header's secret."""
+    if number > 0:
+        words = "a word that is no flag" if number == 1 else f"{number} words that are no flags"
+        yield f"the command line holds {words}, which does nothing: a value with a space in it needs quotes"
 
 
 def _flag_help(flag: Flag) -> list[str]:

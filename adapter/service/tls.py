@@ -40,44 +40,48 @@ _Stamp: TypeAlias = "tuple[int, int, int] | None"
 _Seen: TypeAlias = "tuple[tuple[_Stamp, ...], frozenset[bytes]]"
 
 VERSIONS = {"VersionTLS12": ssl.TLSVersion.TLSv1_2, "VersionTLS13": ssl.TLSVersion.TLSv1_3}
-"""Go's names, as `--tls-min-version` takes them. What is older is not offered, as it is not by default in Go."""
+"""Go's names, as `--tls-min-version` takes them."""
+
+OLD_VERSIONS = ("VersionTLS10", "VersionTLS11")
+"""Versions that Go knows as well and that are never offered here (RFC 8996)."""
 
 SUITES = {
-    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA": "ECDHE-ECDSA-AES128-SHA",
     "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
-    "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA": "ECDHE-ECDSA-AES256-SHA",
     "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384": "ECDHE-ECDSA-AES256-GCM-SHA384",
     "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305": "ECDHE-ECDSA-CHACHA20-POLY1305",
     "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-ECDSA-CHACHA20-POLY1305",
-    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA": "ECDHE-RSA-AES128-SHA",
     "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256": "ECDHE-RSA-AES128-GCM-SHA256",
-    "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA": "ECDHE-RSA-AES256-SHA",
     "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384": "ECDHE-RSA-AES256-GCM-SHA384",
     "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305": "ECDHE-RSA-CHACHA20-POLY1305",
     "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-RSA-CHACHA20-POLY1305",
-    "TLS_RSA_WITH_AES_128_CBC_SHA": "AES128-SHA",
     "TLS_RSA_WITH_AES_128_GCM_SHA256": "AES128-GCM-SHA256",
-    "TLS_RSA_WITH_AES_256_CBC_SHA": "AES256-SHA",
     "TLS_RSA_WITH_AES_256_GCM_SHA384": "AES256-GCM-SHA384",
 }
-"""TLS 1.2 suites by the names that `--tls-cipher-suites` takes, and by OpenSSL's."""
+"""Suites of TLS 1.2 by the names that `--tls-cipher-suites` takes, and by OpenSSL's."""
 
 FIXED_SUITES = frozenset({"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"})
 """Suites of TLS 1.3: always on, in Go as here; naming them chooses nothing."""
 
-BROKEN_SUITES = frozenset(
+WEAK_SUITES = frozenset(
     {
+        "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
         "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
+        "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA",
         "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA",
         "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA",
+        "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
         "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
+        "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
         "TLS_ECDHE_RSA_WITH_RC4_128_SHA",
         "TLS_RSA_WITH_3DES_EDE_CBC_SHA",
+        "TLS_RSA_WITH_AES_128_CBC_SHA",
         "TLS_RSA_WITH_AES_128_CBC_SHA256",
+        "TLS_RSA_WITH_AES_256_CBC_SHA",
         "TLS_RSA_WITH_RC4_128_SHA",
     }
 )
-"""Suites that Go knows and calls insecure, with known attacks; refused by name."""
+"""Suites that Go knows too and that are never offered here: RC4, and block ciphers in CBC mode, of which attacks on the
+padding are known. Manifests name them beside others, which every client of today speaks."""
 
 
 class ResumedSessionError(ssl.SSLError):
@@ -95,7 +99,7 @@ class TlsSettings:
     memory. None: clients are not asked for a certificate. The system's CAs never count."""
     min_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
     cipher_suites: tuple[str, ...] = ()
-    """OpenSSL's names, of TLS 1.2 (`openssl_suites`); empty: OpenSSL's default."""
+    """OpenSSL's names, of TLS 1.2 (`chosen_suites`); empty: OpenSSL's default."""
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -181,17 +185,24 @@ def server_context(settings: TlsSettings) -> ssl.SSLContext:
     return context
 
 
-def openssl_suites(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return OpenSSL's names for Go's names of TLS 1.2 suites; raises ValueError for one that is not offered."""
-    chosen = []
+@dataclass(frozen=True, slots=True)
+class ChosenSuites:
+    """Which of the suites that were named are offered."""
+
+    offered: tuple[str, ...]
+    """OpenSSL's names, of TLS 1.2; empty: OpenSSL's default."""
+    left_out: tuple[str, ...]
+    """Go's names of the weak ones."""
+
+
+def chosen_suites(names: tuple[str, ...]) -> ChosenSuites:
+    """Return which suites to offer where these are named; raises ValueError for a name that Go does not know."""
     for name in names:
-        if name in BROKEN_SUITES:
-            raise ValueError(f"{name} is insecure and not offered: leave it away")
-        if name not in SUITES and name not in FIXED_SUITES:
+        if name not in SUITES and name not in FIXED_SUITES and name not in WEAK_SUITES:
             raise ValueError(f"{name} is not a cipher suite: known are {', '.join(sorted(SUITES))}")
-        if name in SUITES:
-            chosen.append(SUITES[name])
-    return tuple(dict.fromkeys(chosen))
+    offered = dict.fromkeys(SUITES[name] for name in names if name in SUITES)
+    left_out = dict.fromkeys(name for name in names if name in WEAK_SUITES)
+    return ChosenSuites(tuple(offered), tuple(left_out))
 
 
 def verified_chain(sock: socket.socket) -> tuple[bytes, ...]:

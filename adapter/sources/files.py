@@ -119,6 +119,9 @@ class FileObjects:
         """Whether the folder has been read and its objects of this kind stand (never raises)."""
         return self._indexes is not None and resource in self._indexes
 
+    def await_first_list(self, resource: Resource, seconds: float) -> None:
+        """Do nothing: what can be told is told at once."""
+
     def refresh(self) -> None:
         """Look at the folder once: read what is new or changed, forget what is gone. Raises for no file.
 

@@ -55,3 +55,7 @@ class ObjectSource(Protocol):
     def synced(self, resource: Resource) -> bool:
         """Whether the first list of the kind stands (never raises; False for a kind that is not watched)."""
         ...
+
+    def await_first_list(self, resource: Resource, seconds: float) -> None:
+        """Wait until the first list of a kind that is watched stands or has failed, at most so long (never raises)."""
+        ...

@@ -123,7 +123,9 @@ def test_where_prometheus_adapter_answers_wrongly_or_not_at_all_the_error_is_our
     ("target", "words"),
     [
         (f"{CUSTOM}/pods/*/rsp", "metric rsp for pods"),
-        (f"{CUSTOM}/pods/web-0/rsp", "metric rsp for pods web-0"),
+        (f"{CUSTOM}/pods/web-0/rsp", "metric rsp for pods"),
+        (f"{CUSTOM}/metrics/rsp", "metric rsp for namespaces"),
+        (f"{CUSTOM}/nobodies.example.com/web/rps", "metric rps for nobodies.example.com"),
         (f"{CUSTOM}/deployments.apps/*/rsp", "metric rsp for deployments.apps"),
         (f"{EXTERNAL}/default/rsp", "metric rsp for namespaces"),
         (f"{EXTERNAL}/shop/rsp", "metric rsp for "),
@@ -132,6 +134,12 @@ def test_where_prometheus_adapter_answers_wrongly_or_not_at_all_the_error_is_our
 def test_a_metric_that_is_not_there(target: str, words: str) -> None:
     response = server(PROMETHEUS_ADAPTER).get(target)
     assert (response.status, json.loads(response.body)["message"]) == (404, f"the server could not find the {words}")
+
+
+def test_objects_of_a_kind_that_is_not_there_cannot_be_listed() -> None:
+    response = server(PROMETHEUS_ADAPTER).get(f"{CUSTOM}/nobodies.example.com/*/rps")
+    message = "Internal error occurred: unable to list matching resources"
+    assert (response.status, json.loads(response.body)["message"]) == (500, message)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -270,8 +271,26 @@ class TestFailures:
         assert message.endswith(record.__dict__["fields"]["request_id"])
         assert record.exc_info is not None
 
-    def test_a_watch_is_405(self, server: Server, target: str) -> None:
-        assert failure(server.get(f"{target}?watch=true"))[:2] == (405, "MethodNotAllowed")
+    def test_yaml_for_who_asks_for_it(self, server: Server, target: str) -> None:
+        server.readings.told[all_pods(RPS)] = answer(("web-0", 1.5))
+        server.readings.told[AskedExternal(QUEUE, "shop", EVERYTHING)] = rows(({"queue": "a"}, 1.5))
+        response = server.get(target, ("Accept", "application/yaml"))
+        assert (response.status, response.content_type) == (200, "application/yaml")
+        assert yaml.safe_load(response.body) == json.loads(server.get(target).body)
+
+    def test_who_takes_neither_json_nor_yaml_gets_406(self, server: Server, target: str) -> None:
+        told = (406, "NotAcceptable", "only the following media types are accepted: application/json, application/yaml")
+        assert failure(server.get(target, ("Accept", "application/vnd.kubernetes.protobuf"))) == told
+
+
+class TestWatching:
+    def test_custom_metrics_are_a_list_all_the_same(self, server: Server) -> None:
+        server.readings.told[all_pods(RPS)] = answer(("web-0", 1.5))
+        assert json.loads(server.get(f"{PODS_RPS}?watch=true").body)["kind"] == "MetricValueList"
+
+    def test_a_watch_of_external_metrics_is_405(self, server: Server) -> None:
+        response = server.get(f"{E1}/namespaces/shop/queue?watch=true")
+        assert failure(response)[:2] == (405, "MethodNotAllowed")
 
 
 def tell(server: Server, error: Exception) -> None:
@@ -330,7 +349,7 @@ class TestDoor:
         assert dict(response.headers)["Allow"] == "GET, HEAD"
         assert server.handler.handle(Request("HEAD", path, peer_chain=CHAIN)).status == 200
 
-    @pytest.mark.parametrize("path", ["/nowhere", "/openapi/v2", "/openapi/v3", f"{E1}/queue", "/apis/apps/v1"])
+    @pytest.mark.parametrize("path", ["/nowhere", "/openapi", "/openapi/v1", f"{E1}/queue", "/apis/apps/v1"])
     @pytest.mark.parametrize("method", ["GET", "POST"])
     def test_unknown_paths_are_404_for_every_method(self, server: Server, path: str, method: str) -> None:
         response = server.handler.handle(Request(method, path, peer_chain=CHAIN))
@@ -404,4 +423,4 @@ def test_no_request_makes_the_handler_raise_or_fail(
 ) -> None:
     server = Server(FakeReadings(CATALOGUE, {all_pods(RPS): answer()}))
     request = Request(method, prefix + path, query, tuple(headers), chain)
-    assert server.handler.handle(request).status in {200, 304, 400, 401, 404, 405}
+    assert server.handler.handle(request).status in {200, 304, 400, 401, 404, 405, 406}

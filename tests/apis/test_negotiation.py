@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.apis.negotiation import accepts_gzip, aggregated_version, is_current, table_version, wants_indent
+from adapter.apis.negotiation import (
+    accepts_gzip,
+    aggregated_version,
+    is_current,
+    served_type,
+    table_version,
+    wants_indent,
+)
 
 V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 V2BETA1 = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
@@ -151,3 +158,28 @@ def test_no_header_breaks_it(header: str, other: str) -> None:
     accepts_gzip(header)
     is_current('"a"', header)
     wants_indent(f"pretty{header}", other)
+
+
+@pytest.mark.parametrize(
+    ("accept", "served"),
+    [
+        ("", "application/json"),
+        ("*/*", "application/json"),
+        ("application/*", "application/json"),
+        ("application/vnd.kubernetes.protobuf, */*", "application/json"),
+        ("application/vnd.kubernetes.protobuf,application/json", "application/json"),
+        (f"{V2},{V2BETA1}", "application/json"),
+        ("application/json;as=Table;v=v1;g=meta.k8s.io", "application/json"),
+        ("application/yaml", "application/yaml"),
+        ("application/yaml, application/json", "application/yaml"),
+        ("application/yaml;q=0.5, application/json;q=0.9", "application/json"),
+        ("text/html, application/yaml;q=0.1", "application/yaml"),
+        ("application/vnd.kubernetes.protobuf", None),
+        ("text/html", None),
+        ("application/json;q=0", None),
+        ("*/*;q=0, text/html", None),
+        ("text/*", None),
+    ],
+)
+def test_json_or_yaml_or_neither(accept: str, served: str | None) -> None:
+    assert served_type(accept) == served

@@ -130,40 +130,6 @@ def test_the_command_line_of_prometheus_adapter_runs_with_nothing_changed_but_th
             process.kill()
 
 
-def test_the_arguments_of_prometheus_adapters_chart_run_as_they_are(
-    tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
-) -> None:
-    """As its template lists them, with a certificate; what a cluster would tell comes from the environment here."""
-    (tmp_path / "config.yaml").write_text(RULES)
-    with FakeApiServer() as cluster:
-        cluster.put("pods", "shop", "web-0", {"app": "web"})
-        publish_front_proxy(cluster, trust)
-        cluster.reviews.allow("system:authenticated", "get", "*/open_connections", "custom.metrics.k8s.io")
-        kubeconfig = str(cluster.kubeconfig(tmp_path / "config"))
-        command = [
-            *(PROGRAM, "serve", f"--secure-port={free_port()}"),
-            *(f"--tls-cert-file={trust.server.certificate_file}", f"--tls-private-key-file={trust.server.key_file}"),
-            *(f"--cert-dir={tmp_path / 'cert'}", "--logtostderr=true", f"--prometheus-url={prometheus.url}"),
-            *("--metrics-relist-interval=1m", "--v=4", f"--config={tmp_path / 'config.yaml'}"),
-        ]
-        environment = {
-            "TIDEWATCH_FLAG_BIND_ADDRESS": "127.0.0.1",
-            "TIDEWATCH_FLAG_PLAIN_BIND_ADDRESS": "127.0.0.1:0",
-            "TIDEWATCH_FLAG_LISTER_KUBECONFIG": kubeconfig,
-            "TIDEWATCH_FLAG_AUTHENTICATION_KUBECONFIG": kubeconfig,
-            "TIDEWATCH_FLAG_AUTHORIZATION_KUBECONFIG": kubeconfig,
-        }
-        with start(command, log_path=tmp_path / "log", name="adapter", environment=environment) as process:
-            adapter = Adapter(process, trust)
-            adapter.wait_for(" serving address=")
-            with adapter.caller() as caller:
-                eventually(lambda: caller.pods("open_connections", labelSelector="app=web").status == 200)
-            warnings = adapter.said(" WARNING ")
-            assert len(warnings) == 1, warnings
-            assert "--logtostderr means nothing here" in warnings[0]
-            process.kill()
-
-
 def publish_front_proxy(cluster: FakeApiServer, trust: Trust) -> None:
     """Put into the cluster what kube-apiserver publishes of its front proxy."""
     data = {
@@ -238,7 +204,6 @@ WRONG = [
     (["--front-proxy-authorized-ttl=-1s"], "--front-proxy-authorized-ttl is -1 s: it must not be below 0"),
     (["--authorization-always-allow-paths=/a*b"], "--authorization-always-allow-paths: /a*b: a * may only be its end"),
     (["--cert-dir=", "--tls-cert-file=", "--tls-private-key-file="], "--cert-dir is empty"),
-    (["surplus"], "unexpected argument 'surplus'"),
 ]
 
 

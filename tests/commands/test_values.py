@@ -160,8 +160,13 @@ def test_aggregated_discovery_is_short_and_is_not_sent_twice(caller: Caller) -> 
     assert caller.get("/apis", [accept]) == answer
 
 
-def test_openapi_is_quietly_absent(caller: Caller) -> None:
-    assert [caller.get(path).status for path in ("/openapi/v2", "/openapi/v3")] == [404, 404]
+@pytest.mark.parametrize("path", ["/openapi/v2", "/openapi/v3", "/openapi/v3/apis/metrics.k8s.io/v1beta1"])
+def test_schemas_are_sent_once_to_who_keeps_them(caller: Caller, path: str) -> None:
+    answer = caller.get(path)
+    tag = answer.header("ETag")
+    assert (answer.status, answer.header("Content-Type")) == (200, "application/json")
+    assert tag is not None
+    assert caller.get(path, headers=(("If-None-Match", tag),)).status == 304
 
 
 def test_own_metrics_tell_of_requests_and_queries(adapter: Adapter, caller: Caller) -> None:

@@ -38,6 +38,7 @@ OBJECTS: dict[str, Any] = {
         _TOPICS,
         _object("KafkaTopic", "messaging.example.com/v1beta2", "orders", "shop"),
         _object("PersistentVolume", "v1", "v2"),
+        _object("StorageClass", "storage.k8s.io/v1", "fast"),
         _object("Node", "v1", "n1", zone="a"),
         _object("Node", "v1", "n2", zone="b"),
         _object("Namespace", "v1", "shop", team="sales"),

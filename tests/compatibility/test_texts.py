@@ -10,6 +10,7 @@ import pytest
 
 from adapter.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.objects.selectors import EVERYTHING, Selector, parse_selector
+from adapter.readings.catalogue import narrowed
 from adapter.rulebook.discover import merge_metrics, metrics_of
 from adapter.rulebook.model import Api
 from adapter.rulebook.parse import parse_rulebook
@@ -46,7 +47,10 @@ def _custom(case: Case, ask: Custom) -> tuple[Metric, Asked]:
     namespace, resource, name, metric = _parted(ask.path)
     found = _metrics(case)[f"{resource}/{metric}"]
     assert found.resource is not None
-    names = _names(found.resource.kind, namespace, ask.select) if name == "*" else (name,)
+    kind = found.resource.kind
+    if namespace is not None and not found.resource.namespaced:
+        found = narrowed(found) or found
+    names = _names(kind, namespace, ask.select) if name == "*" else (name,)
     return found, Asked(namespace, names, _selector(ask.metrics))
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.readings.catalogue import Catalogue
+from adapter.rulebook.discover import static_metrics
 from adapter.rulebook.model import Metric
 from adapter.sources.pace import Pace
-from tests.support.readings import rulebook_of
+from tests.support.readings import MadeUpObjects, rulebook_of
 
 if TYPE_CHECKING:
     from adapter.rulebook.model import Rule
@@ -65,3 +67,43 @@ def test_thousands_of_metrics_are_sorted_in_runs() -> None:
     catalogue = Catalogue(metrics, 0, Pace(0.004, time.sleep, time.clock))
     assert [metric.name for metric in catalogue.custom] == sorted(metric.name for metric in metrics)
     assert time.pauses > 1000
+
+
+NARROWING = """
+rules:
+- seriesQuery: 'load{{{labels}}}'
+  resources: {{overrides: {{{overrides}}}}}
+  metricsQuery: 'sum by (<<.GroupBy>>) (<<.Series>>{{<<.LabelMatchers>>}})'
+"""
+
+
+def catalogue_of(overrides: str, labels: str) -> Catalogue:
+    rule = rulebook_of(NARROWING.format(overrides=overrides, labels=labels)).rules[0]
+    return Catalogue(static_metrics(rule, MadeUpObjects().resource))
+
+
+def test_objects_without_a_namespace_have_their_metrics_within_namespaces_too() -> None:
+    catalogue = catalogue_of("ns: {resource: namespace}, class: {group: storage.k8s.io, resource: storageclass}", "")
+    whole = catalogue.find_custom("storageclasses.storage.k8s.io", namespaced=False, name="load")
+    within = catalogue.find_custom("storageclasses.storage.k8s.io", namespaced=True, name="load")
+    assert whole is not None
+    assert within is not None
+    assert (whole.namespaced, whole.namespace_label) == (False, None)
+    assert (within.namespaced, within.namespace_label, within.qualified) == (True, "ns", whole.qualified)
+    # One and the same for all who ask, and found again after a reload.
+    assert catalogue.find_custom("storageclasses.storage.k8s.io", namespaced=True, name="load") is within
+    assert (catalogue.current(within), catalogue.current(whole)) == (within, whole)
+    assert within not in catalogue.custom
+
+
+@pytest.mark.parametrize(
+    ("overrides", "kind"),
+    [
+        ("class: {group: storage.k8s.io, resource: storageclass}", "storageclasses.storage.k8s.io"),
+        ("ns: {resource: namespace}", "namespaces"),
+        ("ns: {resource: namespace}", "nodes"),
+    ],
+    ids=["no label for namespaces", "a namespace itself", "nothing"],
+)
+def test_nothing_is_told_within_namespaces_that_no_label_restricts(overrides: str, kind: str) -> None:
+    assert catalogue_of(overrides, "").find_custom(kind, namespaced=True, name="load") is None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import tracemalloc
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from adapter.readings.errors import NoSampleError
 from adapter.readings.filing import MOST_CONTAINERS, Assignment, Filing
@@ -47,6 +50,7 @@ def filed(*parts: Iterator[Sample], names: SharedNames | None = None) -> tuple[F
     for part in parts:
         while batch := list(islice(part, 200)):
             filing.add(batch)
+    filing.end()
     return filing, filing.finish(Evaluation(NOW, 0.0))
 
 
@@ -117,3 +121,58 @@ def test_names_are_put_together_in_slices() -> None:
     assert reading.containers is not None
     assert len(reading.containers["shop"]) == 20
     assert len(sleeps) >= 19
+
+
+def sample(pod: str, container: str | None, value: float = 1.0) -> Sample:
+    labels = {"namespace": "shop", "pod": pod} | ({} if container is None else {"container": container})
+    return Sample(labels, value, NOW)
+
+
+@pytest.mark.parametrize(
+    ("given_samples", "values", "caution"),
+    [
+        ([sample("web-0", None, 2.0)], {"web-0/": 2.0}, True),
+        ([sample("web-0", None, 2.0), sample("web-0", "app")], {"web-0/app": 1.0}, False),
+        ([sample("web-0", "app"), sample("web-0", None, 2.0)], {"web-0/app": 1.0}, False),
+        ([sample("web-0", "app"), sample("web-1", None, 2.0)], {"web-0/app": 1.0, "web-1/": 2.0}, False),
+        ([sample("web-0", None), sample("web-0", None), sample("web-0", "app")], {"web-0/app": 1.0}, False),
+        ([sample("web-0", None, math.nan), sample("web-0", "app")], {"web-0/app": 1.0}, False),
+    ],
+    ids=["alone", "before a container", "after one", "beside another pod", "twice", "NaN"],
+)
+def test_a_sample_of_a_whole_pod_is_its_container_where_the_pod_has_no_other(
+    given_samples: list[Sample], values: dict[str, float], *, caution: bool
+) -> None:
+    filing, reading = filed(iter(given_samples))
+    assert reading.values == {"shop": values}
+    assert (reading.caution is not None) is caution
+    assert not filing.has_rivals
+    assert not reading.faults.get("shop")
+
+
+def test_two_samples_of_a_whole_pod_are_no_value() -> None:
+    filing, reading = filed(iter([sample("web-0", None), sample("web-0", None)]))
+    assert filing.has_rivals
+    assert reading.values == {"shop": {}}
+    assert reading.faults["shop"]["web-0/"].ambiguous
+    assert reading.keys("shop", "web-0") == ("web-0/",)
+
+
+@given(
+    st.lists(
+        st.builds(sample, st.sampled_from(["a", "b"]), st.sampled_from([None, "x", "y"]), st.just(1.0)), max_size=7
+    ).flatmap(lambda given_samples: st.tuples(st.just(given_samples), st.permutations(given_samples)))
+)
+def test_the_order_of_samples_does_not_matter(orders: tuple[list[Sample], list[Sample]]) -> None:
+    one, other = (filed(iter(order))[1] for order in orders)
+    assert (one.values, one.caution) == (other.values, other.caution)
+    assert {space: set(faults) for space, faults in one.faults.items()} == {
+        space: set(faults) for space, faults in other.faults.items()
+    }
+    for pod in ("a", "b"):
+        assert sorted(one.keys("shop", pod)) == sorted(other.keys("shop", pod))
+
+
+def test_a_sample_of_a_pod_with_too_many_containers_does_not_hide_why_it_has_no_value() -> None:
+    _, reading = filed(samples(MOST_CONTAINERS + 1), iter([sample("web-0", None)]))
+    assert "more than 1000 values" in reading.faults["shop"]["web-0/"].reason

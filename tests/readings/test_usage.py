@@ -298,12 +298,22 @@ def test_a_container_with_several_values_has_none_and_says_why() -> None:
         house.readings.usage(PODS, "shop", ByName("db-0"))
 
 
-def test_a_query_that_drops_the_containers_says_so() -> None:
+def test_a_query_that_drops_the_containers_gives_one_without_a_name_and_says_so() -> None:
     bare = reply(({"namespace": "shop", "pod": "db-0"}, "1"))
     house = house_of(ScriptedPrometheus(answering(cpu_used=bare, memory_used=bare)))
+    answer = house.readings.usage(PODS, "shop", ALL)
+    assert [(item.name, item.used) for item in answer.items] == [("db-0", {"": {"cpu": 1.0, "memory": 1.0}})]
+    for resource, warning in zip(("cpu", "memory"), answer.warnings, strict=True):
+        assert warning.startswith(f"pods/{resource}: no sample came with the label 'container', which names its")
+    (item,) = house.readings.usage(PODS, "shop", ByName("db-0")).items
+    assert item.used == {"": {"cpu": 1.0, "memory": 1.0}}
+
+
+def test_a_pod_whose_containers_one_resource_alone_tells_is_left_out() -> None:
+    bare = reply(({"namespace": "shop", "pod": "db-0"}, "1"))
+    named = reply(({"namespace": "shop", "pod": "db-0", "container": "db"}, "1"))
+    house = house_of(ScriptedPrometheus(answering(cpu_used=bare, memory_used=named)))
     assert house.readings.usage(PODS, "shop", ALL).items == ()
-    with pytest.raises(NoSampleError, match="no sample came with the label 'container'"):
-        house.readings.usage(PODS, "shop", ByName("db-0"))
 
 
 DOWN = PrometheusUnreachableError("q", "http://prometheus:9090: connection refused")

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.objects.selectors import EVERYTHING
-from adapter.readings.answers import ByName, ObjectsAnswer
-from adapter.readings.errors import SourceSlowError
+from adapter.readings.answers import ByName, BySelector, ObjectsAnswer
+from adapter.readings.errors import ObjectsNotKnownError, SourceSlowError
 from adapter.readings.settings import ReadingSettings
 from adapter.sources.prometheus.errors import QueryRefusedError
-from tests.support.readings import House, ScriptedPrometheus, make_house, reply
+from tests.support.readings import House, MadeUpObjects, ScriptedPrometheus, make_house, reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -116,3 +116,33 @@ def test_a_first_asker_waits_on_when_the_plan_is_narrowed_meanwhile(pool: Thread
 
     assert {future.result().values for future in asked} == {(("web-0", 1.0),)}
     assert len(prometheus.asked) == 2
+
+
+def test_the_first_list_of_a_kind_is_waited_for_within_the_time_of_one_request() -> None:
+    objects = MadeUpObjects({"shop": ["web-0"]}, not_synced=True, syncs_when_awaited=True)
+    house = make_house(ScriptedPrometheus(answer=lambda _query: PODS), objects=objects)
+    answer = house.readings.objects(house.pods("http_rps"), "shop", BySelector(EVERYTHING), EVERYTHING)
+    assert answer.values == (("web-0", 1.0),)
+    assert objects.awaited == [ReadingSettings().first_answer_wait_seconds]
+
+
+def test_a_list_that_does_not_come_in_time_is_told() -> None:
+    objects = MadeUpObjects({"shop": ["web-0"]}, not_synced=True)
+    house = make_house(ScriptedPrometheus(answer=lambda _query: PODS), objects=objects)
+    with pytest.raises(ObjectsNotKnownError, match="the first list of pods has not arrived yet"):
+        house.readings.objects(house.pods("http_rps"), "shop", BySelector(EVERYTHING), EVERYTHING)
+    assert len(objects.awaited) == 1
+
+
+def test_no_more_than_a_few_wait_for_a_list(pool: ThreadPoolExecutor) -> None:
+    house, prometheus = hanging(pool, wait=20, waiting=1)
+    objects = house.readings._objects
+    assert isinstance(objects, MadeUpObjects)
+    first = pool.submit(ask, house)
+    wait_until(lambda: waiting(house) == 1)
+    objects.not_synced = True
+    with pytest.raises(ObjectsNotKnownError):
+        house.readings.objects(house.pods("raw"), "shop", BySelector(EVERYTHING), EVERYTHING)
+    assert not objects.awaited
+    prometheus.gate.set()
+    assert first.result(20).values

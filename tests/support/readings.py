@@ -125,6 +125,9 @@ class MadeUpObjects:
 
     names_by_namespace: dict[str | None, list[str]] = field(default_factory=dict)
     not_synced: bool = False
+    syncs_when_awaited: bool = False
+    awaited: list[float] = field(default_factory=list)
+    """How long the first list was waited for, in seconds."""
 
     def resource(self, group: str, name: str) -> Resource:
         return find_resource(BUILT_IN, group, name)
@@ -146,6 +149,11 @@ class MadeUpObjects:
     def synced(self, resource: Resource) -> bool:
         assert resource.plural
         return not self.not_synced
+
+    def await_first_list(self, resource: Resource, seconds: float) -> None:
+        assert resource.plural
+        self.awaited.append(seconds)
+        self.not_synced = self.not_synced and not self.syncs_when_awaited
 
 
 class Threads:

@@ -72,6 +72,12 @@ class ClusterObjects:
         reflector = self._reflectors.get(resource)
         return reflector is not None and reflector.synced
 
+    def await_first_list(self, resource: Resource, seconds: float) -> None:
+        """Wait until the first list of the kind stands or has failed, at most so long."""
+        reflector = self._reflectors.get(resource)
+        if reflector is not None:
+            reflector.tried.wait(seconds)
+
     def _index(self, resource: Resource) -> ObjectIndex:
         reflector = self._reflectors.get(resource) or self._reflector(resource)
         # What may no longer be read can no longer be kept true, so it is not told either.

@@ -15,6 +15,7 @@ of CustomResourceDefinitions, from its first connection until it has read its ro
 from __future__ import annotations
 
 import logging
+import threading
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -97,6 +98,8 @@ class Reflector:
         self._failure: KubernetesError | None = None
         self._refused_since: float | None = None
         self._reads = Interruptible()
+        self.tried = threading.Event()
+        """Set once the first list has been taken in, or has failed."""
         settings.telemetry.synced(resource.qualified, synced=False)
 
     @property
@@ -148,6 +151,7 @@ class Reflector:
         if self._refused_since is None and isinstance(error, (ForbiddenError, NotFoundError)):
             self._refused_since = self._settings.clock()
         self._failure = error
+        self.tried.set()
         logger.log(level, "watch of %s failed, will try again: %s", self.resource.qualified, error)
         return backoff.delay(error.retry_after_seconds if isinstance(error, StatusError) else 0.0)
 
@@ -241,6 +245,7 @@ class Reflector:
 
     def _now_synced(self) -> None:
         self._synced = True
+        self.tried.set()
         self._settings.telemetry.synced(self.resource.qualified, synced=True)
         logger.info("%s: %d objects listed", self.resource.qualified, len(self.index))
 

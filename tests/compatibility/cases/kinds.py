@@ -189,8 +189,9 @@ rules:
     series="""\
 volume_capacity{namespace="shop",persistentvolume="v1",storageclass="fast"} 10
 volume_capacity{namespace="shop",persistentvolume="v2",storageclass="fast"} 20
+volume_capacity{namespace="other",persistentvolume="v3",storageclass="fast"} 5
 """,
-    # prometheus-adapter lists storage classes as namespaced, where nobody can ask for them.
+    # prometheus-adapter lists storage classes as namespaced, and answers for them within namespaces alone.
     custom={
         "namespaces/volume_capacity": False,
         "persistentvolumes/volume_capacity": False,
@@ -203,7 +204,15 @@ volume_capacity{namespace="shop",persistentvolume="v2",storageclass="fast"} 20
             label="persistentvolume",
             values={"v2": "20"},
         ),
-        Custom(path="storageclasses.storage.k8s.io/fast/volume_capacity", values={"fast": "30"}),
+        Custom(path="storageclasses.storage.k8s.io/fast/volume_capacity", values={"fast": "35"}),
+        Custom(
+            path="namespaces/shop/storageclasses.storage.k8s.io/fast/volume_capacity",
+            query='sum(volume_capacity{namespace="shop",storageclass="fast"}) by (storageclass)',
+            label="storageclass",
+            values={"fast": "30"},
+        ),
+        Custom(path="namespaces/blog/storageclasses.storage.k8s.io/fast/volume_capacity", status=404),
+        Custom(path="namespaces/shop/storageclasses.storage.k8s.io/*/volume_capacity", status=404, status_before=500),
     ),
 )
 

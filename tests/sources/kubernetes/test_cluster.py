@@ -77,6 +77,20 @@ def test_other_kinds_are_watched_from_the_first_time_they_are_asked_for(
     assert tasks.names.count("watch deployments.apps") == 1
 
 
+def test_who_waits_for_the_first_list_need_not_ask_again(server: FakeApiServer, cluster: ClusterObjects) -> None:
+    server.put("services", "shop", "front")
+    assert isinstance(failure_of(cluster, SERVICES), ObjectsNotSyncedError)
+    cluster.await_first_list(SERVICES, 20)
+    assert cluster.names(SERVICES, "shop", EVERYTHING) == ("front",)
+
+
+def test_a_first_list_that_fails_is_not_waited_for(server: FakeApiServer, cluster: ClusterObjects) -> None:
+    server.faults.append(Fault("list", "status", code=500, times=1000))
+    failure_of(cluster, SERVICES)
+    cluster.await_first_list(SERVICES, 3600)
+    assert "500" in str(failure_of(cluster, SERVICES))
+
+
 def test_namespaces_start_a_watch_as_well(server: FakeApiServer, cluster: ClusterObjects) -> None:
     server.put("services", "shop", "front")
     with pytest.raises(ObjectsNotSyncedError):
