@@ -21,6 +21,7 @@ from adapter.readings.planning import render
 from adapter.readings.queries import Failure
 from adapter.readings.rows import ExternalReading, ExternalReadingBuilder
 from adapter.readings.snapshot import Dropped, Evaluation, ObjectReading
+from adapter.readings.steadiness import ASK_SECONDS
 from adapter.rulebook.model import PlanKind
 from adapter.rulebook.render import RenderError
 from adapter.sources.objects import ObjectsError
@@ -40,10 +41,9 @@ if TYPE_CHECKING:
 
     from adapter.readings.names import SharedNames
     from adapter.readings.queries import Query, Reading
-    from adapter.readings.rule_states import RuleStates
     from adapter.readings.settings import Clock, ReadingSettings
     from adapter.readings.steadiness import Steadiness
-    from adapter.readings.telemetry import ReadingsTelemetry
+    from adapter.rulebook.model import Rule
     from adapter.rulebook.requests import PlannedQuery
     from adapter.sources.objects import ObjectSource
     from adapter.sources.pace import Pace
@@ -79,6 +79,22 @@ class Prometheus(Protocol):
         ...
 
 
+class Remarks(Protocol):
+    """Takes what is worth knowing of an answer beside its values. `RuleStates` is one: it logs each once a rule."""
+
+    def remark(self, rule: Rule, kind: str, message: str, *args: object) -> None:
+        """Take a remark in the form of `logging`; `kind` is what two of the same have in common."""
+        ...
+
+
+class Tally(Protocol):
+    """Counts. `ReadingsTelemetry` is one."""
+
+    def dropped(self, tally: Counter[Dropped]) -> None:
+        """Count samples that are nobody's value."""
+        ...
+
+
 class _LeftOutError(PartialAnswerError):
     """The query engine ignored samples that it could not make sense of; a narrower query may not meet them."""
 
@@ -95,8 +111,8 @@ class Refresher:
         clock: Clock,
         pace: Pace,
         names: SharedNames,
-        telemetry: ReadingsTelemetry,
-        states: RuleStates,
+        telemetry: Tally,
+        states: Remarks,
         steadiness: Steadiness,
     ) -> None:
         self._steadiness = steadiness
@@ -151,7 +167,7 @@ class Refresher:
 
     def _steady(self, reading: Reading) -> Reading:
         """Return a reading that knows for how long Prometheus had been there."""
-        self._steadiness.ask_start()
+        self._steadiness.ask_start(min(ASK_SECONDS, self._settings.query_deadline_seconds))
         seconds = self._steadiness.seconds_at(reading.evaluated.monotonic)
         if isinstance(reading, ObjectReading):
             return replace(reading, steady_seconds=seconds)

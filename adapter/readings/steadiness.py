@@ -104,17 +104,17 @@ class Steadiness:
         if not isinstance(error, _DOUBTFUL):
             self.answered()
 
-    def ask_start(self) -> None:
+    def ask_start(self, seconds: float = ASK_SECONDS) -> None:
         """Ask Prometheus when it began, unless nobody needs to know or that was done just now.
 
-        Takes two seconds at most, and never fails.
+        Takes at most so many seconds, and never fails.
         """
         if self._ask is None or not self.wanted or self._clock.monotonic() < self._due:
             return
         if not self._asking.acquire(blocking=False):
             return
         try:
-            started, wait = self._ask(ASK_SECONDS), _ASKED_AGAIN_SECONDS
+            started, wait = self._ask(seconds), _ASKED_AGAIN_SECONDS
         except PrometheusError:
             # What it does to queries is noted with them.
             started, wait = None, _ASKED_IN_VAIN_SECONDS
