@@ -114,7 +114,7 @@ def as_text(found: Explanation) -> str:
     """Return the explanation for people: the answer first, then the way to it."""
     where = f" in {found.namespace}" if found.namespace else ""
     whom = f" of {found.object}" if found.object else ""
-    verdict = {Verdict.VALUE: "has a value", Verdict.NO_VALUE: "has no value", Verdict.ERROR: "cannot be told"}
+    verdict = {Verdict.VALUE: "has a value", Verdict.NO_VALUE: "has no value", Verdict.ERROR: "gives an error"}
     lines = [f"{found.metric}{whom}{where} {verdict[found.verdict]}: {found.cause}"]
     lines += [f"  what to do: {found.fix}"] if found.fix else []
     lines += ["", *(f"  {step.outcome.value:<5} {step.step:<8} {step.detail}" for step in found.steps)]

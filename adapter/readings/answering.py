@@ -38,7 +38,7 @@ class Answering:
         clock: Clock,
         dropped: Callable[[Counter[Dropped]], None],
     ) -> None:
-        """`dropped` is told of rows that are nobody's value, once for each asker of a reading."""
+        """Tell `dropped` of rows that are nobody's value, once for each asker of a reading."""
         self._objects = objects
         self._settings = settings
         self._clock = clock

@@ -6,7 +6,7 @@ Stands where `Board` and `Awaiting` stand for requests, so that what reads by th
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from adapter.readings.answers import ByName, BySelector
@@ -17,6 +17,7 @@ from adapter.readings.names import SharedNames
 from adapter.readings.planning import planned_with_times, render
 from adapter.readings.queries import Failure, Group, Query, QueryKey, Scope
 from adapter.readings.refresher import Refresher
+from adapter.readings.steadiness import ASK_SECONDS
 from adapter.rulebook.model import PlanKind
 from adapter.rulebook.plans import plan_of
 from adapter.rulebook.render import RenderError
@@ -24,7 +25,7 @@ from adapter.rulebook.requests import Asked
 from adapter.sources.objects import ObjectsError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from adapter.objects.resources import ResolveResource, Resource
     from adapter.objects.selectors import Selector
@@ -38,36 +39,33 @@ if TYPE_CHECKING:
     from adapter.rulebook.model import Metric, Rule
     from adapter.sources.objects import ObjectSource
     from adapter.sources.pace import Pace
+    from adapter.sources.prometheus.errors import PrometheusError
 
 _OF_PROMQL = "PromQL "
 _SHARE = 2.1
-"""Of the time that is left a query may take one part: two queries, and the question when Prometheus began, take this."""
+"""Of the time that is left: what two queries and the question when Prometheus began take of one query's deadline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What answers are made of."""
+
+    prometheus: Prometheus
+    objects: ObjectSource
+    settings: ReadingSettings
+    clock: Clock
+    pace: Pace
+    steadiness: Steadiness
 
 
 class AskedNow:
     """Asks each query once. For one explanation and one thread."""
 
-    def __init__(  # noqa: PLR0913 - the parts that it stands on, each named by its caller
-        self,
-        *,
-        prometheus: Prometheus,
-        objects: ObjectSource,
-        settings: ReadingSettings,
-        clock: Clock,
-        pace: Pace,
-        steadiness: Steadiness,
-        way: Way,
-        metric: Metric,
-    ) -> None:
+    def __init__(self, sources: Sources, way: Way, metric: Metric) -> None:
         """`metric` is the one whose query the explanation tells; beside it others may be asked."""
         self.nobodys: Counter[Dropped] = Counter()
         """Samples that are nobody's value; counted here alone, since an explanation is no refresh."""
-        self._prometheus = prometheus
-        self._objects = objects
-        self._settings = settings
-        self._clock = clock
-        self._pace = pace
-        self._steadiness = steadiness
+        self._sources = sources
         self._way = way
         self._metric = metric
         self._entries: dict[str, Entry] = {}
@@ -80,7 +78,7 @@ class AskedNow:
             wider = isinstance(request.which, BySelector) and PlanKind.NAMESPACE in plan.proven
             query = _query(metric, request, PlanKind.NAMESPACE if wider else PlanKind.EXACT)
             group = Group((), metric, plan)
-            entry = Entry(request, metric, Scope(group, query, query), self._clock.monotonic())
+            entry = Entry(request, metric, Scope(group, query, query), self._sources.clock.monotonic())
             self._entries[metric.qualified] = entry
         return entry
 
@@ -120,16 +118,17 @@ class AskedNow:
         if query.metric is self._metric:
             self._way.query = self._text(query)
         deadline = min(self._way.patience.request, left / _SHARE)
+        sources, clock = self._sources, self._sources.clock
         refresher = Refresher(
-            prometheus=self._prometheus,
-            objects=self._objects,
-            settings=replace(self._settings, query_deadline_seconds=deadline),
-            clock=self._clock,
-            pace=self._pace,
-            names=SharedNames(self._clock.monotonic),
+            prometheus=sources.prometheus,
+            objects=sources.objects,
+            settings=replace(sources.settings, query_deadline_seconds=deadline),
+            clock=clock,
+            pace=sources.pace,
+            names=SharedNames(clock.monotonic),
             telemetry=self,
             states=self,
-            steadiness=self._steadiness,
+            steadiness=_Unblaming(sources.steadiness),
         )
         return refresher.ask(query)
 
@@ -138,11 +137,28 @@ class AskedNow:
         which, resource = query.key.which, query.key.resource
         try:
             if which is not None and resource is not None:
-                names = tuple(self._objects.names(resource, query.key.namespace, which.selector))
+                names = tuple(self._sources.objects.names(resource, query.key.namespace, which.selector))
                 return render(query, names)[0].text
         except (ObjectsError, RenderError):
             pass
         return query.key.planned.text
+
+
+class _Unblaming:
+    """What a process knows of Prometheus's presence, which the little patience of an explanation must not change."""
+
+    def __init__(self, steadiness: Steadiness) -> None:
+        self.answered = steadiness.answered
+        self.seconds_at = steadiness.seconds_at
+        self._ask_start = steadiness.ask_start
+
+    def failed(self, _error: PrometheusError, _began: float) -> None:
+        """Note nothing."""
+
+    def ask_start(self, seconds: float) -> None:
+        """Ask where there is as much time for it as for anybody else."""
+        if seconds >= ASK_SECONDS:
+            self._ask_start(seconds)
 
 
 class SeenObjects:
@@ -150,12 +166,12 @@ class SeenObjects:
 
     def __init__(self, resolve: ResolveResource) -> None:
         self.resource = resolve
-        self.seen: frozenset[str] = frozenset()
-        """To be set before they are asked for."""
+        self.seen: Sequence[str] = ()
+        """Ascending; to be set before they are asked for."""
 
     def names(self, _resource: Resource, _namespace: str | None, _selector: Selector) -> Collection[str]:
-        """Return all that were seen, ascending."""
-        return sorted(self.seen)
+        """Return all that were seen."""
+        return self.seen
 
     def labels_of(self, _resource: Resource, _namespace: str | None, _name: str) -> Mapping[str, str]:
         """Return no labels; whoever is asked about may be there."""

@@ -7,13 +7,12 @@ and made an answer by `Answering` and `UsageReadings`, as for the API. Here is s
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answering import Answering
 from adapter.readings.answers import ByName, BySelector
-from adapter.readings.asked_now import AskedNow, SeenObjects
+from adapter.readings.asked_now import AskedNow, SeenObjects, Sources
 from adapter.readings.catalogue import Catalogue
 from adapter.readings.demand import Request
 from adapter.readings.errors import NoObjectsMatchError, ReadingError
@@ -29,26 +28,20 @@ from adapter.readings.explanation import ExplainedValue, Outcome, Verdict
 from adapter.readings.policies import STANDS_IN
 from adapter.readings.rows import as_series
 from adapter.readings.samples import SampleAges
-from adapter.readings.steadiness import Steadiness
 from adapter.readings.usage import UsageReadings
 from adapter.rulebook.model import Api, PlanKind
 from adapter.sources.objects import ObjectsError
-from adapter.sources.prometheus.runtime import Started
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from adapter.objects.resources import ResolveResource, Resource
+    from adapter.objects.resources import Resource
     from adapter.readings.answers import UsageAnswer
     from adapter.readings.demand import Entry
     from adapter.readings.explained_way import Way
-    from adapter.readings.refresher import Prometheus
     from adapter.readings.rows import ExternalReading
-    from adapter.readings.settings import Clock, ReadingSettings
     from adapter.readings.snapshot import ObjectReading
     from adapter.rulebook.model import Metric, ResourceRules
-    from adapter.sources.objects import ObjectSource
-    from adapter.sources.pace import Pace
 
 _ALL = BySelector(EVERYTHING)
 _MOST_LOOKED_INTO = 10
@@ -60,21 +53,6 @@ _LISTED = (
 """Clients would read what is missing as 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """What answers are made of."""
-
-    prometheus: Prometheus
-    objects: ObjectSource | None
-    """None where no cluster is at hand: then those count that samples are of."""
-    resolve: ResolveResource
-    settings: ReadingSettings
-    clock: Clock
-    pace: Pace
-    steadiness: Steadiness | None
-    """None where Prometheus does not tell when it began."""
-
-
 class AnswerSteps:
     """Takes the steps for one metric. Raises Answered where there is no value, and the ReadingError of the API."""
 
@@ -83,28 +61,12 @@ class AnswerSteps:
         self._way = way
         self._metric = metric
         self._namespace = way.question.namespace if metric.namespaced else None
-        self._seen = SeenObjects(sources.resolve)
-        objects = sources.objects or self._seen
-        self._now = AskedNow(
-            prometheus=sources.prometheus,
-            objects=objects,
-            settings=sources.settings,
-            clock=sources.clock,
-            pace=sources.pace,
-            steadiness=sources.steadiness or _always_there(sources.clock),
-            way=way,
-            metric=metric,
-        )
-        self._answering = Answering(
-            objects=objects, settings=sources.settings, clock=sources.clock, dropped=self._now.dropped
-        )
-        self._usage = UsageReadings(
-            board=self._now,
-            objects=objects,
-            current=self._now.current,
-            settings=sources.settings,
-            clock=sources.clock,
-        )
+        self._seen = sources.objects if isinstance(sources.objects, SeenObjects) else None
+        """Where no cluster is at hand."""
+        objects, settings, clock = sources.objects, sources.settings, sources.clock
+        self._now = now = AskedNow(sources, way, metric)
+        self._answering = Answering(objects=objects, settings=settings, clock=clock, dropped=now.dropped)
+        self._usage = UsageReadings(board=now, objects=objects, current=now.current, settings=settings, clock=clock)
 
     def take(self, rules: ResourceRules) -> None:
         """Fill in the values of the way."""
@@ -130,8 +92,7 @@ class AnswerSteps:
             raise way.end("query", Verdict.ERROR, cause, "name one of them")
         reading = cast("ObjectReading", self._now.current(entry))
         came = names_in(reading, namespace)
-        names = came if known is None else known
-        self._seen.seen = frozenset(names)
+        names = self._see(came) if known is None else known
         self._note_came(count(len(came), "object") if came else "")
         served: tuple[tuple[str, float], ...] = ()
         try:
@@ -167,15 +128,14 @@ class AnswerSteps:
         way.note("listed", Outcome.INFO, _LISTED)
         entry = self._entry(_ALL)
         catalogue = Catalogue(resource=rules)
-        if known is None:
-            self._seen.seen = frozenset(self._seen_of(catalogue.usage_of(kind)))
+        names = self._see(self._seen_of(catalogue.usage_of(kind))) if known is None else known
         answer = self._usage.answer(catalogue, kind, self._namespace, which)
         if (failure := entry.scope.query.failure) is not None:
             raise failure.raised()
         listing = {item.name for item in answer.items}
-        left_out = [name for name in (self._seen.seen if known is None else known) if name not in listing]
+        left_out = [name for name in names if name not in listing]
         self._note_came(count(len(listing | set(left_out)), "object") if listing else "")
-        self._say_why(catalogue, kind, sorted(left_out))
+        self._say_why(catalogue, kind, left_out)
         way.steps.extend(steps_of_nobodys(self._now.nobodys))
         self._serve(_used(answer, metric.name), answer.warnings)
 
@@ -200,6 +160,13 @@ class AnswerSteps:
                 continue
             yield from names_in(reading, self._namespace)
 
+    def _see(self, names: Iterable[str]) -> list[str]:
+        """Let those objects be there that samples are of; return their names, ascending."""
+        seen = sorted(set(names))
+        if self._seen is not None:
+            self._seen.seen = seen
+        return seen
+
     def _serve(self, values: tuple[tuple[str, float], ...], warnings: Iterable[str]) -> None:
         """Take the values, with the ages of their samples. Raises Answered where there are none."""
         way, metric = self._way, self._metric
@@ -210,9 +177,9 @@ class AnswerSteps:
             raise self._nothing()
         way.note("values", Outcome.OK, f"{len(values)} with a value")
         if stands_in:
-            if self._sources.steadiness is None:
+            if way.to_owner and self._sources.steadiness.seconds_at(self._sources.clock.monotonic()) == math.inf:
                 needed = self._sources.settings.look_back_seconds + metric.rule.ranges_seconds
-                told = f"this takes a Prometheus that has been there for {needed:g} s, and it does not tell"
+                told = f"this holds where Prometheus has been there for {needed:g} s"
                 way.note("onNoData", Outcome.INFO, told)
             way.values = tuple(ExplainedValue(name, value, None, None) for name, value in values)
             return
@@ -261,7 +228,7 @@ class AnswerSteps:
         return own_alone and self._way.question.object is None
 
     def _note_came(self, what: str) -> None:
-        told = f"samples of {what} came" if what else "no sample came"
+        told = f"samples of {what} came" if what else "no sample came that could be a value"
         self._way.note("query", Outcome.OK if what else Outcome.NO, told)
 
     def _names(self, resource: Resource, which: ByName | BySelector) -> Collection[str] | None:
@@ -270,7 +237,7 @@ class AnswerSteps:
         where = f" in {namespace}" if namespace else ""
         if isinstance(which, ByName):
             self._look_for(f"{resource.qualified}/{which.name}{where}", resource, which.name)
-        elif self._sources.objects is None:
+        elif self._seen is not None:
             return None
         try:
             names = self._answering.names(self._metric, namespace, which)
@@ -284,7 +251,7 @@ class AnswerSteps:
 
     def _look_for(self, what: str, resource: Resource, name: str) -> None:
         """Note whether the object is there. It is asked about either way: the API answers of what is gone, too."""
-        if self._sources.objects is None:
+        if self._seen is not None:
             return
         try:
             if self._sources.objects.labels_of(resource, self._namespace, name) is None:
@@ -304,9 +271,3 @@ def _used(answer: UsageAnswer, resource: str) -> tuple[tuple[str, float], ...]:
         for container, used in item.used.items()
         if resource in used
     )
-
-
-def _always_there(clock: Clock) -> Steadiness:
-    steadiness = Steadiness(clock, lambda _seconds: Started(0.0, -math.inf))
-    steadiness.wanted = True
-    return steadiness

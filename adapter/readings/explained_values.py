@@ -26,6 +26,7 @@ _NOBODYS: Mapping[Dropped, str] = {
     Dropped.FOREIGN_NAMESPACE: (
         "samples of other namespaces are left out: the rule's metricsQuery does not use <<.LabelMatchers>>"
     ),
+    Dropped.UNKNOWN_OBJECT: "samples that are not asked about, or name no object or container, are left out",
     Dropped.STALE: "samples that are older than answers may be are left out",
 }
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Protocol
 
+from adapter.readings.asked_now import SeenObjects, Sources
 from adapter.readings.errors import (
     NoDataUncertainError,
     NoObjectsMatchError,
@@ -23,10 +24,11 @@ from adapter.readings.errors import (
     SourceUnreachableError,
     UnanswerableSelectorError,
 )
-from adapter.readings.explained_answers import AnswerSteps, Sources
+from adapter.readings.explained_answers import AnswerSteps
 from adapter.readings.explained_rules import RuleSearch, chosen, note_refused
 from adapter.readings.explained_way import PATIENT, Answered, Way, count, shown
 from adapter.readings.explanation import Explanation, Verdict
+from adapter.readings.steadiness import always_there
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -90,7 +92,13 @@ class Explainer:
 
         `steadiness` tells for how long Prometheus has been there; None: it is not known.
         """
-        self._sources = Sources(prometheus, objects, resolve, settings, clock, pace, steadiness)
+        self._prometheus = prometheus
+        self._objects = objects
+        self._resolve = resolve
+        self._settings = settings
+        self._clock = clock
+        self._pace = pace
+        self._steadiness = steadiness or always_there(clock)
         self._patience = patience
         self._search = RuleSearch(prometheus=prometheus, resolve=resolve, settings=settings, clock=clock, pace=pace)
 
@@ -102,10 +110,10 @@ class Explainer:
         `notes` are steps that whoever asks knows already, such as who asked for the metric last. With `memory` the
         rule is known without asking, and what is remembered is told.
         """
-        way = Way(question, self._patience, self._sources.clock.monotonic, to_owner=memory is None)
+        way = Way(question, self._patience, self._clock.monotonic, to_owner=memory is None)
         try:
             metric = self._metric(way, rulebook, notes, memory)
-            AnswerSteps(self._sources, way, metric).take(rulebook.resource)
+            AnswerSteps(self._sources(), way, metric).take(rulebook.resource)
             verdict, cause, fix = Verdict.VALUE, f"{count(len(way.values), 'value')} found", ""
         except Answered as answered:
             verdict, cause, fix = answered.verdict, answered.cause, answered.fix
@@ -124,6 +132,10 @@ class Explainer:
             steps=tuple(way.steps),
             values=way.values,
         )
+
+    def _sources(self) -> Sources:
+        objects = self._objects or SeenObjects(self._resolve)
+        return Sources(self._prometheus, objects, self._settings, self._clock, self._pace, self._steadiness)
 
     def _metric(self, way: Way, rulebook: Rulebook, notes: Iterable[Step], memory: Memory | None) -> Metric:
         """Return the metric that is meant; raises Answered where no rule makes it."""
@@ -146,7 +158,8 @@ def _ended(way: Way, error: ReadingError) -> Answered:
     if error.told != error.message and not way.to_owner:
         _log.info("explaining %s: %s", shown(way.question), error.message)
     step, fix = next((_FIXES[kind] for kind in type(error).__mro__ if kind in _FIXES), ("values", ""))
-    return way.end(step, verdict, error.message if way.to_owner else error.told, fix)
+    # Not any subclass of it: only plain strings go into the document.
+    return way.end(step, verdict, str(error.message if way.to_owner else error.told), fix)
 
 
 def _kind(question: Question) -> str:

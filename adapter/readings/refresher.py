@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from adapter.readings.names import SharedNames
     from adapter.readings.queries import Query, Reading
     from adapter.readings.settings import Clock, ReadingSettings
-    from adapter.readings.steadiness import Steadiness
     from adapter.rulebook.model import Rule
     from adapter.rulebook.requests import PlannedQuery
     from adapter.sources.objects import ObjectSource
@@ -95,6 +94,26 @@ class Tally(Protocol):
         ...
 
 
+class Presence(Protocol):
+    """Knows for how long Prometheus has been there. `Steadiness` is one."""
+
+    def answered(self) -> None:
+        """Note that Prometheus has answered just now."""
+        ...
+
+    def failed(self, error: PrometheusError, began: float) -> None:
+        """Note how a question ended that has no answer; it was asked at `began`, in monotonic seconds."""
+        ...
+
+    def ask_start(self, seconds: float) -> None:
+        """Ask Prometheus when it began, where that is to be known anew, within so many seconds."""
+        ...
+
+    def seconds_at(self, moment: float) -> float:
+        """Return for how long it had been there at a moment, in monotonic seconds."""
+        ...
+
+
 class _LeftOutError(PartialAnswerError):
     """The query engine ignored samples that it could not make sense of; a narrower query may not meet them."""
 
@@ -113,7 +132,7 @@ class Refresher:
         names: SharedNames,
         telemetry: Tally,
         states: Remarks,
-        steadiness: Steadiness,
+        steadiness: Presence,
     ) -> None:
         self._steadiness = steadiness
         self._prometheus = prometheus

@@ -136,3 +136,10 @@ class Steadiness:
                 return 0.0
             since = collecting_since(self._first, self._started)
             return max(0.0, moment - (since if self._back is None else max(since, self._back)))
+
+
+def always_there(clock: Clock) -> Steadiness:
+    """Return the steadiness of a Prometheus that does not tell when it began, to who cannot watch it: infinite."""
+    steadiness = Steadiness(clock, lambda _seconds: Started(0.0, -math.inf))
+    steadiness.wanted = True
+    return steadiness

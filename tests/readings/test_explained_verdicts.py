@@ -16,7 +16,7 @@ from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import ByName, BySelector
 from adapter.readings.errors import ReadingError
 from adapter.readings.explaining import Explainer
-from adapter.readings.explanation import Question, Verdict
+from adapter.readings.explanation import Question, Verdict, explanation_of
 from adapter.readings.settings import ReadingSettings
 from adapter.readings.steadiness import Steadiness
 from adapter.rulebook.model import Api
@@ -196,6 +196,7 @@ def asked(house: House, ask: Callable[[], ObjectsAnswer | UsageAnswer | dict[str
 
 
 def told(found: Explanation) -> Told:
+    assert explanation_of(found.as_json()) == found
     return found.verdict, {value.object: value.value for value in found.values}
 
 
