@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import sys
 import threading
@@ -29,7 +28,7 @@ from adapter.readings.explaining import Explainer
 from adapter.readings.explanation import Outcome, Step, Verdict
 from adapter.readings.questions import APIS, QuestionError, Texts, question_of
 from adapter.readings.settings import Clock, ReadingSettings
-from adapter.readings.steadiness import ASK_SECONDS
+from adapter.readings.steadiness import ASK_SECONDS, Steadiness
 from adapter.rulebook.model import Api
 from adapter.rulebook.parse import parse_rulebook
 from adapter.service.documents import DocumentError
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
 
     from adapter.objects.resources import ResolveResource, Resource
     from adapter.readings.explanation import Explanation, Question
+    from adapter.rulebook.model import Rulebook
     from adapter.service.flag_table import FlagValues
     from adapter.sources.objects import ObjectSource
 
@@ -114,7 +114,7 @@ def as_text(found: Explanation) -> str:
     """Return the explanation for people: the answer first, then the way to it."""
     where = f" in {found.namespace}" if found.namespace else ""
     whom = f" of {found.object}" if found.object else ""
-    verdict = {Verdict.VALUE: "has a value", Verdict.NO_VALUE: "has no value", Verdict.ERROR: "cannot be told"}
+    verdict = {Verdict.VALUE: "has a value", Verdict.NO_VALUE: "has no value", Verdict.ERROR: "gives an error"}
     lines = [f"{found.metric}{whom}{where} {verdict[found.verdict]}: {found.cause}"]
     lines += [f"  what to do: {found.fix}"] if found.fix else []
     lines += ["", *(f"  {step.outcome.value:<5} {step.step:<8} {step.detail}" for step in found.steps)]
@@ -139,19 +139,24 @@ def _explained(values: FlagValues) -> Explanation:
             settings=ReadingSettings(metrics_max_age_seconds=values.seconds("metrics-max-age")),
             clock=Clock(),
             pace=UNPACED,
-            steady_seconds=functools.partial(_steady_seconds, prometheus),
+            steadiness=_steadiness(prometheus, rulebook),
         )
         if objects is not None and question.api is not Api.EXTERNAL:
             _wait_for(objects, question.resource or find_resource(BUILT_IN, "", "pods"))
         return explainer.explain(question, rulebook, (_ASKERS_UNKNOWN,))
 
 
-def _steady_seconds(prometheus: PrometheusClient) -> float | None:
-    """Return for how long Prometheus collects, by its own word; None where it does not tell."""
+def _steadiness(prometheus: PrometheusClient, rulebook: Rulebook) -> Steadiness | None:
+    """Return for how long Prometheus collects, by its own word; None where it does not tell, or no rule asks."""
+    if all(rule.policy.no_data_value is None for rule in rulebook.rules):
+        return None
     try:
-        return time.time() - prometheus.started(ASK_SECONDS).configured
+        started = prometheus.started(ASK_SECONDS)
     except PrometheusError:
         return None
+    steadiness = Steadiness(Clock(), lambda _seconds: started)
+    steadiness.wanted = True
+    return steadiness
 
 
 def _question(values: FlagValues, resolve: ResolveResource) -> Question:

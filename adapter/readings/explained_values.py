@@ -1,184 +1,106 @@
-"""Which samples are whose value, and why the others are nobody's: said aloud (pure).
+"""What a reading held for those who are asked about, as the steps of an explanation (pure).
 
-The same rules as `filing` and `rows` go by for everybody's answers, for one question.
+It decides nothing: which values are served is told by the answer that was made of the reading.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
+from adapter.readings.explained_way import count
 from adapter.readings.explanation import Outcome, Step
 from adapter.readings.rows import as_series
+from adapter.readings.snapshot import ROOT, Dropped
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 
-    from adapter.sources.prometheus.decoding import Sample
+    from adapter.readings.snapshot import ObjectReading
+    from adapter.rulebook.requests import Row
 
 _MOST_NAMED = 10
+NO_SAMPLE = "no sample"
+_NOBODYS: Mapping[Dropped, str] = {
+    Dropped.FOREIGN_NAMESPACE: (
+        "samples of other namespaces are left out: the rule's metricsQuery does not use <<.LabelMatchers>>"
+    ),
+    Dropped.UNKNOWN_OBJECT: "samples that are not asked about, or name no object or container, are left out",
+    Dropped.STALE: "samples that are older than answers may be are left out",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
-    """Values, and what was seen on the way to them."""
-
-    values: tuple[tuple[str, float], ...] = ()
-    """By object, or by row as a query spells it."""
-    steps: tuple[Step, ...] = ()
-    cause: str = ""
-    """Why there is no value, where there is none."""
-    fix: str = ""
+def names_in(reading: ObjectReading, namespace: str | None) -> list[str]:
+    """Return of which objects of a namespace samples came, ascending."""
+    if reading.containers is not None:
+        return sorted(reading.containers.get(namespace or ROOT, {}))
+    return sorted({*reading.values.get(namespace or ROOT, {}), *reading.faults.get(namespace or ROOT, {})})
 
 
-def of_namespace(
-    samples: Sequence[Sample], label: str | None, namespace: str | None
-) -> tuple[list[Sample], list[Step]]:
-    """Return the samples that are a namespace's own, and a step where others came, of which nothing else is told.
-
-    A sample without the label is the namespace's own: the query was restricted to it. None for either: all are.
-    """
-    if label is None or namespace is None:
-        return list(samples), []
-    own = [sample for sample in samples if sample.labels.get(label, namespace) == namespace]
-    foreign = len(samples) - len(own)
-    if not foreign:
-        return own, []
-    told = (
-        f"{foreign} samples of other namespaces are left out: the rule's metricsQuery does not use <<.LabelMatchers>>"
-    )
-    return own, [Step("values", Outcome.INFO, told)]
-
-
-def told_of_rows(samples: Sequence[Sample]) -> Told:
-    """Return what an external metric's rows give: all of them, or nothing if one is no number."""
-    bad = [sample for sample in samples if not math.isfinite(sample.value)]
-    if not bad:
-        return Told(tuple((as_series(sample.labels), sample.value) for sample in samples))
-    cause = (
-        f"{len(bad)} of {len(samples)} series have no finite value, such as {as_series(bad[0].labels)}: "
-        "a sum without them would be too low"
-    )
-    fix = "aggregate or filter them in the rule's metricsQuery"
-    return Told((), (Step("values", Outcome.NO, cause),), cause, fix)
-
-
-def told_of_objects(
-    label: str,
-    samples: Sequence[Sample],
-    names: Collection[str] | None,
+def steps_of_objects(
+    reading: ObjectReading,
+    namespace: str | None,
+    names: Collection[str],
+    served: Container[str],
     *,
-    tell_strangers: bool = True,
-    lowest: float = -math.inf,
-) -> Told:
-    """Return which object has which value by the label; `names` are the objects that should have one, None: any.
+    limit_seconds: float | None,
+    tell_strangers: bool,
+) -> Iterator[Step]:
+    """Yield why objects lack a value, and what came beside; `served` are those that get one.
 
-    Objects with samples that should have none are named only with `tell_strangers`: without, they may be those of
-    another namespace. What is below `lowest` is no value.
+    Objects that are not asked about are named only with `tell_strangers`: without, they may be those of another
+    namespace. `limit_seconds` is how old their samples may be by the rule.
     """
-    by_name: dict[str, list[Sample]] = {}
-    for sample in samples:
-        by_name.setdefault(sample.labels.get(label, ""), []).append(sample)
-    nameless = by_name.pop("", [])
-    if nameless and not by_name:
-        return _without_label(label, nameless[0])
-    several = {name for name, own in by_name.items() if len(own) > 1}
-    odd = {name for name, own in by_name.items() if name not in several and not _is_value(own[0].value, lowest)}
-    below = " or negative" if lowest == 0.0 else ""
-    wanted = by_name.keys() if names is None else set(names)
-    values = tuple((name, by_name[name][0].value) for name in sorted(by_name.keys() & wanted - several - odd))
-    strangers = by_name.keys() - wanted
-    steps = (
-        *_some(several & wanted, f"several samples: {_differing(by_name, several & wanted)}"),
-        *_some(odd & wanted, f"a sample that is NaN or infinite{below}, which is no value"),
-        *_some(wanted - by_name.keys(), "no sample"),
-        *(_nameless(label, nameless) if nameless else ()),
-        *_some(strangers if tell_strangers else (), "samples that are not asked about"),
-        *(() if tell_strangers else _uncalled(len(strangers))),
-    )
-    if values:
-        return Told(values, (*steps, Step("values", Outcome.OK, f"{len(values)} with a value")))
-    cause = f"no object that is asked about has a usable sample: {steps[0].detail if steps else 'none came'}"
-    return Told((), steps, cause)
+    values, faults = reading.values.get(namespace or ROOT, {}), reading.faults.get(namespace or ROOT, {})
+    lacking: defaultdict[str, list[str]] = defaultdict(list)
+    aged: list[str] = []
+    for name in names:
+        if name in faults:
+            lacking[f"no value: {faults[name].reason}"].append(name)
+        elif name not in values:
+            lacking[NO_SAMPLE].append(name)
+        elif name not in served and limit_seconds is not None:
+            aged.append(f"{name} ({_age(reading.sample_age(namespace, name))})")
+    for what, of in lacking.items():
+        yield Step("values", Outcome.NO, f"{listed(of)} {_have(len(of))} {what}")
+    if aged:
+        too_old = f"the samples are older than the rule allows ({limit_seconds:g} s): {listed(aged)}"
+        yield Step("maxSampleAge", Outcome.NO, too_old)
+    if reading.note:
+        yield Step("values", Outcome.NO, reading.note)
+    strangers = sorted({*values, *faults}.difference(names))
+    if strangers:
+        what = listed(strangers) if tell_strangers else count(len(strangers), "other object")
+        yield Step("values", Outcome.NO, f"{what} {_have(len(strangers))} samples that are not asked about")
 
 
-def told_of_containers(
-    label: str,
-    container_label: str,
-    samples: Sequence[Sample],
-    names: Collection[str] | None,
-    *,
-    tell_strangers: bool = True,
-) -> Told:
-    """Return which container of which pod has which value, as `POD/CONTAINER`; otherwise as `told_of_objects`.
-
-    A pod without any container that has samples is named as such.
-    """
-    named = [sample for sample in samples if sample.labels.get(container_label) and sample.labels.get(label)]
-    if not named:
-        return _without_label(container_label, samples[0])
-    pods = {sample.labels[label] for sample in named}
-    by_container = [
-        replace(sample, labels={**sample.labels, label: f"{sample.labels[label]}/{sample.labels[container_label]}"})
-        for sample in named
-    ]
-    wanted = None
-    if names is not None:
-        keys = {sample.labels[label] for sample in by_container}
-        wanted = {key for key in keys if key.partition("/")[0] in names} | (set(names) - pods)
-    told = told_of_objects(label, by_container, wanted, tell_strangers=tell_strangers, lowest=0.0)
-    lacking = [sample for sample in samples if not sample.labels.get(container_label)]
-    if not lacking:
-        return told
-    step = Step("values", Outcome.INFO, f"{len(lacking)} samples without the label {container_label!r} are nobody's")
-    return Told(told.values, (step, *told.steps), told.cause, told.fix)
+def steps_of_rows(rows: Sequence[Row], note: str | None) -> Iterator[Step]:
+    """Yield what keeps an external metric's rows from being values."""
+    bad = [as_series(row.labels) for row in rows if not math.isfinite(row.value)]
+    if bad:
+        told = f"{len(bad)} of {len(rows)} series have no finite value: {listed(bad)}"
+        yield Step("values", Outcome.NO, told)
+    if note:
+        yield Step("values", Outcome.NO, note)
 
 
-def _without_label(label: str, sample: Sample) -> Told:
-    cause = f"the samples lack the label {label!r}, which names their object; they have {_labels(sample)}"
-    fix = "keep it in the result of the rule's metricsQuery: by (<<.GroupBy>>)"
-    return Told((), (Step("values", Outcome.NO, cause),), cause, fix)
+def steps_of_nobodys(nobodys: Mapping[Dropped, int]) -> Iterator[Step]:
+    """Yield which samples came that are nobody's value, where that shows nowhere else. Of others' nothing is told."""
+    for reason, told in _NOBODYS.items():
+        if nobodys.get(reason):
+            yield Step("values", Outcome.INFO, told)
 
 
-def _is_value(value: float, lowest: float) -> bool:
-    return math.isfinite(value) and value >= lowest
-
-
-def _nameless(label: str, samples: Sequence[Sample]) -> tuple[Step, ...]:
-    what = "1 sample lacks" if len(samples) == 1 else f"{len(samples)} samples lack"
-    told = f"{what} the label {label!r}, which names their object, and are nobody's; they have {_labels(samples[0])}"
-    return (Step("values", Outcome.NO, told),)
-
-
-def _differing(by_name: Mapping[str, Sequence[Sample]], several: Collection[str]) -> str:
-    """Return what to do about objects with several samples: it is the labels in which they differ that are too many."""
-    labels: set[str] = set()
-    for name in several:
-        first, *others = (sample.labels for sample in by_name[name])
-        labels.update(
-            one for other in others for one in first.keys() | other.keys() if first.get(one) != other.get(one)
-        )
-    return f"aggregate the labels in which they differ away ({', '.join(sorted(labels)) or 'none'})"
-
-
-def _uncalled(strangers: int) -> tuple[Step, ...]:
-    if not strangers:
-        return ()
-    what = "1 other object has" if strangers == 1 else f"{strangers} other objects have"
-    return (Step("values", Outcome.NO, f"{what} samples that are not asked about"),)
-
-
-def _labels(sample: Sample) -> str:
-    return ", ".join(sorted(sample.labels)) or "no labels at all"
-
-
-def _some(names: Collection[str], what: str) -> tuple[Step, ...]:
-    """Return the step that says what these objects have; none where there is no object."""
-    if not names:
-        return ()
+def listed(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    have = "has" if len(names) == 1 else "have"
-    return (Step("values", Outcome.NO, f"{', '.join(sorted(names)[:_MOST_NAMED])}{more} {have} {what}"),)
+    return f"{', '.join(names[:_MOST_NAMED])}{more}"
+
+
+def _have(number: int) -> str:
+    return "has" if number == 1 else "have"
+
+
+def _age(seconds: float | None) -> str:
+    return "no current sample" if seconds is None else f"{seconds:.0f} s"

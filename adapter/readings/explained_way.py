@@ -76,7 +76,11 @@ class Way:
 
     def seconds_to_ask(self) -> float:
         """Return how long the next query may take; not above 0 where the time is used up."""
-        return min(self.patience.request, self.patience.total - (self.clock() - self.began))
+        return min(self.patience.request, self.seconds_left())
+
+    def seconds_left(self) -> float:
+        """Return how long everything may still take; not above 0 where the time is used up."""
+        return self.patience.total - (self.clock() - self.began)
 
     def note(self, step: str, outcome: Outcome, detail: str) -> None:
         """Take a step."""

@@ -15,21 +15,21 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from adapter.readings.answers import ByName
+from adapter.readings.answering import Answering
 from adapter.readings.awaiting import Awaiting
 from adapter.readings.board import Board
 from adapter.readings.cataloguing import Cataloguer
 from adapter.readings.cross_check import CrossCheck
 from adapter.readings.demand import Request
 from adapter.readings.discovery import Discovery
-from adapter.readings.errors import NoObjectsMatchError, ObjectsNotKnownError, ReadingError
+from adapter.readings.errors import ReadingError
 from adapter.readings.explained_way import HASTY
 from adapter.readings.explaining import Explainer
 from adapter.readings.lookups import LookUp
 from adapter.readings.names import SharedNames
 from adapter.readings.notices import notices, usage_notices
 from adapter.readings.overview import last_answer, overview, rules_in_force
-from adapter.readings.policies import asking_of, external_answer, objects_answer, warn_of_long_refreshes
+from adapter.readings.policies import warn_of_long_refreshes
 from adapter.readings.queries import Failure
 from adapter.readings.refresher import Refresher, let_go
 from adapter.readings.remembered import Remembered
@@ -38,17 +38,15 @@ from adapter.readings.settings import Clock, ReadingSettings
 from adapter.readings.silences import Silences
 from adapter.readings.steadiness import Steadiness
 from adapter.readings.usage import UsageReadings
-from adapter.sources.objects import ObjectsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Iterable
 
     from adapter.objects.resources import Resource
     from adapter.objects.selectors import Selector
-    from adapter.readings.answers import BySelector, ExternalAnswer, NamedBySelector, ObjectsAnswer, UsageAnswer
+    from adapter.readings.answers import ByName, BySelector, ExternalAnswer, NamedBySelector, ObjectsAnswer, UsageAnswer
     from adapter.readings.catalogue import Catalogue
     from adapter.readings.explanation import Explanation, Question, Step
-    from adapter.readings.policies import Asking
     from adapter.readings.queries import Query, Reading
     from adapter.readings.refresher import Prometheus
     from adapter.readings.rows import ExternalReading
@@ -106,6 +104,13 @@ class Readings:
             launch=lambda query: submit(lambda: self._refresh(query)),
         )
         self._awaiting = Awaiting(self._board, self._settings, self._clock)
+        self._answering = Answering(
+            objects=objects,
+            settings=self._settings,
+            clock=self._clock,
+            dropped=telemetry.dropped,
+            listing=self._awaiting,
+        )
         self._cross_check = self._new_cross_check()
         self._checking = False
         self._usage = UsageReadings(
@@ -134,19 +139,16 @@ class Readings:
     ) -> ObjectsAnswer:
         """Return a custom metric's values for some objects. Raises ReadingError."""
         until = self._until()
-        names = (which.name,) if isinstance(which, ByName) else self._names(metric, namespace, which, until)
-        found, warnings = self._reading(metric, Request(metric.qualified, namespace, which, metric_selector), until)
-        reading = cast("ObjectReading", found)
-        exists = functools.partial(self._exists, metric, namespace, until)
-        answer = objects_answer(self._asking(metric, reading), reading, namespace, which, names, exists)
+        names = self._answering.names(metric, namespace, which, until)
+        request = Request(metric.qualified, namespace, which, metric_selector)
+        found, warnings = self._reading(metric, request, until)
+        answer = self._answering.objects(metric, namespace, which, names, cast("ObjectReading", found), until)
         return replace(answer, warnings=(*warnings, *answer.warnings)) if warnings else answer
 
     def external(self, metric: Metric, namespace: str | None, selector: Selector) -> ExternalAnswer:
         """Return an external metric's values. Raises ReadingError."""
-        request = Request(metric.qualified, namespace, None, selector)
-        found, warnings = self._reading(metric, request, self._until())
-        reading = cast("ExternalReading", found)
-        answer = external_answer(self._asking(metric, reading), reading, namespace, selector, self._telemetry.dropped)
+        found, warnings = self._reading(metric, Request(metric.qualified, namespace, None, selector), self._until())
+        answer = self._answering.external(metric, namespace, selector, cast("ExternalReading", found))
         return replace(answer, warnings=(*warnings, *answer.warnings)) if warnings else answer
 
     def usage(self, kind: Resource, namespace: str | None, which: ByName | BySelector | NamedBySelector) -> UsageAnswer:
@@ -243,47 +245,17 @@ class Readings:
             clock=self._clock,
             pace=self._pace,
             patience=HASTY,
-            steady_seconds=self._steady_seconds,
+            steadiness=self._steadiness,
+            silences=self._silences,
         )
 
     def _until(self) -> float:
         """Return until when a request that begins now may wait, in monotonic seconds."""
         return self._clock.monotonic() + self._settings.first_answer_wait_seconds
 
-    def _names(self, metric: Metric, namespace: str | None, which: BySelector, until: float) -> Collection[str]:
-        if metric.resource is None:
-            raise NoObjectsMatchError(f"{metric.qualified} describes no objects: ask for it as an external metric")
-        look = functools.partial(self._objects.names, metric.resource, namespace, which.selector)
-        try:
-            names = self._awaiting.listed(self._objects, metric.resource, until, look)
-        except ObjectsError as error:
-            raise ObjectsNotKnownError(str(error)) from error
-        if not names:
-            where = f" in namespace {namespace!r}" if namespace else ""
-            raise NoObjectsMatchError(f"no {metric.resource.qualified}{where} match the selector '{which.selector}'")
-        return names
-
-    def _exists(self, metric: Metric, namespace: str | None, until: float, name: str) -> bool:
-        """Return whether there is an object of that name. Raises ObjectsNotKnownError."""
-        if metric.resource is None:
-            return False
-        try:
-            own = namespace if metric.resource.namespaced else None
-            look = functools.partial(self._objects.labels_of, metric.resource, own, name)
-            return self._awaiting.listed(self._objects, metric.resource, until, look) is not None
-        except ObjectsError as error:
-            raise ObjectsNotKnownError(str(error)) from error
-
     def _prepare(self, rulebook: Rulebook) -> None:
         warn_of_long_refreshes(rulebook.rules, self._settings)
         self._steadiness.wanted = any(rule.policy.no_data_value is not None for rule in rulebook.rules)
-
-    def _steady_seconds(self) -> float:
-        self._steadiness.ask_start()
-        return self._steadiness.seconds_at(self._clock.monotonic())
-
-    def _asking(self, metric: Metric, reading: Reading) -> Asking:
-        return asking_of(metric, self._awaiting.age(reading), self._settings)
 
     def _reading(self, metric: Metric, request: Request, until: float) -> tuple[Reading, tuple[str, ...]]:
         """Return what answers a request, and what a person should know of it. Raises ReadingError."""

@@ -23,6 +23,7 @@ from adapter.readings.row_filing import ExternalReadingBuilder
 from adapter.readings.rows import ExternalReading
 from adapter.readings.silences import Silences
 from adapter.readings.snapshot import Dropped, Evaluation, ObjectReading
+from adapter.readings.steadiness import ASK_SECONDS
 from adapter.rulebook.model import PlanKind
 from adapter.rulebook.render import RenderError
 from adapter.sources.objects import ObjectsError
@@ -42,10 +43,8 @@ if TYPE_CHECKING:
 
     from adapter.readings.names import SharedNames
     from adapter.readings.queries import Query, Reading
-    from adapter.readings.rule_states import RuleStates
     from adapter.readings.settings import Clock, ReadingSettings
-    from adapter.readings.steadiness import Steadiness
-    from adapter.readings.telemetry import ReadingsTelemetry
+    from adapter.rulebook.model import Rule
     from adapter.rulebook.requests import PlannedQuery
     from adapter.sources.objects import ObjectSource
     from adapter.sources.pace import Pace
@@ -80,6 +79,42 @@ class Prometheus(Protocol):
         ...
 
 
+class Remarks(Protocol):
+    """Takes what is worth knowing of an answer beside its values. `RuleStates` is one: it logs each once a rule."""
+
+    def remark(self, rule: Rule, kind: str, message: str, *args: object) -> None:
+        """Take a remark in the form of `logging`; `kind` is what two of the same have in common."""
+        ...
+
+
+class Tally(Protocol):
+    """Counts. `ReadingsTelemetry` is one."""
+
+    def dropped(self, tally: Counter[Dropped]) -> None:
+        """Count samples that are nobody's value."""
+        ...
+
+
+class Presence(Protocol):
+    """Knows for how long Prometheus has been there. `Steadiness` is one."""
+
+    def answered(self) -> None:
+        """Note that Prometheus has answered just now."""
+        ...
+
+    def failed(self, error: PrometheusError, began: float) -> None:
+        """Note how a question ended that has no answer; it was asked at `began`, in monotonic seconds."""
+        ...
+
+    def ask_start(self, seconds: float) -> None:
+        """Ask Prometheus when it began, where that is to be known anew, within so many seconds."""
+        ...
+
+    def seconds_at(self, moment: float) -> float:
+        """Return for how long it had been there at a moment, in monotonic seconds."""
+        ...
+
+
 class _LeftOutError(PartialAnswerError):
     """The query engine ignored samples that it could not make sense of; a narrower query may not meet them."""
 
@@ -96,9 +131,9 @@ class Refresher:
         clock: Clock,
         pace: Pace,
         names: SharedNames,
-        telemetry: ReadingsTelemetry,
-        states: RuleStates,
-        steadiness: Steadiness,
+        telemetry: Tally,
+        states: Remarks,
+        steadiness: Presence,
         silences: Silences | None = None,
     ) -> None:
         """`silences`: the series that fell silent, as the process remembers them; None: a memory of its own."""
@@ -157,7 +192,7 @@ class Refresher:
 
     def _steady(self, reading: Reading) -> Reading:
         """Return a reading that knows for how long Prometheus had been there."""
-        self._steadiness.ask_start()
+        self._steadiness.ask_start(min(ASK_SECONDS, self._settings.query_deadline_seconds))
         seconds = self._steadiness.seconds_at(reading.evaluated.monotonic)
         if isinstance(reading, ObjectReading):
             return replace(reading, steady_seconds=seconds)

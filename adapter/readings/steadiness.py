@@ -104,17 +104,17 @@ class Steadiness:
         if not isinstance(error, _DOUBTFUL):
             self.answered()
 
-    def ask_start(self) -> None:
+    def ask_start(self, seconds: float = ASK_SECONDS) -> None:
         """Ask Prometheus when it began, unless nobody needs to know or that was done just now.
 
-        Takes two seconds at most, and never fails.
+        Takes at most so many seconds, and never fails.
         """
         if self._ask is None or not self.wanted or self._clock.monotonic() < self._due:
             return
         if not self._asking.acquire(blocking=False):
             return
         try:
-            started, wait = self._ask(ASK_SECONDS), _ASKED_AGAIN_SECONDS
+            started, wait = self._ask(seconds), _ASKED_AGAIN_SECONDS
         except PrometheusError:
             # What it does to queries is noted with them.
             started, wait = None, _ASKED_IN_VAIN_SECONDS
@@ -136,3 +136,10 @@ class Steadiness:
                 return 0.0
             since = collecting_since(self._first, self._started)
             return max(0.0, moment - (since if self._back is None else max(since, self._back)))
+
+
+def always_there(clock: Clock) -> Steadiness:
+    """Return the steadiness of a Prometheus that does not tell when it began, to who cannot watch it: infinite."""
+    steadiness = Steadiness(clock, lambda _seconds: Started(0.0, -math.inf))
+    steadiness.wanted = True
+    return steadiness

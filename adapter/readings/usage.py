@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import ByName, BySelector, NamedBySelector, UsageAnswer, UsageItem
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from adapter.objects.resources import Resource
-    from adapter.readings.board import Board
     from adapter.readings.catalogue import Catalogue
     from adapter.readings.demand import Entry
     from adapter.readings.queries import Reading
@@ -50,6 +49,14 @@ _ALL = BySelector(EVERYTHING)
 _MOST_WARNINGS = 3
 _CPU = "cpu"
 _NO_SAMPLE = "Prometheus has no sample for it"
+
+
+class Entries(Protocol):
+    """Where requests stand. `Board` is one."""
+
+    def entry(self, metric: Metric, request: Request) -> Entry:
+        """Count a request in and return its entry. Raises ReadingError."""
+        ...
 
 
 @dataclass(slots=True)
@@ -93,7 +100,7 @@ class UsageReadings:
     def __init__(
         self,
         *,
-        board: Board,
+        board: Entries,
         objects: ObjectSource,
         current: Callable[[Entry, float], Reading],
         settings: ReadingSettings,

@@ -101,14 +101,17 @@ def test_objects_without_a_sample_are_named(explain: Explain) -> None:
         ),
         pytest.param(("services/open_connections", "-n", "shop"), "no-value", "for namespaces, pods", id="other kind"),
         pytest.param(
-            ("pods/without_label", "-n", "shop"), "no-value", "lack the label 'pod'", id="the label is aggregated away"
+            ("pods/without_label", "-n", "shop"),
+            "no-value",
+            "came without the label 'pod'",
+            id="the label is aggregated away",
         ),
         pytest.param(
             ("pods/never_seen", "-n", "shop"), "no-value", "has no sample for pods/never_seen", id="no series"
         ),
-        pytest.param(("pods/odd", "-n", "shop", "--object=pod/web-0"), "no-value", "NaN or infinite", id="NaN"),
-        pytest.param(("pods/twice", "-n", "shop", "--object=pod/web-0"), "no-value", "several samples", id="ambiguous"),
-        pytest.param(("odd_rows", "-n", "shop"), "no-value", "2 of 3 series have no finite value", id="external NaN"),
+        pytest.param(("pods/odd", "-n", "shop", "--object=pod/web-0"), "no-value", "its value is NaN", id="NaN"),
+        pytest.param(("pods/twice", "-n", "shop", "--object=pod/web-0"), "error", "several samples", id="ambiguous"),
+        pytest.param(("odd_rows", "-n", "shop"), "error", "2 of 3 series have no finite value", id="external NaN"),
         pytest.param(("pods/open_connections",), "error", "no namespace is given", id="namespace forgotten"),
         pytest.param(("pods/refused", "-n", "shop"), "error", "many-to-many", id="refused by Prometheus"),
     ],
@@ -134,9 +137,16 @@ def test_external_rows_are_shown_as_series(explain: Explain) -> None:
 def test_people_read_the_answer_first(explain: Explain) -> None:
     ended = explain("pods/without_label", "-n", "shop")
 
-    first, second, *_ = ended.out.splitlines()
-    assert first.startswith("pods/without_label in shop has no value: the samples lack the label 'pod'")
-    assert second.strip().startswith("what to do: keep it in the result")
+    first, *_ = ended.out.splitlines()
+    assert first.startswith("pods/without_label in shop has no value: no object has a value: a sample came without the")
+    assert first.endswith("keep that label in the result of the rule's metricsQuery")
+
+
+def test_people_read_what_to_do_next(explain: Explain) -> None:
+    first, second, *_ = explain("pods/refused", "-n", "shop").out.splitlines()
+
+    assert first.startswith("pods/refused in shop gives an error: ")
+    assert second.strip() == "what to do: change the rule's metricsQuery so that Prometheus can answer it"
 
 
 def test_a_prometheus_that_is_away_is_an_error_with_its_reason(explain: Explain) -> None:

@@ -251,8 +251,8 @@ class TestTheCommand:
         ended = place.command("pods/twice", "-n", "shop", "--object=pods/web-0")
 
         assert ended.code == 1
-        assert ended.out.startswith("pods/twice of pods/web-0 in shop has no value: ")
-        assert "(path)" in ended.out
+        assert ended.out.startswith("pods/twice of pods/web-0 in shop gives an error: ")
+        assert "they differ in path" in ended.out
 
     @pytest.mark.parametrize(
         ("token", "arguments", "words"),

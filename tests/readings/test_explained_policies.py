@@ -8,9 +8,12 @@ import pytest
 
 from adapter.readings.explaining import Explainer
 from adapter.readings.explanation import Question, Verdict
+from adapter.readings.policies import STANDS_IN
 from adapter.readings.settings import ReadingSettings
+from adapter.readings.steadiness import Steadiness
 from adapter.rulebook.model import Api
 from adapter.sources.pace import UNPACED
+from adapter.sources.prometheus.runtime import Started
 from tests.support.readings import START, FakeClock, MadeUpObjects, Reply, ScriptedPrometheus, reply, rulebook_of
 
 if TYPE_CHECKING:
@@ -39,14 +42,18 @@ def explained(
     question: Question, answer: Reply, times: Reply | None = None, steady: float | None = 86400.0
 ) -> Explanation:
     prometheus = ScriptedPrometheus(answer=lambda query: (times or reply()) if "timestamp(" in query else answer)
+    clock = FakeClock().clock
+    started = Started(0.0, START - (steady or 0.0))
+    steadiness = Steadiness(clock, lambda _seconds: started)
+    steadiness.wanted = True
     explainer = Explainer(
         prometheus=prometheus,
         objects=OBJECTS,
         resolve=OBJECTS.resource,
         settings=ReadingSettings(),
-        clock=FakeClock().clock,
+        clock=clock,
         pace=UNPACED,
-        steady_seconds=lambda: steady,
+        steadiness=None if steady is None else steadiness,
     )
     return explainer.explain(question, rulebook_of(RULES))
 
@@ -76,7 +83,7 @@ def test_a_value_that_stands_for_no_data_is_told_as_such(answer: Reply) -> None:
 
     assert found.verdict is Verdict.VALUE
     assert values(found) == {"web-0": 0.25, "web-1": 0.25}
-    assert said(found, "onNoData") == ["Prometheus has no data, and the rule's value for that stands for it: 250m"]
+    assert said(found, "onNoData") == [STANDS_IN]
 
 
 def test_an_external_one_too() -> None:
@@ -95,7 +102,7 @@ def test_nothing_stands_for_one_object_that_does_not_exist() -> None:
 def test_nothing_stands_in_before_prometheus_can_know() -> None:
     for question in (depth(), QUEUE):
         found = explained(question, reply(), steady=40.0)
-        assert (found.verdict, values(found)) == (Verdict.NO_VALUE, {})
+        assert (found.verdict, values(found)) == (Verdict.ERROR, {})
         assert "back, for 40 s: whether there is none cannot be told before 300 s" in said(found, "onNoData")[0]
 
 
@@ -103,15 +110,15 @@ def test_where_prometheus_does_not_tell_its_start_that_is_said() -> None:
     found = explained(QUEUE, reply(), steady=None)
 
     assert values(found) == {"{}": 7.0}
-    assert "(where Prometheus has been there for 300 s, which it does not tell)" in said(found, "onNoData")[0]
+    assert said(found, "onNoData") == [STANDS_IN, "this holds where Prometheus has been there for 300 s"]
 
 
 @pytest.mark.parametrize("question", [depth(), QUEUE], ids=["pods", "external"])
 def test_nothing_stands_for_young_samples_of_which_no_value_is_made(question: Question) -> None:
     found = explained(question, reply(), reply(sample("web-0", SECOND - 1)))
 
-    assert (found.verdict, values(found)) == (Verdict.NO_VALUE, {})
-    assert said(found, "onNoData") == ["samples are there, and the rule's query makes no value of them"]
+    assert (found.verdict, values(found)) == (Verdict.ERROR, {})
+    assert "samples are there, and the rule's query makes no value of them" in said(found, "onNoData")[0]
 
 
 def test_of_young_samples_a_ratio_without_traffic_is_no_data() -> None:
@@ -123,40 +130,41 @@ def test_of_young_samples_a_ratio_without_traffic_is_no_data() -> None:
 def test_nothing_stands_for_samples_that_are_too_old() -> None:
     found = explained(depth(), reply(), reply(sample("web-1", SECOND - 200)))
 
-    assert (found.verdict, values(found)) == (Verdict.NO_VALUE, {})
+    assert (found.verdict, values(found)) == (Verdict.ERROR, {})
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "verdict"),
     [
-        reply(sample("web-0", "+Inf")),
-        reply(({"service": "a"}, "1")),
-        reply(({"pod": "web-0", "a": "1"}, "NaN"), ({"pod": "web-0", "a": "2"}, "NaN")),
+        (reply(sample("web-0", "+Inf")), Verdict.NO_VALUE),
+        (reply(({"service": "a"}, "1")), Verdict.NO_VALUE),
+        (reply(({"pod": "web-0", "a": "1"}, "NaN"), ({"pod": "web-0", "a": "2"}, "NaN")), Verdict.ERROR),
     ],
     ids=["infinite", "without a name", "twice"],
 )
-def test_nothing_stands_for_what_is_wrong(answer: Reply) -> None:
+def test_nothing_stands_for_what_is_wrong(answer: Reply, verdict: Verdict) -> None:
     found = explained(depth(), answer)
 
-    assert (found.verdict, values(found), said(found, "onNoData")) == (Verdict.NO_VALUE, {}, [])
+    assert (found.verdict, values(found), said(found, "onNoData")) == (verdict, {}, [])
 
 
 def test_values_of_young_samples_stay() -> None:
-    times = reply(sample("web-0", SECOND - 5), sample("web-1", SECOND - 120))
+    times = reply(sample("web-0", SECOND - 5), sample("web-1", SECOND - 119))
     found = explained(depth(), reply(sample("web-0", 1), sample("web-1", 2)), times)
 
     assert values(found) == {"web-0": 1.0, "web-1": 2.0}
-    assert said(found, "maxSampleAge") == ["no sample is above 120 s"]
+    assert said(found, "maxSampleAge") == []
 
 
 def test_values_of_old_samples_are_taken_away_and_named() -> None:
     times = reply(sample("web-0", SECOND - 130))
     found = explained(depth(), reply(sample("web-0", 1), sample("web-1", 2)), times)
 
-    assert found.verdict is Verdict.NO_VALUE
-    assert found.cause == (
-        "the samples are older than the rule allows (120 s by maxSampleAge): web-0 (130 s), web-1 (no current sample)"
-    )
+    assert found.verdict is Verdict.ERROR
+    assert said(found, "maxSampleAge") == [
+        "the samples are older than the rule allows (120 s): web-0 (130 s), web-1 (no current sample)",
+        found.cause,
+    ]
     some = explained(depth(), reply(sample("web-0", 1), sample("web-1", 2)), reply(sample("web-1", SECOND)))
     assert (some.verdict, values(some)) == (Verdict.VALUE, {"web-1": 2.0})
     assert "web-0 (no current sample)" in said(some, "maxSampleAge")[0]
@@ -165,5 +173,5 @@ def test_values_of_old_samples_are_taken_away_and_named() -> None:
 def test_an_external_metric_loses_all_rows() -> None:
     found = explained(QUEUE, reply(({}, "5")), reply(({}, str(SECOND - 121))))
 
-    assert (found.verdict, values(found)) == (Verdict.NO_VALUE, {})
-    assert "(121 s)" in found.cause
+    assert (found.verdict, values(found)) == (Verdict.ERROR, {})
+    assert "its series' last samples are 121." in found.cause

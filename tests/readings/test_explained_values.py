@@ -1,91 +1,78 @@
-"""Whose samples are whose value, and of which nothing may be told."""
+"""Why objects and rows lack a value, as steps, and of which nothing may be told."""
 
 from __future__ import annotations
 
 import math
 
-import pytest
+from adapter.readings.explained_values import names_in, steps_of_nobodys, steps_of_objects, steps_of_rows
+from adapter.readings.snapshot import Dropped, Evaluation, Fault, ObjectReading
+from adapter.rulebook.requests import Row
 
-from adapter.readings.explained_values import of_namespace, told_of_containers, told_of_objects
-from adapter.sources.prometheus.decoding import Sample
-
-
-def sample(value: float = 1.0, **labels: str) -> Sample:
-    return Sample(labels, value, 0.0)
+NOW = Evaluation(1000.0, 0.0)
 
 
-def test_nameless_samples_are_told_beside_those_that_have_a_name() -> None:
-    told = told_of_objects("pod", [sample(pod="a"), sample(zone="x"), sample()], ["a"])
+def steps_of(
+    reading: ObjectReading,
+    *names: str,
+    served: tuple[str, ...] = (),
+    limit: float | None = None,
+    strangers: bool = True,
+) -> list[tuple[str, str]]:
+    found = steps_of_objects(reading, "shop", names, served, limit_seconds=limit, tell_strangers=strangers)
+    return [(step.step, step.detail) for step in found]
 
-    assert told.values == (("a", 1.0),)
-    assert "2 samples lack the label 'pod', which names their object, and are nobody's; they have zone" in [
-        step.detail for step in told.steps
+
+def test_objects_that_lack_a_value_for_one_reason_are_told_together() -> None:
+    nan = Fault("its value is NaN (not a number)", is_nan=True)
+    reading = ObjectReading(NOW, {"shop": {"a": 1.0}}, {"shop": {"b": nan, "c": nan}})
+
+    assert steps_of(reading, "a", "b", "c", "d", served=("a",)) == [
+        ("values", "b, c have no value: its value is NaN (not a number)"),
+        ("values", "d has no sample"),
     ]
 
 
-def test_the_labels_in_which_several_samples_differ_are_named() -> None:
-    samples = [sample(pod="a", path="/x", code="200"), sample(pod="a", path="/y", code="200"), sample(pod="a")]
-    told = told_of_objects("pod", samples, ["a"])
+def test_of_many_objects_the_first_are_named() -> None:
+    ((_, told),) = steps_of(ObjectReading(NOW), *(f"web-{number}" for number in range(12)))
 
-    assert told.values == ()
-    assert told.cause.endswith("a has several samples: aggregate the labels in which they differ away (code, path)")
+    assert told.endswith("web-8, web-9 and 2 more have no sample")
+
+
+def test_samples_that_are_too_old_are_told_with_their_age() -> None:
+    reading = ObjectReading(NOW, {"shop": {"a": 1.0, "b": 2.0, "c": 3.0}}, times={"shop": {"a": 990.0, "b": 870.0}})
+
+    assert steps_of(reading, "a", "b", "c", served=("a",), limit=120) == [
+        ("maxSampleAge", "the samples are older than the rule allows (120 s): b (130 s), c (no current sample)")
+    ]
 
 
 def test_objects_that_nobody_asked_about_are_named_only_where_they_may_be() -> None:
-    samples = [sample(pod="a"), sample(pod="secret-0"), sample(pod="secret-1")]
-    named, counted = (told_of_objects("pod", samples, ["a"], tell_strangers=tell) for tell in (True, False))
+    reading = ObjectReading(NOW, {"shop": {"a": 1.0, "secret-0": 1.0}}, {"shop": {"secret-1": Fault("odd")}})
+    named, counted = (steps_of(reading, "a", served=("a",), strangers=tell) for tell in (True, False))
 
-    assert "secret-0, secret-1 have samples that are not asked about" in [step.detail for step in named.steps]
-    assert "2 other objects have samples that are not asked about" in [step.detail for step in counted.steps]
-    assert "secret" not in str(counted)
-
-
-@pytest.mark.parametrize(("label", "namespace"), [(None, "shop"), ("namespace", None)])
-def test_where_nothing_restricts_to_a_namespace_all_samples_count(label: str | None, namespace: str | None) -> None:
-    samples = [sample(namespace="shop"), sample(namespace="other")]
-    assert of_namespace(samples, label, namespace) == (samples, [])
+    assert named == [("values", "secret-0, secret-1 have samples that are not asked about")]
+    assert counted == [("values", "2 other objects have samples that are not asked about")]
 
 
-def test_samples_of_other_namespaces_are_counted_and_no_more() -> None:
-    samples = [sample(namespace="shop", pod="a"), sample(namespace="other", pod="secret"), sample(pod="b")]
-    own, (step,) = of_namespace(samples, "namespace", "shop")
+def test_of_other_namespaces_nothing_is_told() -> None:
+    reading = ObjectReading(NOW, {"bank": {"secret-0": 1.0}}, {"bank": {"secret-1": Fault("odd")}})
 
-    assert [one.labels["pod"] for one in own] == ["a", "b"]
-    assert step.detail.startswith("1 samples of other namespaces are left out")
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_what_is_no_number_is_no_value(value: float) -> None:
-    assert told_of_objects("pod", [sample(value, pod="a")], ["a"]).values == ()
+    assert names_in(reading, "shop") == []
+    assert steps_of(reading, "a") == [("values", "a has no sample")]
+    (step,) = steps_of_nobodys({Dropped.FOREIGN_NAMESPACE: 3, Dropped.NAN: 1})
+    assert step.detail.startswith("samples of other namespaces are left out")
 
 
-def test_a_negative_number_is_a_value_unless_it_cannot_be_one() -> None:
-    samples = [sample(-1.0, node="a")]
+def test_objects_of_which_samples_came_are_pods_where_samples_are_of_containers() -> None:
+    reading = ObjectReading(NOW, {"shop": {"a/app": 1.0, "a/proxy": 1.0}}, containers={"shop": {"a": "app/proxy"}})
 
-    assert told_of_objects("node", samples, ["a"]).values == (("a", -1.0),)
-    told = told_of_objects("node", samples, ["a"], lowest=0.0)
-    assert (told.values, "NaN or infinite or negative" in told.cause) == ((), True)
+    assert names_in(reading, "shop") == ["a"]
 
 
-def test_what_pods_use_is_told_by_container() -> None:
-    samples = [
-        sample(1.0, pod="a", container="app"),
-        sample(2.0, pod="a", container="sidecar"),
-        sample(3.0, pod="a"),
-        sample(4.0, pod="gone", container="app"),
-        sample(-5.0, pod="b", container="app"),
+def test_rows_that_are_no_numbers_are_shown() -> None:
+    rows = [Row({"queue": "a"}, 1.0), Row({"queue": "b"}, math.nan)]
+
+    assert [step.detail for step in steps_of_rows(rows, "late")] == [
+        '1 of 2 series have no finite value: {queue="b"}',
+        "late",
     ]
-    told = told_of_containers("pod", "container", samples, ["a", "b", "c"])
-    details = [step.detail for step in told.steps]
-
-    assert told.values == (("a/app", 1.0), ("a/sidecar", 2.0))
-    assert details[0] == "1 samples without the label 'container' are nobody's"
-    assert "c has no sample" in details
-    assert any(detail.startswith("b/app has a sample that is NaN or infinite or negative") for detail in details)
-    assert "gone/app has samples that are not asked about" in details
-
-
-def test_pods_whose_samples_name_no_container_have_no_value() -> None:
-    told = told_of_containers("pod", "container", [sample(pod="a")], ["a"])
-
-    assert (told.values, "lack the label 'container'" in told.cause) == ((), True)

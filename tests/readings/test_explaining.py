@@ -10,6 +10,7 @@ import pytest
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import ByName, BySelector
+from adapter.readings.explained_way import HASTY
 from adapter.readings.explaining import Explainer
 from adapter.readings.explanation import Question, Verdict
 from adapter.readings.settings import Clock, ReadingSettings
@@ -17,15 +18,24 @@ from adapter.rulebook.model import Api
 from adapter.rulebook.parse import parse_rulebook
 from adapter.service.documents import load_documents
 from adapter.sources.pace import UNPACED
-from adapter.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError
-from tests.support.readings import FakeClock, MadeUpObjects, ScriptedPrometheus, make_house, reply, rulebook_of
+from adapter.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError, QueryRefusedError
+from adapter.sources.prometheus.runtime import Started
+from tests.support.readings import (
+    PODS_RULES,
+    FakeClock,
+    MadeUpObjects,
+    ScriptedPrometheus,
+    make_house,
+    reply,
+    rulebook_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from adapter.objects.resources import Resource
     from adapter.readings.explanation import Explanation
-    from adapter.sources.prometheus.decoding import SeriesAnswer
+    from adapter.sources.prometheus.decoding import InstantAnswer, SeriesAnswer
     from adapter.sources.prometheus.errors import PrometheusError
     from tests.support.readings import House, Reply
 
@@ -152,6 +162,29 @@ resourceRules:
 
 def test_what_pods_use_is_explained_by_the_resource_rule_without_any_look_up() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: reply(({"pod": "web-0", "container": "app"}, "0.25")))
+    found = usage_explained(prometheus)
+
+    assert (found.verdict, found.rule) == (Verdict.VALUE, "resourceRules.cpu")
+    assert [(value.object, value.value) for value in found.values] == [("web-0/app", 0.25)]
+    assert "web-1 is left out: Prometheus has no sample for it" in [step.detail for step in found.steps]
+    assert prometheus.looked_up == []
+    assert len(prometheus.asked) == 1, "samples of no certain series have no age that could be asked for"
+
+
+def test_a_pod_that_the_api_does_not_list_for_its_memory_has_no_value_of_cpu() -> None:
+    memory = USAGE.replace("cpu:", "memory:").replace("\nresourceRules:", "").replace("cpu_seconds", "memory_bytes")
+    container = reply(({"pod": "web-0", "container": "app"}, "0.25"))
+    prometheus = ScriptedPrometheus(answer=lambda query: reply() if "memory" in query else container)
+    found = usage_explained(prometheus, USAGE + memory)
+
+    assert (found.verdict, found.values) == (Verdict.NO_VALUE, ())
+    assert "cpu_seconds" in (found.query or "")
+    assert "it has no value of memory: Prometheus has no sample for it" in found.cause
+    (listed,) = [step.detail for step in found.steps if step.step == "listed"]
+    assert listed.startswith("the API lists who has values of CPU and memory")
+
+
+def usage_explained(prometheus: ScriptedPrometheus, rules: str = USAGE) -> Explanation:
     explainer = Explainer(
         prometheus=prometheus,
         objects=MadeUpObjects({"shop": ["web-0", "web-1"]}),
@@ -161,15 +194,7 @@ def test_what_pods_use_is_explained_by_the_resource_rule_without_any_look_up() -
         pace=UNPACED,
     )
     question = Question("cpu", api=Api.RESOURCE, resource=resolve("", "pods"), namespace="shop")
-    found = explainer.explain(question, rulebook_of(USAGE))
-
-    assert (found.verdict, found.rule) == (Verdict.VALUE, "resourceRules.cpu")
-    assert [(value.object, value.value) for value in found.values] == [("web-0/app", 0.25)]
-    assert "web-1 has no sample" in [step.detail for step in found.steps]
-    (listed,) = [step.detail for step in found.steps if step.step == "listed"]
-    assert "the API leaves out who lacks CPU or memory" in listed
-    assert prometheus.looked_up == []
-    assert len(prometheus.asked) == 1, "samples of no certain series have no age that could be asked for"
+    return explainer.explain(question, rulebook_of(rules))
 
 
 def test_a_resource_that_no_rule_tells_is_said_with_those_that_are() -> None:
@@ -294,6 +319,61 @@ class TestMemory:
 
         assert found.verdict is Verdict.ERROR
         assert sum(waited) <= 5
+
+
+@pytest.mark.parametrize("name", ["http_rps", "unheard_of"])
+def test_whatever_prometheus_takes_long_for_an_explanation_ends_in_its_time(name: str) -> None:
+    time = FakeClock()
+    began = time.now
+
+    class Slow(ScriptedPrometheus):
+        def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
+            time.forward(timeout_seconds)
+            return super().instant(query, timeout_seconds=timeout_seconds, at=at)
+
+        def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
+            time.forward(timeout_seconds)
+            return super().series(selector, start=start, timeout_seconds=timeout_seconds)
+
+    def started(seconds: float) -> Started:
+        time.forward(seconds)
+        return Started(0.0, 0.0)
+
+    rules = PODS_RULES.replace("  name: {as: http_rps}", "  name: {as: http_rps}\n  onNoData: 1\n  maxSampleAge: 1m")
+    house = make_house(Slow(), clock=time, rules=rules, started=started)
+    time.forward(60)
+    began = time.now
+    house.readings.explain(replace(RPS, name=name))
+
+    assert time.now - began <= HASTY.total + 0.01
+
+
+def test_that_an_explanation_has_little_patience_is_not_held_against_prometheus() -> None:
+    slow: list[PrometheusError] = []
+    rules = PODS_RULES.replace("  name: {as: http_rps}", "  name: {as: http_rps}\n  onNoData: 1")
+    house = make_house(ScriptedPrometheus(answer=lambda _query: slow[0] if slow else reply()), rules=rules)
+    ask = (house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
+    house.readings.objects(*ask)
+    slow.append(PrometheusTimeoutError("q", "it did not answer within 2.4 s"))
+    house.clock.forward(5)
+    assert house.readings.explain(RPS).verdict is Verdict.ERROR
+    slow.clear()
+    house.pass_time(11)
+
+    assert house.readings.objects(*ask).values == (("web-0", 1.0),)
+
+
+def test_what_fails_for_a_whole_namespace_is_asked_for_the_objects_as_for_requests() -> None:
+    prometheus = ScriptedPrometheus(
+        answer=lambda query: (
+            QueryRefusedError(query, "execution", "too much") if 'pod!=""' in query else reply(({"pod": "web-0"}, "5"))
+        )
+    )
+    house = make_house(prometheus)
+    found = house.readings.explain(RPS)
+
+    assert found.verdict is Verdict.VALUE
+    assert 'pod=~"db-0|web-0|web-1"' in (found.query or "")
 
 
 def explained_by(

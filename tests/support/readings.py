@@ -245,7 +245,7 @@ def make_house(
     prometheus: Prometheus,
     *,
     objects: ObjectSource | None = None,
-    rules: str = PODS_RULES,
+    rules: str | Rulebook = PODS_RULES,
     submit: Callable[[Callable[[], object]], object] | None = None,
     settings: ReadingSettings | None = None,
     clock: FakeClock | None = None,
@@ -263,7 +263,7 @@ def make_house(
     registry = CollectorRegistry()
     fake = clock or FakeClock()
     readings = Readings(
-        rulebook=rulebook_of(rules),
+        rulebook=rulebook_of(rules) if isinstance(rules, str) else rules,
         objects=objects or MadeUpObjects({"shop": ["web-0", "web-1", "db-0"]}),
         prometheus=prometheus,
         submit=submit or Threads(),

@@ -1,0 +1,128 @@
+"""From a reading to what one asker gets: for requests, which read from memory, and for explanations, which ask anew.
+
+Both go through here, so an explanation cannot decide otherwise than the API does.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from adapter.readings.answers import ByName
+from adapter.readings.errors import NoObjectsMatchError, ObjectsNotKnownError
+from adapter.readings.policies import Asking, asking_of, external_answer, objects_answer
+from adapter.sources.objects import ObjectsError
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Collection
+
+    from adapter.objects.resources import Resource
+    from adapter.objects.selectors import Selector
+    from adapter.readings.answers import BySelector, ExternalAnswer, ObjectsAnswer
+    from adapter.readings.queries import Reading
+    from adapter.readings.rows import ExternalReading
+    from adapter.readings.settings import Clock, ReadingSettings
+    from adapter.readings.snapshot import Dropped, ObjectReading
+    from adapter.rulebook.model import Metric
+    from adapter.sources.objects import ObjectSource
+
+
+T = TypeVar("T")
+
+
+class Listing(Protocol):
+    """Looks at objects whose first list may still be on its way. `Awaiting` is one: it waits for that list."""
+
+    def listed(self, objects: ObjectSource, resource: Resource, until: float, look: Callable[[], T]) -> T:
+        """Return what `look` returns; may wait for the first list until then, in monotonic seconds.
+
+        Raises ObjectsError.
+        """
+        ...
+
+
+class AtOnce:
+    """Looks without waiting."""
+
+    def listed(self, objects: ObjectSource, resource: Resource, until: float, look: Callable[[], T]) -> T:  # noqa: ARG002 - see Listing
+        """Return what `look` returns. Raises ObjectsError."""
+        return look()
+
+
+class Answering:
+    """Makes answers of readings. Any thread may call it."""
+
+    def __init__(
+        self,
+        *,
+        objects: ObjectSource,
+        settings: ReadingSettings,
+        clock: Clock,
+        dropped: Callable[[Counter[Dropped]], None],
+        listing: Listing | None = None,
+    ) -> None:
+        """Call `dropped` with the count of rows that are nobody's value, once for each asker of a reading.
+
+        `listing` waits for the first list of a kind; None: nobody waits.
+        """
+        self._listing = listing or AtOnce()
+        self._objects = objects
+        self._settings = settings
+        self._clock = clock
+        self._dropped = dropped
+
+    def names(
+        self, metric: Metric, namespace: str | None, which: ByName | BySelector, until: float = 0.0
+    ) -> Collection[str]:
+        """Return the names of the objects that are asked for. Raises ReadingError where there are none.
+
+        The first list of the kind is waited for until then, in monotonic seconds.
+        """
+        if isinstance(which, ByName):
+            return (which.name,)
+        if metric.resource is None:
+            raise NoObjectsMatchError(f"{metric.qualified} describes no objects: ask for it as an external metric")
+        look = functools.partial(self._objects.names, metric.resource, namespace, which.selector)
+        try:
+            names = self._listing.listed(self._objects, metric.resource, until, look)
+        except ObjectsError as error:
+            raise ObjectsNotKnownError(str(error)) from error
+        if not names:
+            where = f" in namespace {namespace!r}" if namespace else ""
+            raise NoObjectsMatchError(f"no {metric.resource.qualified}{where} match the selector '{which.selector}'")
+        return names
+
+    def objects(
+        self,
+        metric: Metric,
+        namespace: str | None,
+        which: ByName | BySelector,
+        names: Collection[str],
+        reading: ObjectReading,
+        until: float = 0.0,
+    ) -> ObjectsAnswer:
+        """Return the values of the objects of these names. Raises ReadingError."""
+        exists = functools.partial(self._exists, metric, namespace, until)
+        return objects_answer(self._asking(metric, reading), reading, namespace, which, names, exists)
+
+    def external(
+        self, metric: Metric, namespace: str | None, selector: Selector, reading: ExternalReading
+    ) -> ExternalAnswer:
+        """Return the rows of an external metric. Raises ReadingError."""
+        return external_answer(self._asking(metric, reading), reading, namespace, selector, self._dropped)
+
+    def _exists(self, metric: Metric, namespace: str | None, until: float, name: str) -> bool:
+        """Return whether there is an object of that name. Raises ObjectsNotKnownError."""
+        if metric.resource is None:
+            return False
+        try:
+            own = namespace if metric.resource.namespaced else None
+            look = functools.partial(self._objects.labels_of, metric.resource, own, name)
+            return self._listing.listed(self._objects, metric.resource, until, look) is not None
+        except ObjectsError as error:
+            raise ObjectsNotKnownError(str(error)) from error
+
+    def _asking(self, metric: Metric, reading: Reading) -> Asking:
+        age = reading.evaluated.age(self._clock.wall(), self._clock.monotonic())
+        return asking_of(metric, age, self._settings)
