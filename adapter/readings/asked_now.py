@@ -90,7 +90,7 @@ class AskedNow:
         query = entry.scope.query
         if query.reading is None and query.failure is None:
             outcome = self._ask(query)
-            if isinstance(outcome, Failure) and outcome.narrows and query.kind is not PlanKind.EXACT:
+            if isinstance(outcome, Failure) and outcome.narrows and self._can_narrow(query):
                 told = "asked for the whole namespace it fails: it is asked for the objects alone"
                 self._way.note("query", Outcome.INFO, told)
                 query = _query(entry.metric, entry.request, PlanKind.EXACT)
@@ -135,6 +135,10 @@ class AskedNow:
             silences=sources.silences,
         )
         return refresher.ask(query)
+
+    def _can_narrow(self, query: Query) -> bool:
+        """Return whether there is a narrower query: it asks for objects by their names, which are to be known."""
+        return query.kind is not PlanKind.EXACT and not isinstance(self._sources.objects, SeenObjects)
 
     def _text(self, query: Query) -> str:
         """Return the query as it is sent; as it is planned where the objects whose names go into it are not known."""

@@ -17,6 +17,7 @@ from adapter.readings.answers import ByName, BySelector
 from adapter.readings.errors import ReadingError
 from adapter.readings.explaining import Explainer
 from adapter.readings.explanation import Question, Verdict, explanation_of
+from adapter.readings.rows import as_series
 from adapter.readings.settings import ReadingSettings
 from adapter.readings.steadiness import Steadiness
 from adapter.rulebook.model import Api
@@ -34,13 +35,12 @@ from tests.apis.fakes import NODES, PODS
 from tests.support.readings import START, MadeUpObjects, ScriptedPrometheus, make_house, rulebook_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from adapter.readings.answers import ObjectsAnswer, UsageAnswer
     from adapter.readings.explanation import Explanation
     from tests.support.readings import House
 
-    Told: TypeAlias = tuple[Verdict, dict[str, float]]
+    Told: TypeAlias = tuple[Verdict, list[tuple[str, float]]]
 
 LABELS = "{overrides: {namespace: {resource: namespace}, pod: {resource: pod}, node: {resource: node}}}"
 RULES = f"""
@@ -184,20 +184,19 @@ def times(labels: st.SearchStrategy[tuple[tuple[str, str], ...]]) -> st.SearchSt
     return scripts(st.builds(Came, labels, MOMENTS))
 
 
-def asked(house: House, ask: Callable[[], ObjectsAnswer | UsageAnswer | dict[str, float]]) -> Told:
+def asked(house: House, ask: Callable[[], Iterable[tuple[str, float]]]) -> Told:
     """Return what the API answers: a value, none (an empty list, or 404), or an error."""
     house.readings.run_due()
     try:
-        answer = ask()
+        values = ask()
     except ReadingError as error:
-        return (Verdict.NO_VALUE if code_of(error) == 404 else Verdict.ERROR), {}
-    values = answer if isinstance(answer, dict) else dict(answer.values)  # type: ignore[union-attr]
-    return (Verdict.VALUE if values else Verdict.NO_VALUE), values
+        return (Verdict.NO_VALUE if code_of(error) == 404 else Verdict.ERROR), []
+    return (Verdict.VALUE if values else Verdict.NO_VALUE), sorted(values)
 
 
 def told(found: Explanation) -> Told:
     assert explanation_of(found.as_json()) == found
-    return found.verdict, {value.object: value.value for value in found.values}
+    return found.verdict, sorted((value.object, value.value) for value in found.values)
 
 
 def explained(prometheus: ScriptedPrometheus, question: Question, started: Started, house: House) -> tuple[Told, Told]:
@@ -229,7 +228,7 @@ def test_of_pods(name: str, pod: str | None, values: Script, moments: Script, st
     prometheus = Scripted(lambda query: moments if query.startswith("min") else values)
     house = make_house(prometheus, objects=OBJECTS, rules=RULEBOOK, started=lambda _seconds: started)
     which = BySelector(EVERYTHING) if pod is None else ByName(pod)
-    api = asked(house, lambda: house.readings.objects(house.pods(name), "shop", which, EVERYTHING))
+    api = asked(house, lambda: house.readings.objects(house.pods(name), "shop", which, EVERYTHING).values)
 
     by_process, by_itself = explained(prometheus, Question(name, Api.CUSTOM, PODS, "shop", pod), started, house)
     assert (by_process, by_itself) == (api, api)
@@ -247,15 +246,13 @@ def test_of_external_rows(name: str, values: Script, moments: Script, started: S
     prometheus = Scripted(lambda query: summed(moments) if query.startswith("min") else values)
     house = make_house(prometheus, objects=OBJECTS, rules=RULEBOOK, started=lambda _seconds: started)
 
-    def rows() -> dict[str, float]:
+    def rows() -> list[tuple[str, float]]:
         found = house.readings.external(house.external(name), "shop", EVERYTHING).rows
-        return {str(number): row.value for number, row in enumerate(found)}
+        return [(as_series(row.labels), row.value) for row in found]
 
-    (verdict, found) = asked(house, rows)
+    api = asked(house, rows)
     by_process, by_itself = explained(prometheus, Question(name, Api.EXTERNAL, None, "shop"), started, house)
-    assert (by_process[0], by_itself[0]) == (verdict, verdict)
-    # Two rows of equal labels have one name.
-    assert set(by_process[1].values()) == set(by_itself[1].values()) == set(found.values())
+    assert (by_process, by_itself) == (api, api)
 
 
 OF_CONTAINERS = labels_of(
@@ -290,18 +287,18 @@ def test_of_what_pods_and_nodes_use(resource: str, of: tuple[object, str | None]
     house = make_house(prometheus, objects=OBJECTS, rules=RULEBOOK)
     which = BySelector(EVERYTHING) if name is None else ByName(name)
 
-    def used() -> dict[str, float]:
+    def used() -> list[tuple[str, float]]:
         answer = house.readings.usage(kind, namespace, which)
         # The API answers with what it has of the other resource, and warns of this one.
         missing = f"{kind.qualified}/{resource} is missing: "
         if any(missing in warning for warning in answer.warnings):
             raise ReadingError(answer.warnings[0])
-        return {
-            f"{item.name}/{container}" if container else item.name: own[resource]
+        return [
+            (f"{item.name}/{container}" if container else item.name, own[resource])
             for item in answer.items
             for container, own in item.used.items()
             if resource in own
-        }
+        ]
 
     api = asked(house, used)
     question = Question(resource, Api.RESOURCE, kind, namespace, name)

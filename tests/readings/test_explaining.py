@@ -376,6 +376,22 @@ def test_what_fails_for_a_whole_namespace_is_asked_for_the_objects_as_for_reques
     assert 'pod=~"db-0|web-0|web-1"' in (found.query or "")
 
 
+def test_what_fails_is_an_error_where_the_objects_are_not_known_either() -> None:
+    question = Question("depth", api=Api.CUSTOM, resource=resolve("", "pods"), namespace="shop")
+    explainer = Explainer(
+        prometheus=ScriptedPrometheus(answer=lambda query: QueryRefusedError(query, "execution", "too much")),
+        objects=None,
+        resolve=resolve,
+        settings=ReadingSettings(),
+        clock=Clock(),
+        pace=UNPACED,
+    )
+    found = explainer.explain(question, rulebook_of(RULES))
+
+    assert found.verdict is Verdict.ERROR
+    assert "too much" in found.cause
+
+
 def explained_by(
     rules: str, question: Question, *, answer: Reply | None = None, objects: MadeUpObjects | None = None
 ) -> Explanation:
