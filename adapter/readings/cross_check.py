@@ -211,7 +211,7 @@ def _by_name(namespace: str | None, names: Iterable[str], reading: ObjectReading
             found[name] = values[name]
         elif name in faults:
             found[name] = "ambiguous" if faults[name].ambiguous else faults[name].reason
-        elif name in reading.foreign:
+        elif reading.foreign_of(namespace, name) is not None:
             found[name] = "of another namespace"
     return found
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from adapter.readings.errors import NoSampleError
 from adapter.readings.snapshot import ROOT, Dropped, Fault, ObjectReading, container_key
-from adapter.readings.strangers import Strangers
+from adapter.readings.strangers import MOST_STRANGERS, Strangers
 from adapter.sources.pace import UNPACED
 
 if TYPE_CHECKING:
@@ -70,8 +70,17 @@ LATE = "samples came that are older than answers may be"
 class Filing:
     """Files the samples of one answer. For one thread."""
 
-    def __init__(self, assignment: Assignment, names: SharedNames, oldest: float) -> None:
-        """`oldest`: samples with a timestamp before it are stale (unix seconds)."""
+    def __init__(
+        self,
+        assignment: Assignment,
+        names: SharedNames,
+        oldest: float,
+        most_strangers: int | None = MOST_STRANGERS,
+    ) -> None:
+        """`oldest`: samples with a timestamp before it are stale (unix seconds).
+
+        `most_strangers`: of how many objects samples of other namespaces are told apart; None: of all.
+        """
         self.dropped: Counter[Dropped] = Counter()
         self._assignment = assignment
         self._names = names
@@ -88,7 +97,7 @@ class Filing:
         self._ambiguous: dict[frozenset[str], Fault] = {}
         self._unplaced: tuple[str, Mapping[str, str]] | None = None
         """The label that a sample lacks, and those that it has."""
-        self._strangers = Strangers(assignment.namespace_label or "")
+        self._strangers = Strangers(assignment.namespace_label or "", most_strangers)
         self._has_strays = False
 
     def add(self, samples: Iterable[Sample], histograms: Iterable[Mapping[str, str]] = ()) -> None:
@@ -149,6 +158,7 @@ class Filing:
             containers,
             asked,
             foreign=foreign,
+            foreign_rest=self._strangers.rest,
             is_exact=is_exact,
             has_strays=self._has_strays,
             caution=self._caution(),

@@ -81,8 +81,6 @@ def left_out(names: Collection[str], faults: Mapping[str, Fault]) -> tuple[str, 
 
     `names` are those that are asked for. A value that is no number is none, and is passed over as in every answer.
     """
-    if not faults:
-        return ()
     lacking = [name for name in names if name in faults and faults[name].error is not None]
     if not lacking:
         return ()

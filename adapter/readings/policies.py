@@ -58,11 +58,16 @@ class Asking:
 
 def asking_of(metric: Metric, age: float, settings: ReadingSettings) -> Asking:
     """Return what is to be done with a reading of a metric that is so old, in seconds."""
-    rule, said = metric.rule, metric.rule.policy.foreign_namespaces
-    # An external rule that uses nothing of what is asked gives everybody what its author wrote.
-    is_fixed = metric.resource is None and not rule.metrics_query.uses_request
-    allow = said is ForeignNamespaces.ALLOW or (said is None and (is_fixed or settings.allow_foreign_namespaces))
+    rule, allow = metric.rule, allows_foreign(metric, settings)
     return Asking(rule.policy, age, settings.look_back_seconds, rule.ranges_seconds, allow)
+
+
+def allows_foreign(metric: Metric, settings: ReadingSettings) -> bool:
+    """Return whether samples that bear another namespace than the one that asks are let through."""
+    said = metric.rule.policy.foreign_namespaces
+    # An external rule that uses nothing of what is asked gives everybody what its author wrote.
+    is_fixed = metric.resource is None and not metric.rule.metrics_query.uses_request
+    return said is ForeignNamespaces.ALLOW or (said is None and (is_fixed or settings.allow_foreign_namespaces))
 
 
 def objects_answer(
@@ -94,7 +99,7 @@ def objects_answer(
         found = reading.one(namespace, which.name, allow_foreign=allow)
     else:
         found = reading.of(namespace, names, allow_foreign=allow)
-        lacking = left_out(names, dict(reading.faults_in(namespace, allow_foreign=allow)))
+        lacking = left_out(names, dict(reading.faults_of(namespace, names, allow_foreign=allow)))
     fresh, warnings = _fresh(policy, reading, namespace, found, age)
     return ObjectsAnswer(fresh, evaluated_at, (*warnings, *lacking), window)
 
@@ -119,7 +124,10 @@ def external_answer(
         if _is_too_old(sample_age, age, limit) and (rows or sample_age is not None):
             if reading.is_first_aged(namespace, selector):
                 count(Counter({Dropped.STALE: len(rows)}))
-            raise SampleTooOldError(_told("the metric", sample_age, age, limit))
+            told = _told("the metric", sample_age, age, limit)
+            is_gone = sample_age is not None and sample_age > asking.look_back_seconds
+            held = f"; a silent series counts until {policy.hold_silent_seconds:g} s after its last sample (holdSilent)"
+            raise SampleTooOldError(f"{told}{held if is_gone else ''}")
     if rows or policy.no_data_value is None or not reading.has_no_data(namespace, selector):
         return ExternalAnswer(rows, evaluated_at, (), window)
     if reading.sample_age(namespace, selector) is not None and not reading.rows(namespace, selector):

@@ -18,12 +18,14 @@ from adapter.readings.errors import (
 from adapter.readings.filing import HISTOGRAMS, Assignment, Filing
 from adapter.readings.notices import told_to_askers, without_series
 from adapter.readings.planning import render
+from adapter.readings.policies import allows_foreign
 from adapter.readings.queries import Failure
 from adapter.readings.row_filing import ExternalReadingBuilder
 from adapter.readings.rows import ExternalReading
 from adapter.readings.silences import Silences
 from adapter.readings.snapshot import Dropped, Evaluation, ObjectReading
 from adapter.readings.steadiness import ASK_SECONDS
+from adapter.readings.strangers import MOST_STRANGERS
 from adapter.rulebook.model import PlanKind
 from adapter.rulebook.render import RenderError
 from adapter.sources.objects import ObjectsError
@@ -275,7 +277,9 @@ class Refresher:
     def _file_objects(
         self, query: Query, assignment: Assignment, answer: InstantAnswer, evaluated: Evaluation, oldest: float
     ) -> ObjectReading:
-        filing = Filing(assignment, self._names, oldest)
+        # Values that may be served are all kept, as others' are.
+        most = None if allows_foreign(query.metric, self._settings) else MOST_STRANGERS
+        filing = Filing(assignment, self._names, oldest, most)
         for samples in answer.batches(self._pace):
             filing.add(samples, answer.histograms)
         filing.end(self._pace)

@@ -54,12 +54,12 @@ class ExternalReadingBuilder:
         unusable = [Row(labels, math.nan) for labels in histograms]
         self._histograms += unusable
         rows += unusable
-        for row in rows:
-            # Of all label sets only the hashes are kept: 100,000 sets would be a hundred megabytes.
-            mark = _mark(row)
-            if mark in self._seen:
-                self._doubtful.add(mark)
-            self._seen.add(mark)
+        # Of all label sets only the hashes are kept: 100,000 sets would be a hundred megabytes.
+        marks = list(map(_mark, rows))
+        fresh = set(marks) - self._seen
+        self._seen |= fresh
+        if len(fresh) < len(marks):
+            self._doubtful.update(mark for mark, number in Counter(marks).items() if number > 1 or mark not in fresh)
         self._rows.extend(rows)
         self._index.add(rows)
 
@@ -84,7 +84,10 @@ class ExternalReadingBuilder:
 
 def identity_of(row: Row) -> frozenset[tuple[str, str]]:
     """Return what makes a row's series: its labels, of which an empty one is an absent one."""
-    return frozenset(pair for pair in row.labels.items() if pair[1])
+    labels = row.labels
+    if "" in labels.values():
+        return frozenset(pair for pair in labels.items() if pair[1])
+    return frozenset(labels.items())
 
 
 def _mark(row: Row) -> int:

@@ -75,9 +75,7 @@ class ExternalReading:
         Set before the reading is handed on.
         """
         self.silent: SilentRows | None = None
-        """Series that fell silent and that Prometheus has no sample of any more; set likewise."""
-        self.note: str | None = LATE if self._flawed.late else None
-        """What keeps samples from being rows, where something does."""
+        """Series that fell silent, also those that Prometheus has no sample of any more; set likewise."""
         self.steady_seconds = 0.0
         """For how long Prometheus had been there at that moment; set before the reading is handed on."""
 

@@ -68,7 +68,7 @@ class _Space:
 class _Memory:
     """What is remembered of one metric."""
 
-    hold_seconds: float = 0.0
+    hold_seconds: float
     """The longest of the rules that ask for it."""
     spaces: dict[str, _Space] = field(default_factory=dict)
 
@@ -111,12 +111,14 @@ class Silences:
 
     def _take_in(self, metric: Metric, rows: Iterable[Row], oldest: float) -> None:
         memory, label = self._memories.get(_key(metric)), metric.namespace_label
+        hold = metric.rule.policy.hold_silent_seconds
+        if memory is not None:
+            memory.hold_seconds = max(memory.hold_seconds, hold)
         for row in rows:
             is_silent = row.value < oldest
             if memory is None and is_silent:
-                memory = self._memories[_key(metric)] = _Memory()
+                memory = self._memories[_key(metric)] = _Memory(hold)
             if memory is not None:
-                memory.hold_seconds = max(memory.hold_seconds, metric.rule.policy.hold_silent_seconds)
                 namespace = "" if label is None else row.labels.get(label, "")
                 (self._add if is_silent else self._remove)(memory, namespace, row)
 

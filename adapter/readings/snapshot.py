@@ -86,14 +86,16 @@ class Foreign:
     """None where it is no value."""
     fault: Fault | None = None
     """Why there is no value even where the rule lets such samples through."""
+    of_many: bool = False
+    """Whether it stands for objects that are not told apart."""
 
     def refused(self, namespace: str | None) -> Fault:
         """Return why they are no value in the namespace that was asked for."""
-        return Fault(
-            f"its samples bear another namespace, {self.label}={self.namespace!r} in place of {namespace!r}: "
-            f"{FOREIGN_REPAIR}",
-            error=ForeignNamespaceError,
-        )
+        instead = f"{self.label}={self.namespace!r} in place of {namespace!r}"
+        told = f"its samples bear another namespace, {instead}"
+        if self.of_many:
+            told = f"samples of too many objects bear another namespace, such as {instead}, for its own to be told"
+        return Fault(f"{told}: {FOREIGN_REPAIR}", error=ForeignNamespaceError)
 
 
 FOREIGN_REPAIR = (
@@ -131,6 +133,8 @@ class ObjectReading:
 
     Only of objects that have neither a value nor a fault of their own.
     """
+    foreign_rest: Foreign | None = None
+    """Stands for what came from other namespaces for more objects than are told apart; None where all are."""
     is_exact: bool = False
     """Whether the query asked for certain objects, so that a sample of another one came by the rule's own doing."""
     has_strays: bool = False
@@ -163,17 +167,26 @@ class ObjectReading:
     def fault_of(self, namespace: str | None, name: str, *, allow_foreign: bool = False) -> Fault | None:
         """Return why an object has no value though it has samples; None where it has a value or no sample."""
         fault = self.faults.get(namespace or ROOT, {}).get(name)
-        foreign = self.foreign.get(name) if fault is None else None
+        foreign = self.foreign_of(namespace, name) if fault is None else None
         if foreign is None:
             return fault
         return foreign.fault if allow_foreign else foreign.refused(namespace)
 
-    def faults_in(self, namespace: str | None, *, allow_foreign: bool = False) -> Iterator[tuple[str, Fault]]:
-        """Yield the objects of a namespace that have samples and no value, with the reason."""
-        for name in (*self.faults.get(namespace or ROOT, ()), *self.foreign):
-            fault = self.fault_of(namespace, name, allow_foreign=allow_foreign)
-            if fault is not None:
-                yield name, fault
+    def foreign_of(self, namespace: str | None, name: str) -> Foreign | None:
+        """Return what came from another namespace for an object that has nothing of its own."""
+        found = self.foreign.get(name, self.foreign_rest)
+        own = self.values.get(namespace or ROOT, ()), self.faults.get(namespace or ROOT, ())
+        return None if found is None or any(name in part for part in own) else found
+
+    def faults_of(
+        self, namespace: str | None, names: Iterable[str], *, allow_foreign: bool = False
+    ) -> Iterator[tuple[str, Fault]]:
+        """Yield those of the objects that have samples and no value, with the reason."""
+        if self.foreign or self.foreign_rest or self.faults.get(namespace or ROOT):
+            for name in names:
+                fault = self.fault_of(namespace, name, allow_foreign=allow_foreign)
+                if fault is not None:
+                    yield name, fault
 
     def keys(self, namespace: str | None, name: str) -> tuple[str, ...]:
         """Return by which names an object has values: its own, or those of its containers."""
@@ -218,14 +231,15 @@ class ObjectReading:
     def parts(self) -> list[Sized]:
         """Return what it is made of, for freeing it piece by piece."""
         more = (self.containers or {}, self.times or {})
-        return [*self.values.values(), *self.faults.values(), *(part for found in more for part in found.values())]
+        own = (*self.values.values(), *self.faults.values(), self.foreign)
+        return [*own, *(part for found in more for part in found.values())]
 
     def _lacks_data(self, namespace: str | None, name: str, *, allow_foreign: bool) -> bool:
         """Return whether nothing came for an object that was asked for, or nothing but NaN."""
         if name in self.values.get(namespace or ROOT, ()) or (self.asked is not None and name not in self.asked):
             return False
         fault = self.fault_of(namespace, name, allow_foreign=allow_foreign)
-        return name not in self.foreign if fault is None else fault.is_nan
+        return self.foreign_of(namespace, name) is None if fault is None else fault.is_nan
 
     def _has_others(self, namespace: str | None, names: Collection[str]) -> bool:
         """Return whether samples came for objects that are not among the names."""
@@ -237,21 +251,20 @@ class ObjectReading:
     ) -> tuple[tuple[str, float], ...]:
         values = self.values.get(namespace or ROOT, {})
         if allow_foreign and self.foreign:
-            asked = ((name, values.get(name, self._admitted(name))) for name in names)
+            asked = ((name, values.get(name, self._admitted(namespace, name))) for name in names)
             found = tuple((name, value) for name, value in asked if value is not None)
         else:
             found = tuple((name, values[name]) for name in names if name in values) if values else ()
-        if not found and (self.faults or self.foreign):
+        if not found:
             self._complain(namespace, names, allow_foreign=allow_foreign)
         return found
 
-    def _admitted(self, name: str) -> float | None:
+    def _admitted(self, namespace: str | None, name: str) -> float | None:
         """Return the value that came for an object from another namespace."""
-        foreign = self.foreign.get(name)
+        foreign = self.foreign_of(namespace, name)
         return None if foreign is None else foreign.value
 
     def _complain(self, namespace: str | None, names: Iterable[str], *, allow_foreign: bool) -> None:
-        for name in names:
-            fault = self.fault_of(namespace, name, allow_foreign=allow_foreign)
-            if fault is not None and fault.error is not None:
+        for name, fault in self.faults_of(namespace, names, allow_foreign=allow_foreign):
+            if fault.error is not None:
                 raise fault.error(f"{name!r} has no value: {fault.reason}")

@@ -7,6 +7,7 @@ given: two rules may share a query. An object's own sample always goes before th
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.readings.snapshot import Fault, Foreign
@@ -15,24 +16,38 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+MOST_STRANGERS = 1000
+"""Objects whose samples of other namespaces are told apart, where no rule lets such samples through."""
+
+
 class Strangers:
     """Collects them for one answer, of a query that was restricted to one namespace. For one thread."""
 
-    def __init__(self, label: str) -> None:
+    def __init__(self, label: str, most: int | None = MOST_STRANGERS) -> None:
+        """`label` tells namespaces; `most`: of how many objects they are told apart, None: of all."""
+        self.rest: Foreign | None = None
+        """Stands for those of all objects that are not told apart."""
         self._label = label
+        self._most = most
         self._found: dict[str, Foreign] = {}
 
     def add(self, name: str, namespace: str, value: float, fault: Fault | None) -> None:
         """Take in a sample for an object; `fault` says why its value is none."""
         first = self._found.get(name)
-        if first is None:
+        if first is not None:
+            self._found[name] = self._several(first, namespace)
+        elif self._most is None or len(self._found) < self._most:
             self._found[name] = Foreign(self._label, namespace, value if fault is None else None, fault)
-            return
-        others = f"{self._label}={first.namespace!r} and {self._label}={namespace!r}"
-        which = "several samples of one other namespace" if namespace == first.namespace else f"samples of {others}"
-        several = Fault.of_several(f"{which} claim to be its value: select one of them in the rule's metricsQuery")
-        self._found[name] = Foreign(self._label, first.namespace, None, several)
+        elif self.rest is None:
+            several = self._several(Foreign(self._label, namespace, None), namespace)
+            self.rest = replace(several, of_many=True)
 
     def without(self, values: Mapping[str, float], faults: Mapping[str, Fault]) -> Mapping[str, Foreign]:
         """Return what came for objects that have neither a value nor a fault of their own."""
         return {name: one for name, one in self._found.items() if name not in values and name not in faults}
+
+    def _several(self, first: Foreign, namespace: str) -> Foreign:
+        others = f"{self._label}={first.namespace!r} and {self._label}={namespace!r}"
+        which = "several samples of one other namespace" if namespace == first.namespace else f"samples of {others}"
+        several = Fault.of_several(f"{which} claim to be its value: select one of them in the rule's metricsQuery")
+        return Foreign(self._label, first.namespace, None, several)

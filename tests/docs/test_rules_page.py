@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.objects.selectors import EVERYTHING
+from adapter.readings.errors import SampleTooOldError
 from adapter.rulebook.render import exact_query
 from adapter.rulebook.requests import Asked
 from tests.support.plan_trials import external_metric
-from tests.support.readings import rulebook_of
+from tests.support.readings import FakeClock, MadeUpObjects, RealAnswers, make_house, rulebook_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "rules.md"
 STEP = 15
+GUARDED = """
+externalRules:
+- seriesQuery: 'queue_depth{namespace!=""}'
+  resources: {overrides: {namespace: {resource: namespace}}}
+  metricsQuery: sum(queue_depth{<<.LabelMatchers>>})
+  maxSampleAge: 40s
+"""
 SERIES = 'queue_depth{{namespace="{}",shard="{}"}} 38 {}'
 
 
@@ -75,6 +83,31 @@ def test_there_is_no_value_while_a_series_is_missing(
 ) -> None:
     found = [float(one["value"][1]) for one in prometheus.query(guard(namespace), at=silent_at + after)]
     assert found == ([] if value is None else [value])
+
+
+def test_with_a_limit_in_the_rule_the_adapter_misses_the_silent_series_by_itself(
+    prometheus: ScrapedPrometheus, silent_at: int
+) -> None:
+    """Asked each ten seconds, for the twenty minutes around the last sample of the silent shard."""
+    clock = FakeClock(wall_offset=silent_at - 30 - 1000.0)
+    rows = RealAnswers(lambda query, at: [(one["metric"], one["value"][1]) for one in prometheus.query(query, at=at)])
+    house = make_house(rows, rules=GUARDED, objects=MadeUpObjects(), clock=clock)
+
+    def answers(namespace: str) -> float | str:
+        try:
+            found = house.readings.external(house.external("queue_depth"), namespace, EVERYTHING)
+        except SampleTooOldError:
+            return "too old"
+        return sum(row.value for row in found.rows)
+
+    seen: dict[str, list[float | str]] = {"shop": [], "bank": [], "lab": []}
+    for _ in range(90):
+        for namespace, given in seen.items():
+            answer = answers(namespace)
+            if given[-1:] != [answer]:
+                given.append(answer)
+        house.pass_time(10, step=10)
+    assert seen == {"shop": [114, "too old"], "bank": [114, "too old", 114], "lab": [114, 152]}
 
 
 def test_nor_when_it_has_ended_as_it_should(prometheus: ScrapedPrometheus) -> None:

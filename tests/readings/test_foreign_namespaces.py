@@ -11,6 +11,7 @@ from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.readings.answers import ByName, BySelector
 from adapter.readings.errors import AmbiguousSamplesError, ForeignNamespaceError, NoSampleError
 from adapter.readings.settings import ReadingSettings
+from adapter.readings.strangers import MOST_STRANGERS
 from adapter.rulebook.requests import Row
 from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_house, reply, rulebook_of
 
@@ -112,6 +113,16 @@ class TestOfObjects:
         house.readings.replace_rulebook(rulebook_of(rules(ALLOW)))
         assert ask(house, WEB).values == (("web-0", 70.0),)
         assert len(prometheus.asked) == asked
+
+    def test_where_there_are_very_many_of_them_memory_is_bounded_and_none_is_taken_for_nothing(self) -> None:
+        many = [({"namespace": "other", "pod": f"pod-{number}"}, "1") for number in range(MOST_STRANGERS + 1)]
+        answer = reply(*many, *OTHER.samples, ({"namespace": "shop", "pod": "web-1"}, "1"))
+        house = house_with(answer, rules("onNoData: 0"))
+        assert ask(house, ByName("web-1")).values == ask(house, WEB).values == (("web-1", 1.0),)
+        for name in ("web-0", "db-0"):
+            with pytest.raises(ForeignNamespaceError, match="samples of too many objects bear another namespace"):
+                ask(house, ByName(name))
+        assert ask(house_with(answer, rules(ALLOW)), WEB).values == (("web-0", 70.0), ("web-1", 1.0))
 
     def test_they_are_counted(self) -> None:
         house = house_with(OTHER, rules())

@@ -21,6 +21,7 @@ from adapter.service.documents import load_documents
 from adapter.sources.objects import ObjectsNotSyncedError
 from adapter.sources.pace import UNPACED
 from adapter.sources.prometheus.decoding import AnswerLimits, InstantAnswer, SeriesAnswer, read_instant, read_series
+from adapter.sources.prometheus.errors import QueryRefusedError
 from adapter.sources.prometheus.runtime import Started
 
 if TYPE_CHECKING:
@@ -117,6 +118,29 @@ class ScriptedPrometheus:
             raise found
         body = {"status": "success", "data": list(found), "warnings": self.series_warnings}
         return read_series(selector, _json(body), limits=self.limits)
+
+
+@dataclass(frozen=True)
+class RealAnswers:
+    """What a real Prometheus gives at any moment, decoded by the product's own code. It finds no series."""
+
+    rows: Callable[[str, float], Iterable[tuple[Mapping[str, str], str]] | None]
+    """Labels and value of each series by query and moment; None where the query is refused."""
+
+    def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
+        assert timeout_seconds > 0
+        assert at is not None
+        rows = self.rows(query, at)
+        if rows is None:
+            raise QueryRefusedError(query, "execution", "refused")
+        result = [{"metric": labels, "value": [at, value]} for labels, value in rows]
+        body = {"status": "success", "data": {"resultType": "vector", "result": result}}
+        return read_instant(query, _json(body), evaluated_at=at, limits=AnswerLimits(), pace=UNPACED)
+
+    def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
+        assert start > 0
+        assert timeout_seconds > 0
+        return read_series(selector, _json({"status": "success", "data": []}), limits=AnswerLimits())
 
 
 @dataclass

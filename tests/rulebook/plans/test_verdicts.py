@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from dataclasses import replace
@@ -21,17 +20,15 @@ from adapter.readings.settings import ReadingSettings
 from adapter.readings.snapshot import ObjectReading
 from adapter.rulebook.model import OnNoData, PlanKind, Policy
 from adapter.rulebook.plans import plan_of
-from adapter.sources.pace import UNPACED
-from adapter.sources.prometheus.decoding import INSTANT_LIMITS, SeriesAnswer, read_instant
-from adapter.sources.prometheus.errors import QueryRefusedError
 from tests.support.plan_trials import EXTERNAL, PODS
-from tests.support.readings import make_house
+from tests.support.readings import RealAnswers, make_house
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from adapter.readings.refresher import Refresher
     from adapter.rulebook.model import Metric
     from adapter.rulebook.requests import Asked
-    from adapter.sources.prometheus.decoding import InstantAnswer
     from tests.support.plan_samples import AskedPrometheus
     from tests.support.plan_trials import Field
 
@@ -46,24 +43,9 @@ _BEARS_ANOTHER = (
 """What gives a query rows of other namespaces."""
 
 
-class _Asked:
-    """The Prometheus of the plans' tests, for readings."""
-
-    def __init__(self, prometheus: AskedPrometheus) -> None:
-        self._prometheus = prometheus
-
-    def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
-        assert timeout_seconds > 0
-        assert at is not None
-        rows = self._prometheus.rows(query)
-        if rows is None:
-            raise QueryRefusedError(query, "execution", "refused")
-        result = [{"metric": row.labels, "value": [at, str(row.value)]} for row in rows]
-        body = json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}})
-        return read_instant(query, bytearray(body.encode()), evaluated_at=at, limits=INSTANT_LIMITS, pace=UNPACED)
-
-    def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
-        raise NotImplementedError(f"{selector} {start} {timeout_seconds}")
+def _rows(prometheus: AskedPrometheus, query: str) -> list[tuple[Mapping[str, str], str]] | None:
+    rows = prometheus.rows(query)
+    return None if rows is None else [(row.labels, str(row.value)) for row in rows]
 
 
 def _verdict(refresher: Refresher, metric: Metric, asked: Asked, kind: PlanKind) -> Verdict | Failure:
@@ -110,7 +92,7 @@ def _metric(field: Field, random: Random, template: str) -> Metric:
 @pytest.mark.parametrize("field", [pytest.param(PODS, id="pods"), pytest.param(EXTERNAL, id="external")])
 def test_random_queries_give_everybody_the_exact_verdict(prometheus: AskedPrometheus, field: Field) -> None:
     random, seen = Random(11), Counter[str]()
-    refresher = make_house(_Asked(prometheus)).readings._refresher
+    refresher = make_house(RealAnswers(lambda query, _at: _rows(prometheus, query))).readings._refresher
     for template, _ in zip(field.templates(random), range(70), strict=False):
         metric = _metric(field, random, template)
         for asked in random.sample(field.askers, 4):
