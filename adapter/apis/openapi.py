@@ -1,9 +1,9 @@
 """`/openapi/v2` and `/openapi/v3`: what the answers of the three groups look like.
 
 kube-apiserver asks for both about once a minute and merges them into its own; where there is none it says so in its log
-each time, and `kubectl explain podmetrics` has nothing to show. Nothing in them ever changes, so they are made once, and
-whoever asks is given them in whatever form: a refusal would keep kube-apiserver asking. (OpenAPI 2.0 and 3.0, with the
-extensions of `k8s.io/kube-openapi`.)
+each time, and `kubectl explain podmetrics` has nothing to show. Nothing in them ever changes, so they are made once. No
+`Accept` header is refused, or kube-apiserver would go on asking. (OpenAPI 2.0 and 3.0, with the extensions of
+`k8s.io/kube-openapi`.)
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 _INFO = {"title": "Tidewatch", "version": "v1"}
 _VARY = (("Vary", "Accept"),)
-_V2_REFERENCES = "#/definitions/"
-_V3_REFERENCES = "#/components/schemas/"
 
 
 def schemas_response(asked: Schemas, if_none_match: str) -> Response:
@@ -38,17 +36,29 @@ def _all_groups() -> Iterator[tuple[str, str]]:
     return ((group, version) for group, versions in VERSIONS.items() for version in versions)
 
 
+def _v2_reference(name: str, description: str = "") -> dict[str, Any]:
+    """Return a reference with its description beside it, which OpenAPI 2.0 passes over and Kubernetes' tools read."""
+    reference = {"$ref": f"#/definitions/{name}"}
+    return {"description": description, **reference} if description else reference
+
+
+def _v3_reference(name: str, description: str = "") -> dict[str, Any]:
+    """Return a reference; in OpenAPI 3.0 nothing may stand beside one."""
+    reference = {"$ref": f"#/components/schemas/{name}"}
+    return {"description": description, "allOf": [reference]} if description else reference
+
+
 def _v2() -> dict[str, Any]:
     paths: dict[str, Any] = {}
     definitions: dict[str, Any] = {}
     for group, version in _all_groups():
-        definitions |= schemas_of(group, version, _V2_REFERENCES)
+        definitions |= schemas_of(group, version, _v2_reference)
         paths |= {operation.path: _v2_path(operation) for operation in operations_of(group, version)}
     return {"swagger": "2.0", "info": _INFO, "paths": paths, "definitions": definitions}
 
 
 def _v2_path(operation: Operation) -> dict[str, Any]:
-    schema = {"$ref": f"{_V2_REFERENCES}{operation.schema}"}
+    schema = _v2_reference(operation.schema)
     parameters = [
         {"name": name, "in": "path", "required": True, "type": "string", "uniqueItems": True}
         for name in operation.parameters
@@ -59,12 +69,12 @@ def _v2_path(operation: Operation) -> dict[str, Any]:
 
 def _v3(group: str, version: str) -> dict[str, Any]:
     paths = {operation.path: _v3_path(operation) for operation in operations_of(group, version)}
-    components = {"schemas": schemas_of(group, version, _V3_REFERENCES)}
+    components = {"schemas": schemas_of(group, version, _v3_reference)}
     return {"openapi": "3.0.0", "info": _INFO, "paths": paths, "components": components}
 
 
 def _v3_path(operation: Operation) -> dict[str, Any]:
-    content = {JSON: {"schema": {"$ref": f"{_V3_REFERENCES}{operation.schema}"}}}
+    content = {JSON: {"schema": _v3_reference(operation.schema)}}
     parameters = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in operation.parameters
     ]

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 Schema: TypeAlias = dict[str, Any]
-Ref: TypeAlias = "Callable[[str], Schema]"
+Refer: TypeAlias = "Callable[[str, str], Schema]"
+"""Makes a reference to the schema of a name, with a description where that is not empty: versions of OpenAPI differ."""
 
 GVK = "x-kubernetes-group-version-kind"
 _PREFIX = "io.tidewatch.apis"
@@ -37,11 +38,11 @@ class Operation:
     description: str
 
 
-def schemas_of(group: str, version: str, references: str) -> dict[str, Schema]:
-    """Return the schemas of one group and version by their names; references to others begin with `references`."""
+def schemas_of(group: str, version: str, refer: Refer) -> dict[str, Schema]:
+    """Return the schemas of one group and version by their names."""
 
-    def ref(name: str) -> Schema:
-        return {"$ref": f"{references}{_name(group, version, name)}"}
+    def ref(kind: str, description: str) -> Schema:
+        return refer(_name(group, version, kind), description)
 
     made = {CUSTOM: _custom, EXTERNAL: _external, RESOURCE: _usage}[group](version, ref)
     for name, schema in made.items():
@@ -108,10 +109,6 @@ def _text(description: str, form: str = "") -> Schema:
     return {"description": description, "type": "string", **({"format": form} if form else {})}
 
 
-def _described(description: str, ref: Schema) -> Schema:
-    return {"description": description, "allOf": [ref]}
-
-
 def _texts(description: str) -> Schema:
     return {"description": description, "type": "object", "additionalProperties": {"type": "string"}}
 
@@ -120,7 +117,7 @@ def _list_of(description: str, of: Schema) -> Schema:
     return {"description": description, "type": "array", "items": of}
 
 
-def _usage(_version: str, ref: Ref) -> dict[str, Schema]:
+def _usage(_version: str, ref: Refer) -> dict[str, Schema]:
     measured = {
         "timestamp": _text("When the values were measured; they are of the window before it.", "date-time"),
         "window": _text("The span that the values are measured over, as in 1m0s."),
@@ -131,9 +128,9 @@ def _usage(_version: str, ref: Ref) -> dict[str, Schema]:
             "What a pod uses of CPU and memory.",
             {
                 **_TYPED,
-                "metadata": _described("Name, namespace and labels of the pod.", ref("ObjectMeta")),
+                "metadata": ref("ObjectMeta", "Name, namespace and labels of the pod."),
                 **measured,
-                "containers": _list_of("What each of its containers uses.", ref("ContainerMetrics")),
+                "containers": _list_of("What each of its containers uses.", ref("ContainerMetrics", "")),
             },
             ("timestamp", "window", "containers"),
         ),
@@ -146,7 +143,7 @@ def _usage(_version: str, ref: Ref) -> dict[str, Schema]:
             "What a node uses of CPU and memory.",
             {
                 **_TYPED,
-                "metadata": _described("Name and labels of the node.", ref("ObjectMeta")),
+                "metadata": ref("ObjectMeta", "Name and labels of the node."),
                 **measured,
                 "usage": usage,
             },
@@ -158,10 +155,10 @@ def _usage(_version: str, ref: Ref) -> dict[str, Schema]:
     }
 
 
-def _custom(version: str, ref: Ref) -> dict[str, Schema]:
-    selector = _described("Which of the metric's series the value is of.", ref("LabelSelector"))
+def _custom(version: str, ref: Refer) -> dict[str, Schema]:
+    selector = ref("LabelSelector", "Which of the metric's series the value is of.")
     old = {"metricName": _text("Name of the metric."), "window": _window(), "selector": selector}
-    new = {"metric": _described("Which metric it is.", ref("MetricIdentifier")), "windowSeconds": _window()}
+    new = {"metric": ref("MetricIdentifier", "Which metric it is."), "windowSeconds": _window()}
     described = {
         "kind": _text("The object's kind."),
         "namespace": _text("The namespace that it is in, or was asked for in."),
@@ -174,7 +171,7 @@ def _custom(version: str, ref: Ref) -> dict[str, Schema]:
             "The value of a metric of one object.",
             {
                 **_TYPED,
-                "describedObject": _described("The object that the value is of.", ref("ObjectReference")),
+                "describedObject": ref("ObjectReference", "The object that the value is of."),
                 **(old if version == "v1beta1" else new),
                 "timestamp": _text("The moment that the value is of.", "date-time"),
                 "value": {"description": "The value, as a quantity.", **_QUANTITY},
@@ -188,7 +185,7 @@ def _custom(version: str, ref: Ref) -> dict[str, Schema]:
     }
 
 
-def _external(_version: str, ref: Ref) -> dict[str, Schema]:
+def _external(_version: str, ref: Refer) -> dict[str, Schema]:
     return {
         "ExternalMetricValue": _object(
             "One series of a metric that describes no object.",
@@ -206,11 +203,11 @@ def _external(_version: str, ref: Ref) -> dict[str, Schema]:
     }
 
 
-def _list_kind(kind: str, description: str, ref: Ref) -> dict[str, Schema]:
+def _list_kind(kind: str, description: str, ref: Refer) -> dict[str, Schema]:
     properties = {
         **_TYPED,
         "metadata": {"description": "Empty.", "type": "object"},
-        "items": _list_of("What was found.", ref(kind)),
+        "items": _list_of("What was found.", ref(kind, "")),
     }
     return {f"{kind}List": _object(description, properties, ("items",))}
 

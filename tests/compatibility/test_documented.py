@@ -66,6 +66,18 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         f"{_CASES}/chart.py::CHART",
     ),
     "metrics on cluster-scoped kinds": (f"{_CASES}/kinds.py::CLUSTER_SCOPED",),
+    "all objects of a cluster-scoped kind": (
+        f"{_CASES}/kinds.py::CLUSTER_SCOPED",
+        "tests/apis/test_narrowed.py::test_all_of_them_are_not_to_be_had_within_a_namespace",
+    ),
+    "answers in protobuf": (
+        "tests/apis/test_handler.py::test_who_takes_neither_json_nor_yaml_gets_406",
+        "tests/apis/test_negotiation.py::test_json_or_yaml_or_neither",
+    ),
+    "a sample without the container's label": (
+        "tests/readings/test_filing.py::test_a_sample_of_a_whole_pod_is_its_container_where_the_pod_has_no_other",
+        "tests/readings/test_usage.py::test_a_query_that_drops_the_containers_gives_one_without_a_name_and_says_so",
+    ),
     "two labels for one kind": (f"{_CASES}/kinds.py::TWO_LABELS",),
     "an external rule that is namespaced": (
         "tests/rulebook/test_parse.py::test_an_external_rule_needs_a_namespace_label_or_none_at_all",

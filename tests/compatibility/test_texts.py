@@ -47,9 +47,10 @@ def _custom(case: Case, ask: Custom) -> tuple[Metric, Asked]:
     namespace, resource, name, metric = _parted(ask.path)
     found = _metrics(case)[f"{resource}/{metric}"]
     assert found.resource is not None
+    kind = found.resource.kind
     if namespace is not None and not found.resource.namespaced:
         found = narrowed(found) or found
-    names = _names(found.resource.kind, namespace, ask.select) if name == "*" else (name,)
+    names = _names(kind, namespace, ask.select) if name == "*" else (name,)
     return found, Asked(namespace, names, _selector(ask.metrics))
 
 

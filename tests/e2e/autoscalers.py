@@ -23,6 +23,12 @@ QUICK: Final[Mapping[str, Any]] = {
 }
 """No look-back at all: a wrong number is acted on at once, and is not hidden for five minutes."""
 
+_DESCRIBED: Final = {
+    "Service": ("v1", "services"),
+    "Deployment": ("apps/v1", "deployments.apps"),
+    "StorageClass": ("storage.k8s.io/v1", "storageclasses.storage.k8s.io"),
+}
+"""API version of each kind that an Object metric may describe, and what it is called in paths."""
 _SYNC_SECONDS: Final = 90.0
 """How long one sync of the controller may take to come on a machine that is busy with other things."""
 
@@ -57,7 +63,7 @@ class Autoscaler:
             selector = ",".join(f"{key}={value}" for key, value in of["metric"]["selector"]["matchLabels"].items())
             return f"{EXTERNAL}/namespaces/{self.namespace}/{metric}?labelSelector={selector}"
         described = of["describedObject"]
-        resource = {"Service": "services", "Deployment": "deployments.apps"}[described["kind"]]
+        resource = _DESCRIBED[described["kind"]][1]
         return f"{CUSTOM}/namespaces/{self.namespace}/{resource}/{described['name']}/{metric}"
 
     @property
@@ -103,8 +109,8 @@ def resource_metric(name: str, **target: str | int) -> Document:
 
 
 def object_metric(name: str, kind: str, of: str, **target: str) -> Document:
-    """Return an entry for one Service or Deployment; `target` is `value` or `averageValue`."""
-    described = {"apiVersion": {"Service": "v1", "Deployment": "apps/v1"}[kind], "kind": kind, "name": of}
+    """Return an entry for one Service, Deployment or StorageClass; `target` is `value` or `averageValue`."""
+    described = {"apiVersion": _DESCRIBED[kind][0], "kind": kind, "name": of}
     return {
         "type": "Object",
         "object": {"metric": {"name": name}, "describedObject": described, "target": _target(target)},

@@ -152,8 +152,9 @@ RULES: Final[dict[str, Any]] = {
         ),
         _rule('requests_in_flight{namespace!="",service!=""}', _SUM, "service"),
         _rule('backlog{namespace!="",deployment!=""}', _SUM, "deployment", "apps"),
+        _rule('provisioning{namespace!="",storageclass!=""}', _SUM, "storageclass", "storage.k8s.io"),
     ],
     "external": [_rule('queue_length{namespace!="",queue!=""}', "sum(<<.Series>>{<<.LabelMatchers>>})")],
 }
-"""`connections` and `messages_per_second` of pods, `requests_in_flight` of Services, `backlog` of Deployments; and
-`queue_length`, an External metric."""
+"""`connections` and `messages_per_second` of pods, `requests_in_flight` of Services, `backlog` of Deployments,
+`provisioning` of StorageClasses, which are in no namespace; and `queue_length`, an External metric."""

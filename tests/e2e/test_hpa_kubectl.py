@@ -112,6 +112,34 @@ def test_kubectl_shows_the_values(
     pod_metrics.forget_pods("connections", namespace, "app=web")
 
 
+def test_an_hpa_scales_on_an_object_that_is_in_no_namespace_by_the_series_of_its_own(
+    cluster: Cluster, namespace: str, adapter: InstalledAdapter, pod_metrics: PodMetrics
+) -> None:
+    """The controller asks for it within the HPA's namespace, as for every object."""
+    assert adapter.answers()
+    name = f"fast-{namespace}"
+    created = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": name},
+        "provisioner": "example.com/none",
+    }
+    cluster.apply(created)
+    metric = object_metric("provisioning", "StorageClass", name, averageValue="10")
+    scalers = Autoscalers(cluster, namespace, Autoscaler(namespace, "worker", metric))
+    scalers.create_deployments()
+    pod_metrics.set("provisioning", 38, namespace=namespace, storageclass=name)
+    pod_metrics.set("provisioning", 1000, namespace="somewhere-else", storageclass=name)
+    scalers.wait_for_answers()
+    scalers.create_hpas()
+    scalers.wait_for_sizes(worker=4)
+    whole = json.loads(cluster.kubectl("get", "--raw", f"{CUSTOM}/storageclasses.storage.k8s.io/{name}/provisioning"))
+    assert [item["value"] for item in whole["items"]] == ["1038"]
+    for place in (namespace, "somewhere-else"):
+        pod_metrics.set("provisioning", None, namespace=place, storageclass=name)
+    cluster.client.delete(f"/apis/storage.k8s.io/v1/storageclasses/{name}")
+
+
 def targets(cluster: Cluster, namespace: str) -> dict[str, str]:
     """Return the column TARGETS of `kubectl get hpa`."""
     printed = cluster.kubectl("get", "hpa", "--namespace", namespace).splitlines()

@@ -23,6 +23,7 @@ from adapter.sources.kubernetes.client import KubernetesClient
 from adapter.sources.kubernetes.writing import ObjectClient
 from tests.e2e.asked_adapter import PORT
 from tests.e2e.autoscalers import Autoscaler, Autoscalers, resource_metric
+from tests.e2e.controlplane.cluster import KubectlError
 from tests.e2e.controlplane.pod_metrics import Work, each, shared
 from tests.e2e.installed import (
     REGISTERED,
@@ -209,6 +210,29 @@ def with_cores(cells: list[str], index: int) -> list[object]:
 def about(amount: float) -> object:
     """Return what a rate is equal to: its counter is written four times between two scrapes, or less often."""
     return pytest.approx(amount, rel=0.3)
+
+
+def test_kubectl_explains_what_pods_and_nodes_use(cluster: Cluster, adapter: InstalledAdapter) -> None:
+    """Once the API server has the schemas of a group, by both ways of asking, it complains of none in its log."""
+    assert adapter.answers()
+
+    def explained(what: str) -> str:
+        try:
+            return cluster.kubectl("explain", what)
+        except KubectlError as error:
+            return str(error)
+
+    wanted = {f"apis/{group}/{version}" for version, _, group in (api.partition(".") for api in adapter.apis)}
+
+    def missing() -> set[str]:
+        old = json.loads(cluster.kubectl("get", "--raw", "/openapi/v2"))["paths"]
+        new = json.loads(cluster.kubectl("get", "--raw", "/openapi/v3"))["paths"]
+        return {one for one in wanted if one not in new or not any(path.startswith(f"/{one}/") for path in old)}
+
+    cluster.wait_for("the schemas of all groups", lambda: not missing(), seconds=150.0, why_not=missing)
+    cluster.wait_for("kubectl explain", lambda: "<[]ContainerMetrics>" in explained("podmetrics"))
+    assert "What each of its containers uses." in explained("podmetrics.containers")
+    assert "NodeMetrics" in explained("nodemetrics")
 
 
 def test_kubectl_top_shows_pods_and_their_containers(cluster: Cluster, shop: Shop) -> None:
