@@ -12,6 +12,7 @@ import pytest
 from tests.e2e.asked_adapter import PATIENCE_SECONDS, AskedAdapter, asked_adapter, wrong_with
 from tests.e2e.controlplane.cluster import process_of
 from tests.e2e.figures import state
+from tests.e2e.scraping import scraped_pods
 from tests.e2e.steady_load import SteadyLoad, steady_load
 from tests.helm.chart import NAME
 
@@ -82,6 +83,18 @@ def ready_addresses(adapter: AskedAdapter) -> set[str]:
 def restart_count(pod: Document) -> int:
     (status,) = pod["status"]["containerStatuses"]
     return int(status["restartCount"])
+
+
+def test_prometheus_finds_and_scrapes_each_replica(adapter: AskedAdapter, prometheus: ScrapedPrometheus) -> None:
+    names = {pod["metadata"]["name"] for pod in adapter.installed.wait_until_ready()}
+    with scraped_pods(adapter.cluster, prometheus.prometheus, adapter.installed.namespace) as job:
+
+        def scraped() -> set[str]:
+            return {
+                one["metric"]["pod"] for one in prometheus.query(f'tidewatch_adapter_requests_total{{job="{job}"}}')
+            }
+
+        adapter.cluster.wait_for("series of both", lambda: scraped() == names, why_not=scraped)
 
 
 def test_one_of_two_replicas_is_deleted_and_no_request_fails(

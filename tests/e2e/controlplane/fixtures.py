@@ -85,8 +85,8 @@ def prometheus(
         yield ScrapedPrometheus(running, pod_metrics.exporter)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
+def add_marker(config: pytest.Config) -> None:
+    """Make the marker of tests that need running pods known."""
     config.addinivalue_line("markers", _MARKER)
 
 
@@ -114,7 +114,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def report_what_was_not_run(terminalreporter: pytest.TerminalReporter) -> None:
     """Count what was not run, apart from what passed."""
     skipped = terminalreporter.stats.get("skipped", [])
     left_out = [report for report in skipped if _NOT_RUN in str(report.longrepr)]
