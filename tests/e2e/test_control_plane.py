@@ -173,7 +173,8 @@ def test_an_annotation_keeps_an_ordinary_pod_from_being_ready(cluster: Cluster, 
 
 
 def test_a_namespace_goes_when_it_is_deleted(cluster: Cluster, namespace: str) -> None:
-    cluster.apply(deployment(namespace, "web"))
+    # The namespace controller looks again after half of the longest grace period.
+    cluster.apply(deployment(namespace, "web", terminationGracePeriodSeconds=1))
     cluster.wait_until_ready(namespace, "web")
     path = f"/api/v1/namespaces/{namespace}"
     cluster.client.delete(path)

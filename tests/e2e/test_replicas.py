@@ -1,4 +1,4 @@
-"""Two replicas under 50 requests a second through the aggregator, while one of them ends, as told or not."""
+"""Two replicas under 30 requests a second through the aggregator, while one of them ends, as told or not."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ __all__ = ["state"]
 
 pytestmark = pytest.mark.needs_pods
 
-PER_SECOND: Final = 50.0
-ENOUGH: Final = 150
+PER_SECOND: Final = 30.0
+ENOUGH: Final = 90
 """Right answers after which things count as in order again."""
 FIRST: Final = 10
 """Right answers after which a load is under way."""

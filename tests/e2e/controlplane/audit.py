@@ -68,9 +68,11 @@ class AuditTail:
             return []
         with self._path.open("rb") as log:
             log.seek(self._offset)
-            lines = [line for line in log if line.endswith(b"\n")]
-        self._offset += sum(map(len, lines))
-        return [_event(json.loads(line)) for line in lines]
+            # Read in one go: the rest of a line that is being written would look like a line of its own.
+            written = log.read()
+        whole = written[: written.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        return [_event(json.loads(line)) for line in whole.splitlines()]
 
 
 def _event(found: Mapping[str, Any]) -> AuditEvent:

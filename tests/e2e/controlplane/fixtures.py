@@ -36,9 +36,13 @@ def kubernetes_programs() -> programs.Programs:
 
 @pytest.fixture(scope="session")
 def cluster(kubernetes_programs: programs.Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """One cluster for all tests that can share it: HPA sync each 4 s, HPAScaleToZero, no scheduler."""
+    """One cluster for all tests that can share it: HPA sync each 4 s, HPAScaleToZero, no scheduler.
+
+    Its controllers are throttled so little that tests with hundreds of objects do not wait for them.
+    """
     folder = tmp_path_factory.mktemp("cluster") / "cluster"
-    options = Options(kubernetes=os.environ.get("E2E_KUBERNETES", programs.NEWEST))
+    version = os.environ.get("E2E_KUBERNETES", programs.NEWEST)
+    options = Options(kubernetes=version, controller_queries_per_second=500)
     with running_cluster(folder, kubernetes_programs, network.current(), options, images()) as running:
         yield running
 

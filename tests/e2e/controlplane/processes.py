@@ -50,6 +50,8 @@ class Options:
     """Whether kube-scheduler places pods; otherwise the stand-in for the kubelet takes all of them."""
     start_up_seconds: float = 1.0
     """How long an ordinary pod takes from its node to Ready."""
+    controller_queries_per_second: int = 50
+    """How many requests each controller may send; Kubernetes's default is 20."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +140,8 @@ def controller_manager(
         f"--service-account-private-key-file={authorities.service_accounts.private_file}",
         f"--root-ca-file={authorities.serving.ca_file}",
         f"--horizontal-pod-autoscaler-sync-period={options.hpa_sync_seconds:g}s",
-        "--kube-api-qps=50",
-        "--kube-api-burst=100",
+        f"--kube-api-qps={options.controller_queries_per_second}",
+        f"--kube-api-burst={2 * options.controller_queries_per_second}",
         *_gates(options),
     ]
 
