@@ -40,7 +40,7 @@ bench: environment ## every figure of the README
 	@$(with_prometheus) exec $(python) -m benchmarks
 
 e2e: environment ## against a real control plane and Go's own libraries (suite=tests/e2e/test_oracle.py for a part)
-	@$(with_prometheus) exec $(python) -m tests.e2e $(suite)
+	@$(with_prometheus) exec $(python) -m tests.e2e --workers $(jobs) $(suite)
 
 lock: ## the locks, from pyproject.toml (needs uv)
 	@.ci/lock

@@ -1,24 +1,27 @@
-"""`make e2e`: builds what the suite needs, goes into a network of its own, and runs the tests there.
+"""`make e2e`: builds what the suite needs, and runs the tests in workers that have a network of their own each.
 
-Building comes first, since that network has no way out. What is no option here is pytest's.
+Building comes first, since those networks have no way out. What is no option here is pytest's.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Final
 
-from tests.e2e import toolchain
+from tests.e2e import toolchain, worker
 from tests.e2e.asking import SOURCE as ORACLE
 from tests.e2e.controlplane import network, programs
 from tests.e2e.controlplane.building import build
+from tests.e2e.durations import RECORD
 
 FOLDER: Final = Path(__file__).parent
 CHECKOUT: Final = FOLDER.parents[1]
+WORKERS: Final = 2
 
 
 def main() -> None:
@@ -28,11 +31,22 @@ def main() -> None:
         _prepare(options)
     except (programs.ProgramsError, toolchain.ToolchainError) as e:
         sys.exit(f"e2e: {e}")
-    place = network.enter()
-    if place.why_loopback:
-        sys.stderr.write(f"e2e: no namespaces here, tests with running pods will be left out: {place.why_loopback}\n")
-    paths = [] if any(Path(argument.partition("::")[0]).exists() for argument in of_pytest) else [str(FOLDER)]
-    os.execv(sys.executable, [sys.executable, "-m", "pytest", *of_pytest, *paths])
+    paths = [path for argument in of_pytest if (path := Path(argument.partition("::")[0])).exists()]
+    alone = options.workers == 1 or _is_one_module(paths)
+    if why := network.enter().why_loopback if alone else network.obstacle():
+        sys.stderr.write(f"e2e: no namespaces here, tests with running pods will be left out: {why}\n")
+    command = [sys.executable, "-m", "pytest", *([] if alone else _shared_by(options.workers)), *of_pytest]
+    os.execv(sys.executable, [*command, *([] if paths else [str(FOLDER)])])
+
+
+def _is_one_module(paths: list[Path]) -> bool:
+    return len(set(paths)) == 1 and paths[0].is_file()
+
+
+def _shared_by(workers: int) -> list[str]:
+    """Return pytest-xdist's options: workers that enter a network first and take whole modules, in their order."""
+    python = shlex.join([sys.executable, "-m", worker.MODULE])
+    return [f"--tx={workers}*popen//python={python}", "--dist=loadfile", "--no-loadscope-reorder"]
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -40,6 +54,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--kubernetes", metavar="1.N", help="a pinned version other than the newest")
     parser.add_argument("--prometheus-3", action="store_true", help="build the pinned Prometheus 3 and take it")
     parser.add_argument("--build-only", action="store_true", help="build what is needed, and run nothing")
+    parser.add_argument(
+        "--workers",
+        type=int,
+        choices=range(1, 9),
+        default=WORKERS,
+        metavar="N",
+        help="how many clusters run at the same time, each with its share of the modules; 1, or a single module, runs"
+        f" in this process, as --pdb and -s need it (default: {WORKERS})",
+    )
+    parser.add_argument(
+        "--record-durations", action="store_true", help="write how long each module took to tests/e2e/durations.json"
+    )
     return parser
 
 
@@ -47,6 +73,8 @@ def _prepare(options: argparse.Namespace) -> None:
     """Build, and let the environment say which programs are meant."""
     if options.kubernetes:
         os.environ["E2E_KUBERNETES"] = options.kubernetes
+    if options.record_durations:
+        os.environ[RECORD] = "1"
     _put_on_the_path("go")
     if not os.environ.get("KUBEBUILDER_ASSETS"):
         build(programs.kubernetes(os.environ.get("E2E_KUBERNETES", programs.NEWEST)))

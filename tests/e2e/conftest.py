@@ -1,4 +1,4 @@
-"""Fixtures of the suite that needs Go's tool chain; without one its tests fail, they are not skipped.
+"""Fixtures and hooks of the end-to-end suite. Without Go's tool chain its tests fail; they are not skipped.
 
 `oracle` belongs to test_oracle.py. What stands up a control plane lives beside this file in `controlplane/`.
 """
@@ -9,21 +9,22 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.e2e import toolchain
+from tests.e2e import durations, toolchain
 from tests.e2e.asking import SOURCE, Oracle
 from tests.e2e.controlplane.fixtures import (
+    add_marker,
     cluster,
     kubernetes_programs,
     namespace,
     pod_metrics,
     prometheus,
-    pytest_configure,
     pytest_runtest_call,
     pytest_runtest_makereport,
     pytest_runtest_setup,
-    pytest_terminal_summary,
+    report_what_was_not_run,
     start_cluster,
 )
+from tests.e2e.figures import stated_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,11 +35,9 @@ __all__ = [
     "namespace",
     "pod_metrics",
     "prometheus",
-    "pytest_configure",
     "pytest_runtest_call",
     "pytest_runtest_makereport",
     "pytest_runtest_setup",
-    "pytest_terminal_summary",
     "start_cluster",
 ]
 
@@ -48,3 +47,25 @@ def oracle(tmp_path_factory: pytest.TempPathFactory) -> Oracle:
     """The oracle, built from its source: seconds the first time, then out of Go's cache."""
     folder: Path = tmp_path_factory.mktemp("oracle")
     return Oracle(toolchain.build(SOURCE, folder / "oracle"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known, and record durations where that is asked for: in the process that all reports reach."""
+    add_marker(config)
+    if durations.is_asked_for() and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(durations.Recorder(config.rootpath))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest modules first, so that workers that take whole modules end at about the same time."""
+    order = durations.longest_first([item.path for item in items], durations.read_table())
+    items[:] = [items[index] for index in order]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was measured, and what was not run."""
+    if lines := list(stated_in(terminalreporter)):
+        terminalreporter.section("figures")
+        for line in lines:
+            terminalreporter.write_line(line)
+    report_what_was_not_run(terminalreporter)

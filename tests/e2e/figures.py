@@ -1,4 +1,4 @@
-"""Figures that a test states and does not judge: they are shown though it passes, and kept in pytest's report."""
+"""Figures that a test states and does not judge: kept in pytest's report, and shown at the end though all passes."""
 
 from __future__ import annotations
 
@@ -7,18 +7,22 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 @pytest.fixture
-def state(
-    record_property: Callable[[str, object], None], capsys: pytest.CaptureFixture[str]
-) -> Callable[[str, str], None]:
+def state(record_property: Callable[[str, object], None]) -> Callable[[str, str], None]:
     """State what was measured: `state("one replica killed", "3 of 900 requests failed")`."""
 
-    def shown(what: str, figure: str) -> None:
+    def stated(what: str, figure: str) -> None:
         record_property(what, figure)
-        with capsys.disabled():
-            print(f"\n  {what}: {figure}")  # noqa: T201 - shown to whoever runs the suite
 
-    return shown
+    return stated
+
+
+def stated_in(terminalreporter: pytest.TerminalReporter) -> Iterator[str]:
+    """Yield what the tests of a run have stated, a line each, whichever process they ran in."""
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport) and report.when == "call":
+                yield from (f"{what}: {figure}" for what, figure in report.user_properties)

@@ -37,6 +37,8 @@ pytestmark = [pytest.mark.needs_pods, pytest.mark.timeout(600)]
 
 SYNCS: Final = 31
 MODELLED: Final = ("web", "api", "worker", "sender")
+_PAUSE_SECONDS: Final = 0.1
+"""Between two looks, which cost the machine much: what a sync has seen settles seconds before it."""
 _SYNC_SECONDS: Final = 15.0
 """How long a sync may take to come, on a machine that is busy with other things."""
 
@@ -182,6 +184,7 @@ def play(scalers: Autoscalers, scripts: list[Script]) -> list[Look]:
         for script in scripts:
             passed = len(scalers.syncs[script.autoscaler.name])
             script.export(script.loads[min(passed, len(script.loads) - 1)])
+        time.sleep(_PAUSE_SECONDS)
         assert time.monotonic() < end, f"the syncs do not come: {scalers.states()}"
     return [*looks, look(scalers)]
 

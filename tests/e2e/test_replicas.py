@@ -1,4 +1,4 @@
-"""Two replicas under 50 requests a second through the aggregator, while one of them ends, as told or not."""
+"""Two replicas under 30 requests a second through the aggregator, while one of them ends, as told or not."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from tests.e2e.asked_adapter import PATIENCE_SECONDS, AskedAdapter, asked_adapter, wrong_with
 from tests.e2e.controlplane.cluster import process_of
 from tests.e2e.figures import state
+from tests.e2e.scraping import scraped_pods
 from tests.e2e.steady_load import SteadyLoad, steady_load
 from tests.helm.chart import NAME
 
@@ -27,8 +28,8 @@ __all__ = ["state"]
 
 pytestmark = pytest.mark.needs_pods
 
-PER_SECOND: Final = 50.0
-ENOUGH: Final = 150
+PER_SECOND: Final = 30.0
+ENOUGH: Final = 90
 """Right answers after which things count as in order again."""
 FIRST: Final = 10
 """Right answers after which a load is under way."""
@@ -82,6 +83,18 @@ def ready_addresses(adapter: AskedAdapter) -> set[str]:
 def restart_count(pod: Document) -> int:
     (status,) = pod["status"]["containerStatuses"]
     return int(status["restartCount"])
+
+
+def test_prometheus_finds_and_scrapes_each_replica(adapter: AskedAdapter, prometheus: ScrapedPrometheus) -> None:
+    names = {pod["metadata"]["name"] for pod in adapter.installed.wait_until_ready()}
+    with scraped_pods(adapter.cluster, prometheus.prometheus, adapter.installed.namespace) as job:
+
+        def scraped() -> set[str]:
+            return {
+                one["metric"]["pod"] for one in prometheus.query(f'tidewatch_adapter_requests_total{{job="{job}"}}')
+            }
+
+        adapter.cluster.wait_for("series of both", lambda: scraped() == names, why_not=scraped)
 
 
 def test_one_of_two_replicas_is_deleted_and_no_request_fails(

@@ -35,6 +35,7 @@ from tests.e2e.installed import (
     namespace_of_its_own,
     values_for,
 )
+from tests.e2e.scraping import reconfigured
 from tests.helm.cases import resource_rules
 from tests.helm.chart import CHART, NAME, HelmError, helm
 
@@ -286,15 +287,9 @@ def test_who_may_view_a_namespace_may_top_it_and_no_other(cluster: Cluster, shop
 @contextmanager
 def query_log(prometheus: PrometheusProcess) -> Iterator[Path]:
     """Let Prometheus write each query down."""
-    before = json.loads(prometheus.config_path.read_text())
     log = prometheus.folder / "queries.log"
-    prometheus.configure(before | {"global": before["global"] | {"query_log_file": str(log)}})
-    prometheus.reload()
-    try:
+    with reconfigured(prometheus, lambda before: {**before, "global": before["global"] | {"query_log_file": str(log)}}):
         yield log
-    finally:
-        prometheus.configure(before)
-        prometheus.reload()
 
 
 def asked_for_now(log: Path, series: str) -> list[str]:

@@ -11,9 +11,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
+_POD_NAME: Final = "authentication.kubernetes.io/pod-name"
 METRICS_GROUPS: Final = ("custom.metrics.k8s.io", "external.metrics.k8s.io", "metrics.k8s.io")
 
 POLICY: Final[Mapping[str, Any]] = {
@@ -46,28 +47,20 @@ class AuditEvent:
     code: int
     start: datetime
     end: datetime
+    pod: str = ""
+    """The pod that the caller's service account token belongs to; empty for all other callers."""
 
     @property
     def seconds(self) -> float:
         return (self.end - self.start).total_seconds()
 
 
-def read_events(path: Path) -> Iterator[AuditEvent]:
-    """Yield what the log holds, oldest first. A last line that is still being written is left out."""
-    if not path.exists():
-        return
-    with path.open("rb") as log:
-        for line in log:
-            if line.endswith(b"\n"):
-                yield _event(json.loads(line))
-
-
 class AuditTail:
     """What is written from now on, each event once: a log that grows for minutes is not parsed anew for each look."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, from_the_start: bool = False) -> None:
         self._path = path
-        self._offset = path.stat().st_size if path.exists() else 0
+        self._offset = path.stat().st_size if path.exists() and not from_the_start else 0
 
     def read(self) -> list[AuditEvent]:
         """Return the events since the last call. A last line that is still being written comes with the next one."""
@@ -75,17 +68,19 @@ class AuditTail:
             return []
         with self._path.open("rb") as log:
             log.seek(self._offset)
-            lines = [line for line in log if line.endswith(b"\n")]
-        self._offset += sum(map(len, lines))
-        return [_event(json.loads(line)) for line in lines]
+            # Read in one go: the rest of a line that is being written would look like a line of its own.
+            written = log.read()
+        whole = written[: written.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        return [_event(json.loads(line)) for line in whole.splitlines()]
 
 
 def _event(found: Mapping[str, Any]) -> AuditEvent:
-    of = found.get("objectRef") or {}
+    of, user = found.get("objectRef") or {}, found["user"]
     return AuditEvent(
         stage=found["stage"],
-        user=found["user"].get("username", ""),
-        groups=tuple(found["user"].get("groups") or ()),
+        user=user.get("username", ""),
+        groups=tuple(user.get("groups") or ()),
         verb=found["verb"],
         uri=found["requestURI"],
         group=of.get("apiGroup", ""),
@@ -94,4 +89,5 @@ def _event(found: Mapping[str, Any]) -> AuditEvent:
         code=(found.get("responseStatus") or {}).get("code", 0),
         start=datetime.fromisoformat(found["requestReceivedTimestamp"]),
         end=datetime.fromisoformat(found["stageTimestamp"]),
+        pod=next(iter((user.get("extra") or {}).get(_POD_NAME) or ()), ""),
     )

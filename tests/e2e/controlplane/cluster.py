@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -14,7 +14,7 @@ import msgspec
 import urllib3.exceptions
 
 from demo.machine.processes import ManagedProcess, start
-from tests.e2e.controlplane.audit import AuditEvent, read_events
+from tests.e2e.controlplane.audit import AuditEvent, AuditTail
 from tests.e2e.controlplane.client import ApiClient, ApiError, Credentials, Document
 from tests.e2e.controlplane.control_plane import ControlPlane
 from tests.e2e.controlplane.kubelet.settings import Image, Settings
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from demo.machine.certificates import Authority
+    from tests.e2e.controlplane.control_plane import Scheduler
     from tests.e2e.controlplane.network import Network
     from tests.e2e.controlplane.processes import Options
     from tests.e2e.controlplane.programs import Programs
@@ -67,6 +68,8 @@ class Cluster:
         self._kubelet = kubelet
         self._programs = programs
         self._users = 0
+        self._audit = AuditTail(plane.audit_log, from_the_start=True)
+        self._events: list[AuditEvent] = []
 
     @property
     def network(self) -> Network:
@@ -170,7 +173,8 @@ class Cluster:
 
     def audit_events(self) -> list[AuditEvent]:
         """Return every request to a metrics API, and every request of a pod, since the cluster was started."""
-        return list(read_events(self.plane.audit_log))
+        self._events += self._audit.read()
+        return list(self._events)
 
     def restart_api_server(self) -> None:
         """Stop the API server and start it again; returns when it is ready."""
@@ -193,6 +197,17 @@ class Cluster:
         )
         self.plane.authorities.use_newest_front_proxy()
         return authority
+
+    @contextmanager
+    def start_scheduler(self, configuration: Mapping[str, Any]) -> Iterator[Scheduler]:
+        """Run a scheduler beside the cluster's own until the block ends; yields when it is ready.
+
+        `configuration` is a KubeSchedulerConfiguration whose profiles have names of their own. It places the pods whose
+        `schedulerName` is one of these, on all nodes that they fit, the cluster's own large one among them.
+        """
+        scheduler = self.plane.start_scheduler_of(configuration)
+        with scheduler.process, closing(scheduler.client):
+            yield scheduler
 
     def _states(self, namespace: str) -> dict[str, Any]:
         pods = self.client.items(f"/api/v1/namespaces/{namespace}/pods")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 import urllib3.exceptions
 
@@ -17,7 +20,7 @@ from tests.e2e.controlplane.credentials import Authorities
 from tests.e2e.controlplane.network import API_SERVICE_ADDRESS, Network
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from tests.e2e.controlplane.processes import Options, Ports
@@ -27,6 +30,15 @@ READY_SECONDS: Final = 60.0
 # The API server takes 17 s to end by itself: it waits for watches. Nothing of it is kept.
 _STOP_SECONDS: Final = 3.0
 _ADMIN: Final = ("e2e-admin", ("system:masters",))
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """A scheduler beside the cluster's own."""
+
+    process: ManagedProcess
+    client: ApiClient
+    """An administrator who asks the scheduler itself, for `/metrics` above all."""
 
 
 class ControlPlane:
@@ -48,6 +60,7 @@ class ControlPlane:
             self.url, self.authorities.serving.ca_file, Credentials(pair.certificate_file, pair.key_file)
         )
         self._running: dict[str, ManagedProcess] = {}
+        self._scheduler_numbers = itertools.count(1)
 
     @property
     def audit_log(self) -> Path:
@@ -89,7 +102,7 @@ class ControlPlane:
         audit = self.folder / "audit"
         program = self._programs["kube-apiserver"]
         command = processes.api_server(program, self.authorities, self._ports, audit, self.options, bind)
-        self._start("kube-apiserver", command).wait_until(self._is_ready, READY_SECONDS)
+        self._start("kube-apiserver", command).wait_until(partial(_is_ready, self.client), READY_SECONDS)
 
     def start_controllers(self) -> None:
         """Start the controllers, for the first time or after they were stopped."""
@@ -99,9 +112,31 @@ class ControlPlane:
         self._start(name, command)
 
     def start_scheduler(self) -> None:
-        """Start the scheduler, for the first time or after it was stopped."""
+        """Start the default scheduler, for the first time or after it was stopped."""
         name = "kube-scheduler"
-        self._start(name, processes.scheduler(self._programs[name], self._kubeconfig(name), free_port()))
+        serving = self.authorities.serving.server()
+        self._start(name, processes.scheduler(self._programs[name], self._kubeconfig(name), free_port(), serving))
+
+    def start_scheduler_of(self, configuration: Mapping[str, Any]) -> Scheduler:
+        """Start a scheduler with a KubeSchedulerConfiguration, a process of its own; returns when it is ready.
+
+        Connection and leader election are the suite's. Raises ValueError where a profile is the default scheduler's,
+        ProcessFailedError where the scheduler refuses the configuration.
+        """
+        program = "kube-scheduler"
+        kubeconfig = self._kubeconfig(program)
+        complete = processes.scheduler_configuration(configuration, kubeconfig)
+        name = f"{program}-{next(self._scheduler_numbers)}"
+        path = self.folder / f"{name}.json"
+        path.write_text(json.dumps(complete))
+        port, serving = free_port(), self.authorities.serving.server()
+        command = processes.scheduler(self._programs[program], kubeconfig, port, serving, path)
+        pair = self.authorities.caller(*_ADMIN)
+        credentials = Credentials(pair.certificate_file, pair.key_file)
+        client = ApiClient(f"https://127.0.0.1:{port}", self.authorities.serving.ca_file, credentials)
+        scheduler = Scheduler(self._start(name, command), client)
+        scheduler.process.wait_until(partial(_is_ready, client), READY_SECONDS)
+        return scheduler
 
     def process(self, name: str) -> ManagedProcess:
         """Return one of the programs, by its name."""
@@ -127,11 +162,12 @@ class ControlPlane:
         self._running[name] = process
         return process
 
-    def _is_ready(self) -> bool:
-        try:
-            return self.client.ask("GET", "/readyz").status == 200
-        except (urllib3.exceptions.HTTPError, ApiError):
-            return False
+
+def _is_ready(client: ApiClient) -> bool:
+    try:
+        return client.ask("GET", "/readyz").status == 200
+    except (urllib3.exceptions.HTTPError, ApiError):
+        return False
 
 
 def _ports(network: Network) -> Ports:

@@ -36,9 +36,13 @@ def kubernetes_programs() -> programs.Programs:
 
 @pytest.fixture(scope="session")
 def cluster(kubernetes_programs: programs.Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """One cluster for all tests that can share it: HPA sync each 4 s, HPAScaleToZero, no scheduler."""
+    """One cluster for all tests that can share it: HPA sync each 4 s, HPAScaleToZero, no scheduler.
+
+    Its controllers are throttled so little that tests with hundreds of objects do not wait for them.
+    """
     folder = tmp_path_factory.mktemp("cluster") / "cluster"
-    options = Options(kubernetes=os.environ.get("E2E_KUBERNETES", programs.NEWEST))
+    version = os.environ.get("E2E_KUBERNETES", programs.NEWEST)
+    options = Options(kubernetes=version, controller_queries_per_second=500)
     with running_cluster(folder, kubernetes_programs, network.current(), options, images()) as running:
         yield running
 
@@ -85,8 +89,8 @@ def prometheus(
         yield ScrapedPrometheus(running, pod_metrics.exporter)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
+def add_marker(config: pytest.Config) -> None:
+    """Make the marker of tests that need running pods known."""
     config.addinivalue_line("markers", _MARKER)
 
 
@@ -114,7 +118,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def report_what_was_not_run(terminalreporter: pytest.TerminalReporter) -> None:
     """Count what was not run, apart from what passed."""
     skipped = terminalreporter.stats.get("skipped", [])
     left_out = [report for report in skipped if _NOT_RUN in str(report.longrepr)]

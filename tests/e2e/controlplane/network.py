@@ -52,14 +52,19 @@ def current() -> Network:
     return Network("127.0.0.1", os.environ.get(_REASON, "the suite was not started by `make e2e`"))
 
 
+def obstacle() -> str | None:
+    """Return why this machine gives no namespaces; None where it gives them. Processes started later know it too."""
+    if _REASON not in os.environ and (why := _tried_in_a_child(_rehearse)):
+        os.environ[_REASON] = why
+    return os.environ.get(_REASON)
+
+
 def enter() -> Network:
     """Move this process into a network of its own where the machine allows it.
 
     Call it before there are threads: only a process with one may get a user namespace.
     """
-    if why := _tried_in_a_child(_rehearse):
-        os.environ[_REASON] = why
-    else:
+    if obstacle() is None:
         _make()
     return current()
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tests.e2e.controlplane.credentials import FRONT_PROXY_NAME
 from tests.e2e.controlplane.network import SERVICE_NETWORK
 from tests.e2e.controlplane.programs import NEWEST
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
+    from demo.machine.certificates import KeyPair
     from tests.e2e.controlplane.credentials import Authorities
 
 CONTROLLERS: Final = (
@@ -48,6 +50,8 @@ class Options:
     """Whether kube-scheduler places pods; otherwise the stand-in for the kubelet takes all of them."""
     start_up_seconds: float = 1.0
     """How long an ordinary pod takes from its node to Ready."""
+    controller_queries_per_second: int = 50
+    """How many requests each controller may send; Kubernetes's default is 20."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,23 +140,43 @@ def controller_manager(
         f"--service-account-private-key-file={authorities.service_accounts.private_file}",
         f"--root-ca-file={authorities.serving.ca_file}",
         f"--horizontal-pod-autoscaler-sync-period={options.hpa_sync_seconds:g}s",
-        "--kube-api-qps=50",
-        "--kube-api-burst=100",
+        f"--kube-api-qps={options.controller_queries_per_second}",
+        f"--kube-api-burst={2 * options.controller_queries_per_second}",
         *_gates(options),
     ]
 
 
-def scheduler(program: str, kubeconfig: Path, port: int) -> list[str]:
-    """Return the command of the scheduler."""
+def scheduler(
+    program: str, kubeconfig: Path, port: int, serving: KeyPair, configuration: Path | None = None
+) -> list[str]:
+    """Return the command of a scheduler: as it is by default, or of a file that holds a KubeSchedulerConfiguration."""
     return [
         program,
-        f"--kubeconfig={kubeconfig}",
+        *([f"--config={configuration}"] if configuration else [f"--kubeconfig={kubeconfig}", "--leader-elect=false"]),
         f"--authentication-kubeconfig={kubeconfig}",
         f"--authorization-kubeconfig={kubeconfig}",
         "--bind-address=127.0.0.1",
         f"--secure-port={port}",
-        "--leader-elect=false",
+        f"--tls-cert-file={serving.certificate_file}",
+        f"--tls-private-key-file={serving.key_file}",
     ]
+
+
+def scheduler_configuration(given: Mapping[str, Any], kubeconfig: Path) -> dict[str, Any]:
+    """Return a KubeSchedulerConfiguration for one process; raises ValueError for profiles that others serve."""
+    names = [profile.get("schedulerName") for profile in given.get("profiles") or [{}]]
+    if not all(names) or "default-scheduler" in names:
+        raise ValueError(
+            f"profiles {names}: name each, and not default-scheduler: its pods are placed by Options.scheduler, or by"
+            " the stand-in for the kubelet"
+        )
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        **given,
+        "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 500, "burst": 1000},
+        "leaderElection": {"leaderElect": False},
+    }
 
 
 def _gates(options: Options) -> list[str]:

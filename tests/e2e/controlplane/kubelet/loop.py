@@ -30,6 +30,7 @@ _TICK_SECONDS: Final = 0.05
 _RETRY_SECONDS: Final = 0.5
 # What was missing may have come: charts make pods and what they mount in one go.
 _ADMIT_AGAIN_SECONDS: Final = 1.0
+_DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class _Refusal:
 
 
 class Kubelet:
-    """One node's pods. `post` may be called from any thread, everything else from one."""
+    """The pods of all nodes. `post` may be called from any thread, everything else from one."""
 
     def __init__(self, settings: Settings, client: ApiClient) -> None:
         self._settings = settings
@@ -53,6 +54,11 @@ class Kubelet:
         self._unsettled: set[str] = set()
         self._remove_at: dict[str, float] = {}
         self._written: dict[str, Document] = {}
+        self._node_names: dict[str, str] = {}
+        """By uid."""
+        self._node_addresses: dict[str, str] = {}
+        """By name."""
+        self._awaiting_node: dict[str, Document] = {}
         self._numbers = itertools.count()
 
     def post(self, call: Callable[[], None]) -> None:
@@ -75,6 +81,23 @@ class Kubelet:
         for pod in self._running.values():
             pod.close()
 
+    def node_changed(self, node: Document) -> None:
+        """Take in a node as it is now."""
+        addresses = {one["type"]: one["address"] for one in node["status"].get("addresses") or []}
+        name = self._node_names[node["metadata"]["uid"]] = node["metadata"]["name"]
+        self._node_addresses[name] = addresses.get("InternalIP", self._settings.address)
+        for pod in [pod for pod in self._awaiting_node.values() if pod["spec"]["nodeName"] == name]:
+            del self._awaiting_node[pod["metadata"]["uid"]]
+            self.changed(pod)
+
+    def node_gone(self, uid: str) -> None:
+        """Remove the pods of a node that is no more."""
+        name = self._node_names.pop(uid)
+        del self._node_addresses[name]
+        known = [one.pod for group in (self._running, self._ordinary, self._refused) for one in group.values()]
+        for pod in [pod for pod in known if pod["spec"]["nodeName"] == name]:
+            self.changed(pod)
+
     def changed(self, pod: Document) -> None:
         """Take in a pod as it is now."""
         try:
@@ -94,6 +117,7 @@ class Kubelet:
         self._written.pop(uid, None)
         self._remove_at.pop(uid, None)
         self._unsettled.discard(uid)
+        self._awaiting_node.pop(uid, None)
         self._again = [(at, pod) for at, pod in self._again if pod["metadata"]["uid"] != uid]
 
     def _take(self, pod: Document) -> None:
@@ -101,15 +125,24 @@ class Kubelet:
         if pod["metadata"].get("deletionTimestamp"):
             self._end(pod)
         elif not spec.get("nodeName"):
-            if self._settings.takes_unscheduled_pods and not spec.get("schedulingGates"):
+            if self._is_ours_to_bind(spec):
                 self._bind(pod)
-        elif spec["nodeName"] != self._settings.node:
-            return
+        elif spec["nodeName"] not in self._node_addresses:
+            if uid in self._running or uid in self._ordinary or uid in self._refused:
+                # Its node has been deleted.
+                self._remove(pod)
+            else:
+                self._awaiting_node[uid] = pod
         elif known := self._ordinary.get(uid):
             self._ordinary[uid] = OrdinaryPod(pod, known.address, known.ready_at, known.started)
             self._unsettled.add(uid)
         elif uid not in self._running and uid not in self._refused:
             self._admit(pod)
+
+    def _is_ours_to_bind(self, spec: Document) -> bool:
+        """Tell whether no scheduler is responsible for the pod."""
+        takes = self._settings.takes_unscheduled_pods and not spec.get("schedulingGates")
+        return takes and spec.get("schedulerName", _DEFAULT_SCHEDULER) == _DEFAULT_SCHEDULER
 
     def _admit(self, pod: Document) -> None:
         images = {
@@ -163,7 +196,7 @@ class Kubelet:
         uid = pod["metadata"]["uid"]
         if running := self._running.get(uid):
             running.end(time.monotonic(), pod["metadata"].get("deletionGracePeriodSeconds", 0))
-        elif pod["spec"].get("nodeName") in (None, self._settings.node):
+        else:
             self._remove(pod)
 
     def _remove(self, pod: Document) -> None:
@@ -217,7 +250,8 @@ class Kubelet:
         now = moment(time.time())
         before = self._written.get(uid, {})
         started = before.get("startTime", now)
-        status = same_conditions(before, pod_status(states, self._settings.address, address, started, now))
+        host = self._node_addresses.get(pod["spec"]["nodeName"], self._settings.address)
+        status = same_conditions(before, pod_status(states, host, address, started, now))
         if status == before:
             return True
         try:

@@ -1,4 +1,4 @@
-"""Follows the cluster's pods in a thread of its own and hands each event on; it survives restarts of the API server."""
+"""Follows a collection in a thread of its own and hands each event on; it survives restarts of the API server."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ if TYPE_CHECKING:
 
     from tests.e2e.controlplane.client import ApiClient, Document
 
-PODS: Final = "/api/v1/pods"
 _PAUSE_SECONDS: Final = 0.2
 
 
-class PodWatch:
-    """Calls `changed` for each pod that is there or has changed, and `gone` with the uid of each that is not."""
+class Watch:
+    """Calls `changed` for each object that is there or has changed, and `gone` with the uid of each that is not."""
 
-    def __init__(self, client: ApiClient, changed: Callable[[Document], None], gone: Callable[[str], None]) -> None:
+    def __init__(
+        self, client: ApiClient, path: str, changed: Callable[[Document], None], gone: Callable[[str], None]
+    ) -> None:
         self._client = client
+        self._path = path
         self._changed = changed
         self._gone = gone
         self._known: set[str] = set()
-        self._thread = threading.Thread(target=self._run, name="pod watch", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"watch of {path}", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -41,30 +43,30 @@ class PodWatch:
                 time.sleep(_PAUSE_SECONDS)
 
     def _list(self) -> str:
-        found = self._client.get(PODS)
-        seen = {pod["metadata"]["uid"] for pod in found["items"]}
+        found = self._client.get(self._path)
+        seen = {one["metadata"]["uid"] for one in found["items"]}
         for uid in self._known - seen:
             self._gone(uid)
         self._known = seen
-        for pod in found["items"]:
-            self._changed(pod)
+        for one in found["items"]:
+            self._changed(one)
         return str(found["metadata"]["resourceVersion"])
 
     def _follow(self, version: str) -> None:
         while True:
-            with self._client.watch(PODS, version) as events:
+            with self._client.watch(self._path, version) as events:
                 for event in events:
                     version = self._take(event)
 
     def _take(self, event: Document) -> str:
-        pod = event["object"]
+        found = event["object"]
         if event["type"] == "ERROR":
-            raise ValueError(pod.get("message"))
-        uid = pod["metadata"]["uid"]
+            raise ValueError(found.get("message"))
+        uid = found["metadata"]["uid"]
         if event["type"] == "DELETED":
             self._known.discard(uid)
             self._gone(uid)
         else:
             self._known.add(uid)
-            self._changed(pod)
-        return str(pod["metadata"]["resourceVersion"])
+            self._changed(found)
+        return str(found["metadata"]["resourceVersion"])
