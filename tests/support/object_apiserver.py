@@ -6,6 +6,9 @@
         server.answers["/apis/custom.metrics.k8s.io/v1beta1"] = (503, {...})
         server.clock_error = 90.0                               # its `Date` is ahead
         server.slow["/version"] = 30.0                          # seconds before an answer
+    server.faults.append(Fault("update", "lost"))           # the next PUT is done, and its answer is lost
+
+Objects can be created, patched, replaced and deleted, Deployments be scaled by their subresource.
 
 All else is as in `FakeApiServer`. Reads and changes are allowed as `objects.deny` says, which is also what a
 SelfSubjectAccessReview is told. Parameters and media types are checked as the real one does.
@@ -15,13 +18,23 @@ from __future__ import annotations
 
 import email.utils
 import json
+import re
 import threading
 import time
 import urllib.parse
 from typing import TYPE_CHECKING
 
 from tests.support.apiserver_http import Asked, Handler, Listener
-from tests.support.apiserver_objects import APISERVICES, SECRETS, Kind, ObjectStore, forbidden, named
+from tests.support.apiserver_objects import (
+    APISERVICES,
+    DEPLOYMENTS,
+    LEASES,
+    SECRETS,
+    Kind,
+    ObjectStore,
+    forbidden,
+    named,
+)
 from tests.support.apiserver_store import Json, RefusedError
 from tests.support.fake_apiserver import FakeApiServer
 
@@ -31,10 +44,12 @@ if TYPE_CHECKING:
 CONFIG_MAPS: Kind = ("", "configmaps")
 HPAS: Kind = ("autoscaling", "horizontalpodautoscalers")
 SLICES: Kind = ("discovery.k8s.io", "endpointslices")
-_KINDS = {SECRETS, APISERVICES, CONFIG_MAPS, HPAS, SLICES}
+_KINDS = {SECRETS, APISERVICES, CONFIG_MAPS, HPAS, SLICES, LEASES, DEPLOYMENTS}
 _MERGE_PATCH = "application/merge-patch+json"
 _REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _LIST_PARAMETERS = {"limit", "continue", "labelSelector"}
+_VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_TIMEOUT = re.compile(r"\d+(ms|s)")
 
 
 class ObjectApiServer(FakeApiServer):
@@ -99,6 +114,23 @@ class ObjectHandler(Handler):
         else:
             self._refuse_verb()
 
+    def do_PUT(self) -> None:  # noqa: N802 - as http.server looks it up
+        self._change(lambda path: self._fake.objects.replace(path, self._body("application/json")))
+
+    def do_DELETE(self) -> None:  # noqa: N802 - as http.server looks it up
+        self._change(lambda path: self._fake.objects.delete(path, self._body("application/json")))
+
+    def _change(self, change: Callable[[str], Json]) -> None:
+        path, _, text = self.path.partition("?")
+        query = dict(urllib.parse.parse_qsl(text, keep_blank_values=True))
+        if not self._is_known(path):
+            self._refuse_verb()
+        elif query.keys() - {"timeout"} or not _TIMEOUT.fullmatch(query.get("timeout", "1s")):
+            refused = RefusedError(400, "BadRequest", f"parameters that a change has no use for: {query}")
+            self._send(refused.code, refused.status)
+        else:
+            self._answer(path, lambda: (200, change(path)))
+
     def _is_known(self, path: str) -> bool:
         parts = path.strip("/").split("/")
         group = "" if parts[0] == "api" else parts[1] if len(parts) > 1 else ""
@@ -106,15 +138,21 @@ class ObjectHandler(Handler):
 
     def _answer(self, path: str, answer: Callable[[], tuple[int, Json]]) -> None:
         self._fake.requests.append(Asked(self.command, path, {}, dict(self.headers.items())))
+        fault = self._fake.take_fault(_VERBS[self.command])
+        if fault is not None and fault.what in {"status", "hang", "garbage"}:
+            self._fail(fault)
+            return
         try:
             self._authenticate(self.command, None, {})
-            self._send(*answer())
+            self._send(*answer(), fault=fault)
         except RefusedError as refused:
             self._send(refused.code, refused.status)
 
     def _read(self, path: str, query: dict[str, str]) -> Json:
         parts = path.strip("/").split("/")
         plural = next(kind[1] for kind in _KINDS if kind[1] in parts)
+        if parts[-1] == "scale":
+            return self._fake.objects.scale(path)
         if parts[-1] != plural:
             return self._fake.objects.get(*named(path))
         if query.keys() - _LIST_PARAMETERS:

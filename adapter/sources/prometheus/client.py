@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlencode
 
+from adapter.sources.deadlines import Deadline
 from adapter.sources.pace import UNPACED, Pace
 from adapter.sources.prometheus.clocks import refuse_other_time
-from adapter.sources.prometheus.deadlines import Deadline
 from adapter.sources.prometheus.decoding import (
     INSTANT_LIMITS,
     SERIES_LIMITS,
