@@ -7,6 +7,8 @@
         server.clock_error = 90.0                               # its `Date` is ahead
         server.slow["/version"] = 30.0                          # seconds before an answer
     server.faults.append(Fault("update", "lost"))           # the next PUT is done, and its answer is lost
+    server.pause(); server.resume()                         # what came meanwhile is carried out afterwards
+    other = ObjectApiServer(server.objects)                 # a second server over the same objects
 
 Objects can be created, patched, replaced and deleted, Deployments be scaled by their subresource.
 
@@ -55,12 +57,30 @@ _TIMEOUT = re.compile(r"\d+(ms|s)")
 class ObjectApiServer(FakeApiServer):
     """See the module's docstring."""
 
-    def __init__(self) -> None:
+    def __init__(self, objects: ObjectStore | None = None) -> None:
         super().__init__()
-        self.objects = ObjectStore()
+        self.objects = objects or ObjectStore()
+        self._runs = threading.Event()
+        self._runs.set()
         self.answers: dict[str, tuple[int, Json]] = {}
         self.clock_error = 0.0
         self.slow: dict[str, float] = {}
+
+    def pause(self) -> None:
+        """Take requests in and do nothing, as a process that is stopped, until `resume`."""
+        self._runs.clear()
+
+    def resume(self) -> None:
+        """Go on with everything that came meanwhile."""
+        self._runs.set()
+
+    def wait_while_paused(self) -> None:
+        """Return when the server goes on."""
+        self._runs.wait(60.0)
+
+    def stop(self) -> None:
+        super().stop()
+        self.resume()
 
     def start(self) -> None:
         listener = Listener(self, self._port, self._context)
@@ -138,6 +158,7 @@ class ObjectHandler(Handler):
 
     def _answer(self, path: str, answer: Callable[[], tuple[int, Json]]) -> None:
         self._fake.requests.append(Asked(self.command, path, {}, dict(self.headers.items())))
+        self._fake.wait_while_paused()
         fault = self._fake.take_fault(_VERBS[self.command])
         if fault is not None and fault.what in {"status", "hang", "garbage"}:
             self._fail(fault)
