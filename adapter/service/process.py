@@ -4,7 +4,8 @@ The arbiter opens the ports, so that a port in use ends the process before anyth
 started anew finds the same ports. Everything else is made in the worker, after the fork: no thread exists before it.
 
     start: ports, worker, metrics and health (plain port), application and its tasks, TLS port
-    end:   not ready, serve on for the delay, drain, tasks, callbacks, metrics and health
+    end:   not ready and, beside the rest, the callbacks of `on_stopping`; serve on for the delay, drain, tasks,
+           the callbacks of `on_stop`, metrics and health
 """
 
 # gunicorn has no types.
