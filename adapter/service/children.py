@@ -21,6 +21,7 @@ import threading
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from prometheus_client import Counter, Gauge
@@ -145,10 +146,12 @@ class Children:
 
         The function stands at the top level of a module that the child can import. `name` labels it in metrics.
         """
+        request = pickle.dumps((function, arguments))
         began = time.monotonic()
-        outcome = "ok"
+        outcome = "error"
         try:
-            result: T = self._result(name, pickle.dumps((function, arguments)), limits, began + limits.seconds)
+            result: T = self._result(name, request, limits, began + limits.seconds)
+            outcome = "ok"
         except ChildError as error:
             outcome = error.outcome
             raise
@@ -175,7 +178,7 @@ class Children:
                 status = child.wait(_REAP_SECONDS)
         finally:
             self._turns.release()
-        if exchange.answer and (in_time or status == 0):
+        if exchange.answer and status == 0:
             return _value(name, exchange.answer)
         if self._is_closed:
             raise ChildClosedError(f"{name}: killed: this process ends")
@@ -202,13 +205,13 @@ class Children:
 def _spawned(limits: ChildLimits) -> Iterator[subprocess.Popen[bytes]]:
     numbers = (os.getpid(), limits.nice, limits.address_space_bytes, limits.result_bytes)
     child = subprocess.Popen(  # noqa: S603 - this interpreter with a module of ours
-        [sys.executable, "-m", child_process.__name__, *map(str, numbers)],
+        [sys.executable, "-P", "-m", child_process.__name__, *map(str, numbers)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=os.environ
         | dict.fromkeys(_ONE_THREAD, "1")
-        | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        | {"PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)},
         process_group=0,
     )
     pipes = (child.stdin, child.stdout, child.stderr)
@@ -297,7 +300,11 @@ class _Exchange:
 
 
 def _value(name: str, answer: bytearray) -> Any:  # noqa: ANN401 - any result
-    kind, value = pickle.loads(answer)  # noqa: S301 - from our own child, by a pipe that nobody else has
+    try:
+        kind, value = pickle.loads(answer)  # noqa: S301 - from our own child, by a pipe that nobody else has
+    except Exception as error:
+        # Classes decide themselves what they raise when they are unpickled.
+        raise ChildResultError(f"{name}: the result cannot be read: {type(error).__name__}: {error}") from error
     if kind != child_process.RETURNED:
         raise _ERRORS[kind](f"{name}: {kind}{': ' if value else ''}{value}")
     return value

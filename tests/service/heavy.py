@@ -86,6 +86,17 @@ def be_unpicklable() -> object:
     return lambda: None
 
 
+class Treacherous:
+    """Can be pickled, but not unpickled."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return int, ("no number",)
+
+
+def be_treacherous() -> Treacherous:
+    return Treacherous()
+
+
 def be_large(size: int) -> bytes:
     return b"x" * size
 

@@ -93,6 +93,7 @@ def test_arguments_and_results_of_megabytes_pass(children: Children) -> None:
         (heavy.raise_error, (), ENOUGH, ChildRaisedError, r"^fit: raised: ValueError: the matrix is singular$"),
         (heavy.leave_by_exit, (), ENOUGH, ChildRaisedError, r"^fit: raised: SystemExit: 3$"),
         (heavy.be_unpicklable, (), ENOUGH, ChildResultError, r"^fit: no result: it cannot be pickled"),
+        (heavy.be_treacherous, (), ENOUGH, ChildResultError, r"^fit: the result cannot be read: ValueError"),
         (heavy.be_large, (17 << 20,), ENOUGH, ChildResultError, r"^fit: no result: it has 17,.* bytes, more than the"),
     ],
 )
@@ -175,9 +176,12 @@ def run_quietly(
         return
 
 
-def test_what_cannot_be_pickled_is_refused_before_anything_starts(children: Children) -> None:
+def test_what_cannot_be_pickled_is_refused_before_anything_starts(
+    children: Children, registry: CollectorRegistry
+) -> None:
     with pytest.raises((pickle.PicklingError, AttributeError, TypeError)):
         children.run("fit", lambda: None, (), ENOUGH)
+    assert runs(registry, "ok") is None
 
 
 def test_a_child_dies_with_the_process_that_has_started_it(tmp_path: Path) -> None:

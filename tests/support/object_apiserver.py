@@ -103,8 +103,7 @@ class ObjectHandler(Handler):
         return email.utils.formatdate(moment + self._fake.clock_error, usegmt=True)
 
     def do_GET(self) -> None:  # noqa: N802 - as http.server looks it up
-        path, _, text = self.path.partition("?")
-        query = dict(urllib.parse.parse_qsl(text, keep_blank_values=True))
+        path, query = self.path.partition("?")[0], self._query()
         self.server.ended.wait(self._fake.slow.get(path, 0.0))
         if path == "/version":
             self._answer(path, lambda: (200, {"major": "1", "minor": "36", "gitVersion": "v1.36.0"}))
@@ -114,6 +113,9 @@ class ObjectHandler(Handler):
             self._answer(path, lambda: (200, self._read(path, query)))
         else:
             super().do_GET()
+
+    def _query(self) -> dict[str, str]:
+        return dict(urllib.parse.parse_qsl(self.path.partition("?")[2], keep_blank_values=True))
 
     def do_POST(self) -> None:  # noqa: N802 - as http.server looks it up
         path = self.path
@@ -141,8 +143,7 @@ class ObjectHandler(Handler):
         self._change(lambda path: self._fake.objects.delete(path, self._body("application/json")))
 
     def _change(self, change: Callable[[str], Json]) -> None:
-        path, _, text = self.path.partition("?")
-        query = dict(urllib.parse.parse_qsl(text, keep_blank_values=True))
+        path, query = self.path.partition("?")[0], self._query()
         if not self._is_known(path):
             self._refuse_verb()
         elif query.keys() - {"timeout"} or not _TIMEOUT.fullmatch(query.get("timeout", "1s")):
@@ -157,7 +158,7 @@ class ObjectHandler(Handler):
         return any(kind[0] == group and kind[1] in parts for kind in _KINDS)
 
     def _answer(self, path: str, answer: Callable[[], tuple[int, Json]]) -> None:
-        self._fake.requests.append(Asked(self.command, path, {}, dict(self.headers.items())))
+        self._fake.requests.append(Asked(self.command, path, self._query(), dict(self.headers.items())))
         self._fake.wait_while_paused()
         fault = self._fake.take_fault(_VERBS[self.command])
         if fault is not None and fault.what in {"status", "hang", "garbage"}:

@@ -49,16 +49,25 @@ class Sending:
     """The state of one request. Thread-safe."""
 
     def __init__(
-        self, what: str, deadline: Deadline, *, once: bool = False, permit: Callable[[float], bool] = _always
+        self,
+        what: str,
+        deadline: Deadline,
+        *,
+        once: bool = False,
+        permit: Callable[[float], bool] = _always,
+        server_seconds: float = 0.0,
     ) -> None:
         """Begin a request that `what` names in errors, and that is never sent twice if it is `once`.
 
-        `permit` is asked right before the request is sent, with the seconds that it may take from then on.
+        `permit` is asked right before the request is sent, with the seconds after which it can have no effect any more:
+        what is left until the deadline, at which the connection is cut, and `server_seconds`, for which a server may go
+        on with a request that it took at the last moment.
         """
         self.what = what
         self.once = once
         self._deadline = deadline
         self._permit = permit
+        self._server_seconds = server_seconds
         self._lock = threading.Lock()
         self._sent = False
         self._given_up = False
@@ -86,7 +95,7 @@ class Sending:
         with self._lock:
             if self._given_up or not self.may_repeat:
                 raise self.overdue()
-            seconds = self.left()
+            seconds = self.left() + self._server_seconds
             if not self._permit(seconds):
                 message = f"{self.what}: not sent: the permission to write does not last for {seconds:.3g} s more"
                 raise FencedError(message)

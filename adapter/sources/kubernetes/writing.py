@@ -51,7 +51,8 @@ class Fence:
     seconds: float
     """For the whole of it: connection, credentials, the answer to its last byte."""
     permit: Callable[[float], bool]
-    """Asked right before the request is sent, with the seconds that are left for it; False: it is not sent."""
+    """Asked right before the request is sent, with the seconds after which it can have no effect any more, at the
+    server either: at most one and a half times `seconds`. False: it is not sent."""
 
 
 class ObjectClient:
@@ -122,8 +123,11 @@ class ObjectClient:
     ) -> tuple[Request, Sending]:
         """Return a request of which the server, too, knows how long it may take: a late one is not carried out."""
         limits = fence or Fence(self._seconds, lambda _: True)
-        request = Request(method, path, {"timeout": f"{math.ceil(limits.seconds * 1000)}ms"}, document)
-        return request, Sending(request.what, Deadline(limits.seconds), once=True, permit=limits.permit)
+        server_seconds = limits.seconds / 2
+        request = Request(method, path, {"timeout": f"{math.ceil(server_seconds * 1000)}ms"}, document)
+        deadline = Deadline(limits.seconds)
+        sending = Sending(request.what, deadline, once=True, permit=limits.permit, server_seconds=server_seconds)
+        return request, sending
 
     def _written(self, request: Request, sending: Sending) -> dict[str, Any]:
         answer = self._answer(request, sending)

@@ -217,7 +217,9 @@ def test_the_fence_is_asked_when_the_connection_stands_and_with_what_is_left(
     with pytest.raises(FencedError, match=r"not sent: the permission to write does not last for"):
         objects.delete(LEASE, uid="any", fence=Fence(5.0, permit))
     assert writes(server) == ["PUT"]
-    assert all(0 < seconds < 5.0 for seconds in asked)
+    # What is left of five seconds, and the half that the server may go on for.
+    assert all(2.5 < seconds < 7.5 for seconds in asked)
+    assert [request.query["timeout"] for request in server.requests if request.verb == "PUT"] == ["2500ms"]
 
 
 def test_a_server_that_is_away_leaves_nothing_open(objects: ObjectClient, server: ObjectApiServer) -> None:
