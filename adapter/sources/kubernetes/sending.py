@@ -109,10 +109,14 @@ class Sending:
 
     def overdue(self) -> KubernetesError:
         """Return the error for a request whose time is up."""
-        limit = f"within {self._deadline.seconds:.3g} s"
+        seconds = f"{self._deadline.seconds:.3g} s"
         if self.is_unknown:
-            return UnknownOutcomeError(f"{self.what}: sent, but not answered {limit}: it may have taken effect")
-        return DeadlineError(f"{self.what}: {'no whole answer' if self._sent else 'could not be sent'} {limit}")
+            return UnknownOutcomeError(
+                f"{self.what}: sent, but no answer in time ({seconds}): it may have taken effect"
+            )
+        if self._sent:
+            return DeadlineError(f"{self.what}: no answer in time ({seconds})")
+        return DeadlineError(f"{self.what}: could not be sent within {seconds}")
 
     @contextmanager
     def under_way(self) -> Iterator[None]:

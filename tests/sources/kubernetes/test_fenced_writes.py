@@ -199,7 +199,7 @@ def test_every_call_has_one_deadline(
         "patch": lambda: objects.merge(LEASE, {"metadata": {"labels": {"a": "b"}}}, seconds=0.3),
     }
     server.faults.append(Fault(verb, what))
-    with pytest.raises(UnreachableError, match=r"no (whole )?answer"):
+    with pytest.raises(UnreachableError, match="no answer in time"):
         calls[verb]()
 
 
