@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from adapter.commands.doctor_report import Line, error, ok, unknown, warning
+from adapter.sources.deadlines import Deadline
 from adapter.sources.kubernetes.errors import (
     ConfigurationError,
     KubernetesError,
@@ -16,7 +17,6 @@ from adapter.sources.kubernetes.errors import (
 )
 from adapter.sources.prometheus.clocks import MOST_CLOCK_DIFFERENCE_SECONDS
 from adapter.sources.prometheus.connection import check_connection
-from adapter.sources.prometheus.deadlines import Deadline
 from adapter.sources.prometheus.errors import (
     AuthenticationRefusedError,
     PrometheusError,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
+import time
 from typing import TYPE_CHECKING
 
 from prometheus_client import Counter
@@ -38,6 +40,8 @@ class WorkerContext:
         self.health = Health()
         self.tasks = Tasks(TaskMetrics(self.registry, options.metrics_prefix))
         self._callbacks: list[Callable[[], None]] = []
+        self._stopping_callbacks: list[Callable[[], None]] = []
+        self._stopping: threading.Thread | None = None
         self._not_ready: str | None = "not listening yet"
         self._tls_reloads = Counter(
             f"{options.metrics_prefix}_tls_reloads_total", "Changed TLS files.", ("result",), registry=self.registry
@@ -52,6 +56,14 @@ class WorkerContext:
         """Have a callback called when the process ends: after the tasks, the last registered first."""
         self._callbacks.append(callback)
 
+    def on_stopping(self, callback: Callable[[], None]) -> None:
+        """Have a callback called as soon as the end begins, while requests are still served: the last registered first.
+
+        For what must not outlive the decision to end, such as writes to the cluster and a Lease. They run one after
+        another in a thread of their own. The end waits for them as long as for tasks, and then goes on without them.
+        """
+        self._stopping_callbacks.append(callback)
+
     def serving(self, counts: ConnectionCounts) -> None:
         """Be ready from now on, as far as it depends on the server."""
         self.registry.register(ConnectionCollector(counts, self.options.metrics_prefix))
@@ -63,17 +75,24 @@ class WorkerContext:
         """Be not ready any more."""
         self._not_ready = "shutting down"
         _log.info("ending: not ready any more", extra=fields(delay_seconds=self.options.shutdown_delay_seconds))
+        if self._stopping_callbacks:
+            self._stopping = threading.Thread(
+                target=_called, args=(self._stopping_callbacks,), name="stopping", daemon=True
+            )
+            self._stopping.start()
 
     def stop(self) -> None:
         """End tasks, then what was registered, then metrics and health."""
-        still_running = self.tasks.stop(self.options.stop_seconds)
+        end = time.monotonic() + self.options.stop_seconds
+        self.tasks.stopping.request()
+        if self._stopping:
+            self._stopping.join(self.options.stop_seconds)
+            if self._stopping.is_alive():
+                _log.warning("what was to happen as soon as the end begins did not end in time")
+        still_running = self.tasks.stop(max(0.0, end - time.monotonic()))
         if still_running:
             _log.warning("tasks did not end in time", extra=fields(tasks=", ".join(still_running)))
-        for callback in reversed(self._callbacks):
-            try:
-                callback()
-            except Exception:  # noqa: BLE001 - one that fails must not keep the others from releasing what they hold
-                _log.exception("a callback failed at the end of the process")
+        _called(self._callbacks)
         if self._plain:
             self._plain.stop()
         _log.info("ended")
@@ -87,3 +106,11 @@ class WorkerContext:
             return PlainAnswer(200, *exposition(self.registry))
         health = None if path.startswith("/healthz") else self.health.answer(path, query)
         return None if health is None else PlainAnswer(health[0], health[1].encode())
+
+
+def _called(callbacks: list[Callable[[], None]]) -> None:
+    for callback in reversed(callbacks):
+        try:
+            callback()
+        except Exception:  # noqa: BLE001 - one that fails must not keep the others from releasing what they hold
+            _log.exception("a callback failed at the end of the process")

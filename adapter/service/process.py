@@ -5,7 +5,8 @@ started anew finds the same ports. Everything else is made in the worker, after 
 the log's, which knows of forks.
 
     start: ports, worker, metrics and health (plain port), application and its tasks, TLS port
-    end:   not ready, serve on for the delay, drain, tasks, callbacks, metrics and health
+    end:   not ready and, beside the rest, the callbacks of `on_stopping`; serve on for the delay, drain, tasks,
+           the callbacks of `on_stop`, metrics and health
 """
 
 # gunicorn has no types.

@@ -2,8 +2,8 @@
 
 The argument is JSON: `certificate`, `key`, `client_cas`, and optionally `tls` (true), `address`, `plain`, `threads`,
 `deadlines`, `connections`, `answers`, `shutdown_delay_seconds`, `drain_seconds`, `journal` (a file that gets a line for
-every step of the end), `start` (how `make_worker` goes: `well`, `refused`, `broken`), `start_after` (a file without
-which it does not begin), `pin_cpu`.
+every step of the end), `stopping_seconds` (how long what happens as soon as the end begins takes), `start` (how
+`make_worker` goes: `well`, `refused`, `broken`), `start_after` (a file without which it does not begin), `pin_cpu`.
 """
 
 from __future__ import annotations
@@ -115,6 +115,13 @@ def make_worker(settings: dict[str, Any], context: WorkerContext) -> WsgiApp:
         note("task stopped")
 
     context.tasks.running("watch", until_stopped)
+
+    def let_go() -> None:
+        note("stopping")
+        time.sleep(settings.get("stopping_seconds", 0.0))
+
+    context.on_stopping(lambda: note("stopping last"))
+    context.on_stopping(let_go)
     context.on_stop(lambda: note("released first"))
     context.on_stop(lambda: note("released last"))
     return application

@@ -70,6 +70,8 @@ def test_the_end_has_an_order(tmp_path: Path, certificates: Certificates) -> Non
             server.process.send(signal.SIGTERM)
             wait_for_plain(server, "/readyz", 500)
             assert server.plain("/livez")[0] == 200
+            eventually(lambda: "stopping last" in journal.read_text())
+            assert "task stopped" not in journal.read_text()
             assert "[-]serving failed: shutting down" in server.plain("/readyz")[1]
             with server.connect() as new:
                 send_head(new, "/facts")
@@ -78,7 +80,31 @@ def test_the_end_has_an_order(tmp_path: Path, certificates: Certificates) -> Non
             assert is_closed(idle)
             assert read_answer(busy)[0] == 200
         assert server.process.wait(PATIENCE) == 0
-    assert journal.read_text().split("\n") == ["task started", "task stopped", "released last", "released first", ""]
+    assert journal.read_text().split("\n") == [
+        "task started",
+        "stopping",
+        "stopping last",
+        "task stopped",
+        "released last",
+        "released first",
+        "",
+    ]
+
+
+def test_what_happens_as_soon_as_the_end_begins_holds_up_neither_requests_nor_the_end(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    with (
+        running_server(tmp_path, certificates, stopping_seconds=3600, shutdown_delay_seconds=3600) as server,
+        server.connect() as kept,
+    ):
+        assert get(kept)[0] == 200
+        server.process.send(signal.SIGTERM)
+        wait_for_plain(server, "/readyz", 500)
+        assert get(kept)[0] == 200
+        server.process.send(signal.SIGTERM)
+        assert server.process.wait(PATIENCE) == 0
+    assert "what was to happen as soon as the end begins did not end in time" in server.log
 
 
 def test_sigint_leaves_out_the_delay(tmp_path: Path, certificates: Certificates) -> None:

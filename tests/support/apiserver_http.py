@@ -11,7 +11,7 @@ import time
 import urllib.parse
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from adapter.objects.resources import Resource
 from tests.support.apiserver_discovery import aggregated, legacy_root, legacy_version
@@ -43,6 +43,10 @@ _PARAMETERS: dict[str, set[str]] = {
 _PARTIAL = {"list": "PartialObjectMetadataList", "watch": "PartialObjectMetadata"}
 _DISCOVERY_V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _HANG_SECONDS = 60.0
+_DRIP_SECONDS = 0.05
+
+
+Mishap: TypeAlias = Literal["status", "cut", "hang", "silence", "garbage", "lost", "drip"]
 
 
 @dataclass
@@ -50,16 +54,19 @@ class Fault:
     """Something that goes wrong with the next requests of a verb.
 
     Attributes:
-        verb: `list`, `watch`, `discover`, or the plural of a kind of review.
+        verb: `list`, `watch`, `discover`, the plural of a kind of review; of single objects `get`, `create`, `update`,
+            `patch`, `delete`.
         what: `status`: an error answer; `cut`: the connection is lost in the middle of the answer; `hang`: no answer at
-            all; `silence`: headers, then nothing, as on a connection that died; `garbage`: `body` as the answer.
+            all, and nothing is done; `silence`: headers, then nothing, as on a connection that died; `garbage`: `body`
+            as the answer; of single objects also `lost`: done, and the connection is lost before the answer; `drip`:
+            done, and the answer comes slowly, byte by byte, its head included.
         code, headers: of the answer, for `status`.
         times: how many requests it hits.
         skip: how many requests it lets pass before.
     """
 
     verb: str
-    what: Literal["status", "cut", "hang", "silence", "garbage"]
+    what: Mishap
     code: int = 500
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b"<html>no server is available to handle this request</html>"
@@ -331,6 +338,12 @@ class Handler(BaseHTTPRequestHandler):
         fault: Fault | None = None,
     ) -> None:
         body = json.dumps(content, separators=(",", ":")).encode()
+        if fault is not None and fault.what == "lost":
+            self._cut()
+            return
+        if fault is not None and fault.what == "drip":
+            self._drip(b"HTTP/1.1 %d Slow\r\nContent-Length: %d\r\n\r\n%b" % (code, len(body), body))
+            return
         self.send_response(code)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
@@ -344,6 +357,13 @@ class Handler(BaseHTTPRequestHandler):
             self.server.ended.wait(_HANG_SECONDS)
         else:
             self.wfile.write(body[: len(body) // 2])
+        self._cut()
+
+    def _drip(self, answer: bytes) -> None:
+        for byte in answer:
+            if self.server.ended.wait(_DRIP_SECONDS):
+                break
+            self.wfile.write(bytes([byte]))
         self._cut()
 
     def _send_text(self, code: int, text: str) -> None:

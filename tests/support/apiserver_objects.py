@@ -4,9 +4,11 @@
     store.put(SECRETS, "monitoring", "tls", {...})      # as if somebody else had done it
     store.deny("patch", "apiservices")                  # RBAC: 403, and `no` in access reviews
     store.get(...), store.create(...), store.merge(...) # as the API server would; RefusedError holds the Status
+    store.replace(path, ...), store.delete(path, ...), store.scale(path)
 
-It keeps to what a client can get wrong: 409 for a taken name or an old resourceVersion, 404, 422 for what validation
-refuses (the rules of Secrets and APIServices), 400 for what does not decode, 403 by `deny`.
+It keeps to what a client can get wrong: 409 for a taken name, an old resourceVersion or a UID that is gone, 404, 422
+for what validation refuses (the rules of Secrets, APIServices and Leases; a PUT of a Lease without resourceVersion),
+400 for what does not decode, 403 by `deny`.
 `Direct` is the same without HTTP, for tests that take many thousand steps.
 """
 
@@ -15,6 +17,7 @@ from __future__ import annotations
 import base64
 import binascii
 import copy
+import re
 import threading
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -30,7 +33,15 @@ Kind: TypeAlias = "tuple[str, str]"
 
 SECRETS: Kind = ("", "secrets")
 APISERVICES: Kind = ("apiregistration.k8s.io", "apiservices")
-KINDS: dict[Kind, str] = {SECRETS: "Secret", APISERVICES: "APIService"}
+LEASES: Kind = ("coordination.k8s.io", "leases")
+DEPLOYMENTS: Kind = ("apps", "deployments")
+KINDS: dict[Kind, str] = {
+    SECRETS: "Secret",
+    APISERVICES: "APIService",
+    LEASES: "Lease",
+    DEPLOYMENTS: "Deployment",
+}
+_MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 SYSTEM_USER = "system:serviceaccount:monitoring:tidewatch"
 
 
@@ -63,6 +74,7 @@ class ObjectStore:
             self.version += 1
             one = copy.deepcopy(dict(document))
             one.setdefault("metadata", {}).update({"name": name, "resourceVersion": str(self.version)})
+            one["metadata"].setdefault("uid", f"uid-{self.version}")
             if namespace:
                 one["metadata"]["namespace"] = namespace
             self._objects[kind, namespace, name] = one
@@ -124,10 +136,7 @@ class ObjectStore:
             before = self.find(kind, namespace, name)
             if before is None:
                 raise RefusedError(404, "NotFound", f'{_resource(kind)} "{name}" not found')
-            version = (patch.get("metadata") or {}).get("resourceVersion")
-            if version is not None and version != before["metadata"]["resourceVersion"]:
-                message = f'Operation cannot be fulfilled on {_resource(kind)} "{name}": the object has been modified'
-                raise RefusedError(409, "Conflict", message)
+            _check_version(kind, name, before, (patch.get("metadata") or {}).get("resourceVersion"))
             after = merged(before, patch)
             if after["metadata"].get("name") != name:
                 raise RefusedError(400, "BadRequest", "the name of the object does not match the name on the URL")
@@ -135,6 +144,70 @@ class ObjectStore:
             if after != before:
                 self.put(kind, namespace, name, after)
             return self.get_without_rights(kind, namespace, name)
+
+    def replace(self, path: str, document: Json) -> Json:
+        if path.endswith("/scale"):
+            return self._rescale(path, document)
+        kind, namespace, name = named(path)
+        self._authorize("update", kind, name)
+        metadata = document.get("metadata") or {}
+        if document.get("kind") != KINDS[kind]:
+            raise RefusedError(400, "BadRequest", f"the kind in the data ({document.get('kind')}) is not the expected")
+        if metadata.get("name") != name or metadata.get("namespace", namespace) != namespace:
+            raise RefusedError(400, "BadRequest", "the name of the object does not match the name on the URL")
+        with self.lock:
+            before = self.find(kind, namespace, name)
+            if before is None:
+                raise RefusedError(404, "NotFound", f'{_resource(kind)} "{name}" not found')
+            if kind == LEASES and not metadata.get("resourceVersion"):
+                raise _invalid(kind, name, "metadata.resourceVersion: Invalid value: must be specified for an update")
+            _check_version(kind, name, before, metadata.get("resourceVersion"))
+            if metadata.get("uid", before["metadata"]["uid"]) != before["metadata"]["uid"]:
+                raise RefusedError(409, "Conflict", f"Precondition failed: UID in precondition: {metadata['uid']}")
+            after = {**document, "metadata": {**metadata, "uid": before["metadata"]["uid"]}}
+            _validate(kind, name, after, before)
+            if after != before:
+                self.put(kind, namespace, name, after)
+            return self.get_without_rights(kind, namespace, name)
+
+    def delete(self, path: str, options: Json) -> Json:
+        kind, namespace, name = named(path)
+        self._authorize("delete", kind, name)
+        if options.get("kind") != "DeleteOptions":
+            raise RefusedError(400, "BadRequest", "the body of the request is no DeleteOptions")
+        with self.lock:
+            before = self.get_without_rights(kind, namespace, name) if self.find(kind, namespace, name) else None
+            if before is None:
+                raise RefusedError(404, "NotFound", f'{_resource(kind)} "{name}" not found')
+            for key, value in (options.get("preconditions") or {}).items():
+                if before["metadata"][key] != value:
+                    raise RefusedError(409, "Conflict", f"the {key} in the precondition ({value}) does not match")
+            self.remove(kind, namespace, name)
+        return {"kind": "Status", "apiVersion": "v1", "status": "Success"}
+
+    def scale(self, path: str) -> Json:
+        kind, namespace, name = named(path.removesuffix("/scale"))
+        one = self.get(kind, namespace, name)
+        metadata = {key: one["metadata"][key] for key in ("name", "uid", "resourceVersion")} | {"namespace": namespace}
+        replicas = one["spec"]["replicas"]
+        return {
+            "kind": "Scale",
+            "apiVersion": "autoscaling/v1",
+            "metadata": metadata,
+            "spec": {"replicas": replicas},
+            "status": {"replicas": replicas, "selector": "app=web"},
+        }
+
+    def _rescale(self, path: str, document: Json) -> Json:
+        kind, namespace, name = named(path.removesuffix("/scale"))
+        self._authorize("update", kind, name)
+        if document.get("kind") != "Scale":
+            raise RefusedError(400, "BadRequest", f"the kind in the data ({document.get('kind')}) is not the expected")
+        with self.lock:
+            before = self.get_without_rights(kind, namespace, name)
+            _check_version(kind, name, before, document["metadata"].get("resourceVersion"))
+            self.change(kind, namespace, name, lambda one: one["spec"].update(document["spec"]))
+        return self.scale(path)
 
     def get_without_rights(self, kind: Kind, namespace: str, name: str) -> Json:
         found = self.find(kind, namespace, name)
@@ -204,11 +277,30 @@ def forbidden(verb: str, kind: Kind, name: str) -> RefusedError:
     return RefusedError(403, "Forbidden", f'{which} is forbidden: User "{SYSTEM_USER}" cannot {verb} {where}')
 
 
+def _check_version(kind: Kind, name: str, before: Json, version: str | None) -> None:
+    if version is not None and version != before["metadata"]["resourceVersion"]:
+        message = f'Operation cannot be fulfilled on {_resource(kind)} "{name}": the object has been modified'
+        raise RefusedError(409, "Conflict", message)
+
+
+def _validate_lease(name: str, after: Json) -> None:
+    spec = after.get("spec") or {}
+    if spec.get("leaseDurationSeconds", 1) <= 0:
+        raise _invalid(LEASES, name, "spec.leaseDurationSeconds: Invalid value: must be greater than 0")
+    if spec.get("leaseTransitions", 0) < 0:
+        raise _invalid(LEASES, name, "spec.leaseTransitions: Invalid value: must be greater than or equal to 0")
+    for key in ("acquireTime", "renewTime"):
+        if spec.get(key) is not None and not _MICRO_TIME.fullmatch(spec[key]):
+            raise RefusedError(400, "BadRequest", f"spec.{key}: {spec[key]!r} is no MicroTime")
+
+
 def _validate(kind: Kind, name: str, after: Json, before: Json | None) -> None:
     if kind == SECRETS:
         _validate_secret(name, after, before)
     elif kind == APISERVICES:
         _validate_apiservice(name, after)
+    elif kind == LEASES:
+        _validate_lease(name, after)
 
 
 def _validate_secret(name: str, after: Json, before: Json | None) -> None:

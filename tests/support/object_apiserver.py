@@ -6,6 +6,11 @@
         server.answers["/apis/custom.metrics.k8s.io/v1beta1"] = (503, {...})
         server.clock_error = 90.0                               # its `Date` is ahead
         server.slow["/version"] = 30.0                          # seconds before an answer
+    server.faults.append(Fault("update", "lost"))           # the next PUT is done, and its answer is lost
+    server.pause(); server.resume()                         # what came meanwhile is carried out afterwards
+    other = ObjectApiServer(server.objects)                 # a second server over the same objects
+
+Objects can be created, patched, replaced and deleted, Deployments be scaled by their subresource.
 
 All else is as in `FakeApiServer`. Reads and changes are allowed as `objects.deny` says, which is also what a
 SelfSubjectAccessReview is told. Parameters and media types are checked as the real one does.
@@ -15,13 +20,23 @@ from __future__ import annotations
 
 import email.utils
 import json
+import re
 import threading
 import time
 import urllib.parse
 from typing import TYPE_CHECKING
 
 from tests.support.apiserver_http import Asked, Handler, Listener
-from tests.support.apiserver_objects import APISERVICES, SECRETS, Kind, ObjectStore, forbidden, named
+from tests.support.apiserver_objects import (
+    APISERVICES,
+    DEPLOYMENTS,
+    LEASES,
+    SECRETS,
+    Kind,
+    ObjectStore,
+    forbidden,
+    named,
+)
 from tests.support.apiserver_store import Json, RefusedError
 from tests.support.fake_apiserver import FakeApiServer
 
@@ -31,21 +46,41 @@ if TYPE_CHECKING:
 CONFIG_MAPS: Kind = ("", "configmaps")
 HPAS: Kind = ("autoscaling", "horizontalpodautoscalers")
 SLICES: Kind = ("discovery.k8s.io", "endpointslices")
-_KINDS = {SECRETS, APISERVICES, CONFIG_MAPS, HPAS, SLICES}
+_KINDS = {SECRETS, APISERVICES, CONFIG_MAPS, HPAS, SLICES, LEASES, DEPLOYMENTS}
 _MERGE_PATCH = "application/merge-patch+json"
 _REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _LIST_PARAMETERS = {"limit", "continue", "labelSelector"}
+_VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_TIMEOUT = re.compile(r"\d+(ms|s)")
 
 
 class ObjectApiServer(FakeApiServer):
     """See the module's docstring."""
 
-    def __init__(self) -> None:
+    def __init__(self, objects: ObjectStore | None = None) -> None:
         super().__init__()
-        self.objects = ObjectStore()
+        self.objects = objects or ObjectStore()
+        self._runs = threading.Event()
+        self._runs.set()
         self.answers: dict[str, tuple[int, Json]] = {}
         self.clock_error = 0.0
         self.slow: dict[str, float] = {}
+
+    def pause(self) -> None:
+        """Take requests in and do nothing, as a process that is stopped, until `resume`."""
+        self._runs.clear()
+
+    def resume(self) -> None:
+        """Go on with everything that came meanwhile."""
+        self._runs.set()
+
+    def wait_while_paused(self) -> None:
+        """Return when the server goes on."""
+        self._runs.wait(60.0)
+
+    def stop(self) -> None:
+        super().stop()
+        self.resume()
 
     def start(self) -> None:
         listener = Listener(self, self._port, self._context)
@@ -68,8 +103,7 @@ class ObjectHandler(Handler):
         return email.utils.formatdate(moment + self._fake.clock_error, usegmt=True)
 
     def do_GET(self) -> None:  # noqa: N802 - as http.server looks it up
-        path, _, text = self.path.partition("?")
-        query = dict(urllib.parse.parse_qsl(text, keep_blank_values=True))
+        path, query = self.path.partition("?")[0], self._query()
         self.server.ended.wait(self._fake.slow.get(path, 0.0))
         if path == "/version":
             self._answer(path, lambda: (200, {"major": "1", "minor": "36", "gitVersion": "v1.36.0"}))
@@ -79,6 +113,9 @@ class ObjectHandler(Handler):
             self._answer(path, lambda: (200, self._read(path, query)))
         else:
             super().do_GET()
+
+    def _query(self) -> dict[str, str]:
+        return dict(urllib.parse.parse_qsl(self.path.partition("?")[2], keep_blank_values=True))
 
     def do_POST(self) -> None:  # noqa: N802 - as http.server looks it up
         path = self.path
@@ -99,22 +136,45 @@ class ObjectHandler(Handler):
         else:
             self._refuse_verb()
 
+    def do_PUT(self) -> None:  # noqa: N802 - as http.server looks it up
+        self._change(lambda path: self._fake.objects.replace(path, self._body("application/json")))
+
+    def do_DELETE(self) -> None:  # noqa: N802 - as http.server looks it up
+        self._change(lambda path: self._fake.objects.delete(path, self._body("application/json")))
+
+    def _change(self, change: Callable[[str], Json]) -> None:
+        path, query = self.path.partition("?")[0], self._query()
+        if not self._is_known(path):
+            self._refuse_verb()
+        elif query.keys() - {"timeout"} or not _TIMEOUT.fullmatch(query.get("timeout", "1s")):
+            refused = RefusedError(400, "BadRequest", f"parameters that a change has no use for: {query}")
+            self._send(refused.code, refused.status)
+        else:
+            self._answer(path, lambda: (200, change(path)))
+
     def _is_known(self, path: str) -> bool:
         parts = path.strip("/").split("/")
         group = "" if parts[0] == "api" else parts[1] if len(parts) > 1 else ""
         return any(kind[0] == group and kind[1] in parts for kind in _KINDS)
 
     def _answer(self, path: str, answer: Callable[[], tuple[int, Json]]) -> None:
-        self._fake.requests.append(Asked(self.command, path, {}, dict(self.headers.items())))
+        self._fake.requests.append(Asked(self.command, path, self._query(), dict(self.headers.items())))
+        self._fake.wait_while_paused()
+        fault = self._fake.take_fault(_VERBS[self.command])
+        if fault is not None and fault.what in {"status", "hang", "garbage"}:
+            self._fail(fault)
+            return
         try:
             self._authenticate(self.command, None, {})
-            self._send(*answer())
+            self._send(*answer(), fault=fault)
         except RefusedError as refused:
             self._send(refused.code, refused.status)
 
     def _read(self, path: str, query: dict[str, str]) -> Json:
         parts = path.strip("/").split("/")
         plural = next(kind[1] for kind in _KINDS if kind[1] in parts)
+        if parts[-1] == "scale":
+            return self._fake.objects.scale(path)
         if parts[-1] != plural:
             return self._fake.objects.get(*named(path))
         if query.keys() - _LIST_PARAMETERS:

@@ -15,20 +15,25 @@ import socket
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import urllib3.exceptions
 
+from adapter.sources.deadlines import Deadline
 from adapter.sources.kubernetes.errors import (
     ConfigurationError,
     KubernetesError,
+    ServerError,
     SilentError,
     UnauthorizedError,
+    UnexpectedAnswerError,
+    UnknownOutcomeError,
     UnreachableError,
     error_of_answer,
     trimmed,
 )
+from adapter.sources.kubernetes.sending import Sending, keep_to_deadlines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -42,6 +47,7 @@ METADATA = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{JSON}"
 _RENEW_SECONDS = 10.0
 _READ_BYTES = 1 << 16
 _ERROR_BYTES = 1 << 14
+_LARGEST_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +110,41 @@ class _Call:
     path: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
-    timeout: float | tuple[float, float]
-    """Seconds in all, or for connecting and for each silence."""
+    timeout: tuple[float, float] = (0.0, 0.0)
+    """Seconds for connecting and for each silence, of a call without `sending`."""
     body: Mapping[str, object] | None = None
+    sending: Sending | None = None
+    """What limits the call as a whole."""
 
     @property
     def what(self) -> str:
         """The call as errors name it: nothing of its body, which may hold a credential."""
         return f"{self.method} {self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request whose answer is small and read as a whole."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, object] | None = None
+    content_type: str = JSON
+
+    @property
+    def what(self) -> str:
+        """The call as errors name it: nothing of its body, which may hold a credential."""
+        return f"{self.method} {self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class WholeAnswer:
+    """A 2xx answer that came to its end."""
+
+    headers: Mapping[str, str]
+    """Whatever the case of their names."""
+    body: bytes
 
 
 class KubernetesClient:
@@ -137,7 +170,7 @@ class KubernetesClient:
         self._clock = clock
         self._may_ask = may_ask
         self._lock = threading.Lock()
-        self._transport = connect()
+        self._transport = self._connected()
         self._renewed_at = -_RENEW_SECONDS
 
     def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> bytes:
@@ -150,16 +183,43 @@ class KubernetesClient:
     ) -> bytes:
         """Send a document, as POST, PUT or PATCH; return the whole body of a 2xx answer. Raises KubernetesError.
 
-        It is sent once, and once more where the credentials had to be renewed. `seconds` limits connecting and each
-        silence together, and the whole answer anew from its first byte.
+        It is sent once, and once more where the credentials had to be renewed. The whole ends within `seconds`.
         """
-        headers = {"Accept": JSON, "Content-Type": content_type}
-        call = _Call(method, path, {}, headers, seconds, body)
-        response = self._asked(call)
+        request = Request(method, path, body=body, content_type=content_type)
+        return self.exchange(request, Sending(request.what, Deadline(seconds, self._clock))).body
+
+    def exchange(self, request: Request, sending: Sending) -> WholeAnswer:
+        """Send a request and read its answer, all of it by the deadline of `sending` as far as sockets go.
+
+        A look-up of a name, or a program that makes tokens, may take longer: `Sending.in_time` covers those.
+        Raises KubernetesError: UnknownOutcomeError where a request that is sent once only may have taken effect.
+        """
+        headers = {"Accept": JSON} | ({} if request.body is None else {"Content-Type": request.content_type})
+        call = _Call(request.method, request.path, request.query, headers, body=request.body, sending=sending)
         try:
-            return b"".join(Answer(call.what, response, self._clock).pieces(seconds))
+            with sending.under_way():
+                return self._exchanged(call, sending)
+        except ServerError as error:
+            # What failed after the change was stored, or in a proxy that had handed the request on, is 5xx too.
+            if sending.is_unknown:
+                raise UnknownOutcomeError(f"{error}: it may have taken effect") from error
+            raise
+        except (UnreachableError, UnexpectedAnswerError) as error:
+            if sending.is_unknown:
+                raise UnknownOutcomeError(f"{error}: it may have taken effect") from error
+            raise
+
+    def _exchanged(self, call: _Call, sending: Sending) -> WholeAnswer:
+        response = self._asked(call)
+        body = bytearray()
+        try:
+            for piece in Answer(call.what, response, self._clock).pieces(sending.left()):
+                body += piece
+                if len(body) > _LARGEST_BYTES:
+                    raise UnexpectedAnswerError(f"{call.what}: the answer is larger than {_LARGEST_BYTES >> 20} MiB")
         finally:
             response.close()
+        return WholeAnswer(response.headers, bytes(body))
 
     @contextmanager
     def open(
@@ -184,13 +244,16 @@ class KubernetesClient:
             response.close()
 
     def _asked(self, call: _Call) -> urllib3.HTTPResponse:
-        if not self._may_ask(self._deadlines.silence):
+        sending = call.sending
+        longest = self._deadlines.silence
+        if not self._may_ask(longest if sending is None else sending.left(longest)):
             raise UnreachableError(f"{call.what}: not asked: too many requests wait already (--client-qps)")
         transport = self._transport
         try:
             return self._send(transport, call)
         except (UnauthorizedError, _CertificateError):
-            if not self._renew(transport):
+            renewed = self._renew(transport)
+            if not renewed or (sending is not None and not sending.may_repeat):
                 raise
         return self._send(self._transport, call)
 
@@ -202,21 +265,30 @@ class KubernetesClient:
             if self._clock() - self._renewed_at < _RENEW_SECONDS:
                 return False
             self._renewed_at = self._clock()
-            self._transport = self._connect()
+            self._transport = self._connected()
         refused.rest_client.close()
         return True
 
+    def _connected(self) -> ApiClient:
+        transport = self._connect()
+        keep_to_deadlines(transport.rest_client.pool_manager)
+        return transport
+
     def _send(self, transport: ApiClient, call: _Call) -> urllib3.HTTPResponse:
         method, url, headers = self._request(transport, call)
+        timeout = call.timeout if call.sending is None else call.sending.left()
         with _transport_errors(call.what):
-            answer = transport.call_api(method, url, headers, body=call.body, _request_timeout=call.timeout)
-            response: urllib3.HTTPResponse = answer.response
-            if 200 <= response.status <= 299:
-                return response
-            try:
-                refusal = response.read(_ERROR_BYTES)
-            finally:
-                response.close()
+            answer = transport.call_api(method, url, headers, body=call.body, _request_timeout=timeout)
+        response: urllib3.HTTPResponse = answer.response
+        if 200 <= response.status <= 299:
+            return response
+        try:
+            refusal = response.read(_ERROR_BYTES)
+        except (urllib3.exceptions.HTTPError, OSError, KubernetesError):
+            # The status alone tells what became of the request.
+            refusal = b""
+        finally:
+            response.close()
         raise error_of_answer(call.what, response.status, refusal, response.headers.get("Retry-After"))
 
     def _request(self, transport: ApiClient, call: _Call) -> tuple[str, str, dict[str, str]]:

@@ -8,11 +8,15 @@ a class, foreign text is cut, and nothing that could hold a credential is kept o
     +-- ConfigurationError      kubeconfig or service account cannot be used
     +-- UnreachableError        no connection, TLS refused, reset, deadline passed
     |   +-- SilentError         connected, but no byte for too long
+    |   +-- DeadlineError       the time for the whole call is up
+    +-- UnknownOutcomeError     a write was sent, and nothing tells whether it took effect
+    +-- FencedError             a write was not sent: the permission for it would not have lasted
     +-- UnexpectedAnswerError   an answer that kube-apiserver would not give
     +-- StatusError             an answer other than 2xx
         +-- UnauthorizedError   401, or 403 for system:anonymous: the credentials were not taken
         +-- ForbiddenError      403
         +-- NotFoundError       404: for a list, this kind is not served
+        +-- ConflictError       409: the object is of another version by now, or the name is taken
         +-- ExpiredError        410: this resourceVersion or continue token is compacted
         +-- ThrottledError      429
         +-- ServerError         5xx
@@ -40,6 +44,21 @@ class UnreachableError(KubernetesError):
 
 class SilentError(UnreachableError):
     """A connection that stood, and on which nothing came for too long."""
+
+
+class DeadlineError(UnreachableError):
+    """The time for the whole call ended first. A write that is sent once only was not sent."""
+
+
+class UnknownOutcomeError(KubernetesError):
+    """A write was sent and its answer did not come, or says that the server failed: it may have taken effect.
+
+    Read the object before the next write.
+    """
+
+
+class FencedError(KubernetesError):
+    """A write was not sent because the permission to write would have ended before it."""
 
 
 class UnexpectedAnswerError(KubernetesError):
@@ -73,6 +92,10 @@ class NotFoundError(StatusError):
     """The path is not served."""
 
 
+class ConflictError(StatusError):
+    """The object is of another version than the write was made for, or the name is taken; nothing was changed."""
+
+
 class ExpiredError(StatusError):
     """The resourceVersion or continue token is older than what the server keeps."""
 
@@ -97,6 +120,7 @@ _CLASSES: dict[int, type[StatusError]] = {
     401: UnauthorizedError,
     403: ForbiddenError,
     404: NotFoundError,
+    409: ConflictError,
     410: ExpiredError,
     429: ThrottledError,
 }

@@ -1,10 +1,12 @@
-"""What the watches tell about themselves: are they there, and how old is what they know."""
+"""What the watches tell about themselves (are they there, and how old is what they know), and an election."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from prometheus_client import CollectorRegistry
 
 
@@ -74,3 +76,46 @@ class WatchMetrics:
     def failed(self, resource: str, error: str) -> None:
         """Count the failure."""
         self._failures.labels(resource, error).inc()
+
+
+class LeaseMetrics:
+    """An election as Prometheus metrics; takes its events (`lease.LeaseEvents`)."""
+
+    def __init__(self, registry: CollectorRegistry, prefix: str) -> None:
+        """Register `tidewatch_leader`, `PREFIX_lease_changes_total` and `PREFIX_lease_failures_total`."""
+        from prometheus_client import Counter, Gauge  # noqa: PLC0415 - commands that run once expose nothing
+
+        self._leader = Gauge("tidewatch_leader", "1 while this process leads.", registry=registry)
+        self._changes = Counter(
+            f"{prefix}_lease_changes_total",
+            "How often this process began or ceased to lead: acquired, lost.",
+            ["change"],
+            registry=registry,
+        )
+        self._failures = Counter(
+            f"{prefix}_lease_failures_total",
+            "Requests for the Lease that failed, by class of error.",
+            ["error"],
+            registry=registry,
+        )
+        for change in ("acquired", "lost"):
+            self._changes.labels(change)
+
+    def show(self, is_leader: Callable[[], bool]) -> None:
+        """Expose whether this process leads at the moment of a scrape."""
+        self._leader.set_function(lambda: float(is_leader()))
+
+    def acquired(self) -> None:
+        """Count it."""
+        self._changes.labels("acquired").inc()
+
+    def renewed(self, until: float) -> None:
+        """Drop it."""
+
+    def lost(self) -> None:
+        """Count it."""
+        self._changes.labels("lost").inc()
+
+    def failed(self, error: str) -> None:
+        """Count the failure."""
+        self._failures.labels(error).inc()

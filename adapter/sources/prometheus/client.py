@@ -1,4 +1,4 @@
-"""Instant and series queries to Prometheus: the hot path, with a time limit on everything and no retries.
+"""Instant, range and series queries to Prometheus: the hot path, with a time limit on everything and no retries.
 
 A caller that needs an answer within 2 s gains nothing from a second try after 4 s, and a Prometheus in trouble
 does not recover under twice the load; background refreshes come round again by themselves. There are two exceptions,
@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlencode
 
+from adapter.sources.deadlines import Deadline, DeadlinePassedError
 from adapter.sources.pace import UNPACED, Pace
 from adapter.sources.prometheus.clocks import refuse_other_time
-from adapter.sources.prometheus.deadlines import Deadline
 from adapter.sources.prometheus.decoding import (
     INSTANT_LIMITS,
     SERIES_LIMITS,
@@ -27,7 +27,15 @@ from adapter.sources.prometheus.decoding import (
     SeriesAnswer,
     read_instant,
 )
-from adapter.sources.prometheus.errors import PrometheusError
+from adapter.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError
+from adapter.sources.prometheus.ranges import (
+    MATRIX,
+    RANGE_LIMITS,
+    RangeAnswer,
+    RangeJoiner,
+    RangeLimits,
+    parts_of,
+)
 from adapter.sources.prometheus.runtime import Started, ask_started
 from adapter.sources.prometheus.server import Server
 from adapter.sources.prometheus.slicing import SERIES, VECTOR, Shape
@@ -43,6 +51,7 @@ if TYPE_CHECKING:
 SCRAPED_BEFORE = "count(count_over_time(up[1h]))"
 """At the start of a server: empty for one that had scraped nothing in the hour before."""
 _QUERY_PATH = "/api/v1/query"
+_RANGE_PATH = "/api/v1/query_range"
 _SERIES_PATH = "/api/v1/series"
 _POST_REFUSED = frozenset({405, 501})
 
@@ -112,6 +121,46 @@ class PrometheusClient:
             answer = self._ask(question)
             refuse_other_time(query, answer.headers, self._clock())
             return read_instant(query, answer.body, evaluated_at=evaluated_at, limits=limits, pace=self._pace)
+
+    def range(
+        self,
+        query: str,
+        *,
+        start: float,
+        end: float,
+        step_seconds: float,
+        timeout_seconds: float,
+        limits: RangeLimits = RANGE_LIMITS,
+    ) -> RangeAnswer:
+        """Evaluate a PromQL expression at `start` and each step after it up to `end`.
+
+        Both are Unix seconds, to the millisecond. A range of more points than Prometheus gives at once is asked for in
+        parts, one after another; all of them end within `timeout_seconds`. `ranges` says what values may be. Start at a
+        multiple of the step: some servers move the range there, and such an answer is refused. Raises PrometheusError,
+        and ValueError for a range that cannot be.
+        """
+        parts = parts_of(start, end, step_seconds)
+        deadline = Deadline(timeout_seconds)
+        joiner = RangeJoiner(query, limits, self._pace)
+        for part in parts:
+            try:
+                left = deadline.remaining()
+            except DeadlinePassedError as e:
+                raise PrometheusTimeoutError(query, f"the range was not answered within {timeout_seconds:g} s") from e
+            parameters = (
+                ("query", query),
+                ("start", _timestamp(part.start / 1000)),
+                ("end", _timestamp(part.end / 1000)),
+                ("step", _timestamp(part.step / 1000)),
+                ("timeout", f"{left:.3f}"),
+            )
+            elements = AnswerLimits(limits.max_bytes, limits.max_series)
+            question = _Question(query, "range", _RANGE_PATH, parameters, MATRIX, elements, deadline)
+            with self._counted(question):
+                answer = self._ask(question)
+                refuse_other_time(query, answer.headers, self._clock())
+                joiner.add(part, answer.body)
+        return joiner.answer()
 
     def series(
         self,

@@ -23,7 +23,7 @@ from adapter.sources.prometheus.errors import (
 from adapter.sources.prometheus.transport import BodyTooLargeError, BodyUnreadableError, ConnectFailedError, HttpAnswer
 
 if TYPE_CHECKING:
-    from adapter.sources.prometheus.deadlines import Deadline
+    from adapter.sources.deadlines import Deadline
     from adapter.sources.prometheus.settings import Endpoint
 
 TRANSPORT_ERRORS = (

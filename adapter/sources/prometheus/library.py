@@ -17,7 +17,7 @@ from prometheus_api_client.prometheus_connect import PrometheusConnect
 from requests.adapters import BaseAdapter
 from requests.structures import CaseInsensitiveDict
 
-from adapter.sources.prometheus.deadlines import Deadline
+from adapter.sources.deadlines import Deadline
 from adapter.sources.prometheus.decoding import INSTANT_LIMITS
 from adapter.sources.prometheus.server import Server
 from adapter.sources.prometheus.transport import HttpAnswer, HttpRequest

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from adapter.sources.prometheus.deadlines import Deadline
+from adapter.sources.deadlines import Deadline
 from adapter.sources.prometheus.errors import UnexpectedAnswerError
 from adapter.sources.prometheus.transport import HttpRequest
 

@@ -13,7 +13,7 @@ from adapter.sources.prometheus.transport import HttpAnswer, HttpRequest, OpenAn
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.sources.prometheus.deadlines import Deadline
+    from adapter.sources.deadlines import Deadline
     from adapter.sources.prometheus.settings import PrometheusSettings
 
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
-from adapter.sources.prometheus.deadlines import PIECE_BYTES, Deadline, DeadlinePassedError, Reading, TimedResponse
+from adapter.sources.deadlines import PIECE_BYTES, Deadline, DeadlinePassedError, Reading, TimedResponse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,0 +1,272 @@
+"""Range queries: how they are cut so that Prometheus takes them, and their answers as columns of numbers.
+
+A range of 14 days at a step of 15 s is 80,640 points a series, and Prometheus gives no more than 11,000 to one request.
+So it is asked in parts that lie side by side on the same grid of times, and the parts are joined by label set. Times
+are counted in whole milliseconds, as Prometheus counts them, so no step is lost or doubled where two parts meet.
+
+A sample takes 16 bytes here: two columns of float64 for each series, filled slice by slice (`adapter.sources.pace`)
+without a Python object for each point.
+
+**What a value may be.** NaN, +Inf and -Inf are floats as Prometheus gave them: a caller must decide what they mean.
+Staleness markers never arrive: Prometheus ends a series at one, so there is no point, as where nothing was scraped. A
+step without a value is absent from the columns; a caller that needs a regular grid must look at the timestamps.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from contextlib import suppress
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from adapter.sources.prometheus.decoding import _decode, _opened, _QueryEnvelope
+from adapter.sources.prometheus.errors import AnswerTooLargeError, UnexpectedAnswerError, shortened
+from adapter.sources.prometheus.slicing import SLICE_BYTES, Cut, Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.sources.pace import Pace
+    from adapter.sources.prometheus.slicing import Span
+
+MOST_POINTS = 11_000
+"""Of one series in one answer: Prometheus refuses more than this many steps (`exceeded maximum resolution`)."""
+
+MATRIX = Shape(
+    path=(b"data", b"result"),
+    head=re.compile(
+        rb'\{"status":"success",(?:"isPartial":(?:true|false),)?"data":'
+        rb'\{"resultType":"matrix","result":\[(?=\{"metric":)'
+    ),
+    boundary=b'},{"metric":',
+)
+
+_BETWEEN_POINTS = b"],["
+_POINTS_BYTES = SLICE_BYTES // 2
+"""About 600 points: decoded, checked and filed in a third of a millisecond."""
+
+
+@dataclass(frozen=True, slots=True)
+class RangeLimits:
+    """How much of an answer is accepted before it is AnswerTooLargeError."""
+
+    max_bytes: int = 64 * 1024 * 1024
+    """Of the body of one part, after decompression."""
+    max_series: int = 10_000
+    max_samples: int = 4_000_000
+    """Of all series and parts together: 64 MB of columns."""
+
+
+RANGE_LIMITS = RangeLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class RangePart:
+    """The times that one request asks for, in milliseconds since 1970; both ends are on the grid."""
+
+    start: int
+    end: int
+    step: int
+
+
+def parts_of(start: float, end: float, step_seconds: float) -> tuple[RangePart, ...]:
+    """Cut a range into parts of at most `MOST_POINTS` steps; the last step is the last that is not after `end`.
+
+    Raises ValueError for a step that is no whole number of milliseconds, and for an end before the start.
+    """
+    if not all(map(math.isfinite, (start, end, step_seconds))):
+        raise ValueError("start, end and step of a range must be finite")
+    first, last, step = (round(seconds * 1000) for seconds in (start, end, step_seconds))
+    if step < 1 or abs(step - step_seconds * 1000) > 1e-6:
+        raise ValueError(f"step of {step_seconds} s: it must be a whole number of milliseconds, at least one")
+    if last < first:
+        raise ValueError(f"the range ends at {end:.3f}, before it starts at {start:.3f}")
+    points = (last - first) // step + 1
+    return tuple(
+        RangePart(first + begin * step, first + (min(begin + MOST_POINTS, points) - 1) * step, step)
+        for begin in range(0, points, MOST_POINTS)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RangeSeries:
+    """The samples of one label set, oldest first."""
+
+    labels: dict[str, str]
+    timestamps: array[float] = field(default_factory=lambda: array("d"))
+    """Unix seconds, each on the grid of the range; steps without a value are left out."""
+    values: array[float] = field(default_factory=lambda: array("d"))
+    """As many; NaN and infinities as Prometheus gave them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RangeAnswer:
+    """The answer to a range query."""
+
+    series: tuple[RangeSeries, ...]
+    warnings: tuple[str, ...]
+    """What Prometheus warns of, each once; a partial answer is told by a warning, too."""
+    infos: tuple[str, ...]
+    size_bytes: int
+    histograms_skipped: int
+    """Native histograms that were left out: they have no single value."""
+
+
+class _WireSeries(msgspec.Struct, gc=False):
+    metric: dict[str, str]
+    values: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+    histograms: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+
+
+_series = msgspec.json.Decoder(list[_WireSeries])
+# Lax: values come as strings, since JSON has no NaN.
+_points = msgspec.json.Decoder(list[tuple[float, float]], strict=False)
+_text_points = msgspec.json.Decoder(list[tuple[float, str]])
+_histograms = msgspec.json.Decoder(list[tuple[float, msgspec.Raw]])
+
+
+class RangeJoiner:
+    """Takes the parts of a range in their order and joins their series."""
+
+    def __init__(self, query: str, limits: RangeLimits, pace: Pace) -> None:
+        self._query = query
+        self._limits = limits
+        self._pace = pace
+        self._series: dict[frozenset[tuple[str, str]], RangeSeries] = {}
+        self._warnings: dict[str, None] = {}
+        self._infos: dict[str, None] = {}
+        self._bytes = 0
+        self._samples = 0
+        self._histograms = 0
+
+    def add(self, part: RangePart, body: bytearray) -> None:
+        """Take in the body of a part's answer. Raises UnexpectedAnswerError and AnswerTooLargeError."""
+        cut, envelope = self._opened(body)
+        data = envelope.data
+        if data is None or data.result_type != "matrix":
+            kind = "nothing" if data is None else shortened(data.result_type)
+            raise UnexpectedAnswerError(self._query, f"the answer to a range query is {kind} and no matrix")
+        self._warnings |= dict.fromkeys(envelope.warnings or ())
+        if envelope.is_partial:
+            self._warnings["the answer is partial (isPartial)"] = None
+        self._infos |= dict.fromkeys(envelope.infos or ())
+        self._bytes += len(body)
+        for start, end in cut.spans:
+            self._add_elements(part, b"".join((b"[", body[start:end], b"]")))
+        rest = bytes(data.result)
+        if rest not in {b"", b"null"}:
+            self._add_elements(part, rest)
+
+    def _opened(self, body: bytearray) -> tuple[Cut, _QueryEnvelope]:
+        cut = cut_matrix(body, self._pace)
+        if cut is not None:
+            with suppress(msgspec.DecodeError, ValueError, RecursionError), self._pace.slice():
+                return cut, msgspec.json.decode(cut.envelope, type=_QueryEnvelope)
+        return _opened(self._query, body, MATRIX, _QueryEnvelope, self._pace)
+
+    def answer(self) -> RangeAnswer:
+        """Return what came."""
+        return RangeAnswer(
+            tuple(self._series.values()),
+            tuple(self._warnings),
+            tuple(self._infos),
+            self._bytes,
+            self._histograms,
+        )
+
+    def _add_elements(self, part: RangePart, elements: bytes) -> None:
+        with self._pace.slice():
+            found = _decode(self._query, elements, _series.decode)
+        for one in found:
+            self._add_series(part, one)
+
+    def _add_series(self, part: RangePart, wire: _WireSeries) -> None:
+        histograms, values = bytes(wire.histograms), bytes(wire.values)
+        if histograms:
+            with self._pace.slice():
+                self._histograms += len(_decode(self._query, histograms, _histograms.decode))
+        if not values:
+            if not histograms:
+                raise UnexpectedAnswerError(self._query, "the answer has a series without values")
+            return
+        key = frozenset(wire.metric.items())
+        series = self._series.get(key)
+        if series is None:
+            series = self._series[key] = RangeSeries(wire.metric)
+            if len(self._series) > self._limits.max_series:
+                raise AnswerTooLargeError(self._query, f"the answer has more than {self._limits.max_series:,} series")
+        elif series.timestamps and round(series.timestamps[-1] * 1000) >= part.start:
+            raise UnexpectedAnswerError(self._query, "the answer has a label set that comes twice")
+        after = part.start - 1
+        for piece in _pieces(values):
+            after = self._add_points(part, series, piece, after)
+
+    def _add_points(self, part: RangePart, series: RangeSeries, piece: bytes, after: int) -> int:
+        """Append points, all of which are later than `after` (milliseconds); returns the time of the last."""
+        with self._pace.slice():
+            points = _decode(self._query, piece, _read_points)
+            timestamps = array("d", map(itemgetter(0), points))
+            series.timestamps.extend(timestamps)
+            series.values.extend(map(itemgetter(1), points))
+            for timestamp in timestamps:
+                at = round(timestamp * 1000)
+                if not after < at <= part.end or (at - part.start) % part.step:
+                    # Otherwise parts would overlap, or leave out what lies between.
+                    raise UnexpectedAnswerError(
+                        self._query,
+                        f"the answer has a point at {timestamp:.3f} that is not the next of the steps asked for: ask"
+                        " for a range that starts at a multiple of its step",
+                    )
+                after = at
+        self._samples += len(points)
+        if self._samples > self._limits.max_samples:
+            raise AnswerTooLargeError(self._query, f"the answer has more than {self._limits.max_samples:,} samples")
+        return after
+
+
+def cut_matrix(body: bytearray, pace: Pace) -> Cut | None:
+    """Cut an answer of the compact form between series, as `slicing` does it for samples; None for any other.
+
+    A series has hundreds of kilobytes, almost all of them points, in which there is no brace. So a search for braces is
+    a hundred times faster than one for the boundary, and short enough to give way to requests.
+    """
+    head = MATRIX.head.match(body)
+    if head is None:
+        return None
+    spans: list[Span] = []
+    start = head.end()
+    for ends in pace.timed(_ends(body, start)):
+        for end in ends:
+            if end - start >= SLICE_BYTES:
+                spans.append((start, end))
+                start = end + 1
+    return Cut(bytes(body[: head.end()] + body[start:]), tuple(spans))
+
+
+def _ends(body: bytearray, start: int) -> Iterator[int]:
+    """Yield where each series but the last ends."""
+    while (start := body.find(b"}", start) + 1) > 0:
+        if body.startswith(MATRIX.boundary, start - 1):
+            yield start
+
+
+def _pieces(values: bytes) -> Iterator[bytes]:
+    """Cut a JSON array of points between points; what is not written as Prometheus does is one piece."""
+    start, begin = 0, b""
+    while (found := values.find(_BETWEEN_POINTS, start + _POINTS_BYTES)) >= 0:
+        yield b"".join((begin, values[start : found + 1], b"]"))
+        start, begin = found + 2, b"["
+    yield begin + values[start:]
+
+
+def _read_points(piece: bytes) -> list[tuple[float, float]]:
+    try:
+        return _points.decode(piece)
+    except msgspec.ValidationError:
+        # The lax reading knows `Inf` and not `+Inf`, which is how Prometheus writes it.
+        return [(timestamp, float(text)) for timestamp, text in _text_points.decode(piece)]
