@@ -25,6 +25,7 @@ from adapter.readings.explained_values import (
 )
 from adapter.readings.explained_way import Answered, count, shown
 from adapter.readings.explanation import ExplainedValue, Outcome, Verdict
+from adapter.readings.filing import LATE
 from adapter.readings.policies import STANDS_IN
 from adapter.readings.rows import as_series
 from adapter.readings.samples import SampleAges
@@ -117,7 +118,8 @@ class AnswerSteps:
         reading = cast("ExternalReading", self._now.current(entry))
         rows = reading.rows(namespace, selector)
         self._note_came(count(len(rows), "row") if rows else "")
-        self._way.steps.extend((*steps_of_rows(rows, reading.note), *steps_of_nobodys(self._now.nobodys)))
+        note = LATE if reading.is_late(namespace, selector) else None
+        self._way.steps.extend((*steps_of_rows(rows, note), *steps_of_nobodys(self._now.nobodys)))
         answer = self._answering.external(metric, namespace, selector, reading)
         values = tuple((as_series(row.labels), row.value) for row in answer.rows)
         self._serve(values, answer.warnings)

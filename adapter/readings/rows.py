@@ -121,6 +121,11 @@ class ExternalReading:
             return False
         return all(math.isnan(row.value) for row in self._select(namespace, selector))
 
+    def is_late(self, namespace: str | None, selector: Selector) -> bool:
+        """Return whether an asker's rows came, all of them too late. Raises UnanswerableSelectorError."""
+        came = self._selected(namespace, selector) if self._flawed.late else ()
+        return bool(came) and all(id(row) in self._flawed.late for row in came)
+
     def sample_age(self, namespace: str | None, selector: Selector, hold_seconds: float = 0.0) -> float | None:
         """Return how old the samples of an asker's rows were at the evaluation, in seconds; None if none was there.
 
@@ -159,7 +164,7 @@ class ExternalReading:
         refused = self._flaw(came)
         if refused is not None:
             return refused
-        if came and all(id(row) in self._flawed.late for row in came):
+        if self.is_late(namespace, selector):
             return ()
         rows = self._select(namespace, selector)
         finite = tuple(row for row in rows if math.isfinite(row.value))
