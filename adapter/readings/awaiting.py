@@ -7,6 +7,7 @@ and a Prometheus that hangs must not hold them all.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from adapter.readings.errors import AnswerTooOldError, FirstAnswerPendingError
@@ -27,7 +28,9 @@ class Awaiting:
         self._board = board
         self._settings = settings
         self._clock = clock
-        self._waiting = threading.BoundedSemaphore(settings.max_waiting_requests)
+        self._lock = threading.Lock()
+        self._waiting: Counter[str | None] = Counter()
+        """Requests that wait, by namespace."""
 
     def current(self, entry: Entry, until: float) -> Reading:
         """Return what answers a request now; a first reading is waited for until then, in monotonic seconds.
@@ -49,15 +52,30 @@ class Awaiting:
         query = self._board.query_of(entry)
         if query.settled.is_set() and query.failure is not None:
             raise query.failure.raised()
-        if not self._waiting.acquire(blocking=False):
-            raise FirstAnswerPendingError(
-                f"{entry.request.metric}: asked of Prometheus for the first time, and no more than "
-                f"{self._settings.max_waiting_requests} requests wait at once: the answer will be there soon"
-            )
+        self._enter(entry)
         try:
             return self._wait(entry, until)
         finally:
-            self._waiting.release()
+            self._leave(entry.request.namespace)
+
+    def _enter(self, entry: Entry) -> None:
+        namespace, settings = entry.request.namespace, self._settings
+        with self._lock:
+            waiting = self._waiting[namespace] < settings.max_waiting_requests_per_namespace
+            if waiting and self._waiting.total() < settings.max_waiting_requests:
+                self._waiting[namespace] += 1
+                return
+        raise FirstAnswerPendingError(
+            f"{entry.request.metric}: asked of Prometheus for the first time, and no more than "
+            f"{settings.max_waiting_requests} requests wait at once, {settings.max_waiting_requests_per_namespace} of "
+            "one namespace: the answer will be there soon"
+        )
+
+    def _leave(self, namespace: str | None) -> None:
+        with self._lock:
+            self._waiting[namespace] -= 1
+            if not self._waiting[namespace]:
+                del self._waiting[namespace]
 
     def _wait(self, entry: Entry, until: float) -> Reading:
         while True:

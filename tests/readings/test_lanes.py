@@ -49,6 +49,7 @@ class Simulation:
             telemetry=ReadingsTelemetry(CollectorRegistry()),
             states=RuleStates(lambda: self.clock.now),
             launch=lambda query: self.running.append((self.clock.now + self.seconds(query), query)),
+            launch_trial=lambda trial: None,
         )
         self.slow = 10.0
 
