@@ -198,6 +198,13 @@ class Group:
         failed = self.kind is PlanKind.NAMESPACE and (PlanKind.NAMESPACE, namespace) in self.setbacks
         return PlanKind.EXACT if failed else self.kind
 
+    def kinds(self) -> set[PlanKind]:
+        """Return the plans in use: two where some namespaces' own queries were refused."""
+        if self.kind is not PlanKind.NAMESPACE:
+            return {self.kind}
+        apart = sum(kind is PlanKind.NAMESPACE for kind, _ in list(self.setbacks))
+        return {kind for kind, used in ((self.kind, apart < len(self.asking)), (PlanKind.EXACT, apart)) if used}
+
     def _best(self, namespace_limit: int, refused: set[PlanKind]) -> PlanKind:
         usable = self.plan.proven - refused
         if self.metric.namespace_label is None:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import ByName
-from adapter.readings.errors import TooMuchDemandError
+from adapter.readings.errors import NoSampleError, TooMuchDemandError
 from adapter.readings.settings import ReadingSettings
-from tests.support.readings import ScriptedPrometheus, make_house, reply
+from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_house, reply
 
 PODS = reply(({"pod": "web-0", "namespace": "shop"}, "1"), ({"pod": "web-0", "namespace": "bank"}, "2"))
 
@@ -33,6 +35,30 @@ def test_namespaces_that_need_not_exist_are_bounded_together() -> None:
     with pytest.raises(TooMuchDemandError, match="3 different requests stand already in all namespaces"):
         house.readings.external(house.external("queue_depth"), "made-up-4", EVERYTHING)
     house.readings.external(house.external("queue_depth"), "made-up-1", EVERYTHING)
+
+
+def test_two_hundred_autoscalers_of_one_metric_cost_eight_queries_a_minute_whatever_the_refresh_interval() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    objects = MadeUpObjects({"shop": [f"app{number}-0" for number in range(200)]})
+    house = make_house(prometheus, objects=objects, settings=ReadingSettings(refresh_interval_seconds=2))
+    metric, others = house.pods("http_rps"), [house.pods("raw"), house.pods("only_exact")]
+    for other in others:
+        with contextlib.suppress(NoSampleError):
+            house.readings.objects(other, "shop", ByName("app0-0"), EVERYTHING)
+
+    def one_round() -> None:
+        for number in range(200):
+            with contextlib.suppress(NoSampleError):
+                house.readings.objects(metric, "shop", ByName(f"app{number}-0"), EVERYTHING)
+            house.pass_time(0.075, step=0.075)
+
+    for _ in range(6):
+        one_round()
+    before = len(prometheus.asked)
+    for _ in range(4):
+        one_round()
+
+    assert len(prometheus.asked) - before <= 10
 
 
 def test_a_refused_request_costs_prometheus_nothing() -> None:
