@@ -29,6 +29,7 @@ BENCHMARKS: Mapping[str, Sequence[str]] = {
     "discovery_lists": ("--metrics", "5000", "--seconds", "60"),
     "plan_proof": (),
     "series_discovery": ("--series", "200000", "--seconds", "30"),
+    "tenants": (),
 }
 """Names, and the options with which the README's figures are made."""
 

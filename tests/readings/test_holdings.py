@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -12,10 +13,12 @@ from adapter.objects.selectors import EVERYTHING, Selector, parse_selector
 from adapter.readings.answers import ByName
 from adapter.readings.errors import ReadingError, TooMuchDemandError
 from adapter.readings.holdings import Holdings, Parcel
-from adapter.readings.queries import Query
 from adapter.readings.settings import ReadingSettings
 from adapter.rulebook.model import PlanKind
 from tests.support.readings import House, MadeUpObjects, Reply, ScriptedPrometheus, make_house, reply
+
+if TYPE_CHECKING:
+    from adapter.readings.queries import Query
 
 HELD = "tidewatch_adapter_values_held"
 SHOP, BANK = [f"web-{n}" for n in range(10)], ["till-0", "till-1"]

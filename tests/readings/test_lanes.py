@@ -43,24 +43,29 @@ class Simulation:
         self.catalogue = make_house(ScriptedPrometheus(), clock=self.clock).readings.catalogue
         self.running: list[tuple[float, Query]] = []
         self.most_running = 0
+        self.begun = 0
         self.board = Board(
             settings=ReadingSettings(),
             clock=self.clock.clock,
             telemetry=ReadingsTelemetry(CollectorRegistry()),
             states=RuleStates(lambda: self.clock.now),
-            launch=lambda query: self.running.append((self.clock.now + self.seconds(query), query)),
-            launch_trial=lambda trial: None,
+            launch=self.launch,
+            launch_trial=lambda _trial: None,
         )
         self.slow = 10.0
+
+    def launch(self, query: Query) -> None:
+        self.begun += 1
+        self.running.append((self.clock.now + self.seconds(query), query))
 
     def seconds(self, query: Query) -> float:
         return self.slow if "only_exact" in query.key.planned.text else 0.05
 
-    def ask(self, name: str, number: int = 0) -> Entry:
+    def ask(self, name: str, number: int = 0, namespace: str = "shop") -> Entry:
         metric = self.catalogue.find_custom("pods", namespaced=True, name=name)
         assert metric is not None
         which = BySelector(parse_selector(f"app=web{number}"))
-        return self.board.entry(metric, Request(metric.qualified, "shop", which, EVERYTHING))
+        return self.board.entry(metric, Request(metric.qualified, namespace, which, EVERYTHING))
 
     def step(self) -> None:
         until = self.clock.now + STEP
@@ -130,6 +135,54 @@ def test_a_thousand_quick_queries_are_each_refreshed_when_due() -> None:
     readings = [entry.scope.query.reading for entry in entries]
     assert all(readings)
     assert max(simulation.clock.now - reading.evaluated.monotonic for reading in readings if reading) < 13
+
+
+@pytest.mark.parametrize("seconds", [0.3, 1.9, 9.0], ids=["quick", "nearly slow", "slow"])
+def test_a_namespace_with_two_thousand_queries_makes_no_other_namespace_late(seconds: float) -> None:
+    simulation = Simulation()
+    simulation.slow = seconds
+    victim = simulation.ask("http_rps", namespace="bank")
+    simulation.ages(victim, 1)
+    entries = [simulation.ask("only_exact", number) for number in range(1990)]
+
+    oldest = 0.0
+    for _ in range(12):
+        entries += [simulation.ask("only_exact", number) for number in range(1990)]
+        simulation.ask("http_rps", namespace="bank")
+        oldest = max(oldest, simulation.ages(victim, 10))
+    assert oldest < 12
+    assert simulation.most_running <= 19
+
+
+def test_the_first_question_of_a_namespace_does_not_wait_for_those_of_another() -> None:
+    simulation = Simulation()
+    simulation.slow = 9.0
+    for number in range(1990):
+        simulation.ask("only_exact", number)
+    simulation.step()
+    entry = simulation.ask("http_rps", namespace="bank")
+    simulation.step()
+
+    assert entry.scope.query.reading is not None
+
+
+@pytest.mark.parametrize(("queries", "oldest"), [(2, 7.0), (12, 30.0)], ids=["few: at their pace", "many: with pauses"])
+def test_a_slow_query_follows_itself_only_while_few_others_run(queries: int, oldest: float) -> None:
+    simulation = Simulation()
+    simulation.slow = 3.0
+    entries = [simulation.ask("only_exact", number) for number in range(queries)]
+    for _ in range(8):
+        for number in range(queries):
+            simulation.ask("only_exact", number)
+        simulation.ages(entries[0], 5)
+    begun = simulation.begun
+    for _ in range(4):
+        for number in range(queries):
+            simulation.ask("only_exact", number)
+        assert simulation.ages(entries[0], 5) <= oldest
+
+    share = (simulation.begun - begun) * simulation.slow / 20 / queries
+    assert share > 0.8 if queries == 2 else share <= 0.5
 
 
 @pytest.mark.parametrize("look", [1, 2])
