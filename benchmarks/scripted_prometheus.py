@@ -87,8 +87,7 @@ def scripted_prometheus(script: Script) -> Iterator[str]:
     class Handler(_Handler):
         told = script
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, name="scripted-prometheus", daemon=True)
     thread.start()
     try:
@@ -97,6 +96,13 @@ def scripted_prometheus(script: Script) -> Iterator[str]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: an adapter that ends breaks off what it has asked."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -90,8 +90,9 @@ class Planner:
         namespace = query.key.namespace
         fallen = [group for group in query.groups if group.kind is query.kind and not group.retired]
         for group in fallen:
-            # What is refused for one namespace would not be granted for all.
-            group.setbacks.fail(WIDE_PLACE, now, lasting=lasting)
+            if query.kind is PlanKind.WIDE or WIDE_PLACE not in group.setbacks:
+                # What is refused for one namespace would not be granted for all.
+                group.setbacks.fail(WIDE_PLACE, now, lasting=lasting)
             if query.kind is PlanKind.WIDE:
                 group.kind = group.best_kind(self._namespace_limit(group))
                 _retire(group, list(group.scopes))

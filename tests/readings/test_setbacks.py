@@ -106,6 +106,7 @@ def test_a_join_that_is_doubled_for_six_seconds_costs_no_more_than_a_query_a_req
         assert queries <= requests
     assert join.answers == {"good": requests}, "the last good answer stands in"
     assert join.oldest <= 16
+    assert join.house.counter("tidewatch_adapter_rule_plan", rule="rules[0]", plan="exact") == 0, "back by now"
     assert join.run(20)[1] <= usual + 1
 
 
