@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 from prometheus_client import CollectorRegistry
 
+from adapter.commands.serve import QUERY_THREADS
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.readings.answers import BySelector
 from adapter.readings.board import Board
 from adapter.readings.demand import Request
 from adapter.readings.errors import SourceSlowError
+from adapter.readings.lanes import Lane
 from adapter.readings.queries import Failure
 from adapter.readings.rule_states import RuleStates
 from adapter.readings.settings import Clock, ReadingSettings
 from adapter.readings.snapshot import Evaluation, ObjectReading
 from adapter.readings.telemetry import ReadingsTelemetry
 from adapter.sources.pace import Pace
+from adapter.sources.prometheus.settings import PrometheusSettings
 from tests.support.readings import FakeClock, ScriptedPrometheus, make_house
 
 if TYPE_CHECKING:
@@ -183,6 +186,22 @@ def test_a_slow_query_follows_itself_only_while_few_others_run(queries: int, old
 
     share = (simulation.begun - begun) * simulation.slow / 20 / queries
     assert share > 0.8 if queries == 2 else share <= 0.5
+
+
+def test_each_query_that_may_run_finds_a_thread_and_a_connection() -> None:
+    """One that waits for either holds its place, and the lanes would say nothing of it."""
+    settings = ReadingSettings()
+    lanes = (
+        settings.max_concurrent_first_queries
+        + settings.max_concurrent_refreshes
+        + settings.max_concurrent_slow_queries
+        + len(Lane)
+    )
+    trials_and_a_cross_check = 3
+    at_once = lanes + settings.max_concurrent_look_ups + trials_and_a_cross_check
+
+    assert at_once < QUERY_THREADS
+    assert at_once < PrometheusSettings("http://127.0.0.1:9090").pool_size
 
 
 @pytest.mark.parametrize("look", [1, 2])
