@@ -30,6 +30,7 @@ BENCHMARKS: Mapping[str, Sequence[str]] = {
     "plan_proof": (),
     "series_discovery": ("--series", "200000", "--seconds", "30"),
     "slow_readers": ("--readers", "300", "--strangers", "1000", "--seconds", "30"),
+    "tenants": (),
 }
 """Names, and the options with which the README's figures are made."""
 

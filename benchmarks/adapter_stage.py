@@ -25,7 +25,7 @@ from demo.machine.processes import start
 from demo.machine.prometheus import running_prometheus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from benchmarks.cores import Cores
     from benchmarks.fleet_of_pods import Fleet
@@ -42,6 +42,18 @@ _COUNTED = re.compile(r'prometheus_http_requests_total\{code="\d+",handler="(/ap
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """Where an adapter runs, and what it is started with."""
+
+    folder: Path
+    cores: Cores
+    prometheus_url: str
+    rules: Path
+    objects: Path
+    flags: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Backdrop:
     """What the adapter stands before."""
 
@@ -51,6 +63,11 @@ class Backdrop:
     prometheus: PrometheusProcess
     rules: Path
     objects: Path
+
+    @property
+    def standing(self) -> Standing:
+        """Where an adapter runs before it."""
+        return Standing(self.folder, self.cores, self.prometheus.url, self.rules, self.objects)
 
     def asked(self) -> dict[str, int]:
         """Return how many requests Prometheus has counted, by handler."""
@@ -120,19 +137,19 @@ def is_scraped(stage: Backdrop) -> bool:
 def product(stage: Backdrop) -> Iterator[RunningAdapter]:
     """Run `tidewatch-adapter serve` as it is delivered, with its defaults."""
     command = [str(Path(sys.executable).with_name("tidewatch-adapter")), "serve"]
-    with running_adapter(stage, "adapter", command) as running:
+    with running_adapter(stage.standing, "adapter", command) as running:
         yield running
 
 
 @contextmanager
 def reference(stage: Backdrop) -> Iterator[RunningAdapter]:
     """Run the same server with one difference: it asks Prometheus at each request (`live_adapter`)."""
-    with running_adapter(stage, "live-adapter", [sys.executable, "-m", "benchmarks.live_adapter"]) as running:
+    with running_adapter(stage.standing, "live-adapter", [sys.executable, "-m", "benchmarks.live_adapter"]) as running:
         yield running
 
 
 @contextmanager
-def running_adapter(stage: Backdrop, name: str, command: list[str]) -> Iterator[RunningAdapter]:
+def running_adapter(stage: Standing, name: str, command: list[str]) -> Iterator[RunningAdapter]:
     """Run an adapter of this command, the stage's flags behind it; yield when it is ready."""
     folder = stage.folder / name
     serving = Authority(folder / "serving-ca", "serving-ca").server(["localhost"], ["127.0.0.1"])
@@ -146,10 +163,11 @@ def running_adapter(stage: Backdrop, name: str, command: list[str]) -> Iterator[
         f"--tls-private-key-file={serving.key_file}",
         f"--requestheader-client-ca-file={front_proxy.ca_file}",
         f"--requestheader-allowed-names={FRONT_PROXY}",
-        f"--prometheus-url={stage.prometheus.url}",
+        f"--prometheus-url={stage.prometheus_url}",
         f"--config={stage.rules}",
         f"--objects={stage.objects}",
         "--shutdown-delay=0s",
+        *stage.flags,
     ]
     with (
         on(stage.cores.measured),

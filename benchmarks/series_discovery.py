@@ -113,7 +113,7 @@ def idle(stage: SeriesStage, progress: Progress) -> Row:
     """Return the memory of the same server with a rule that names its series, so that there is nothing to look up."""
     rules = stage.backdrop.folder / "idle.yaml"
     rules.write_text(ASKED.rules("60s"), encoding="utf-8")
-    with running_adapter(replace(stage.backdrop, rules=rules), "idle", [*PRODUCT]) as adapter:
+    with running_adapter(replace(stage.backdrop.standing, rules=rules), "idle", [*PRODUCT]) as adapter:
         progress.wait_until(time.monotonic() + SETTLE_SECONDS, "idle")
         return {"phase": "idle", "errors": 0, **_memory(adapter)}
 
@@ -122,7 +122,7 @@ def started(stage: SeriesStage, progress: Progress) -> Row:
     """Start the adapter as it is delivered and return how long it took to be ready, and to list all there is."""
     plain = stage.plain_look_ups()
     began, asked = time.monotonic(), stage.look_ups()
-    with running_adapter(stage.backdrop, "start", [*PRODUCT, *NO_RELIST]) as adapter:
+    with running_adapter(stage.backdrop.standing, "start", [*PRODUCT, *NO_RELIST]) as adapter:
         ready = time.monotonic() - began
         listed_in = _wait_for_list(stage, adapter) - began
         at_list = adapter.usage()
@@ -166,7 +166,7 @@ def _watched(stage: SeriesStage, name: str, flags: Sequence[str]) -> Iterator[tu
     """Run the product with a watch on its interpreter; yield when its first list stands."""
     watch_file = stage.backdrop.folder / f"{name}.watch"
     command = ["env", f"{WATCH_FILE}={watch_file}", *WATCHED, *flags]
-    with running_adapter(stage.backdrop, name, command) as adapter:
+    with running_adapter(stage.backdrop.standing, name, command) as adapter:
         _wait_for_list(stage, adapter)
         yield adapter, watch_file
 

@@ -69,8 +69,8 @@ READY_WITHOUT_PODS_SECONDS = 10.0
 READY_WITHOUT_METRICS_SECONDS = 0.5
 """A moment for the first look-ups, which a rolling update is thankful for: a process that knows fewer metrics than the
 one before answers 404. No longer, because readiness must not hang on Prometheus."""
-QUERY_THREADS = 24
-"""More than the queries and look-ups that `ReadingSettings` lets run at once."""
+QUERY_THREADS = 30
+"""More than the queries, look-ups and trials that `ReadingSettings` and `readings/lanes` let run at once."""
 LONGEST_REFRESH_PAUSE_SECONDS = 0.2
 CONNECTION_CHECK_SECONDS = 30.0
 PREPARE_SECONDS = 0.1

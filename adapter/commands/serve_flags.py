@@ -66,14 +66,20 @@ _CONFIGURATION = (
         name="refresh-interval",
         kind=DURATION,
         default=10.0,
-        help="How often what is asked for is queried anew; oftener where one request returns oftener.",
+        help=(
+            "How often what is asked for is queried anew, until the askers' own interval is known: then half of the "
+            "shortest at which one same request returns."
+        ),
         group=_METRICS,
     ),
     Flag(
         name="demand-ttl",
         kind=DURATION,
         default=600.0,
-        help="How long a metric counts as asked for after the last request.",
+        help=(
+            "How long a request counts as asked for after it came last, at most: it leaves after four of its own "
+            "intervals, one that was asked once after 60 s."
+        ),
         group=_METRICS,
     ),
     Flag(
@@ -81,6 +87,20 @@ _CONFIGURATION = (
         kind=INTEGER,
         default=2000,
         help="Different requests that one namespace may have standing; beyond, 429.",
+        group=_METRICS,
+    ),
+    Flag(
+        name="max-values",
+        kind=INTEGER,
+        default=5_000_000,
+        help="Values held in memory for all namespaces; beyond, 429 for the namespace that holds the most.",
+        group=_METRICS,
+    ),
+    Flag(
+        name="max-values-per-namespace",
+        kind=INTEGER,
+        default=1_000_000,
+        help="Values held in memory for the queries of one namespace; beyond, 429.",
         group=_METRICS,
     ),
     Flag(

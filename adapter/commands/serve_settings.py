@@ -131,13 +131,12 @@ def _readings(values: FlagValues) -> ReadingSettings:
     refresh = _positive(values, "refresh-interval")
     if refresh < SHORTEST_REFRESH_SECONDS:
         raise UsageError(f"--refresh-interval is {refresh:g} s: nothing is asked oftener than once a second")
-    demand = values.integer("max-demand-per-namespace")
-    if demand < 1:
-        raise UsageError(f"--max-demand-per-namespace is {demand}: at least 1 request must be let in")
     return ReadingSettings(
         refresh_interval_seconds=refresh,
         demand_ttl_seconds=_positive(values, "demand-ttl"),
-        max_demand_per_namespace=demand,
+        max_demand_per_namespace=_at_least_one(values, "max-demand-per-namespace", "request must be let in"),
+        max_values=_at_least_one(values, "max-values", "value must be held"),
+        max_values_per_namespace=_at_least_one(values, "max-values-per-namespace", "value must be held"),
         max_answer_age_seconds=_positive(values, "max-answer-age"),
         look_back_seconds=_positive(values, "prometheus-look-back"),
         relist_interval_seconds=relist,
@@ -169,6 +168,13 @@ def _positive(values: FlagValues, name: str) -> float:
     if seconds <= 0:
         raise UsageError(f"--{name} is {seconds:g} s: it must be above 0")
     return seconds
+
+
+def _at_least_one(values: FlagValues, name: str, what: str) -> int:
+    number = values.integer(name)
+    if number < 1:
+        raise UsageError(f"--{name} is {number}: at least 1 {what}")
+    return number
 
 
 def _folder(path: Path | None) -> Path | None:

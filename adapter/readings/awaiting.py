@@ -7,6 +7,7 @@ server has as many threads as it has, and a Prometheus that hangs must not hold 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from typing import TYPE_CHECKING, TypeVar
 
 from adapter.readings.errors import AnswerTooOldError, FirstAnswerPendingError
@@ -34,7 +35,9 @@ class Awaiting:
         self._board = board
         self._settings = settings
         self._clock = clock
-        self._waiting = threading.BoundedSemaphore(settings.max_waiting_requests)
+        self._lock = threading.Lock()
+        self._waiting: Counter[str | None] = Counter()
+        """Requests that wait, by namespace."""
 
     def current(self, entry: Entry, until: float) -> Reading:
         """Return what answers a request now; a first reading is waited for until then, in monotonic seconds.
@@ -55,12 +58,13 @@ class Awaiting:
         try:
             return look()
         except ObjectsNotSyncedError:
-            if not self._waiting.acquire(blocking=False):
+            # A list is everybody's, so those who wait for one are counted together.
+            if not self._has_joined(None):
                 raise
         try:
             objects.await_first_list(resource, max(0.0, until - self._clock.monotonic()))
         finally:
-            self._waiting.release()
+            self._leave(None)
         return look()
 
     def age(self, reading: Reading) -> float:
@@ -72,15 +76,38 @@ class Awaiting:
         query = self._board.query_of(entry)
         if query.settled.is_set() and query.failure is not None:
             raise query.failure.raised()
-        if not self._waiting.acquire(blocking=False):
-            raise FirstAnswerPendingError(
-                f"{entry.request.metric}: asked of Prometheus for the first time, and no more than "
-                f"{self._settings.max_waiting_requests} requests wait at once: the answer will be there soon"
-            )
+        self._enter(entry)
         try:
             return self._wait(entry, until)
         finally:
-            self._waiting.release()
+            self._leave(entry.request.namespace)
+
+    def _enter(self, entry: Entry) -> None:
+        settings = self._settings
+        if self._has_joined(entry.request.namespace):
+            return
+        raise FirstAnswerPendingError(
+            f"{entry.request.metric}: asked of Prometheus for the first time, and no more than "
+            f"{settings.max_waiting_requests} requests wait at once, {settings.max_waiting_requests_per_namespace} of "
+            "one namespace: the answer will be there soon"
+        )
+
+    def _has_joined(self, namespace: str | None) -> bool:
+        """Return whether one more request of the namespace may wait; it is counted from then on, until it leaves."""
+        settings = self._settings
+        with self._lock:
+            if self._waiting[namespace] >= settings.max_waiting_requests_per_namespace:
+                return False
+            if self._waiting.total() >= settings.max_waiting_requests:
+                return False
+            self._waiting[namespace] += 1
+            return True
+
+    def _leave(self, namespace: str | None) -> None:
+        with self._lock:
+            self._waiting[namespace] -= 1
+            if not self._waiting[namespace]:
+                del self._waiting[namespace]
 
     def _wait(self, entry: Entry, until: float) -> Reading:
         while True:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from adapter.readings.board import Board
+    from adapter.readings.changes import Trial
     from adapter.readings.demand import Entry
     from adapter.readings.queries import Reading
     from adapter.readings.refresher import Refresher
@@ -98,6 +99,30 @@ class CrossCheck:
         if entry is not None:
             self._check(entry)
 
+    def try_wider(self, trial: Trial) -> None:
+        """Ask a plan that was refused again, and let the board know whether it gives what the exact query gives.
+
+        The wider form goes first: where it is refused still, nothing else is asked.
+        """
+        failure: str | None = "a fault of the adapter, see its log"
+        lasting = False
+        try:
+            failure, lasting = self._tried(trial)
+        finally:
+            self._board.tried(trial, failure, lasting=lasting)
+
+    def _tried(self, trial: Trial) -> tuple[str | None, bool]:
+        """Return why the plan is not to be used yet, None where it is; and whether that does not pass by itself."""
+        rule = trial.entry.metric.rule.id
+        second = float(math.floor(self._clock.wall() - self._settings.trial_delay_seconds))
+        found = self._both(trial.entry, trial.wider, second, wider_first=True)
+        if isinstance(found, Failure):
+            self._telemetry.cross_checked(rule, "failed")
+            return found.message, found.lasting
+        difference = difference_of(*found)
+        self._telemetry.cross_checked(rule, "equal" if difference is None else "different")
+        return difference, False
+
     def _askers(self) -> list[Entry]:
         """Return one asker for each group with a wider plan, another one each time."""
         entries = self._board.entries()
@@ -117,7 +142,7 @@ class CrossCheck:
             return
         rule = entry.metric.rule.id
         second = float(math.floor(self._clock.wall() - self._settings.cross_check_delay_seconds))
-        found = self._both(entry, wider, second)
+        found = self._both(entry, wider, second, wider_first=False)
         if isinstance(found, Failure):
             self._telemetry.cross_checked(rule, "failed")
             _log.debug("%s (%s): its plan cannot be checked: %s", entry.metric.qualified, rule, found.message)
@@ -132,7 +157,7 @@ class CrossCheck:
             del self._differences[group.key]
             self._board.distrust(group, f"at {second:.0f} in {entry.request.namespace or 'no namespace'}: {difference}")
 
-    def _both(self, entry: Entry, wider: Query, second: float) -> tuple[Values, Values] | Failure:
+    def _both(self, entry: Entry, wider: Query, second: float, *, wider_first: bool) -> tuple[Values, Values] | Failure:
         """Return what the asker gets by the exact query and by the wider one."""
         try:
             names = self._names(entry)
@@ -143,13 +168,13 @@ class CrossCheck:
             return Failure(ObjectsNotKnownError, str(error))
         except RenderError as error:
             return Failure(UnanswerableSelectorError, str(error))
-        readings = []
-        for query in (exact, wider):
+        values: dict[Query, Values] = {}
+        for query in (wider, exact) if wider_first else (exact, wider):
             reading = self._refresher.ask(query, second)
             if isinstance(reading, Failure):
                 return reading
-            readings.append(values_for(entry, names, reading))
-        return readings[0], readings[1]
+            values[query] = values_for(entry, names, reading)
+        return values[exact], values[wider]
 
     def _names(self, entry: Entry) -> tuple[str, ...]:
         which, resource = entry.request.which, entry.metric.resource

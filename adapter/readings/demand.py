@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from adapter.objects.selectors import Selector
     from adapter.readings.answers import ByName, BySelector
     from adapter.readings.queries import Scope
+    from adapter.readings.settings import ReadingSettings
     from adapter.rulebook.model import Metric
 
 
@@ -45,10 +46,11 @@ class Entry:
 class Demand:
     """All requests that stand. Reading is safe from every thread; the owner locks around changes."""
 
-    def __init__(self, ttl_seconds: float, bound_per_namespace: int, bound: int) -> None:
-        self._ttl_seconds = ttl_seconds
-        self._bound_per_namespace = bound_per_namespace
-        self._bound = bound
+    def __init__(self, settings: ReadingSettings) -> None:
+        self._ttl_seconds = settings.demand_ttl_seconds
+        self._once_seconds = min(settings.once_asked_ttl_seconds, settings.demand_ttl_seconds)
+        self._bound_per_namespace = settings.max_demand_per_namespace
+        self._bound = settings.max_demand
         self._entries: dict[Request, Entry] = {}
         self._by_namespace: Counter[str | None] = Counter()
 
@@ -58,7 +60,8 @@ class Demand:
 
     def check_room(self, namespace: str | None) -> None:
         """Raise TooMuchDemandError if as many requests stand as may, in the namespace or in all."""
-        forgotten = f"one that is not repeated for {self._ttl_seconds:g} s is forgotten"
+        once = f"one that is not repeated within {self._once_seconds:g} s is forgotten"
+        forgotten = f"{once}, others after four of their intervals"
         if self._by_namespace[namespace] >= self._bound_per_namespace:
             where = f"namespace {namespace!r}" if namespace else "objects outside of namespaces"
             raise TooMuchDemandError(
@@ -82,7 +85,7 @@ class Demand:
 
     def expired(self, entry: Entry, now: float) -> bool:
         """Tell whether nobody has asked for so long that the request is to be forgotten."""
-        return now - entry.arrivals.last > self._ttl_seconds
+        return now > entry.arrivals.stands_until(self._once_seconds, self._ttl_seconds)
 
     def holds(self, entry: Entry) -> bool:
         """Tell whether the entry still stands."""

@@ -37,6 +37,7 @@ def overview(
     successes: Mapping[str, float],
     failing: frozenset[str],
     distrusted: Mapping[str, int],
+    values_held: int,
 ) -> Overview:
     """Return what is told of the rules in force and of what is asked for.
 
@@ -53,8 +54,9 @@ def overview(
             "failing": len(failing),
             "retained": len(rulebook.retained),
         },
-        plans=Counter((group.metric.rule.id, group.kind) for group in groups),
+        plans=Counter((group.metric.rule.id, kind) for group in groups for kind in group.kinds()),
         distrusted=distrusted,
+        values_held=values_held,
         last_success=_last_successes(states, {rule: at for rule, at in successes.items() if rule in rule_ids}),
     )
 

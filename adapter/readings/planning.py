@@ -1,8 +1,9 @@
 """Which query answers a request: plans by demand, and what is learnt when Prometheus refuses one.
 
 A plan that is proven may still be refused: by limits, or because the wider query joins series that the narrower keeps
-apart. The group then falls to the next narrower plan until the next reload. A time-out does not count: narrower plans
-ask more queries, and a server that is too slow for one needs no more of them.
+apart. The group then falls to the next narrower plan, one namespace alone where it was that namespace's query, until a
+trial shows that the wider one works again (`setbacks`). A time-out does not count: narrower plans ask more queries, and
+a server that is too slow for one needs no more of them.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from typing import TYPE_CHECKING
 
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import ByName, BySelector
+from adapter.readings.changes import Remark
 from adapter.readings.demand import Request
 from adapter.readings.errors import UnanswerableSelectorError
 from adapter.readings.queries import Group, Query, QueryKey, Scope
 from adapter.readings.schedule import longest_period
+from adapter.readings.setbacks import WIDE_PLACE, Setbacks
 from adapter.rulebook.model import Api, PlanKind
 from adapter.rulebook.plans import plan_of, planned_query
 from adapter.rulebook.plans.sample_age import times_of
@@ -24,12 +27,13 @@ from adapter.rulebook.render import RenderError, exact_query
 from adapter.rulebook.requests import Asked
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from adapter.objects.selectors import Selector
+    from adapter.readings.setbacks import Place
     from adapter.readings.settings import ReadingSettings
     from adapter.rulebook.model import Metric, Plan
     from adapter.rulebook.requests import PlannedQuery
-
-_log = logging.getLogger(__name__)
 
 _MOST_INDEXED = 16
 """Labels of external metrics that rows are indexed by; who selects by yet others costs more when asking."""
@@ -48,9 +52,9 @@ class Planner:
         self._settings = settings
         self._groups: dict[tuple[object, ...], Group] = {}
         self._plans: dict[tuple[object, ...], Plan] = {}
-        self._refused: dict[tuple[object, ...], set[PlanKind]] = {}
         self._new: list[Query] = []
         self._distrusted: dict[tuple[object, ...], str] = {}
+        self._remarks: list[Remark] = []
 
     def bind(self, metric: Metric, request: Request, now: float, former: Query | None = None) -> Scope:
         """Return the scope of a request, which counts as standing from now on.
@@ -69,25 +73,55 @@ class Planner:
     def release(self, request: Request, scope: Scope, now: float) -> None:
         """Take a request out; with fewer namespaces a narrower plan may do."""
         group = scope.group
-        _leave(group, request.namespace)
+        _leave(group, request.namespace, scope)
         if not group.asking and self._groups.get(group.key) is group:
             del self._groups[group.key]
             # Askers choose the labels of their selectors: what is known of those goes with the last who uses them.
             self._plans.pop(group.key, None)
-            self._refused.pop(group.key, None)
         elif not group.retired:
             self._adjust(group, request.selector, now)
 
-    def narrow(self, query: Query, now: float) -> list[Group]:
-        """Take the refused query out of use; return the groups that fall to a narrower plan by it."""
+    def narrow(self, query: Query, now: float, *, lasting: bool = False) -> list[tuple[Group, PlanKind]]:
+        """Take a refused query out of use; return the groups that fall by it, and to which plan.
+
+        Nothing is asked in its place before somebody asks: each request finds its narrower query by itself.
+        """
         self.drop(query)
+        namespace = query.key.namespace
         fallen = [group for group in query.groups if group.kind is query.kind and not group.retired]
         for group in fallen:
-            # What is refused for one namespace would not be granted for all.
-            group.refused |= {query.kind, PlanKind.WIDE}
-            self._refused[group.key] = group.refused
-            self._adjust(group, query.selector, now)
-        return fallen
+            if query.kind is PlanKind.WIDE or WIDE_PLACE not in group.setbacks:
+                # What is refused for one namespace would not be granted for all.
+                group.setbacks.fail(WIDE_PLACE, now, lasting=lasting)
+            if query.kind is PlanKind.WIDE:
+                group.kind = group.best_kind(self._namespace_limit(group))
+                _retire(group, list(group.scopes))
+            else:
+                group.setbacks.fail((PlanKind.NAMESPACE, namespace), now, lasting=lasting)
+                _retire(group, [namespace])
+        return [(group, group.kind_in(namespace)) for group in fallen]
+
+    def trial_places(self, group: Group, namespace: str | None) -> Iterator[Place]:
+        """Yield the plans, the widest first, that would answer a namespace if Prometheus had not refused them."""
+        if group.wanted_kind(self._namespace_limit(group)) is PlanKind.WIDE and WIDE_PLACE in group.setbacks:
+            yield WIDE_PLACE
+        if group.kind is PlanKind.NAMESPACE and (PlanKind.NAMESPACE, namespace) in group.setbacks:
+            yield (PlanKind.NAMESPACE, namespace)
+
+    def trial(self, group: Group, request: Request, kind: PlanKind) -> Query:
+        """Return the query of a wider plan, which nobody is answered by yet. Raises RenderError."""
+        query = Query(self._key(kind, group, request), group.metric, request.selector, 0.0)
+        query.labels = request.selector.keys if group.metric.resource is None else frozenset()
+        return query
+
+    def restore(self, group: Group, place: Place, selector: Selector, now: float) -> None:
+        """Use a plan again that a trial has shown to work."""
+        group.setbacks.lift(place, now)
+        namespaces = list(group.apart) if place == WIDE_PLACE else [place[1]]
+        for namespace in namespaces:
+            for scope in group.apart.pop(namespace, ()):
+                scope.retired = True
+        self._adjust(group, selector, now)
 
     def distrust(self, metric: Metric, now: float) -> None:
         """Use no wider plan for the metric until all is forgotten."""
@@ -95,6 +129,7 @@ class Planner:
         for group in list(self._groups.values()):
             if _identity(group.metric) == _identity(metric):
                 group.refused |= _WIDER
+                group.setbacks = Setbacks()
                 self._adjust(group, EVERYTHING, now)
 
     def distrusts(self, metric: Metric) -> bool:
@@ -113,13 +148,17 @@ class Planner:
             query.groups.clear()
         self._groups.clear()
         self._plans.clear()
-        self._refused.clear()
         self._distrusted.clear()
 
     def drop(self, query: Query) -> None:
         """Forget a query."""
         if self.queries.get(query.key) is query:
             del self.queries[query.key]
+
+    def take_remarks(self) -> list[Remark]:
+        """Return what is to be logged of all that was decided since the last call."""
+        remarks, self._remarks = self._remarks, []
+        return remarks
 
     def take_new(self) -> list[Query]:
         """Return the queries made since the last call: they are to be started."""
@@ -146,11 +185,15 @@ class Planner:
             self._adjust(group, request.selector, now)
             scope = group.scopes.get(request.namespace) or self._scope(group, request, now)
         except RenderError:
-            _leave(group, request.namespace)
+            _leave(group, request.namespace, None)
             raise
         self._groups[group.key] = group
         scope.wanted.bound_at = now
         if former is None or scope.query.reading is not None:
+            return scope
+        if scope.wanted.kind is PlanKind.EXACT:
+            scope.query = former
+            scope.aim(scope.wanted)
             return scope
         # What answered this request may hold no other's answer, so it cannot be put into a scope that others share.
         private = Scope(group, former, scope.wanted, private=True)
@@ -158,10 +201,15 @@ class Planner:
         return private
 
     def _scope(self, group: Group, request: Request, now: float) -> Scope:
-        query = self._query(group.kind, group, request, now)
+        namespace = request.namespace
+        kind = group.kind_in(namespace)
+        query = self._query(kind, group, request, now)
+        query.rationed = kind is not group.wanted_kind(self._namespace_limit(group))
         scope = Scope(group, query, query)
-        if group.kind is not PlanKind.EXACT:
-            group.scopes[request.namespace] = scope
+        if kind is PlanKind.EXACT:
+            group.apart.setdefault(namespace, set()).add(scope)
+        else:
+            group.scopes[namespace] = scope
         return scope
 
     def _group_of(self, metric: Metric, request: Request) -> Group:
@@ -170,8 +218,8 @@ class Planner:
         key = (*_identity(metric), shared)
         group = self._groups.get(key)
         if group is None:
-            refused = _WIDER if self.distrusts(metric) else self._refused.get(key, ())
-            group = Group(key, metric, self._plan(metric, request), set(refused))
+            refused = set(_WIDER) if self.distrusts(metric) else set[PlanKind]()
+            group = Group(key, metric, self._plan(metric, request), refused)
         group.metric = metric
         return group
 
@@ -183,7 +231,8 @@ class Planner:
             plan = self._plans[key] = plan_of(metric, keys)
             # The widest plan is what everybody wants; any other is worth to know the reason of.
             level = logging.DEBUG if plan.kind is PlanKind.WIDE else logging.INFO
-            _log.log(level, "%s (%s): %s plan: %s", metric.qualified, metric.rule.id, plan.kind, plan.reason)
+            told = f"{metric.qualified} ({metric.rule.id}): {plan.kind} plan: {plan.reason}"
+            self._remarks.append(Remark(level, told))
         return plan
 
     def _adjust(self, group: Group, selector: Selector, now: float) -> None:
@@ -192,19 +241,20 @@ class Planner:
         if kind is group.kind:
             return
         if kind is PlanKind.EXACT:
-            for scope in group.scopes.values():
-                scope.retired = True
-            group.scopes.clear()
+            _retire(group, list(group.scopes))
         requests = [Request(group.metric.qualified, namespace, None, selector) for namespace in group.scopes]
         try:
             queries = [self._query(kind, group, request, now) for request in requests]
         except RenderError as error:
-            _log.warning("%s has no %s query after all: %s", group.metric.qualified, kind, error)
+            told = f"{group.metric.qualified} has no {kind} query after all: {error}"
+            self._remarks.append(Remark(logging.WARNING, told))
             group.refused |= {kind, PlanKind.WIDE}
             self._adjust(group, selector, now)
             return
         group.kind = kind
+        rationed = kind is not group.wanted_kind(self._namespace_limit(group))
         for request, query in zip(requests, queries, strict=True):
+            query.rationed = rationed
             group.scopes[request.namespace].aim(query)
 
     def _namespace_limit(self, group: Group) -> int:
@@ -214,12 +264,13 @@ class Planner:
         """
         return 0 if group.metric.rule.api is Api.RESOURCE else self._settings.namespace_plan_limit
 
-    def _query(self, kind: PlanKind, group: Group, request: Request, now: float) -> Query:
+    def _key(self, kind: PlanKind, group: Group, request: Request) -> QueryKey:
+        """Return what is sent for a request by a plan. Raises RenderError."""
         metric, namespace, which = group.metric, request.namespace, request.which
         names = () if metric.resource is None else (which.name,) if isinstance(which, ByName) else (_ANY_NAME,)
         planned, times = planned_with_times(metric, Asked(namespace, names, request.selector), kind)
         by_selector = which if kind is PlanKind.EXACT and isinstance(which, BySelector) else None
-        key = QueryKey(
+        return QueryKey(
             planned,
             namespace if kind is not PlanKind.WIDE and metric.namespace_label else None,
             metric.namespace_label,
@@ -227,6 +278,9 @@ class Planner:
             metric.resource if by_selector else None,
             times,
         )
+
+    def _query(self, kind: PlanKind, group: Group, request: Request, now: float) -> Query:
+        metric, key = group.metric, self._key(kind, group, request)
         query = self.queries.get(key)
         if query is None:
             query = self.queries[key] = Query(key, metric, request.selector, longest_period(metric, self._settings))
@@ -235,6 +289,8 @@ class Planner:
         if metric.resource is None and len(query.labels) < _MOST_INDEXED:
             query.labels |= request.selector.keys
         query.groups.add(group)
+        if kind is PlanKind.EXACT:
+            query.payers.add(request.namespace)
         query.bound_at = now
         return query
 
@@ -272,8 +328,22 @@ def _identity(metric: Metric) -> tuple[object, ...]:
     )
 
 
-def _leave(group: Group, namespace: str | None) -> None:
+def _retire(group: Group, namespaces: Iterable[str | None]) -> None:
+    """Let the requests of some namespaces look for other scopes when they come next."""
+    for namespace in namespaces:
+        scope = group.scopes.pop(namespace, None)
+        if scope is not None:
+            scope.retired = True
+
+
+def _leave(group: Group, namespace: str | None, scope: Scope | None) -> None:
     group.asking[namespace] -= 1
+    if scope is not None and (apart := group.apart.get(namespace)):
+        apart.discard(scope)
+        if not apart:
+            del group.apart[namespace]
     if not group.asking[namespace]:
         del group.asking[namespace]
         group.scopes.pop(namespace, None)
+        group.apart.pop(namespace, None)
+        group.setbacks.leave(namespace)

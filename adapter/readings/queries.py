@@ -16,9 +16,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from adapter.readings.lanes import Lane
+from adapter.readings.setbacks import WIDE_PLACE, Setbacks
 from adapter.rulebook.model import PlanKind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from adapter.objects.resources import Resource
     from adapter.objects.selectors import Selector
     from adapter.readings.answers import BySelector
@@ -48,6 +51,8 @@ class Failure:
     """Prometheus itself cannot be asked, so that it is no fault of this query."""
     told: str | None = None
     """What any asker may read, where that is less than the message."""
+    lasting: bool = False
+    """It does not pass by itself: the text cannot be read, or the answer is too large."""
 
     def raised(self) -> ReadingError:
         """Return an error to raise."""
@@ -77,6 +82,8 @@ class Query:
     """One query, refreshed as long as somebody needs it."""
 
     __slots__ = (
+        "__weakref__",
+        "asleep",
         "bound_at",
         "failure",
         "failures",
@@ -85,9 +92,14 @@ class Query:
         "key",
         "labels",
         "lane",
+        "mark",
         "metric",
+        "paced",
+        "payers",
         "period",
+        "rationed",
         "reading",
+        "seconds",
         "selector",
         "settled",
         "started_at",
@@ -101,6 +113,18 @@ class Query:
         """The metric's selector, where the text is not fixed."""
         self.period = period
         """Seconds between refreshes."""
+        self.paced = False
+        """Whether the period is told from how often somebody comes back."""
+        self.rationed = False
+        """Asked only when somebody has asked for it: it stands in for a wider query that was refused."""
+        self.asleep = False
+        """Rationed, and not due before somebody asks."""
+        self.seconds: float | None = None
+        """How long it took the last time; None while it never ended."""
+        self.payers: set[str | None] = set()
+        """An exact query: the namespaces whose requests it answers."""
+        self.mark: int | None = None
+        """What its answer is known by to `SharedAnswers`."""
         self.reading: Reading | None = None
         """The last good one."""
         self.failure: Failure | None = None
@@ -125,6 +149,14 @@ class Query:
         """How widely it asks."""
         return self.key.planned.kind
 
+    def askers(self) -> Iterator[str | None]:
+        """Yield the namespaces that ask for it; one may come twice."""
+        if self.kind is PlanKind.EXACT:
+            yield from self.payers
+            return
+        for group in self.groups:
+            yield from group.asking
+
 
 @dataclass(eq=False, slots=True)
 class Group:
@@ -138,18 +170,43 @@ class Group:
     metric: Metric
     plan: Plan
     refused: set[PlanKind] = field(default_factory=set)
-    """Plans that are proven and that Prometheus refused nevertheless."""
+    """Plans that are proven and not to be used nevertheless until the next reload."""
+    setbacks: Setbacks = field(default_factory=Setbacks)
+    """Plans that Prometheus refused, and that are tried again."""
     asking: Counter[str | None] = field(default_factory=Counter)
     """Namespaces, and how many requests stand in each."""
     scopes: dict[str | None, Scope] = field(default_factory=dict)
     """By namespace, while the plan is not exact; exact requests have a scope each."""
+    apart: dict[str | None, set[Scope]] = field(default_factory=dict)
+    """By namespace, the scopes of exact requests."""
     kind: PlanKind = PlanKind.EXACT
     retired: bool = False
     """A reload has taken its place: its requests must look for another group."""
 
     def best_kind(self, namespace_limit: int) -> PlanKind:
         """Return the plan to use: one query a namespace while few namespaces ask, one for all when more do."""
-        usable = self.plan.proven - self.refused
+        return self._best(
+            namespace_limit, self.refused | {PlanKind.WIDE} if WIDE_PLACE in self.setbacks else self.refused
+        )
+
+    def wanted_kind(self, namespace_limit: int) -> PlanKind:
+        """Return the plan that would be used if Prometheus had refused none."""
+        return self._best(namespace_limit, self.refused)
+
+    def kind_in(self, namespace: str | None) -> PlanKind:
+        """Return the plan that is used for a namespace: where its own query was refused that is the exact one."""
+        failed = self.kind is PlanKind.NAMESPACE and (PlanKind.NAMESPACE, namespace) in self.setbacks
+        return PlanKind.EXACT if failed else self.kind
+
+    def kinds(self) -> set[PlanKind]:
+        """Return the plans in use: two where some namespaces' own queries were refused."""
+        if self.kind is not PlanKind.NAMESPACE:
+            return {self.kind}
+        apart = sum(kind is PlanKind.NAMESPACE for kind, _ in list(self.setbacks))
+        return {kind for kind, used in ((self.kind, apart < len(self.asking)), (PlanKind.EXACT, apart)) if used}
+
+    def _best(self, namespace_limit: int, refused: set[PlanKind]) -> PlanKind:
+        usable = self.plan.proven - refused
         if self.metric.namespace_label is None:
             usable -= {PlanKind.NAMESPACE}
         if PlanKind.NAMESPACE in usable and (len(self.asking) <= namespace_limit or PlanKind.WIDE not in usable):

@@ -35,6 +35,7 @@ from adapter.readings.refresher import Refresher, let_go
 from adapter.readings.remembered import Remembered
 from adapter.readings.rule_states import RuleStates, look_up_troubles, unreachable
 from adapter.readings.settings import Clock, ReadingSettings
+from adapter.readings.sharing import SharedAnswers
 from adapter.readings.silences import Silences
 from adapter.readings.steadiness import Steadiness
 from adapter.readings.usage import UsageReadings
@@ -102,7 +103,9 @@ class Readings:
             telemetry=telemetry,
             states=self._states,
             launch=lambda query: submit(lambda: self._refresh(query)),
+            launch_trial=lambda trial: submit(lambda: self._cross_check.try_wider(trial)),
         )
+        self._shared = SharedAnswers(pace)
         self._awaiting = Awaiting(self._board, self._settings, self._clock)
         self._answering = Answering(
             objects=objects,
@@ -294,16 +297,17 @@ class Readings:
         """Ask a query once, and enter how it ended."""
         try:
             outcome = self._refresher.ask(query)
+            if not isinstance(outcome, Failure):
+                outcome = self._shared.share(query, outcome)
         except Exception as error:  # noqa: BLE001 - the one place that keeps a fault in one query from all others
             _log.exception("refreshing %s failed by a fault of the program", query.metric.qualified)
             outcome = Failure(
                 ReadingError, f"{query.metric.qualified}: a fault of the adapter ({type(error).__name__}), see its log"
             )
-        replaced = self._board.settle(query, outcome)
+        gone = self._board.settle(query, outcome)
         del outcome
-        if replaced is not None:
-            parts = replaced.parts()
-            del replaced
+        while gone:
+            parts = gone.pop().parts()
             let_go(parts, self._pace)
 
     def _overview(self) -> Overview:
@@ -314,4 +318,5 @@ class Readings:
             successes=dict(self._board.last_success),
             failing=self._states.failing,
             distrusted=self._board.distrusted(),
+            values_held=self._board.values_held,
         )

@@ -61,6 +61,8 @@ _MEANINGS: tuple[tuple[type[PrometheusError], type[ReadingError]], ...] = (
     (UnexpectedAnswerError, SourceUnreachableError),
 )
 _OF_SOURCE = (PrometheusUnreachableError, AuthenticationRefusedError, UnexpectedAnswerError)
+_OF_TEXT = "bad_data"
+"""Prometheus's word for a query that it could not read, now or later."""
 _OF_PROMQL = "PromQL "
 """How the query engine's own annotations begin: those that warn mean that samples were ignored."""
 _INFORMATION = "PromQL info"
@@ -338,6 +340,12 @@ def failure_of(error: PrometheusError) -> Failure:
     meaning = next((meaning for kind, meaning in _MEANINGS if isinstance(error, kind)), SourceUnreachableError)
     # A status without an error of Prometheus's own tells about the way to it, which is the same for narrower queries.
     refused = isinstance(error, QueryRefusedError) and not error.error_type.startswith("http_")
-    narrows = refused or isinstance(error, AnswerTooLargeError)
-    of_source = isinstance(error, _OF_SOURCE)
-    return Failure(meaning, str(error), narrows=narrows, of_source=of_source, told=told_to_askers(error))
+    too_large = isinstance(error, AnswerTooLargeError)
+    return Failure(
+        meaning,
+        str(error),
+        narrows=refused or too_large,
+        of_source=isinstance(error, _OF_SOURCE),
+        told=told_to_askers(error),
+        lasting=too_large or (isinstance(error, QueryRefusedError) and error.error_type == _OF_TEXT),
+    )

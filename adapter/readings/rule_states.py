@@ -11,6 +11,7 @@ import logging
 import threading
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.readings.errors import (
@@ -95,6 +96,7 @@ class RuleStates:
     def tell(self, troubles: Iterable[Trouble], rules: Iterable[Rule]) -> None:
         """Log what changed, where nothing was said of the rule within a minute. `rules` are those in force."""
         by_rule = _merged(troubles)
+        lines: list[Callable[[], None]] = []
         with self._lock:
             self.failing = frozenset(trouble.rule.id for trouble in by_rule.values())
             if self._told:
@@ -106,9 +108,12 @@ class RuleStates:
                 self._told.setdefault(key, _Told(trouble.rule))
             now = self._monotonic()
             for key, told in list(self._told.items()):
-                self._tell_of(told, by_rule.get(key), now)
+                self._tell_of(told, by_rule.get(key), now, lines)
                 if not told.latest and not told.reasons and told.at is not None and not _is_recent(told, now):
                     del self._told[key]
+        # Written when the lock is released: others must not wait for whoever reads the log.
+        for line in lines:
+            line()
 
     def tell_source(self, failure: str | None) -> None:
         """Log that Prometheus cannot be asked for series, when that has lasted for some calls and when it ends."""
@@ -133,7 +138,8 @@ class RuleStates:
         with self._lock:
             self._remarked.clear()
 
-    def _tell_of(self, told: _Told, trouble: Trouble | None, now: float) -> None:
+    @staticmethod
+    def _tell_of(told: _Told, trouble: Trouble | None, now: float, lines: list[Callable[[], None]]) -> None:
         reasons = trouble.reasons if trouble else frozenset[str]()
         if reasons != told.latest:
             told.latest = reasons
@@ -141,7 +147,7 @@ class RuleStates:
         if not told.changes or _is_recent(told, now):
             return
         if reasons != told.reasons or told.changes > 1:
-            _log_state(told, trouble, now)
+            lines.append(partial(_log_state, replace(told), trouble, now))
             told.reasons, told.at = reasons, now
         told.changes = 0
 

@@ -16,6 +16,8 @@ SHORTEST_PERIOD_SECONDS = 1.0
 LONGEST_RETRY_SECONDS = 5.0
 """A failing query is tried again after this time at the latest."""
 
+_INTERVALS_STANDING = 4
+"""A request is forgotten after so many of its intervals."""
 _BURST_SECONDS = 0.25
 """Arrivals this close together are one: two replicas of an asker, or a retry, and not an asker with that period."""
 _REMEMBERED = 4
@@ -52,28 +54,76 @@ class Arrivals:
         """
         return max(min(self.recent, default=math.inf), now - self.last)
 
+    def stands_until(self, once_seconds: float, longest_seconds: float) -> float:
+        """Return when the request is to be forgotten unless it comes again, in monotonic seconds.
 
-def period_for(interval: float, refresh_interval: float) -> float:
+        After four of its intervals, by the longest of the last few; while fewer are known, not before `once_seconds`;
+        and after `longest_seconds` at the latest.
+        """
+        seconds = _INTERVALS_STANDING * max(self.recent, default=0.0)
+        if len(self.recent) < _REMEMBERED:
+            seconds = max(seconds, once_seconds)
+        return self.last + min(seconds, longest_seconds)
+
+
+class Paces:
+    """When a query is due, of all who are answered by it: half of the shortest interval at which one comes back.
+
+    What came once tells nothing of its interval, so it counts only while nobody's is known.
+    """
+
+    __slots__ = ("_known", "_most", "_unknown")
+
+    def __init__(self) -> None:
+        self._known = self._unknown = self._most = math.inf
+
+    def add(self, metric: Metric, arrivals: Arrivals, now: float, settings: ReadingSettings) -> None:
+        """Take in a request that is answered by the query."""
+        self._most = min(self._most, most_period(metric, settings))
+        if arrivals.recent:
+            self._known = min(self._known, period_of(metric, arrivals.interval(now), settings))
+        else:
+            self._unknown = min(self._unknown, longest_period(metric, settings))
+
+    @property
+    def known(self) -> bool:
+        """Whether anybody's interval is."""
+        return self._known < math.inf
+
+    @property
+    def seconds(self) -> float:
+        """Between two refreshes."""
+        return min(self._known if self.known else self._unknown, self._most)
+
+
+def period_for(interval: float, most: float) -> float:
     """Return the seconds between refreshes for a request that comes back each `interval` seconds.
 
-    Half of it, so that an answer is never older than half of the asker's own period; at most the refresh interval.
+    Half of it, so that an answer is never older than half of the asker's own period; never more than `most`.
     """
-    return min(refresh_interval, max(SHORTEST_PERIOD_SECONDS, interval / 2))
+    return min(most, max(SHORTEST_PERIOD_SECONDS, interval / 2))
+
+
+def most_period(metric: Metric, settings: ReadingSettings) -> float:
+    """Return the most seconds that may lie between refreshes of a metric, however seldom it is asked for.
+
+    A rule's own `refresh`; never so long that answers grow too old between two refreshes that succeed, or that samples
+    do (`maxSampleAge`).
+    """
+    policy = metric.rule.policy
+    most = min(longest_refresh(settings), policy.refresh_seconds or math.inf)
+    if policy.max_sample_age_seconds is not None:
+        most = min(most, policy.max_sample_age_seconds / 2)
+    return max(SHORTEST_PERIOD_SECONDS, most)
 
 
 def longest_period(metric: Metric, settings: ReadingSettings) -> float:
-    """Return the seconds between refreshes of a metric that is seldom asked for.
+    """Return the seconds between refreshes of a metric while nobody's interval is known.
 
-    A rule's own `refresh`, or else the refresh interval; never so long that answers grow too old between two
-    refreshes that succeed, or that samples do (`maxSampleAge`).
+    A rule's own `refresh`, or else the refresh interval, within `most_period`.
     """
-    policy = metric.rule.policy
-    period = policy.refresh_seconds or settings.refresh_interval_seconds
-    if policy.max_sample_age_seconds is not None:
-        period = min(period, policy.max_sample_age_seconds / 2)
-    if policy.refresh_seconds is not None:
-        period = min(period, longest_refresh(settings))
-    return max(SHORTEST_PERIOD_SECONDS, period)
+    own = metric.rule.policy.refresh_seconds or settings.refresh_interval_seconds
+    return max(SHORTEST_PERIOD_SECONDS, min(own, most_period(metric, settings)))
 
 
 def longest_refresh(settings: ReadingSettings) -> float:
@@ -87,8 +137,9 @@ def period_of(metric: Metric, interval: float, settings: ReadingSettings) -> flo
 
     Who asks often makes it more often, unless the rule says itself how often: its author knows what its query costs.
     """
-    longest = longest_period(metric, settings)
-    return longest if metric.rule.policy.refresh_seconds is not None else period_for(interval, longest)
+    if metric.rule.policy.refresh_seconds is not None or math.isinf(interval):
+        return longest_period(metric, settings)
+    return period_for(interval, most_period(metric, settings))
 
 
 def retry_after(failures: int, period: float) -> float:
@@ -120,6 +171,10 @@ class Schedule(Generic[K]):
     def discard(self, key: K) -> None:
         """Forget the key."""
         self._due.pop(key, None)
+
+    def first(self) -> K | None:
+        """Return the key that is due first; None where nothing is scheduled."""
+        return None if self.next_due() is None else self._heap[0][2]
 
     def pop_due(self, now: float, limit: int) -> list[K]:
         """Take out and return up to `limit` keys that are due, the longest due first."""

@@ -17,13 +17,19 @@ class ReadingSettings:
     """Intervals and bounds; all times in seconds."""
 
     refresh_interval_seconds: float = 10.0
-    """How often what is asked for is queried anew; who asks more often makes it more often."""
+    """How often what is asked for is queried anew while nobody's interval is known; then each half of the shortest."""
     demand_ttl_seconds: float = 600.0
-    """How long something counts as asked for after the last request."""
+    """How long something counts as asked for after the last request, at most: it leaves after four of its intervals."""
+    once_asked_ttl_seconds: float = 60.0
+    """The same for what was asked once."""
     max_demand_per_namespace: int = 2000
     """Different requests that one namespace may have standing."""
     max_demand: int = 100_000
     """Different requests that all together may have standing: namespaces of External metrics need not exist."""
+    max_values: int = 5_000_000
+    """Values held in memory, of all namespaces together."""
+    max_values_per_namespace: int = 1_000_000
+    """Values held for the queries of one namespace."""
     max_answer_age_seconds: float = 60.0
     """Now minus the evaluation time of the query; an older answer is an error."""
     look_back_seconds: float = LOOK_BACK_SECONDS
@@ -42,10 +48,12 @@ class ReadingSettings:
     """How long a request waits for an answer that nobody has asked for before."""
     max_waiting_requests: int = 8
     """Requests that may wait at once; beyond, a first asker is turned away instead of holding one more thread."""
+    max_waiting_requests_per_namespace: int = 4
+    """Requests of one namespace that may wait at once, so that others find room."""
     query_deadline_seconds: float = 10.0
     """When a query in the background is given up."""
     max_concurrent_refreshes: int = 4
-    """Queries in the background that run at once; the next two come on top."""
+    """Queries in the background that run at once; the next two come on top, and one place for each of the three."""
     max_concurrent_first_queries: int = 8
     """Queries that were never asked before and run at once; further ones queue."""
     max_concurrent_slow_queries: int = 4
@@ -60,6 +68,8 @@ class ReadingSettings:
     """Look-ups of series that run at once, so that slow ones leave threads to the queries."""
     cross_check_interval_seconds: float = 60.0
     """How often each wider plan is compared with what it replaces."""
+    trial_delay_seconds: float = 5.0
+    """How far back both forms are compared before a plan that was refused is used again."""
     cross_check_delay_seconds: float = 60.0
     """How far back plans are compared: where no sample is still on its way."""
     reload_discovery_seconds: float = 5.0

@@ -39,6 +39,8 @@ class Overview:
     """Rule and plan, and how many metrics and selectors of the rule are asked by it."""
     distrusted: Mapping[str, int] = field(default_factory=dict)
     """Rule, and how many of its metrics are asked exactly because a wider plan gave other values."""
+    values_held: int = 0
+    """Values in memory."""
     last_success: Mapping[str, float] = field(default_factory=dict)
     """Rule, and unix seconds of its last good answer from Prometheus."""
 
@@ -114,6 +116,9 @@ def _families(overview: Overview) -> Iterator[Family]:
     demanded = GaugeMetricFamily(f"{_PREFIX}demanded_metrics", "Metrics that somebody asks for.")
     demanded.add_metric([], overview.demanded)
     yield demanded
+    values = GaugeMetricFamily(f"{_PREFIX}values_held", "Values in memory, those that queries share counted once.")
+    values.add_metric([], overview.values_held)
+    yield values
     rules = GaugeMetricFamily(
         f"{_PREFIX}rules",
         "Rules by state: ok; refused (an error in it); retained (those of the refused ones that serve as they last "

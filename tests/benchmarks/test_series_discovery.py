@@ -101,7 +101,7 @@ def test_every_phase_is_answered_without_an_error(stage: SeriesStage) -> None:
 
 def test_wrong_answers_are_errors_and_not_latencies(stage: SeriesStage, tmp_path: Path) -> None:
     (tmp_path / "list").write_bytes(b"{}")
-    with running_adapter(replace(stage.backdrop, folder=tmp_path), "wrong", [*PRODUCT]) as adapter:
+    with running_adapter(replace(stage.backdrop.standing, folder=tmp_path), "wrong", [*PRODUCT]) as adapter:
         now = time.monotonic()
         plan = ProbePlan(
             endpoint=adapter.endpoint,

@@ -349,21 +349,4 @@ def test_no_more_than_so_many_refreshes_run_at_once() -> None:
     for _ in range(3):
         house.readings.run_due()
         threads.run()
-    assert len(prometheus.asked) == 24
-
-
-def test_a_query_that_takes_long_is_not_asked_all_the_time() -> None:
-    prometheus = ScriptedPrometheus()
-    house = make_house(prometheus)
-
-    def slowly(_query: str) -> Reply:
-        house.clock.forward(8)
-        return PODS
-
-    prometheus.answer = slowly
-    began = house.clock.now
-    ask(house)
-    house.pass_time(60)
-
-    assert len(prometheus.asked) > 4
-    assert 8 * len(prometheus.asked) <= (house.clock.now - began) / 2 + 8
+    assert len(set(prometheus.asked[12:])) == 12

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import ByName
-from adapter.readings.errors import TooMuchDemandError
+from adapter.readings.errors import NoSampleError, TooMuchDemandError
 from adapter.readings.settings import ReadingSettings
-from tests.support.readings import ScriptedPrometheus, make_house, reply
+from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_house, reply
 
 PODS = reply(({"pod": "web-0", "namespace": "shop"}, "1"), ({"pod": "web-0", "namespace": "bank"}, "2"))
 
@@ -33,6 +35,30 @@ def test_namespaces_that_need_not_exist_are_bounded_together() -> None:
     with pytest.raises(TooMuchDemandError, match="3 different requests stand already in all namespaces"):
         house.readings.external(house.external("queue_depth"), "made-up-4", EVERYTHING)
     house.readings.external(house.external("queue_depth"), "made-up-1", EVERYTHING)
+
+
+def test_two_hundred_autoscalers_of_one_metric_cost_eight_queries_a_minute_whatever_the_refresh_interval() -> None:
+    prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
+    objects = MadeUpObjects({"shop": [f"app{number}-0" for number in range(200)]})
+    house = make_house(prometheus, objects=objects, settings=ReadingSettings(refresh_interval_seconds=2))
+    metric, others = house.pods("http_rps"), [house.pods("raw"), house.pods("only_exact")]
+    for other in others:
+        with contextlib.suppress(NoSampleError):
+            house.readings.objects(other, "shop", ByName("app0-0"), EVERYTHING)
+
+    def one_round() -> None:
+        for number in range(200):
+            with contextlib.suppress(NoSampleError):
+                house.readings.objects(metric, "shop", ByName(f"app{number}-0"), EVERYTHING)
+            house.pass_time(0.075, step=0.075)
+
+    for _ in range(6):
+        one_round()
+    before = len(prometheus.asked)
+    for _ in range(4):
+        one_round()
+
+    assert len(prometheus.asked) - before <= 10
 
 
 def test_a_refused_request_costs_prometheus_nothing() -> None:
@@ -71,7 +97,7 @@ def test_demand_that_is_repeated_stays() -> None:
     assert house.counter("tidewatch_adapter_demanded_metrics") == 1
 
 
-@pytest.mark.parametrize(("interval", "queries_a_minute"), [(30.0, 6), (15.0, 8), (4.0, 30), (1.0, 60)])
+@pytest.mark.parametrize(("interval", "queries_a_minute"), [(30.0, 4), (60.0, 2), (15.0, 8), (4.0, 30), (1.0, 60)])
 def test_a_metric_is_refreshed_twice_in_the_interval_of_its_askers(interval: float, queries_a_minute: int) -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     house = make_house(prometheus)
@@ -89,14 +115,15 @@ def test_a_metric_is_refreshed_twice_in_the_interval_of_its_askers(interval: flo
     assert len(prometheus.asked) - before == pytest.approx(2 * queries_a_minute, abs=2)
 
 
-def test_an_asker_that_stops_is_not_refreshed_at_its_pace_until_it_expires() -> None:
+def test_an_asker_that_stops_is_forgotten_after_four_of_its_intervals() -> None:
     prometheus = ScriptedPrometheus(answer=lambda _query: PODS)
     house = make_house(prometheus)
     for _ in range(5):
         house.readings.objects(house.pods("http_rps"), "shop", ByName("web-0"), EVERYTHING)
         house.pass_time(1)
-    house.pass_time(30)
+    house.pass_time(10)
     before = len(prometheus.asked)
     house.pass_time(60)
 
-    assert len(prometheus.asked) - before == 6
+    assert len(prometheus.asked) == before
+    assert house.counter("tidewatch_adapter_demanded_metrics") == 0

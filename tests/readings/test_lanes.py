@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 from prometheus_client import CollectorRegistry
 
+from adapter.commands.serve import QUERY_THREADS
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.readings.answers import BySelector
 from adapter.readings.board import Board
 from adapter.readings.demand import Request
 from adapter.readings.errors import SourceSlowError
+from adapter.readings.lanes import Lane
 from adapter.readings.queries import Failure
 from adapter.readings.rule_states import RuleStates
 from adapter.readings.settings import Clock, ReadingSettings
 from adapter.readings.snapshot import Evaluation, ObjectReading
 from adapter.readings.telemetry import ReadingsTelemetry
 from adapter.sources.pace import Pace
+from adapter.sources.prometheus.settings import PrometheusSettings
 from tests.support.readings import FakeClock, ScriptedPrometheus, make_house
 
 if TYPE_CHECKING:
@@ -43,23 +46,29 @@ class Simulation:
         self.catalogue = make_house(ScriptedPrometheus(), clock=self.clock).readings.catalogue
         self.running: list[tuple[float, Query]] = []
         self.most_running = 0
+        self.begun = 0
         self.board = Board(
             settings=ReadingSettings(),
             clock=self.clock.clock,
             telemetry=ReadingsTelemetry(CollectorRegistry()),
             states=RuleStates(lambda: self.clock.now),
-            launch=lambda query: self.running.append((self.clock.now + self.seconds(query), query)),
+            launch=self.launch,
+            launch_trial=lambda _trial: None,
         )
         self.slow = 10.0
+
+    def launch(self, query: Query) -> None:
+        self.begun += 1
+        self.running.append((self.clock.now + self.seconds(query), query))
 
     def seconds(self, query: Query) -> float:
         return self.slow if "only_exact" in query.key.planned.text else 0.05
 
-    def ask(self, name: str, number: int = 0) -> Entry:
+    def ask(self, name: str, number: int = 0, namespace: str = "shop") -> Entry:
         metric = self.catalogue.find_custom("pods", namespaced=True, name=name)
         assert metric is not None
         which = BySelector(parse_selector(f"app=web{number}"))
-        return self.board.entry(metric, Request(metric.qualified, "shop", which, EVERYTHING))
+        return self.board.entry(metric, Request(metric.qualified, namespace, which, EVERYTHING))
 
     def step(self) -> None:
         until = self.clock.now + STEP
@@ -129,6 +138,70 @@ def test_a_thousand_quick_queries_are_each_refreshed_when_due() -> None:
     readings = [entry.scope.query.reading for entry in entries]
     assert all(readings)
     assert max(simulation.clock.now - reading.evaluated.monotonic for reading in readings if reading) < 13
+
+
+@pytest.mark.parametrize("seconds", [0.3, 1.9, 9.0], ids=["quick", "nearly slow", "slow"])
+def test_a_namespace_with_two_thousand_queries_makes_no_other_namespace_late(seconds: float) -> None:
+    simulation = Simulation()
+    simulation.slow = seconds
+    victim = simulation.ask("http_rps", namespace="bank")
+    simulation.ages(victim, 1)
+    entries = [simulation.ask("only_exact", number) for number in range(1990)]
+
+    oldest = 0.0
+    for _ in range(12):
+        entries += [simulation.ask("only_exact", number) for number in range(1990)]
+        simulation.ask("http_rps", namespace="bank")
+        oldest = max(oldest, simulation.ages(victim, 10))
+    assert oldest < 12
+    assert simulation.most_running <= 19
+
+
+def test_the_first_question_of_a_namespace_does_not_wait_for_those_of_another() -> None:
+    simulation = Simulation()
+    simulation.slow = 9.0
+    for number in range(1990):
+        simulation.ask("only_exact", number)
+    simulation.step()
+    entry = simulation.ask("http_rps", namespace="bank")
+    simulation.step()
+
+    assert entry.scope.query.reading is not None
+
+
+@pytest.mark.parametrize(("queries", "oldest"), [(2, 7.0), (12, 30.0)], ids=["few: at their pace", "many: with pauses"])
+def test_a_slow_query_follows_itself_only_while_few_others_run(queries: int, oldest: float) -> None:
+    simulation = Simulation()
+    simulation.slow = 3.0
+    entries = [simulation.ask("only_exact", number) for number in range(queries)]
+    for _ in range(8):
+        for number in range(queries):
+            simulation.ask("only_exact", number)
+        simulation.ages(entries[0], 5)
+    begun = simulation.begun
+    for _ in range(4):
+        for number in range(queries):
+            simulation.ask("only_exact", number)
+        assert simulation.ages(entries[0], 5) <= oldest
+
+    share = (simulation.begun - begun) * simulation.slow / 20 / queries
+    assert share > 0.8 if queries == 2 else share <= 0.5
+
+
+def test_each_query_that_may_run_finds_a_thread_and_a_connection() -> None:
+    """One that waits for either holds its place, and the lanes would say nothing of it."""
+    settings = ReadingSettings()
+    lanes = (
+        settings.max_concurrent_first_queries
+        + settings.max_concurrent_refreshes
+        + settings.max_concurrent_slow_queries
+        + len(Lane)
+    )
+    trials_and_a_cross_check = 3
+    at_once = lanes + settings.max_concurrent_look_ups + trials_and_a_cross_check
+
+    assert at_once < QUERY_THREADS
+    assert at_once < PrometheusSettings("http://127.0.0.1:9090").pool_size
 
 
 @pytest.mark.parametrize("look", [1, 2])

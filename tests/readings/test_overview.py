@@ -61,6 +61,7 @@ def test_rules_are_counted_by_state_and_those_that_are_gone_in_none(rulebook: Ru
         successes={first.rule.id: 5.0, second.rule.id: 1.0, "rules[99]": 6.0, "resourceRules.cpu": 2.0},
         failing=frozenset({"resourceRules.cpu", "rules[99]"}),
         distrusted={},
+        values_held=0,
     )
     number = len(rulebook.rules) + 1
     assert told.rule_states == {"ok": number - 2, "refused": 0, "failing": 2, "retained": 0}

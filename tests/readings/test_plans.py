@@ -152,14 +152,13 @@ def test_a_refused_wide_query_falls_to_the_namespaces_and_first_askers_do_not_se
     assert [record.getMessage() for record in caplog.records] == [
         (
             "pods/http_rps (rules[0]): its wide query does not work, "
-            "until the next reload it is asked by the namespace plan: "
+            "until it does again it is asked by the namespace plan: "
             'query sum by (namespace,pod) (rate(http_requests_total{namespace!="",pod!=""}[1m])): '
             "Prometheus refused it (execution): too many"
         )
     ]
     house.pass_time(60)
-    assert sum(wide(prometheus.asked)) == 1
-    assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
+    assert sum(wide(prometheus.asked)) == 1, "nobody asked meanwhile"
 
 
 def test_a_refused_namespace_query_falls_to_the_exact_one() -> None:
@@ -171,7 +170,7 @@ def test_a_refused_namespace_query_falls_to_the_exact_one() -> None:
 
     assert [ask(house, ns) for ns in NAMESPACES] == [0, 1, 2, 3, 4, 5]
     house.pass_time(60)
-    assert sum("!=" in query for query in prometheus.asked) == 1
+    assert sum("!=" in query for query in prometheus.asked) == len(NAMESPACES), "each namespace's own was refused"
     assert any('pod=~"web-0"' in query or 'pod="web-0"' in query for query in prometheus.asked)
 
 
@@ -424,4 +423,4 @@ def test_what_was_learnt_about_the_labels_of_selectors_is_forgotten_with_the_las
     house.pass_time(620, step=5)
 
     planner = house.readings._board._planner
-    assert (planner._plans, planner._refused) == ({}, {})
+    assert (planner._plans, planner._groups) == ({}, {})

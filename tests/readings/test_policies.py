@@ -314,7 +314,7 @@ class TestAfterAnOutage:
         assert self.stands_in(house) == [False] * 3
         house.pass_time(280)
         assert self.stands_in(house) == [False] * 3
-        house.pass_time(40)
+        house.pass_time(60)
         assert self.stands_in(house) == [True] * 3
 
     def test_prometheus_is_asked_for_its_start_in_the_background_alone(self) -> None:

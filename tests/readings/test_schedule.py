@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.readings.schedule import Arrivals, Schedule, period_for, retry_after
+from adapter.readings.schedule import Arrivals, Paces, Schedule, longest_period, period_for, retry_after
+from adapter.readings.settings import ReadingSettings
+from tests.support.readings import ScriptedPrometheus, make_house
 
 
 def arrivals_at(*moments: float) -> Arrivals:
@@ -31,6 +33,46 @@ def arrivals_at(*moments: float) -> Arrivals:
 )
 def test_the_interval_of_a_request(moments: tuple[float, ...], now: float, interval: float) -> None:
     assert arrivals_at(*moments).interval(now) == pytest.approx(interval)
+
+
+@pytest.mark.parametrize(
+    ("moments", "until"),
+    [
+        pytest.param((0.0,), 60.0, id="once"),
+        pytest.param((0.0, 3.0), 63.0, id="twice in a moment, as long as once"),
+        pytest.param((0.0, 30.0), 150.0, id="twice, four times the interval"),
+        pytest.param((0.0, 5.0, 10.0, 15.0, 20.0), 40.0, id="four intervals"),
+        pytest.param(
+            (0.0, 15.0, 16.0, 31.0, 46.0), 106.0, id="the longest of the last few: a stray request is no pace"
+        ),
+        pytest.param((0.0, 400.0), 1000.0, id="at most the bound"),
+    ],
+)
+def test_a_request_stands_for_four_of_its_intervals(moments: tuple[float, ...], until: float) -> None:
+    assert arrivals_at(*moments).stands_until(60.0, 600.0) == pytest.approx(until)
+
+
+@pytest.mark.parametrize(
+    ("askers", "period"),
+    [
+        pytest.param([(0.0,)], 2.0, id="nobody's interval is known: the refresh interval"),
+        pytest.param([(0.0, 15.0)], 7.5, id="half of the interval"),
+        pytest.param([(0.0, 15.0), (14.0,)], 7.5, id="who came once counts only while nobody's is known"),
+        pytest.param([(0.0, 15.0), (0.0, 5.0, 10.0)], 2.5, id="half of the shortest"),
+        pytest.param([(-600.0, 0.0)], 49.0, id="never so seldom that an answer is too old"),
+    ],
+)
+def test_a_query_is_due_after_half_of_the_shortest_known_interval(
+    askers: list[tuple[float, ...]], period: float
+) -> None:
+    settings, paces = ReadingSettings(refresh_interval_seconds=2.0), Paces()
+    metric = make_house(ScriptedPrometheus()).pods("http_rps")
+    assert longest_period(metric, settings) == 2.0
+    for moments in askers:
+        arrivals = arrivals_at(*moments)
+        paces.add(metric, arrivals, arrivals.last, settings)
+
+    assert paces.seconds == pytest.approx(period)
 
 
 @pytest.mark.parametrize(

@@ -279,9 +279,10 @@ def make_house(
 ) -> House:
     """Put readings together with a fake clock, unless told otherwise; without cross-checks queries can be counted.
 
+    Without settings what was asked once stands for ten minutes, so that time can pass without asking again.
     `started` is what Prometheus says of its own start: that it is there since 1970.
     """
-    settings = settings or ReadingSettings()
+    settings = settings or ReadingSettings(once_asked_ttl_seconds=600)
     if not cross_checks:
         settings = replace(settings, cross_check_interval_seconds=math.inf)
     registry = CollectorRegistry()

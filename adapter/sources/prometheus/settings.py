@@ -77,7 +77,7 @@ class PrometheusSettings:
     """For the connection, and again for TLS; never more than what is left of the request's own time."""
     read_timeout_seconds: float = 30.0
     """Longest silence while an answer is awaited or read; never more than what is left of the request's own time."""
-    pool_size: int = 8
+    pool_size: int = 30
     """Requests at the same time; one more waits for its turn, within its own time."""
 
     def __post_init__(self) -> None:

@@ -1,0 +1,139 @@
+"""A stand-in for Prometheus in benchmarks of what one tenant does to another: it answers as slowly as it is told.
+
+A real Prometheus answers small queries within a millisecond, and cannot be made to take 0.3 s for each. This one knows
+the pods of some namespaces, refuses queries that touch a namespace whose join is doubled, and notes what it is asked.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+import urllib.parse
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+METRIC = "load"
+PATH_LABEL = "path"
+_NAMESPACE = re.compile(r'namespace="([^"]+)"')
+_PATH = re.compile(rf'{PATH_LABEL}="(\d+)"')
+_DUPLICATE = "found duplicate series for the match group on the right hand-side of the operation"
+_PAST_SECONDS = 30.0
+"""A query for an earlier moment is a cross-check, and no refresh."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuery:
+    """A query that came."""
+
+    text: str
+    at: float
+    """In monotonic seconds."""
+    is_cross_check: bool
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it asks for all namespaces."""
+        return 'namespace!=""' in self.text
+
+
+@dataclass(slots=True)
+class Script:
+    """What the stand-in answers, and what it was asked. Several threads use it."""
+
+    pods: Mapping[str, int]
+    """Namespace, and how many pods it has."""
+    seconds: float = 0.0
+    """How long each query takes."""
+    doubled: frozenset[str] = frozenset()
+    asked: list[AskedQuery] = field(default_factory=list)
+
+    def answer(self, query: str, moment: float) -> tuple[int, bytes]:
+        """Return status and body for a query at a moment in unix seconds."""
+        self.asked.append(AskedQuery(query, time.monotonic(), is_cross_check=time.time() - moment > _PAST_SECONDS))
+        if self.seconds:
+            time.sleep(self.seconds)
+        named = _NAMESPACE.findall(query) or list(self.pods)
+        if self.doubled.intersection(named):
+            refusal = {"status": "error", "errorType": "execution", "error": _DUPLICATE}
+            return 422, msgspec.json.encode(refusal)
+        path = _PATH.search(query)
+        value = float(path[1]) if path else 0.0
+        samples = (
+            {"metric": {"namespace": ns, "pod": pod_name(number)}, "value": [moment, f"{value + number / 8}"]}
+            for ns in named
+            for number in range(self.pods.get(ns, 0))
+        )
+        data = {"resultType": "vector", "result": list(samples)}
+        return 200, msgspec.json.encode({"status": "success", "data": data})
+
+
+def pod_name(number: int) -> str:
+    """Return the name of a namespace's pod."""
+    return f"app{number}-7d9c5b6f48-x0000"
+
+
+@contextmanager
+def scripted_prometheus(script: Script) -> Iterator[str]:
+    """Serve a script on a free port of loopback; yield the address."""
+
+    class Handler(_Handler):
+        told = script
+
+    server = _Server(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, name="scripted-prometheus", daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: an adapter that ends breaks off what it has asked."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    told: Script
+
+    def do_GET(self) -> None:
+        path, _, query = self.path.partition("?")
+        self._reply(path, dict(urllib.parse.parse_qsl(query)))
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", "0"))).decode()
+        self._reply(self.path.partition("?")[0], dict(urllib.parse.parse_qsl(body)))
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the method that it overrides
+        """Say nothing: what is asked is noted."""
+
+    def _reply(self, path: str, parameters: Mapping[str, str]) -> None:
+        match path:
+            case "/api/v1/query" if METRIC in parameters.get("query", ""):
+                status, body = self.told.answer(parameters["query"], float(parameters.get("time", time.time())))
+            case "/api/v1/series":
+                labels = {"__name__": METRIC, "namespace": "bank", "pod": pod_name(0)}
+                status, body = 200, msgspec.json.encode({"status": "success", "data": [labels]})
+            case "/api/v1/status/buildinfo":
+                status, body = 200, b'{"status":"success","data":{"version":"3.5.0"}}'
+            case _:
+                data = b'{"status":"success","data":{"resultType":"vector","result":[]}}'
+                status, body = 200, data
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
