@@ -33,7 +33,7 @@ def answered(query: str) -> Reply:
         return reply()
     if "namespace=" not in query and "namespace!=" not in query:
         return reply(({"class": "fast"}, "37"))
-    asked = [namespace for namespace in LOAD if f'namespace="{namespace}"' in query] or list(LOAD)
+    asked = [namespace for namespace in LOAD if f'namespace="{namespace}"' in query or 'namespace!=""' in query]
     return reply(*(({"class": "fast", "namespace": namespace}, LOAD[namespace]) for namespace in asked))
 
 
