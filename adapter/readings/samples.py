@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from adapter.sources.pace import Pace
 
 
+_NO_MOMENT = 253_402_300_800.0
+"""The year 10000, in unix seconds: what answers in Prometheus's place may say anything."""
+
+
 @dataclass(frozen=True, slots=True)
 class SampleAges:
     """When the newest sample of each object's series was taken, in unix seconds."""
@@ -53,7 +57,11 @@ class SampleAges:
         except (PrometheusError, RenderError):
             return cls(second, {})
         label = metric.object_label
-        newest = {"" if label is None else sample.labels.get(label, ""): sample.value for sample in samples}
+        newest = {
+            "" if label is None else sample.labels.get(label, ""): sample.value
+            for sample in samples
+            if 0 <= sample.value < _NO_MOMENT
+        }
         return cls(second, newest)
 
     def of(self, shown: str, name: str | None, value: float) -> ExplainedValue:
