@@ -12,6 +12,7 @@ counts what it is asked (`scripted_prometheus`). Each row has a target and what 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 import tempfile
@@ -169,26 +170,23 @@ def _beside(*calls: Callable[[threading.Event], None]) -> Iterator[None]:
             thread.join()
 
 
-def _ask_all(found: Place, answers: Answers, paths: int, rounds: int) -> None:
-    """Ask each of so many selectors, by several clients; a round takes no less than an HPA's 15 s."""
-    began, numbers = time.monotonic(), iter(range(rounds * paths))
+def _ask_all(found: Place, answers: Answers, paths: int, seconds: float) -> None:
+    """Ask each of so many selectors, by several clients; a new round begins each 15 s while there is time."""
+    began, numbers = time.monotonic(), itertools.count()
     lock = threading.Lock()
 
     def work(over: threading.Event) -> None:
         asker = found.asker()
-        while (number := next_number()) is not None:
+        while True:
+            with lock:
+                number = next(numbers)
             if over.wait(max(0.0, began + SYNC_SECONDS * (number // paths) - time.monotonic())):
                 break
             found.ask(asker, answers, GREEDY, 0, number % paths)
         asker.close()
 
-    def next_number() -> int | None:
-        with lock:
-            return next(numbers, None)
-
     with _beside(*[work] * CLIENTS):
-        while answers.codes.total() < rounds * paths:
-            time.sleep(0.2)
+        time.sleep(seconds)
 
 
 def selectors_once(progress: Progress) -> list[Row]:
@@ -199,7 +197,7 @@ def selectors_once(progress: Progress) -> list[Row]:
             time.sleep(3 * ASK_SECONDS)
             # From here on: before, the interval of the modest one is not known.
             modest.oldest_seconds = 0.0
-            _ask_all(found, greedy, 1990, 1)
+            _ask_all(found, greedy, 1990, SYNC_SECONDS)
             progress.say(f"asked {greedy.codes.total()} selectors: {dict(greedy.codes)}")
             time.sleep(60.0)
         met = set(modest.codes) == {200} and modest.oldest_seconds <= ASK_SECONDS
@@ -240,7 +238,7 @@ def values_held(progress: Progress) -> list[Row]:
     with place({GREEDY: 10_000, MODEST: 2}) as found:
         greedy, modest = Answers(), Answers()
         with _beside(lambda over: found.every(ASK_SECONDS, [(MODEST, 0)], modest, over)):
-            _ask_all(found, greedy, 2000, 8)
+            _ask_all(found, greedy, 2000, 150.0)
         used = found.adapter.usage()
         reason = next((text for text in greedy.reasons if "--max-values-per-namespace" in text), "no 429 with a reason")
         progress.say(f"{dict(greedy.codes)}: {reason}")
