@@ -240,3 +240,14 @@ def test_what_is_not_utf_8_is_refused_with_its_place(tmp_path: Path) -> None:
     file.write_bytes(b"ab\xff")
     with pytest.raises(FilesError, match="byte 2 is not UTF-8: save the file as UTF-8"):
         read_files([file])
+
+
+def test_a_file_larger_than_any_is_refused_unread_and_the_others_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("a")
+    with (tmp_path / "b.yaml").open("wb") as stream:
+        stream.truncate((16 << 20) + 1)
+    (tmp_path / "c.yaml").symlink_to("c.yaml")
+    a, b, c = read_each([tmp_path])
+    assert (a.text, b.text, c.text) == ("a", "", "")
+    assert str(b.unread) == f"{tmp_path}/b.yaml: the file is larger than 16 MiB: split it"
+    assert "cannot read the file: Too many levels of symbolic links" in str(c.unread)

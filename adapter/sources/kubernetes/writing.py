@@ -46,12 +46,8 @@ class ObjectClient:
     def get(self, path: str, query: Mapping[str, str] | None = None) -> Reply:
         """Return what stands at the path. Raises KubernetesError."""
         with self._client.open(path, query, JSON, self._seconds) as answer:
-            body = bytearray()
-            for piece in answer.pieces(self._seconds):
-                body += piece
-                if len(body) > _LARGEST_BYTES:
-                    raise UnexpectedAnswerError(f"GET {path}: the answer is larger than {_LARGEST_BYTES >> 20} MiB")
-            return Reply(_document(f"GET {path}", bytes(body)), answer.headers.get("Date", ""))
+            body = answer.whole(self._seconds, _LARGEST_BYTES)
+            return Reply(_document(f"GET {path}", body), answer.headers.get("Date", ""))
 
     def create(self, collection: str, document: Mapping[str, Any]) -> dict[str, Any]:
         """POST an object to its collection, or a review; returns what it became.
@@ -73,7 +69,7 @@ class ObjectClient:
 def _document(what: str, body: bytes) -> dict[str, Any]:
     try:
         document = json.loads(body)
-    except ValueError as e:
+    except (ValueError, RecursionError) as e:
         raise UnexpectedAnswerError(f"{what}: the answer is not JSON") from e
     if not isinstance(document, dict):
         raise UnexpectedAnswerError(f"{what}: the answer is not an object")

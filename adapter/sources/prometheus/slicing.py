@@ -107,7 +107,7 @@ def cut_compact(body: bytearray, shape: Shape, pace: Pace, slice_bytes: int = SL
 
 
 def cut_walked(body: bytearray, shape: Shape, pace: Pace, slice_bytes: int = SLICE_BYTES) -> Cut | None:
-    """Cut a document of any form; None when the array of elements is not in it, or it is nested too deeply to decode."""
+    """Cut a document of any form; None when the array is not in it, or it is nested too deeply to be decoded."""
     walk = _Walk(shape.path, slice_bytes)
     for tokens in pace.slices(_TOKEN.finditer(body), _TOKENS_A_SLICE):
         if any(walk.ends_with(token) for token in tokens):
