@@ -122,7 +122,7 @@ def judge_clock(who: str, date: str, now: float) -> Line:
     try:
         # It is cut to whole seconds, so on average half of one is missing.
         ahead = parsedate_to_datetime(date).timestamp() + 0.5 - now
-    except ValueError:
+    except (ValueError, OverflowError):
         return unknown(line, f"{who} does not tell its time", "compare the clocks by hand")
     message = f"{who}'s clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
     if abs(ahead) > MOST_CLOCK_DIFFERENCE_SECONDS:

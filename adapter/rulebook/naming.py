@@ -108,37 +108,39 @@ def parse_expansion(template: str) -> tuple[str | GroupReference, ...]:
     digits and `_`: `$1_x` asks for the group "1_x".
     """
     parts: list[str | GroupReference] = []
-    text, dollar, rest = template.partition("$")
-    while dollar:
-        reference, rest = _reference(rest)
+    texts: list[str] = []
+    at = 0
+    while (dollar := template.find("$", at)) >= 0:
+        texts.append(template[at:dollar])
+        reference, at = _reference(template, dollar + 1)
         if isinstance(reference, str):
-            text += reference
+            texts.append(reference)
         else:
+            text = "".join(texts)
             parts += [text, reference] if text else [reference]
-            text = ""
-        more, dollar, rest = rest.partition("$")
-        text += more
+            texts.clear()
+    text = "".join((*texts, template[at:]))
     return (*parts, text) if text else tuple(parts)
 
 
-def _reference(rest: str) -> tuple[str | GroupReference, str]:
-    """Return what stands behind a `$`, and what follows it."""
-    if rest.startswith("$"):
-        return "$", rest[1:]
-    braced = rest.startswith("{")
-    name = _leading_name(rest[braced:])
-    end = braced + len(name)
-    if not name or (braced and rest[end : end + 1] != "}"):
-        return "$", rest
-    return GroupReference(name, _number(name)), rest[end + braced :]
+def _reference(template: str, at: int) -> tuple[str | GroupReference, int]:
+    """Return what stands behind a `$`, from position `at` on, and where it ends."""
+    if template.startswith("$", at):
+        return "$", at + 1
+    braced = template.startswith("{", at)
+    end = _end_of_name(template, at + braced)
+    name = template[at + braced : end]
+    if not name or (braced and not template.startswith("}", end)):
+        return "$", at
+    return GroupReference(name, _number(name)), end + braced
 
 
-def _leading_name(text: str) -> str:
-    for position, character in enumerate(text):
-        category = unicodedata.category(character)
-        if not (category.startswith("L") or category == "Nd" or character == "_"):
-            return text[:position]
-    return text
+def _end_of_name(text: str, start: int) -> int:
+    for position in range(start, len(text)):
+        category = unicodedata.category(text[position])
+        if not (category.startswith("L") or category == "Nd" or text[position] == "_"):
+            return position
+    return len(text)
 
 
 def _number(name: str) -> int | None:

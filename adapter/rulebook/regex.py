@@ -21,6 +21,8 @@ _PIECES = re.compile(
 """Quoted stretches, single escapes, classes, openings of groups that are numbered, repetitions."""
 _GROUP_NAME = re.compile(r"[A-Za-z0-9_]+")
 _MOST_REPETITIONS = 1000
+_LONGEST_CHARACTERS = 1 << 16
+"""Of a pattern. RE2 itself takes time with the square of the length for some that it refuses: a second for these."""
 _META = frozenset(r"\.+*?()|[]{}^$")
 
 
@@ -82,14 +84,17 @@ class Pattern:
 
 def compile_pattern(text: str) -> Pattern:
     """Return the pattern; raises BadPatternError."""
-    pieces = list(_PIECES.finditer(text))
-    _refuse_what_go_refuses(pieces)
+    if len(text) > _LONGEST_CHARACTERS:
+        raise BadPatternError(f"it has {len(text):,} characters, more than {_LONGEST_CHARACTERS:,}")
     options = re2.Options()
     options.log_errors = False
     try:
         compiled: _Compiled = re2.compile(text, options)  # type: ignore[no-untyped-call]  # the package ships no types
     except re2.error as e:
         raise BadPatternError(_reason(e)) from e
+    # Only now: what RE2 takes closes its brackets, so each piece is found without a search through all of the rest.
+    pieces = list(_PIECES.finditer(text))
+    _refuse_what_go_refuses(pieces)
     return Pattern(text, compiled.groups, _names(pieces), compiled)
 
 

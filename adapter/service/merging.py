@@ -19,9 +19,9 @@ Place: TypeAlias = tuple[str, int, int]
 def make_mapping(place: Place, problems: tuple[Problem, ...], children: list[Node]) -> Mapping:
     """Return the mapping, merge keys resolved, with what is wrong with its keys."""
     own: dict[str, Entry] = {}
-    merged: dict[str, Entry] = {}
+    merged: dict[str, _Slot] = {}
     wrong = list(problems)
-    repeated: list[Problem] = []
+    repeated: dict[Problem, None] = {}
     for key, value in zip(children[::2], children[1::2], strict=True):
         wrong.extend(key.problems)
         if not isinstance(key, Scalar):
@@ -34,10 +34,53 @@ def make_mapping(place: Place, problems: tuple[Problem, ...], children: list[Nod
         else:
             own[key.value] = Entry(key, value)
             _merge(merged, own[key.value], repeated)
-    return Mapping(*place, tuple(wrong), tuple(merged.values()), _each_once(*repeated))
+    return Mapping(*place, tuple(wrong), _finished(merged), tuple(repeated))
 
 
-def _merge_all(into: dict[str, Entry], value: Node, repeated: list[Problem]) -> Iterator[Problem]:
+class _Slot:
+    """A key of a mapping that is being put together, which later merges may set anew or fill up."""
+
+    def __init__(self, entry: Entry) -> None:
+        self._entry = entry
+        # What follows is in use from the first mapping on that fills up the one that is there.
+        self._fields: dict[str, _Slot] | None = None
+        # Each once, in order: thousands of aliases may bring the same ones.
+        self._problems: dict[Problem, None] = {}
+        self._repeated: dict[Problem, None] = {}
+
+    def fill_up(self, entry: Entry) -> bool:
+        """Take over what the entry's mapping has; False, and nothing done, where one of the two is no mapping."""
+        there = self._entry.value
+        if not isinstance(there, Mapping) or not isinstance(entry.value, Mapping):
+            return False
+        if self._fields is None:
+            self._fields = {old.name: _Slot(old) for old in there.entries}
+            self._take_problems(there)
+        self._take_problems(entry.value)
+        for new in entry.value.entries:
+            _merge(self._fields, new, self._repeated)
+        self._entry = entry
+        return True
+
+    def finished(self) -> Entry:
+        """Return the entry, with all that was merged into it."""
+        value = self._entry.value
+        if self._fields is None or not isinstance(value, Mapping):
+            return self._entry
+        problems, repeated = tuple(self._problems), tuple(self._repeated)
+        whole = replace(value, problems=problems, entries=_finished(self._fields), repeated=repeated)
+        return Entry(self._entry.key, whole)
+
+    def _take_problems(self, mapping: Mapping) -> None:
+        self._problems |= dict.fromkeys(mapping.problems)
+        self._repeated |= dict.fromkeys(mapping.repeated)
+
+
+def _finished(slots: dict[str, _Slot]) -> tuple[Entry, ...]:
+    return tuple(slot.finished() for slot in slots.values())
+
+
+def _merge_all(into: dict[str, _Slot], value: Node, repeated: dict[Problem, None]) -> Iterator[Problem]:
     """Take over the entries of a merge key's mapping, or of its list of mappings, of which earlier ones win."""
     sources = reversed(value.items) if isinstance(value, Sequence) else (value,)
     for source in sources:
@@ -49,7 +92,7 @@ def _merge_all(into: dict[str, Entry], value: Node, repeated: list[Problem]) -> 
             yield source.problem(f"{source.kind} is merged by `<<`", "merge a mapping or a list of mappings")
 
 
-def _merge(into: dict[str, Entry], entry: Entry, repeated: list[Problem]) -> None:
+def _merge(into: dict[str, _Slot], entry: Entry, repeated: dict[Problem, None]) -> None:
     """Set an entry as Go's yaml.v2 does: what stands later wins, and a mapping fills up the one that is there.
 
     That decoder writes each field of a struct in place, whether it comes by a merge key or not, in the order of the
@@ -58,23 +101,6 @@ def _merge(into: dict[str, Entry], entry: Entry, repeated: list[Problem]) -> Non
     there = into.get(entry.name)
     if there:
         message = f"the key {shortened(entry.name)!r} is set here, and by a merge as well"
-        repeated.append(entry.key.problem(message, "set it in one place"))
-    if there and isinstance(there.value, Mapping) and isinstance(entry.value, Mapping):
-        combined = {old.name: old for old in there.value.entries}
-        within: list[Problem] = []
-        for new in entry.value.entries:
-            _merge(combined, new, within)
-        value = replace(
-            entry.value,
-            problems=_each_once(*there.value.problems, *entry.value.problems),
-            entries=tuple(combined.values()),
-            repeated=_each_once(*there.value.repeated, *entry.value.repeated, *within),
-        )
-        into[entry.name] = Entry(entry.key, value)
-    else:
-        into[entry.name] = entry
-
-
-def _each_once(*problems: Problem) -> tuple[Problem, ...]:
-    """Return the problems without those of the same place: thousands of aliases may bring the same ones."""
-    return tuple(dict.fromkeys(problems))
+        repeated[entry.key.problem(message, "set it in one place")] = None
+    if there is None or not there.fill_up(entry):
+        into[entry.name] = _Slot(entry)

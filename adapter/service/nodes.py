@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+_LONGEST_WORD = 100
+"""Characters of words that are compared: comparing takes time with the product of their lengths."""
+
 _TRUE = frozenset({"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"})
 _FALSE = frozenset({"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"})
 
@@ -210,7 +213,9 @@ def problems_within(node: Node) -> Iterator[Problem]:
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that was probably meant; None if none is near."""
-    by_lower = {candidate.lower(): candidate for candidate in known}
+    if len(word) > _LONGEST_WORD:
+        return None
+    by_lower = {candidate.lower(): candidate for candidate in known if len(candidate) <= _LONGEST_WORD}
     matches = difflib.get_close_matches(word.lower(), by_lower, n=1)
     return by_lower[matches[0]] if matches else None
 

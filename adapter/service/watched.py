@@ -11,6 +11,7 @@ import errno
 import hashlib
 import os
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 T = TypeVar("T")
+
+_LARGEST_BYTES = 16 << 20
+"""A ConfigMap has at most one MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +160,7 @@ def _contents_of(path: Path) -> Iterator[FileContent]:
         return
     for file in files:
         try:
+            _refuse_huge(file)
             yield _read(file)
         except UnreadFileError as e:
             yield FileContent(file, "", e)
@@ -169,6 +174,13 @@ def _files_of(path: Path) -> list[Path]:
         return sorted(file for file in path.iterdir() if file.suffix == ".yaml" and not file.name.startswith("."))
     except OSError as e:
         raise UnreadFileError(path, f"cannot list the folder: {e.strerror}", "check that it may be read") from e
+
+
+def _refuse_huge(path: Path) -> None:
+    """Raise UnreadFileError for a file that no ConfigMap could hold, so that it is not read anew every second."""
+    with suppress(OSError):
+        if path.stat().st_size > _LARGEST_BYTES:
+            raise UnreadFileError(path, f"the file is larger than {_LARGEST_BYTES >> 20} MiB", "split it")
 
 
 def _read(path: Path) -> FileContent:

@@ -7,14 +7,13 @@ built-in kinds are known, and those that a CustomResourceDefinition in the folde
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 import sys
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from adapter.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.sources.index import ObjectIndex
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
 
 _SUFFIXES = frozenset({".json", ".yaml"})
 _ENTRIES_A_SLICE = 100
+_LARGEST_BYTES = 512 << 20
+"""50,000 whole pods in JSON have half of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +149,12 @@ class FileObjects:
         """Return the file as it is now; None when it is gone."""
         known = known or _File()
         try:
-            with open(path, "rb", opener=_regular_only) as stream:
-                seen = _signature(os.fstat(stream.fileno()))
+            with os.fdopen(_opened(path), "rb") as stream:
+                status = os.fstat(stream.fileno())
+                seen = _signature(status)
                 if known.seen == seen:
                     return known
-                body = stream.read()
+                body = _content(stream, status)
             return self._read(path, body, seen)
         except FileNotFoundError:
             return None
@@ -243,6 +245,20 @@ class FileObjects:
         self._told = frozenset(now)
 
 
+def _opened(path: Path) -> int:
+    """Return the file's descriptor; to open a named pipe would else wait for somebody who writes into it."""
+    return os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+
+
+def _content(stream: BinaryIO, status: os.stat_result) -> bytes:
+    """Return what is in a file that was opened. Raises ManifestError."""
+    if not stat.S_ISREG(status.st_mode):
+        raise ManifestError("not a regular file: put one here, or remove it")
+    if status.st_size > _LARGEST_BYTES:
+        raise ManifestError(f"the file is larger than {_LARGEST_BYTES >> 20} MiB: split it")
+    return stream.read()
+
+
 def _ignore(_problem: FileProblem) -> None:
     return
 
@@ -253,15 +269,6 @@ def _paths(directory: Path) -> list[Path]:
     except OSError as error:
         message = f"objects from {directory}: {error.strerror}: name a folder with *.json and *.yaml files"
         raise ObjectsError(message) from error
-
-
-def _regular_only(path: str, flags: int) -> int:
-    """Open a file, but nothing that one could wait for, such as a FIFO. Raises OSError."""
-    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is not a regular file")
-    return descriptor
 
 
 def _signature(status: os.stat_result) -> _Signature:

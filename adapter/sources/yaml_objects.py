@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 _EVENTS_A_SLICE = 150
 """Starts and ends of collections, and scalars: about half a millisecond to read and resolve."""
 
+_MOST_ALIASED = 1_000_000
+"""Values that the aliases of a document may stand for: a few lines of nested ones can stand for billions."""
+_DEEPEST = 100
+"""Levels of nesting. The schemas of CustomResourceDefinitions have about forty."""
+
 YamlValue: TypeAlias = "str | bool | int | float | list[YamlValue] | dict[str, YamlValue] | None"
 
 
@@ -67,12 +72,19 @@ class _Reader:
         # libyaml's parser where PyYAML was built with it, ten times faster.
         self._loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(body)
         self._events = self._paced(pace)
-        self._anchors: dict[str, YamlValue] = {}
+        self._anchors: dict[str, tuple[YamlValue, int]] = {}
+        """By its name what an anchor stands for, and how many values that is."""
+        self._values = 0
+        """How many values have been read, aliases followed."""
+        self._aliased = 0
+        """How many of them in this document came by aliases."""
+        self._depth = 0
 
     def objects(self) -> Iterator[YamlObject]:
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
                 self._anchors.clear()
+                self._aliased = 0
                 yield from self._document(next(self._events))
 
     def _paced(self, pace: Pace) -> Iterator[yaml.Event]:
@@ -118,18 +130,34 @@ class _Reader:
 
     def _value(self, event: yaml.Event) -> YamlValue:
         if isinstance(event, yaml.AliasEvent):
-            if event.anchor not in self._anchors:
-                raise YamlObjectsError(f"alias *{event.anchor} has no anchor before it", _line(event))
-            return self._anchors[event.anchor]
+            return self._aliased_value(event)
+        before = self._values
+        self._values += 1
         value: YamlValue
         if isinstance(event, yaml.ScalarEvent):
             value = self._scalar(event)
-        elif isinstance(event, yaml.SequenceStartEvent):
-            value = [self._value(element) for element in self._elements()]
         else:
-            value = {key: self._value(each) for key, each in self._pairs(event)}
+            self._depth += 1
+            if self._depth > _DEEPEST:
+                raise YamlObjectsError(f"more than {_DEEPEST} levels of nesting", _line(event))
+            if isinstance(event, yaml.SequenceStartEvent):
+                value = [self._value(element) for element in self._elements()]
+            else:
+                value = {key: self._value(each) for key, each in self._pairs(event)}
+            self._depth -= 1
         if isinstance(event, yaml.NodeEvent) and event.anchor is not None:
-            self._anchors[event.anchor] = value
+            self._anchors[event.anchor] = value, self._values - before
+        return value
+
+    def _aliased_value(self, event: yaml.AliasEvent) -> YamlValue:
+        if event.anchor not in self._anchors:
+            raise YamlObjectsError(f"alias *{event.anchor} has no anchor before it", _line(event))
+        value, size = self._anchors[event.anchor]
+        self._values += size
+        self._aliased += size
+        if self._aliased > _MOST_ALIASED:
+            message = f"the aliases up to here stand for more than {_MOST_ALIASED} values"
+            raise YamlObjectsError(message, _line(event))
         return value
 
     def _scalar(self, event: yaml.ScalarEvent) -> YamlValue:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import dataclasses
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapter.service import merging
 from adapter.service.documents import (
     DEEPEST,
     DocumentError,
@@ -295,6 +298,33 @@ def test_thousands_of_merges_of_the_same_mapping_tell_each_problem_once() -> Non
     rule = root(text).mapping().get("rule")
     assert rule is not None
     assert len(list(problems_within(rule))) == 20
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        ", ".join(f"<<: {{x: {{k{number}: 1}}}}" for number in range(300)),
+        "<<: [" + ", ".join(f"{{x: {{k{number}: 1}}}}" for number in range(300)) + "]",
+    ],
+    ids=["one by one", "in a list"],
+)
+def test_a_mapping_that_is_filled_up_again_and_again_is_made_once(monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
+    made: list[int] = []
+
+    def counted(mapping: Mapping, **changes: Any) -> Mapping:  # noqa: ANN401 - those of any field
+        made.append(len(changes["entries"]))
+        return dataclasses.replace(mapping, **changes)
+
+    monkeypatch.setattr(merging, "replace", counted)
+    filled = root(f"{{{rule}}}").mapping().get("x")
+    assert filled is not None
+    assert plain(filled) == {f"k{number}": "1" for number in range(300)}
+    assert made == [300]
+
+
+@pytest.mark.timeout(60)
+def test_long_words_are_not_compared() -> None:
+    assert nearest("ab" * 50_000, ["ba" * 50_000]) is None
 
 
 def test_unknown_keys_are_those_that_are_not_known() -> None:

@@ -263,3 +263,14 @@ def test_what_is_not_a_regular_file_is_refused_at_once_and_the_others_go_on(
     (unread,) = (content.unread for content in read_each([tmp_path]) if content.unread is not None)
     reason = "cannot read the file: it is not a regular file: check that it exists and may be read"
     assert str(unread) == f"{tmp_path}/b.yaml: {reason}"
+
+
+def test_a_file_larger_than_any_is_refused_unread_and_the_others_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("a")
+    with (tmp_path / "b.yaml").open("wb") as stream:
+        stream.truncate((16 << 20) + 1)
+    (tmp_path / "c.yaml").symlink_to("c.yaml")
+    a, b, c = read_each([tmp_path])
+    assert (a.text, b.text, c.text) == ("a", "", "")
+    assert str(b.unread) == f"{tmp_path}/b.yaml: the file is larger than 16 MiB: split it"
+    assert "cannot read the file: Too many levels of symbolic links" in str(c.unread)

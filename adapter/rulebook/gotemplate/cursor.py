@@ -40,7 +40,8 @@ class Cursor:
 
     def upcoming(self) -> Iterator[Token]:
         """Yield the tokens to come that are no white space, without a step."""
-        return (token for token in self._tokens[self._at :] if token.kind is not Kind.SPACE)
+        ahead = map(self._tokens.__getitem__, range(self._at, len(self._tokens)))
+        return (token for token in ahead if token.kind is not Kind.SPACE)
 
     def expect_close(self, word: Token) -> None:
         """Step behind the end of an action; raises TemplateError where more stands in it."""

@@ -41,6 +41,7 @@ from adapter.rulebook.gotemplate.values import (
     kind_of,
     shown,
 )
+from adapter.rulebook.gotemplate.variables import Variables
 
 if TYPE_CHECKING:
     from adapter.rulebook.gotemplate.parser import Template
@@ -93,7 +94,7 @@ class _State:
     def __init__(self, definitions: Mapping[str, Sequence[Node]], data: Struct) -> None:
         self.output: list[OutputPiece] = []
         self._definitions = definitions
-        self._variables: list[tuple[str, Value]] = [("$", data)]
+        self._variables: Variables[Value] = Variables(data)
         self._steps = 0
         self._depth = 0
         self._length = 0
@@ -138,7 +139,7 @@ class _State:
                 self.walk(node.body, value if isinstance(node, With) else dot)
             else:
                 self.walk(node.otherwise, dot)
-        del self._variables[visible:]
+        self._variables.end_scope(visible)
 
     def _invoke(self, node: Invocation, dot: Value) -> None:
         nodes = self._definitions.get(node.name)
@@ -146,7 +147,7 @@ class _State:
             raise TemplateError(f"the template {node.name!r} is not defined", node.line)
         value = None if node.pipe is None else self._pipe(node.pipe, dot)
         outer = self._variables
-        self._variables = [("$", value)]
+        self._variables = Variables(value)
         with self._deeper(node.line):
             self.walk(nodes, value)
         self._variables = outer
@@ -166,16 +167,18 @@ class _State:
         elements = _elements(self._pipe(node.pipe, dot), node.pipe)
         inside = len(self._variables)
         with self._deeper(node.pipe.line):
-            if not elements:
-                self.walk(node.otherwise, dot)
+            is_empty = True
             for key, element in elements:
+                is_empty = False
                 self._step(node.pipe.line)
                 self._set_range_variables(node.pipe, key, element)
                 stops = self._body_stops(node.body, element)
-                del self._variables[inside:]
+                self._variables.end_scope(inside)
                 if stops:
                     break
-        del self._variables[visible:]
+            if is_empty:
+                self.walk(node.otherwise, dot)
+        self._variables.end_scope(visible)
 
     def _body_stops(self, body: Iterable[Node], element: Value) -> bool:
         try:
@@ -190,13 +193,12 @@ class _State:
             self._assign(name, value, pipe.line)
 
     def _assign(self, name: str, value: Value, line: int) -> None:
-        self._variables[self._position(name, line)] = name, value
+        self._require(name, line)
+        self._variables[name] = value
 
-    def _position(self, name: str, line: int) -> int:
-        for position in reversed(range(len(self._variables))):
-            if self._variables[position][0] == name:
-                return position
-        raise TemplateError(f"the variable {name} is not set here", line)
+    def _require(self, name: str, line: int) -> None:
+        if name not in self._variables:
+            raise TemplateError(f"the variable {name} is not set here", line)
 
     def _step(self, line: int, steps: int = 1) -> None:
         self._steps += steps
@@ -209,7 +211,7 @@ class _State:
             value = self._command(command, dot, (value,))
         for name in pipe.variables:
             if pipe.declares:
-                self._variables.append((name, value))
+                self._variables.declare(name, value)
             else:
                 self._assign(name, value, pipe.line)
         return value
@@ -261,7 +263,8 @@ class _State:
     def _fields(self, operand: Field | Variable | Chain, dot: Value, line: int) -> Value:
         value = dot
         if isinstance(operand, Variable):
-            value = self._variables[self._position(operand.name, line)][1]
+            self._require(operand.name, line)
+            value = self._variables[operand.name]
         elif isinstance(operand, Chain):
             with self._deeper(line):
                 value = self._pipe(operand.operand, dot)
@@ -279,17 +282,18 @@ def _first_deciding(name: str, arguments: Iterable[Value]) -> Value:
     return found
 
 
-def _elements(value: Value, pipe: Pipe) -> list[tuple[Value, Value]]:
+def _elements(value: Value, pipe: Pipe) -> Iterable[tuple[Value, Value]]:
     """Return key and value of what `range` goes over: maps in the order of their keys, lists, whole numbers."""
     if value is None:
-        return []
+        return ()
     if isinstance(value, tuple):
-        return list(enumerate(value))
+        return enumerate(value)
     if isinstance(value, Mapping):
         return [(key, value[key]) for key in sorted(value)]
     if isinstance(value, int) and not isinstance(value, bool) and len(pipe.variables) < 2:
         kind = TaintedNumber if is_tainted(value) else int
-        return [(kind(number), kind(number)) for number in range(min(value, _MOST_STEPS + 1))]
+        # One by one: a `range` that is left at once must not cost more than the step that it counts as.
+        return ((kind(number), kind(number)) for number in range(value))
     raise TemplateError(f"`range` cannot go over {kind_of(value)}", pipe.line)
 
 

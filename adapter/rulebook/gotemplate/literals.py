@@ -12,9 +12,11 @@ if TYPE_CHECKING:
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|([0-7]{3})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))|[^\\]", re.DOTALL)
 _SHORT = {"a": 7, "b": 8, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11, "\\": 92}
 _INTEGER = re.compile(r"[+-]?(?:0[xX](?:_?[0-9a-fA-F])+|0[bB](?:_?[01])+|0[oO]?(?:_?[0-7])+|[1-9](?:_?[0-9])*|0)")
-_FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_HEX_FLOAT = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
+_FLOAT = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_HEX_FLOAT = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
 _COMPLEX = re.compile(r"[+-]?[0-9.]+i")
+_SHOWN_CHARACTERS = 60
+"""Of a literal in a message."""
 
 
 class LiteralError(ValueError):
@@ -32,7 +34,7 @@ def read_character(literal: str) -> int:
     """Return the code of a literal in single quotes, which is a number in Go; raises LiteralError."""
     text = _unescaped(literal[1:-1], quote="'")
     if len(text) != 1:
-        raise LiteralError(f"{literal} is not one character; texts stand in double quotes")
+        raise LiteralError(f"{_shown(literal)} is not one character; texts stand in double quotes")
     return ord(text)
 
 
@@ -40,18 +42,18 @@ def read_number(literal: str) -> int | float:
     """Return the number; raises LiteralError."""
     if _INTEGER.fullmatch(literal):
         number = _integer(literal.replace("_", ""))
-        if not -(2**63) <= number < 2**63:
-            raise LiteralError(f"{literal} is too large for a whole number")
+        if number is None or not -(2**63) <= number < 2**63:
+            raise LiteralError(f"{_shown(literal)} is too large for a whole number")
         return number
     if _FLOAT.fullmatch(literal):
         if not any(mark in literal for mark in ".eE"):
-            raise LiteralError(f"{literal} is not a number")
+            raise LiteralError(f"{_shown(literal)} is not a number")
         return _finite(literal, float)
     if _HEX_FLOAT.fullmatch(literal):
         return _finite(literal, float.fromhex)
     if _COMPLEX.fullmatch(literal):
-        raise LiteralError(f"complex numbers such as {literal} are not supported")
-    raise LiteralError(f"{literal} is not a number")
+        raise LiteralError(f"complex numbers such as {_shown(literal)} are not supported")
+    raise LiteralError(f"{_shown(literal)} is not a number")
 
 
 def _finite(literal: str, read: Callable[[str], float]) -> float:
@@ -60,14 +62,22 @@ def _finite(literal: str, read: Callable[[str], float]) -> float:
     except OverflowError:
         number = math.inf
     if math.isinf(number):
-        raise LiteralError(f"{literal} is too large for a number")
+        raise LiteralError(f"{_shown(literal)} is too large for a number")
     return number
 
 
-def _integer(text: str) -> int:
+def _integer(text: str) -> int | None:
+    """Return the number; None for one of more decimal digits than Python reads, of which there are thousands."""
     digits = text.lstrip("+-")
     octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
-    return int(text, 8 if octal else 0)
+    try:
+        return int(text, 8 if octal else 0)
+    except ValueError:
+        return None
+
+
+def _shown(literal: str) -> str:
+    return literal if len(literal) <= _SHOWN_CHARACTERS else f"{literal[:_SHOWN_CHARACTERS]}…"
 
 
 def _unescaped(text: str, quote: str) -> str:

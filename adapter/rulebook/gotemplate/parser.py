@@ -15,6 +15,7 @@ from adapter.rulebook.gotemplate.errors import TemplateError
 from adapter.rulebook.gotemplate.lexer import Kind, Token
 from adapter.rulebook.gotemplate.nodes import Action, Break, Continue, If, Invocation, Node, Range, Text, With
 from adapter.rulebook.gotemplate.pipelines import KEYWORDS, Pipelines, text_of
+from adapter.rulebook.gotemplate.variables import Variables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -105,7 +106,7 @@ class _Parser:
             otherwise = self._else(word, stop)
         else:
             self._expect_end(word, stop)
-        del variables[visible:]
+        variables.end_scope(visible)
         self._cursor.leave()
         return _CONTROL[word.text](pipe, body, otherwise)
 
@@ -160,7 +161,7 @@ class _Parser:
     def _own_scope(self) -> Iterator[None]:
         """Inside, only `$` is visible, and no `range` can be left."""
         outer, ranges = self._pipelines.variables, self._ranges
-        self._pipelines.variables, self._ranges = ["$"], 0
+        self._pipelines.variables, self._ranges = Variables(None), 0
         yield
         self._pipelines.variables, self._ranges = outer, ranges
 

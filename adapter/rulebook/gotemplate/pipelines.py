@@ -21,6 +21,7 @@ from adapter.rulebook.gotemplate.nodes import (
     Pipe,
     Variable,
 )
+from adapter.rulebook.gotemplate.variables import Variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,8 +39,8 @@ class Pipelines:
     """Reads pipelines, and knows which variables are visible where it reads."""
 
     def __init__(self, cursor: Cursor) -> None:
-        self.variables = ["$"]
-        """Visible names, inner ones last; whoever opens a scope cuts the list again at its end."""
+        self.variables: Variables[None] = Variables(None)
+        """Visible names; whoever opens a scope ends it."""
         self.fields: set[str] = set()
         """Names of all fields that were read."""
         self._cursor = cursor
@@ -67,7 +68,8 @@ class Pipelines:
             elif not expects_variable and token.kind in (Kind.DECLARE, Kind.ASSIGN):
                 self._step_behind(token)
                 # As in Go they are known from here on, even in what they are set to; executing tells what has a value.
-                self.variables.extend(variables[::2])
+                for name in variables[::2]:
+                    self.variables.declare(name, None)
                 return tuple(variables[::2]), token.kind is Kind.DECLARE
             elif len(variables) > 1:
                 raise TemplateError("`range` sets at most two variables, as in `range $key, $value := …`", token.line)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
@@ -30,12 +31,15 @@ _PREFIXES: Final = {"o": "0", "b": "0b", "x": "0x", "X": "0X"}
 _WIDEST: Final = 1000
 """Characters that a width or precision may ask for: a query has no use for more, and memory has limits."""
 
+_MOST_DIGITS: Final = 100
+"""Of a width or precision, leading zeros included."""
+
 _Format: TypeAlias = "re.Match[str]"
 
 
 def printf(template: str, values: tuple[Value, ...]) -> str:
     """Return what `printf` makes of the template; raises UnfitValueError."""
-    waiting = list(values)
+    waiting = deque(values)
     parts: list[str] = []
     end = 0
     for match in _VERB.finditer(template):
@@ -63,18 +67,23 @@ def print_line(values: tuple[Value, ...]) -> str:
     return joined((*separated(map(shown, values)), "\n"))
 
 
-def _next_formatted(waiting: list[Value], match: _Format) -> str:
+def _next_formatted(waiting: deque[Value], match: _Format) -> str:
     _check(match)
     if not waiting:
         raise UnfitValueError(f"printf: no value is left for {match[0]}")
-    return _formatted(waiting.pop(0), match)
+    return _formatted(waiting.popleft(), match)
 
 
 def _check(match: _Format) -> None:
     if match["verb"] not in _VERBS or _NOT_SUPPORTED.fullmatch(match[0]):
         raise UnfitValueError(f"printf: {match[0]!r} is not supported")
-    if int(match["width"] or 0) > _WIDEST or int(match["precision"] or 0) > _WIDEST:
-        raise UnfitValueError(f"printf: {match[0]} asks for more than {_WIDEST} characters")
+    if _asks_for_too_much(match["width"]) or _asks_for_too_much(match["precision"]):
+        raise UnfitValueError(f"printf: {match[0][:_MOST_DIGITS]} asks for more than {_WIDEST} characters")
+
+
+def _asks_for_too_much(digits: str | None) -> bool:
+    # Python refuses to read thousands of digits at all.
+    return digits is not None and (len(digits) > _MOST_DIGITS or int(digits or 0) > _WIDEST)
 
 
 def _formatted(value: Value, match: _Format) -> str:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 _TOKEN = re.compile(
     r"""(?P<blank> \s+ | \#[^\n]*)
-      | (?P<text> "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*' | `[^`]*`)
+      | (?P<text> "(?:[^"\\\n]|\\.)*+" | '(?:[^'\\\n]|\\.)*+' | `[^`]*+`)
+      | (?P<unclosed> "(?:[^"\\\n]|\\.)*+ | '(?:[^'\\\n]|\\.)*+ | `[^`]*+)
       | (?P<word> [A-Za-z_:][A-Za-z0-9_:.]* | [0-9][A-Za-z0-9_.]*)
       | (?P<sign> .)""",
     re.VERBOSE | re.DOTALL,
@@ -102,5 +103,17 @@ def _nests(token: Token) -> bool:
 
 
 def _all_tokens(query: str) -> Iterator[Token]:
-    for match in _TOKEN.finditer(query):
-        yield Token(TokenKind(match.lastgroup), match[0], match.start(), match.end())
+    unclosed: dict[str, int] = {}
+    at = 0
+    while (match := _TOKEN.match(query, at)) is not None:
+        start, at = match.span()
+        kind = match.lastgroup
+        if kind == "unclosed":
+            # A quote that nothing closes is a sign. Nor does anything close those of its kind that were passed on the
+            # way, each behind a backslash: searching again from each would take time with the square of the length.
+            unclosed[query[start]] = at
+            kind, at = "sign", start + 1
+        yield Token(TokenKind(kind), query[start:at], start, at)
+        while unclosed.get(query[at : at + 1], 0) > at:
+            yield Token(TokenKind.SIGN, query[at], at, at + 1)
+            at += 1

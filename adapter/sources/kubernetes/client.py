@@ -47,7 +47,8 @@ METADATA = f"{JSON};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,{JSON}"
 _RENEW_SECONDS = 10.0
 _READ_BYTES = 1 << 16
 _ERROR_BYTES = 1 << 14
-_LARGEST_BYTES = 16 << 20
+_LARGEST_BYTES = 64 << 20
+"""Of an answer that is held whole: discovery of a cluster with thousands of kinds has some MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,15 @@ class Answer:
             yield piece
             if self._clock() >= end:
                 raise UnreachableError(f"{self.what}: the answer did not end within {total_seconds:g} s")
+
+    def whole(self, total_seconds: float, most_bytes: int) -> bytes:
+        """Return the whole body. Raises UnreachableError as `pieces`, and UnexpectedAnswerError if it is larger."""
+        body = bytearray()
+        for piece in self.pieces(total_seconds):
+            body += piece
+            if len(body) > most_bytes:
+                raise UnexpectedAnswerError(f"{self.what}: the answer is larger than {most_bytes >> 20} MiB")
+        return bytes(body)
 
     def cancel(self) -> None:
         """End a read that waits in another thread, and all later ones."""
@@ -176,7 +186,7 @@ class KubernetesClient:
     def get(self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON) -> bytes:
         """Return the whole body. Raises KubernetesError."""
         with self.open(path, query, accept) as answer:
-            return b"".join(answer.pieces(self._deadlines.total))
+            return answer.whole(self._deadlines.total, _LARGEST_BYTES)
 
     def send(
         self, method: str, path: str, body: Mapping[str, object], *, seconds: float, content_type: str = JSON
@@ -211,15 +221,11 @@ class KubernetesClient:
 
     def _exchanged(self, call: _Call, sending: Sending) -> WholeAnswer:
         response = self._asked(call)
-        body = bytearray()
         try:
-            for piece in Answer(call.what, response, self._clock).pieces(sending.left()):
-                body += piece
-                if len(body) > _LARGEST_BYTES:
-                    raise UnexpectedAnswerError(f"{call.what}: the answer is larger than {_LARGEST_BYTES >> 20} MiB")
+            body = Answer(call.what, response, self._clock).whole(sending.left(), _LARGEST_BYTES)
         finally:
             response.close()
-        return WholeAnswer(response.headers, bytes(body))
+        return WholeAnswer(response.headers, body)
 
     @contextmanager
     def open(

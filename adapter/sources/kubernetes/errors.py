@@ -28,6 +28,8 @@ import msgspec
 
 MESSAGE_LIMIT = 256
 """Characters of a foreign message that are kept."""
+_LONGEST_RETRY_AFTER_SECONDS = 300.0
+"""A server that asks to be left alone for longer is asked again after this."""
 
 
 class KubernetesError(Exception):
@@ -130,7 +132,7 @@ def error_of_answer(what: str, code: int, body: bytes, retry_after: str | None =
     """Return the error for an answer with HTTP status `code`; `what` names the call: `GET /api/v1/pods`."""
     try:
         status = msgspec.json.decode(body, type=Status)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         # A proxy in between answers in HTML or plain text.
         status = Status(message=body[: 4 * MESSAGE_LIMIT].decode(errors="replace"))
     return error_of_status(what, Status(status.message, status.reason, code), _seconds(retry_after))
@@ -153,4 +155,5 @@ def trimmed(message: str) -> str:
 
 def _seconds(retry_after: str | None) -> float:
     # kube-apiserver sends whole seconds, never a date.
-    return float(retry_after) if retry_after and retry_after.isascii() and retry_after.isdigit() else 0.0
+    known = retry_after and retry_after.isascii() and retry_after.isdigit()
+    return min(float(retry_after), _LONGEST_RETRY_AFTER_SECONDS) if retry_after and known else 0.0

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from adapter.sources.pace import Pace
 
@@ -45,6 +45,9 @@ class ListMetadata(msgspec.Struct, gc=False, rename={"resource_version": "resour
 class ListHead(msgspec.Struct, rename={"api_version": "apiVersion"}):
     """All of a list but its items."""
 
+    items: msgspec.Raw = msgspec.Raw()
+    """Empty where there is no such key, `null` or `[]` where the list is empty."""
+
     kind: str = ""
     api_version: str = ""
     metadata: ListMetadata = msgspec.field(default_factory=ListMetadata)
@@ -66,10 +69,21 @@ class ItemsError(ValueError):
 class JsonList(Generic[T]):
     """A JSON document with a list of objects in its top-level key `items`."""
 
-    def __init__(self, body: bytes, item: type[T], part_bytes: int = PART_BYTES) -> None:
-        """`item` is the type of the items; a part is about `part_bytes` long."""
+    def __init__(
+        self,
+        body: bytes,
+        item: type[T],
+        part_bytes: int = PART_BYTES,
+        unreadable: Callable[[msgspec.Raw, str], None] | None = None,
+    ) -> None:
+        """`item` is the type of the items; a part is about `part_bytes` long.
+
+        An item of another form is an ItemsError. With `unreadable` it is left out and handed to that, with the reason.
+        """
         self._body = body
         self._items = msgspec.json.Decoder(list[item])  # type: ignore[valid-type]  # known only when it runs
+        self._item = msgspec.json.Decoder(item)
+        self._unreadable = unreadable
         self._part_bytes = part_bytes
         self._start = start_of_items(body)
         self._separator = _separator(body, self._start)
@@ -94,8 +108,11 @@ class JsonList(Generic[T]):
         """
         position = self._start
         if position < 0:
-            # For an empty list Go writes `null` where it holds no slice.
             self._head = decode_json(self._body, ListHead)
+            # For an empty list Go writes `null` where it holds no slice. Anything else is no list: an error of a proxy,
+            # or a single object, must not read as "there are none".
+            if bytes(self._head.items) != b"null":
+                raise ItemsError("there is no list under the key `items`", None)
         while position >= 0:
             with pace.slice():
                 items, position = self._part(position)
@@ -141,10 +158,23 @@ class JsonList(Generic[T]):
         raise self._failure(failure, start) from failure
 
     def _decoded(self, start: int, end: int) -> list[T]:
+        piece = b"[" + self._body[start:end] + b"]"
         try:
-            return self._items.decode(b"[" + self._body[start:end] + b"]")
-        except UnicodeDecodeError as error:
-            raise ItemsError(f"not UTF-8: {error.reason}", None) from error
+            return self._items.decode(piece)
+        except (msgspec.ValidationError, UnicodeDecodeError, RecursionError) as error:
+            if self._unreadable is not None:
+                return list(self._readable(piece, self._unreadable))
+            if isinstance(error, msgspec.ValidationError):
+                raise
+            raise _undecodable(error) from error
+
+    def _readable(self, piece: bytes, unreadable: Callable[[msgspec.Raw, str], None]) -> Iterator[T]:
+        """Yield the items of a JSON array that can be read, one by one."""
+        for content in _decode_whole(piece, list[msgspec.Raw]):
+            try:
+                yield self._item.decode(content)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                unreadable(content, str(error))
 
     def _failure(self, error: msgspec.DecodeError, start: int) -> ItemsError:
         # The bracket before the part shifts all places in it by one byte; which item of the part it is says nothing.
@@ -158,7 +188,7 @@ def start_of_items(body: bytes) -> int:
             break
         try:
             msgspec.json.decode(body[: found.end()] + b"]}", type=dict[str, msgspec.Raw])
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             # A key of that name further in.
             continue
         return found.end()
@@ -177,11 +207,22 @@ def _separator(body: bytes, start: int) -> re.Pattern[bytes]:
 def decode_json(body: bytes, form: type[T]) -> T:
     """Return the whole document as that type. Raises ItemsError."""
     try:
-        return msgspec.json.decode(body, type=form)
+        return _decode_whole(body, form)
     except msgspec.DecodeError as error:
         raise _items_error(error, body, 0, "$") from error
-    except UnicodeDecodeError as error:
-        raise ItemsError(f"not UTF-8: {error.reason}", None) from error
+
+
+def _decode_whole(body: bytes, form: type[T]) -> T:
+    """Return the whole document as that type. Raises msgspec's DecodeError, and ItemsError where that has no place."""
+    try:
+        return msgspec.json.decode(body, type=form)
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise _undecodable(error) from error
+
+
+def _undecodable(error: UnicodeDecodeError | RecursionError) -> ItemsError:
+    reason = f"not UTF-8: {error.reason}" if isinstance(error, UnicodeDecodeError) else "nested too deeply"
+    return ItemsError(reason, None)
 
 
 def _items_error(error: msgspec.DecodeError, body: bytes, offset: int, root: str) -> ItemsError:

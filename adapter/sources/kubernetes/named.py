@@ -37,6 +37,8 @@ _log = logging.getLogger(__name__)
 
 _LIST_SECONDS = 15.0
 _WINDOW_GRACE_SECONDS = 30.0
+_LARGEST_BYTES = 16 << 20
+"""A ConfigMap has at most one MiB."""
 
 
 class _Metadata(msgspec.Struct):
@@ -50,7 +52,8 @@ class _Object(msgspec.Struct):
 
 class _List(msgspec.Struct):
     metadata: _Metadata
-    items: list[msgspec.Raw] | None = None
+    items: list[msgspec.Raw] | None
+    """Not left out by any API server: an answer without it does not say that there is no object."""
 
 
 class _Event(msgspec.Struct):
@@ -118,11 +121,11 @@ class NamedWatch:
     def _list(self) -> str:
         """Tell the present content; return the resourceVersion that it is of."""
         with self._opened({}, None) as answer:
-            body = b"".join(answer.pieces(_LIST_SECONDS))
+            body = answer.whole(_LIST_SECONDS, _LARGEST_BYTES)
         try:
             found = msgspec.json.decode(body, type=_List)
             mine = [one for one in found.items or () if _metadata(one).name == self._which.name]
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UnexpectedAnswerError(f"GET {self._which.collection}: not a list of objects: {error}") from error
         if not found.metadata.resource_version:
             raise UnexpectedAnswerError(f"GET {self._which.collection}: a list without a resourceVersion")
@@ -153,7 +156,7 @@ class NamedWatch:
             if event.type == "ERROR":
                 raise error_of_status(f"watch of {self._which.label}", msgspec.json.decode(event.object, type=Status))
             metadata = _metadata(event.object)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UnexpectedAnswerError(f"watch of {self._which.label}: not an event: {error}") from error
         if metadata.name == self._which.name and event.type in {"ADDED", "MODIFIED", "DELETED"}:
             self._tell(None if event.type == "DELETED" else bytes(event.object))

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
@@ -37,10 +37,11 @@ from adapter.sources.kubernetes.errors import (
     error_of_status,
 )
 from adapter.sources.kubernetes.items import ItemsError, JsonList
+from adapter.sources.kubernetes.left_out import LeftOut, named
 from adapter.sources.kubernetes.streams import Interruptible, in_rounds, lines_of, when_set
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
     from threading import Event
 
@@ -57,16 +58,30 @@ _WINDOW_GRACE_SECONDS = 30.0
 _TOO_SHORT_SECONDS = 1.0
 
 
-class _Metadata(msgspec.Struct, gc=False, rename={"resource_version": "resourceVersion"}):
-    resource_version: str
-    name: str = ""
-    """A bookmark has none."""
+_MOST_PAGES = 4_000
+"""Two million objects, ten times what Kubernetes is made for."""
+_LARGEST_PAGE_BYTES = 256 << 20
+"""A server that knows no pages answers with everything at once."""
+_NO_VERSIONS = frozenset({"", "0"})
+"""A watch from these begins anywhere and tells of no object that is gone."""
+
+
+class _Listed(msgspec.Struct, gc=False):
+    name: Annotated[str, msgspec.Meta(min_length=1)]
     namespace: str | None = None
     labels: dict[str, str] | None = None
 
 
-class _Object(msgspec.Struct, gc=False):
-    metadata: _Metadata
+class _Item(msgspec.Struct, gc=False):
+    metadata: _Listed
+
+
+class _Version(msgspec.Struct, gc=False, rename={"version": "resourceVersion"}):
+    version: str
+
+
+class _Versioned(msgspec.Struct, gc=False):
+    metadata: _Version
 
 
 class _Event(msgspec.Struct):
@@ -91,7 +106,9 @@ class Reflector:
         self._settings = settings
         self._path = collection_path(resource)
         self._events = msgspec.json.Decoder(_Event)
-        self._objects = msgspec.json.Decoder(_Object)
+        self._items = msgspec.json.Decoder(_Item)
+        self._versions = msgspec.json.Decoder(_Versioned)
+        self._left_out = LeftOut(resource.qualified, settings.telemetry)
         self._version: str | None = None
         self._synced = False
         self._stood_since: float | None = None
@@ -166,31 +183,54 @@ class Reflector:
 
     def _list_pages(self) -> str:
         replacement = self.index.replacement()
+        self._left_out.begin_list()
         query = {"limit": str(self._settings.page_size)}
+        asked: set[str] = set()
+        readable = 0
         while True:
             page = self._page(query)
-            try:
-                for objects in page.parts(self._settings.pace):
-                    for item in objects:
-                        replacement.put(item.metadata.namespace, item.metadata.name, item.metadata.labels or {})
-            except ItemsError as error:
-                raise UnexpectedAnswerError(f"GET {self._path}: not a list of objects: {error}") from error
+            for item in self._items_of(page):
+                replacement.put(item.namespace, item.name, item.labels or {})
+                readable += 1
             self._heard()
             metadata = page.head.metadata
             if not metadata.next_page:
                 break
+            self._refuse_endless(asked, metadata.next_page)
             # A continue token holds the version that the list began with, and must come without one.
             query["continue"] = metadata.next_page
-        if not metadata.resource_version:
+        if metadata.resource_version in _NO_VERSIONS:
             raise UnexpectedAnswerError(f"GET {self._path}: a list without a resourceVersion")
+        if not readable and self._left_out.listed():
+            raise UnexpectedAnswerError(f"GET {self._path}: not a list of objects: none of its items can be read")
         replacement.commit()
+        self._left_out.commit_list()
         self._now_synced()
         return metadata.resource_version
 
-    def _page(self, query: Mapping[str, str]) -> JsonList[_Object]:
+    def _items_of(self, page: JsonList[_Item]) -> Iterator[_Listed]:
+        try:
+            for items in page.parts(self._settings.pace):
+                for item in items:
+                    yield item.metadata
+        except ItemsError as error:
+            raise UnexpectedAnswerError(f"GET {self._path}: not a list of objects: {error}") from error
+
+    def _refuse_endless(self, asked: set[str], token: str) -> None:
+        """Take note of a continue token; raises UnexpectedAnswerError where pages would come without end."""
+        if token in asked:
+            message = "the list does not end: its next page is one that it has given already"
+            raise UnexpectedAnswerError(f"GET {self._path}: {message}")
+        asked.add(token)
+        if len(asked) >= _MOST_PAGES:
+            raise UnexpectedAnswerError(
+                f"GET {self._path}: the list does not end: it has more than {_MOST_PAGES} pages"
+            )
+
+    def _page(self, query: Mapping[str, str]) -> JsonList[_Item]:
         with self._opened(query, METADATA_LIST) as answer:
-            body = b"".join(answer.pieces(_LIST_SECONDS))
-        return JsonList(body, _Object)
+            body = answer.whole(_LIST_SECONDS, _LARGEST_PAGE_BYTES)
+        return JsonList(body, _Item, unreadable=self._left_out.from_list)
 
     def _watch(self, version: str) -> bool:
         """Take in changes until the server ends the watch; return whether it told any."""
@@ -221,19 +261,41 @@ class Reflector:
             event = self._events.decode(line)
             if event.type == "ERROR":
                 raise error_of_status(f"watch of {self._path}", msgspec.json.decode(event.object, type=Status))
-            metadata = self._objects.decode(event.object).metadata
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            version = self._versions.decode(event.object).metadata.version
+            if version in _NO_VERSIONS:
+                raise UnexpectedAnswerError(f"watch of {self._path}: an event without a resourceVersion")
+            self._take_object(event)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UnexpectedAnswerError(f"watch of {self._path}: not an event: {error}") from error
+        self._version = version
+
+    def _take_object(self, event: _Event) -> None:
+        """Take in what an event says of its object. Raises what decoding raises where it does not name one."""
         match event.type:
             case "ADDED" | "MODIFIED":
-                self.index.put(metadata.namespace, metadata.name, metadata.labels or {})
+                self._put(event.object)
             case "DELETED":
-                self.index.remove(metadata.namespace, metadata.name)
+                gone = named(event.object) or self._items.decode(event.object).metadata
+                self.index.remove(gone.namespace, gone.name)
+                self._left_out.discard(gone.namespace, gone.name)
             case "BOOKMARK":
                 pass
             case unknown:
                 raise UnexpectedAnswerError(f"watch of {self._path}: an event of type {unknown[:32]!r}")
-        self._version = metadata.resource_version
+
+    def _put(self, content: msgspec.Raw) -> None:
+        try:
+            item = self._items.decode(content).metadata
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            unreadable = named(content)
+            if unreadable is None:
+                raise
+            # What it was before is true no more.
+            self.index.remove(unreadable.namespace, unreadable.name)
+            self._left_out.put(unreadable.namespace, unreadable.name, str(error))
+            return
+        self.index.put(item.namespace, item.name, item.labels or {})
+        self._left_out.discard(item.namespace, item.name)
 
     def _opened(
         self, query: Mapping[str, str], accept: str, silence: float | None = None

@@ -6,7 +6,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from adapter.sources.kubernetes.errors import KubernetesError
+from adapter.sources.kubernetes.errors import KubernetesError, UnexpectedAnswerError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from adapter.sources.kubernetes.backoff import Backoff
     from adapter.sources.kubernetes.client import Answer
     from adapter.sources.kubernetes.settings import WatchSettings
+
+LONGEST_LINE_BYTES = 16 << 20
+"""Of one event of a watch. etcd holds at most some MiB of an object, and of most only the metadata is sent."""
 
 
 def in_rounds(
@@ -67,12 +70,23 @@ class Interruptible:
                 self._answer.cancel()
 
 
-def lines_of(pieces: Iterator[bytes]) -> Iterator[list[bytes]]:
-    """Yield the whole lines of each piece; what is left without its end is dropped, it will be told again."""
-    rest = b""
+def lines_of(pieces: Iterator[bytes], longest_bytes: int = LONGEST_LINE_BYTES) -> Iterator[list[bytes]]:
+    """Yield the whole lines of each piece; what is left without its end is dropped, it will be told again.
+
+    Raises UnexpectedAnswerError for a line that is longer than allowed.
+    """
+    rest: list[bytes] = []
+    held = 0
     for piece in pieces:
-        *lines, rest = (rest + piece).split(b"\n")
-        if lines:
+        first, *others = piece.split(b"\n")
+        rest.append(first)
+        held += len(first)
+        if held > longest_bytes:
+            message = f"one event of a watch has more than {longest_bytes:,} bytes: is it the API server that answers?"
+            raise UnexpectedAnswerError(message)
+        if others:
+            lines = [b"".join(rest), *others[:-1]]
+            rest, held = [others[-1]], len(others[-1])
             yield [line for line in lines if line]
 
 

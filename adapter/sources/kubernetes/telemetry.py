@@ -25,6 +25,10 @@ class WatchTelemetry(Protocol):
         """Count a list or watch that failed; `error` is the name of the error's class."""
         ...
 
+    def left_out(self, resource: str, objects: int) -> None:
+        """Say how many objects of the kind are left out now, since they cannot be read."""
+        ...
+
 
 class NoTelemetry:
     """For commands that run once, and tests."""
@@ -36,6 +40,9 @@ class NoTelemetry:
         """Drop it."""
 
     def failed(self, resource: str, error: str) -> None:
+        """Drop it."""
+
+    def left_out(self, resource: str, objects: int) -> None:
         """Drop it."""
 
 
@@ -64,6 +71,12 @@ class WatchMetrics:
             ["resource", "error"],
             registry=registry,
         )
+        self._left_out = Gauge(
+            "tidewatch_adapter_watch_unreadable_objects",
+            "Objects of this kind that are left out because they cannot be read; the log names them.",
+            ["resource"],
+            registry=registry,
+        )
 
     def synced(self, resource: str, *, synced: bool) -> None:
         """Set the gauge to 1 or 0."""
@@ -76,6 +89,10 @@ class WatchMetrics:
     def failed(self, resource: str, error: str) -> None:
         """Count the failure."""
         self._failures.labels(resource, error).inc()
+
+    def left_out(self, resource: str, objects: int) -> None:
+        """Set the gauge."""
+        self._left_out.labels(resource).set(objects)
 
 
 class LeaseMetrics:

@@ -151,7 +151,7 @@ class ObjectClient:
 def _document(what: str, body: bytes) -> dict[str, Any]:
     try:
         document = json.loads(body)
-    except ValueError as e:
+    except (ValueError, RecursionError) as e:
         raise UnexpectedAnswerError(f"{what}: the answer is not JSON") from e
     if not isinstance(document, dict):
         raise UnexpectedAnswerError(f"{what}: the answer is not an object")

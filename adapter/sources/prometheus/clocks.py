@@ -22,7 +22,7 @@ def refuse_other_time(query: str, headers: Mapping[str, str], now: float) -> Non
     """Raise UnexpectedAnswerError where the answer's `date` is not about `now` (Unix seconds); one may be missing."""
     try:
         told = parsedate_to_datetime(headers["date"]).timestamp()
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, OverflowError):
         return
     difference = told - now
     if abs(difference) > MOST_CLOCK_DIFFERENCE_SECONDS:

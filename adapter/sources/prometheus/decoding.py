@@ -6,6 +6,7 @@ are decoded while they are iterated over, in slices that give way to requests (`
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -249,6 +250,11 @@ _text_samples = msgspec.json.Decoder(list[_WireTextSample])
 _label_sets = msgspec.json.Decoder(list[dict[str, str]])
 _scalar = msgspec.json.Decoder(tuple[float, str])
 
+_NUMBER = re.compile(
+    r"[+-]?(?:[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?|\.[0-9]+(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)",
+    re.IGNORECASE | re.ASCII,
+)
+
 E = TypeVar("E", bound=_Envelope)
 T = TypeVar("T")
 L = TypeVar("L")
@@ -330,7 +336,7 @@ def _read_samples(piece: bytes) -> list[_WireSample]:
     except msgspec.ValidationError:
         # The lax reading knows `Inf` and not `+Inf`, which is how Prometheus writes it.
         samples = [
-            _WireSample(s.metric, None if s.value is None else (s.value[0], float(s.value[1])), s.histogram)
+            _WireSample(s.metric, None if s.value is None else (s.value[0], _number(s.value[1])), s.histogram)
             for s in _text_samples.decode(piece)
         ]
     if samples and _has_long_name(samples[0].metric):
@@ -353,7 +359,14 @@ def _histograms(query: str, wire: list[_WireSample]) -> list[dict[str, str]]:
 
 def _read_scalar(piece: bytes) -> tuple[float, float]:
     timestamp, text = _scalar.decode(piece)
-    return timestamp, float(text)
+    return timestamp, _number(text)
+
+
+def _number(text: str) -> float:
+    """Return a value as Prometheus writes it. Python alone would also take `1_000`, blanks and digits of any script."""
+    if _NUMBER.fullmatch(text) is None:
+        raise ValueError(f"{shortened(text)!r} is no value")
+    return float(text)
 
 
 def _has_long_name(labels: dict[str, str]) -> bool:

@@ -56,7 +56,7 @@ def ask_started(server: Server, timeout_seconds: float) -> Started:
         data = msgspec.json.decode(answer.body, type=_Answer).data
         process = _moment(data.start)
         configured = _moment(data.configured) if data.configured else process
-    except (msgspec.DecodeError, ValueError, OverflowError) as e:
+    except (msgspec.DecodeError, ValueError, OverflowError, RecursionError) as e:
         raise UnexpectedAnswerError(_PATH, "the answer does not tell when the server started") from e
     return Started(process, max(process, configured))
 

@@ -36,8 +36,13 @@ _LONGEST_TAIL_BYTES = 256 * 1024
 _TOKENS_A_SLICE = 1000
 _SPANS_A_SLICE = 500
 
-# A string, with its colon where it is a key, or a bracket. Whatever else there is has no say in the structure.
-_TOKEN = re.compile(rb'("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|[{}\[\]]', re.DOTALL)
+_DEEPEST = 512
+"""Levels of nesting in a document that is walked; Prometheus writes about ten, and no decoder here takes a thousand."""
+
+# A string, with its colon where it is a key, or a bracket. Whatever else there is has no say in the structure. A string
+# without an end is taken as one token up to the end of the document: searching it anew from each of its quotes would
+# take time that grows with the square of its length.
+_TOKEN = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?+\Z))(\s*+:)?|[{}\[\]]', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +107,13 @@ def cut_compact(body: bytearray, shape: Shape, pace: Pace, slice_bytes: int = SL
 
 
 def cut_walked(body: bytearray, shape: Shape, pace: Pace, slice_bytes: int = SLICE_BYTES) -> Cut | None:
-    """Cut a document of any form; None when the array of elements is not in it."""
+    """Cut a document of any form; None when the array is not in it, or it is nested too deeply to be decoded."""
     walk = _Walk(shape.path, slice_bytes)
     for tokens in pace.slices(_TOKEN.finditer(body), _TOKENS_A_SLICE):
         if any(walk.ends_with(token) for token in tokens):
             return Cut(bytes(body[: walk.array_start] + body[walk.array_end :]), tuple(walk.spans))
+        if walk.depth > _DEEPEST:
+            return None
     return None
 
 
@@ -138,6 +145,11 @@ class _Walk:
         self._element_start: int | None = None
         self._element_end = 0
 
+    @property
+    def depth(self) -> int:
+        """How many brackets are open."""
+        return len(self._keys)
+
     def ends_with(self, token: re.Match[bytes]) -> bool:
         """Take the next token; true when it closes the array."""
         if token[1] is not None:
@@ -154,7 +166,7 @@ class _Walk:
         if self.array_start:
             if self._element_start is None:
                 self._element_start = token.start()
-        elif token[0] == b"[" and self._keys[1:] == self._path:
+        elif token[0] == b"[" and self.depth == len(self._path) + 1 and self._keys[1:] == self._path:
             self.array_start = token.end()
 
     def _close(self, token: re.Match[bytes]) -> bool:

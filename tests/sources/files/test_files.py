@@ -199,7 +199,7 @@ BROKEN = {
     "deep JSON": ("a.json", b'{"spec": ' + b"[" * 100_000, "a.json: nested too deeply"),
     "bad YAML": ("a.yaml", b"kind: Pod\nmetadata: {name: a\n", "a.yaml:3: not YAML: did not find expected"),
     "YAML, not UTF-8": ("a.yaml", b"kind: \xff", "a.yaml: not YAML"),
-    "deep YAML": ("a.yaml", b"a: " + b"[" * 5000, "a.yaml: nested too deeply"),
+    "deep YAML": ("a.yaml", b"a: " + b"[" * 5000, "a.yaml:1: more than 100 levels of nesting"),
     "a YAML list": ("a.yaml", b"- kind: Pod", "a.yaml:1: expected an object"),
     "a YAML item": ("a.yaml", b"kind: List\nitems:\n- 5", "a.yaml:3: expected an object in the items"),
     "unknown alias": ("a.yaml", b"kind: Pod\nmetadata: *a", "a.yaml:2: alias *a has no anchor"),
@@ -266,7 +266,34 @@ def test_what_is_not_a_regular_file_is_told_once_and_not_waited_for(
     folder.write("b.json", pod("b"))
     assert folder.pods() == ("b",)
     assert folder.pods() == ("b",)
-    assert folder.told() == ["a.json: it is not a regular file"]
+    assert folder.told() == ["a.json: not a regular file: put one here, or remove it"]
+
+
+def test_a_file_larger_than_any_is_told_and_not_read(folder: Folder) -> None:
+    with (folder.path / "a.json").open("wb") as stream:
+        stream.truncate((512 << 20) + 1)
+    assert folder.pods() == ()
+    assert folder.told() == ["a.json: the file is larger than 512 MiB: split it"]
+
+
+BOMB = "\n".join(f"  a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12))
+HOSTILE = {
+    "aliases of aliases": (f"spec:\n  a0: &a0 [x]\n{BOMB}", "stand for more than 1000000 values"),
+    "an alias to itself": ("spec: &a [*a]", "alias *a has no anchor before it"),
+    "levels": (f"spec: {'[' * 101}{']' * 101}", "more than 100 levels of nesting"),
+    "levels without an end": (f"spec: {'{a: ' * 100_000}", "more than 100 levels of nesting"),
+}
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize(("spec", "reason"), HOSTILE.values(), ids=HOSTILE.keys())
+def test_yaml_that_unfolds_without_end_is_refused(folder: Folder, spec: str, reason: str) -> None:
+    head = "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1\nmetadata: {name: x}\n"
+    folder.write("a.yaml", head + spec)
+    folder.write("b.json", pod("b"))
+    assert folder.pods() == ("b",)
+    (told,) = folder.told()
+    assert reason in told
 
 
 def test_a_link_to_nothing_is_no_file(folder: Folder) -> None:

@@ -24,6 +24,7 @@ from adapter.sources.kubernetes.errors import (
     StatusError,
     ThrottledError,
     UnauthorizedError,
+    UnexpectedAnswerError,
     UnreachableError,
     error_of_answer,
 )
@@ -405,3 +406,14 @@ def test_each_request_waits_for_its_turn_and_none_is_made_without(server: FakeAp
         client.get(PODS)
     assert turns == [7.0] * 3
     assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(("asked", "seconds"), [("3", 3.0), ("9" * 400, 300.0), ("301", 300.0), ("soon", 0.0)])
+def test_how_long_to_stay_away_is_bounded(asked: str, seconds: float) -> None:
+    assert error_of_answer("GET /api", 429, b"", asked).retry_after_seconds == seconds
+
+
+def test_an_answer_without_an_end_is_given_up(server: FakeApiServer, client: KubernetesClient) -> None:
+    server.faults.append(Fault("list", "garbage", body=b"x" * 2_000_000))
+    with client.open("/api/v1/pods") as answer, pytest.raises(UnexpectedAnswerError, match="larger than 1 MiB"):
+        answer.whole(10.0, 1 << 20)

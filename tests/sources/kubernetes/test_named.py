@@ -73,6 +73,7 @@ def test_its_content_is_told_and_each_change_of_it(server: FakeApiServer, heard:
         (Fault("list", "garbage", times=2), UnexpectedAnswerError),
         (Fault("list", "garbage", body=b'{"metadata": {}, "items": []}', times=2), UnexpectedAnswerError),
         (Fault("list", "garbage", body=b'{"metadata": {"resourceVersion": "1"}, "items": [1]}'), UnexpectedAnswerError),
+        (Fault("list", "garbage", body=b'{"metadata": {"resourceVersion": "1"}}'), UnexpectedAnswerError),
     ],
 )
 def test_what_cannot_be_read_is_told_as_a_failure_and_tried_again(

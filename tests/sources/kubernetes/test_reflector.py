@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.sources.index import ObjectIndex
+from adapter.sources.kubernetes import reflector as reflector_module
 from adapter.sources.kubernetes.backoff import Backoff
 from adapter.sources.kubernetes.errors import (
     ForbiddenError,
@@ -199,6 +200,11 @@ def test_what_is_known_stays_known_while_the_list_is_made_anew(
 
 
 ITEM_WITH_A_NUMBER = b'{"items":[{"metadata":{"name":"a","resourceVersion":"1","labels":{"a":1}}}]}'
+NOT_A_LIST = b'{"kind":"Pod","metadata":{"name":"a","resourceVersion":"7"}}'
+AGAIN = b'{"items":[],"metadata":{"resourceVersion":"7","continue":"again"}}'
+DEEP = b'{"items":[{"metadata":' + b"[" * 5000 + b"]" * 5000 + b'}],"metadata":{"resourceVersion":"7"}}'
+NO_VERSION = b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":""}}}\n'
+NAMELESS = b'{"type":"ADDED","object":{"metadata":{"resourceVersion":"9","labels":{"a":1}}}}\n'
 UNKNOWN_EVENT = b'{"type":"NEWS","object":{"metadata":{"resourceVersion":"1"}}}\n'
 ERROR_EVENT = b'{"type":"ERROR","object":{"code":500,"message":"etcd"}}\n'
 FAILURES = {
@@ -211,6 +217,11 @@ FAILURES = {
     "list: no version": (Fault("list", "garbage", body=b'{"items":[],"metadata":{}}'), UnexpectedAnswerError),
     "list: not UTF-8": (Fault("list", "garbage", body=b'{"items":[{"kind":"\xff"}]}'), UnexpectedAnswerError),
     "list: nothing in it": (Fault("list", "garbage", body=b"{}"), UnexpectedAnswerError),
+    "list: one object": (Fault("list", "garbage", body=NOT_A_LIST), UnexpectedAnswerError),
+    "list: pages without end": (Fault("list", "garbage", body=AGAIN, times=2), UnexpectedAnswerError),
+    "list: nested": (Fault("list", "garbage", body=DEEP), UnexpectedAnswerError),
+    "watch: no version": (Fault("watch", "garbage", body=NO_VERSION), UnexpectedAnswerError),
+    "watch: an object without a name": (Fault("watch", "garbage", body=NAMELESS), UnexpectedAnswerError),
     "watch: text": (Fault("watch", "garbage", body=b"not an event\n"), UnexpectedAnswerError),
     "watch: unknown event": (Fault("watch", "garbage", body=UNKNOWN_EVENT), UnexpectedAnswerError),
     "watch: error event": (Fault("watch", "garbage", body=ERROR_EVENT), ServerError),
@@ -219,6 +230,68 @@ FAILURES = {
     "watch: 403": (Fault("watch", "status", code=403), ForbiddenError),
     "watch: 401": (Fault("watch", "status", code=401, times=2), UnauthorizedError),
 }
+
+
+def listed(*items: str) -> bytes:
+    return f'{{"items":[{",".join(items)}],"metadata":{{"resourceVersion":"1"}}}}'.encode()
+
+
+def metadata(name: str, label: str = '"web"', version: int = 2) -> str:
+    place = f'"name":"{name}","namespace":"shop","resourceVersion":"{version}"'
+    return f'{{"metadata":{{{place},"labels":{{"app":{label}}}}}}}'
+
+
+UNREADABLE_ITEMS = {
+    "null": ("null", "without a name"),
+    "no metadata": ('{"kind":"Pod"}', "without a name"),
+    "no name": ('{"metadata":{"namespace":"shop"}}', "without a name"),
+    "an empty name": ('{"metadata":{"name":""}}', "without a name"),
+    "a label that is a number": (metadata("odd", "1"), "shop/odd"),
+    "a label that is null": (metadata("odd", "null"), "shop/odd"),
+    "labels in a list": ('{"metadata":{"name":"odd","namespace":"shop","labels":[]}}', "shop/odd"),
+    "a text": ('"odd"', "without a name"),
+}
+
+
+@pytest.mark.parametrize(("item", "named"), UNREADABLE_ITEMS.values(), ids=UNREADABLE_ITEMS.keys())
+def test_one_object_that_cannot_be_read_is_left_out_of_a_list_and_told(
+    server: FakeApiServer,
+    start: Callable[..., Reflector],
+    caplog: pytest.LogCaptureFixture,
+    item: str,
+    named: str,
+) -> None:
+    server.faults.append(Fault("list", "garbage", body=listed(metadata("a"), item, metadata("z"))))
+    registry = CollectorRegistry()
+    reflector = start(dataclasses.replace(SETTINGS, telemetry=WatchMetrics(registry)))
+    until(lambda: reflector.synced)
+    assert pods(reflector) == ("a", "z")
+    assert registry.get_sample_value("tidewatch_adapter_watch_unreadable_objects", {"resource": "pods"}) == 1.0
+    (told,) = [message for message in caplog.messages if "is left out, it cannot be read" in message]
+    assert named in told
+
+
+def test_an_object_that_cannot_be_read_any_more_is_left_out_until_it_can_be(
+    server: FakeApiServer, start: Callable[..., Reflector]
+) -> None:
+    events = [("ADDED", metadata("b")), ("MODIFIED", metadata("a", "1")), ("ADDED", metadata("c", "{}"))]
+    body = "".join(f'{{"type":"{kind}","object":{content}}}\n' for kind, content in events)
+    server.put("pods", "shop", "a", {"app": "web"})
+    server.faults.append(Fault("watch", "garbage", body=body.encode()))
+    registry = CollectorRegistry()
+
+    def left_out() -> float | None:
+        return registry.get_sample_value("tidewatch_adapter_watch_unreadable_objects", {"resource": "pods"})
+
+    reflector = start(dataclasses.replace(SETTINGS, telemetry=WatchMetrics(registry)))
+    until(lambda: left_out() == 2.0 and pods(reflector) == ("b",))
+    until(lambda: server.watching("pods"))
+    server.put("pods", "shop", "a", {"app": "api"})
+    until(lambda: left_out() == 1.0 and pods(reflector) == ("a", "b"))
+    server.put("pods", "shop", "c")
+    server.remove("pods", "shop", "c")
+    until(lambda: left_out() == 0.0)
+    assert len(server.asked("list", "pods")) == 1
 
 
 @pytest.mark.parametrize(("fault", "failure"), FAILURES.values(), ids=FAILURES.keys())
@@ -375,3 +448,13 @@ def test_objects_without_a_namespace_are_kept_apart(
 )
 def test_the_path_of_a_collection(resource: object, path: str) -> None:
     assert collection_path(resource) == path  # type: ignore[arg-type]  # the table's type is wider
+
+
+def test_a_list_of_more_pages_than_any_is_given_up(
+    server: FakeApiServer, start: Callable[..., Reflector], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reflector_module, "_MOST_PAGES", 3)
+    fill(server, 9)
+    reflector = start()
+    until(lambda: "more than 3 pages" in str(reflector.failure))
+    assert not reflector.synced
