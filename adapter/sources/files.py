@@ -246,14 +246,19 @@ class FileObjects:
 
 
 def _opened(path: Path) -> int:
-    """Return the file's descriptor; to open a named pipe would else wait for somebody who writes into it."""
-    return os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    """Return the descriptor of a regular file; to open a named pipe would wait for somebody who writes into it.
+
+    Raises OSError and ManifestError.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise ManifestError("not a regular file: put one here, or remove it")
+    return descriptor
 
 
 def _content(stream: BinaryIO, status: os.stat_result) -> bytes:
     """Return what is in a file that was opened. Raises ManifestError."""
-    if not stat.S_ISREG(status.st_mode):
-        raise ManifestError("not a regular file: put one here, or remove it")
     if status.st_size > _LARGEST_BYTES:
         raise ManifestError(f"the file is larger than {_LARGEST_BYTES >> 20} MiB: split it")
     return stream.read()
