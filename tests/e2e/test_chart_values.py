@@ -209,27 +209,39 @@ TAKING = {
 }
 
 
-@pytest.mark.parametrize("annotations", [{}, of_release("kube-system", "ms"), of_release(NAMESPACE, "tidewatch")])
+OWNERS = [{}, of_release("kube-system", "ms"), of_release(NAMESPACE, "tidewatch")]
+"""Annotations by which Helm would tell whose the registration of another server is."""
+
+
+@pytest.mark.parametrize("annotations", OWNERS)
 @pytest.mark.parametrize("values", TAKING.values(), ids=TAKING)
 def test_the_resource_metrics_of_another_server_are_never_taken(
     values: dict[str, Any], annotations: dict[str, str], tmp_path: Path
 ) -> None:
     given = {"rules": {"resource": resource_rules()}} | values
-    with cluster(tmp_path, apiservice(METRICS_SERVER, annotations, RESOURCE)) as config:
-        with pytest.raises(HelmError) as refused:
-            render(given, "--dry-run=server", kubeconfig=config)
-        left = [
-            render({"rules": {"custom": [RULE]}}, "--dry-run=server", kubeconfig=config),
-            render(
-                {"rules": {"resource": resource_rules()}, "apiServices": {"resource": {"v1beta1": False}}},
-                "--dry-run=server",
-                kubeconfig=config,
-            ),
-        ]
+    with (
+        cluster(tmp_path, apiservice(METRICS_SERVER, annotations, RESOURCE)) as config,
+        pytest.raises(HelmError) as refused,
+    ):
+        render(given, "--dry-run=server", kubeconfig=config)
     assert f"the APIService {RESOURCE} belongs to the service kube-system/metrics-server, " in str(refused.value)
     assert f"remove that server first (kubectl delete apiservice {RESOURCE}" in str(refused.value)
     assert "rules.resource={}" in str(refused.value)
-    assert [len(release.all("APIService")) for release in left] == [3, 3]
+
+
+LEAVING = {
+    "no resource rules": {"rules": {"custom": [RULE]}},
+    "no registration": {"rules": {"resource": resource_rules()}, "apiServices": {"resource": {"v1beta1": False}}},
+}
+
+
+@pytest.mark.parametrize("annotations", OWNERS)
+@pytest.mark.parametrize("values", LEAVING.values(), ids=LEAVING)
+def test_without_a_claim_to_them_the_chart_installs_beside_another_server(
+    values: dict[str, Any], annotations: dict[str, str], tmp_path: Path
+) -> None:
+    with cluster(tmp_path, apiservice(METRICS_SERVER, annotations, RESOURCE)) as config:
+        assert len(render(values, "--dry-run=server", kubeconfig=config).all("APIService")) == 3
 
 
 @pytest.mark.parametrize(
