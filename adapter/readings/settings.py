@@ -46,9 +46,9 @@ class ReadingSettings:
     """Whether samples that bear another namespace are let through where a rule does not say (`foreignNamespaces`)."""
     first_answer_wait_seconds: float = 2.0
     """How long a request waits for an answer that nobody has asked for before."""
-    max_waiting_requests: int = 8
+    max_waiting_requests: int = 12
     """Requests that may wait at once; beyond, a first asker is turned away instead of holding one more thread."""
-    max_waiting_requests_per_namespace: int = 4
+    max_waiting_requests_per_namespace: int = 8
     """Requests of one namespace that may wait at once, so that others find room."""
     query_deadline_seconds: float = 10.0
     """When a query in the background is given up."""

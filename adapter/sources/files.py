@@ -147,7 +147,7 @@ class FileObjects:
 
     def _look(self, path: Path, known: _File | None) -> _File | None:
         """Return the file as it is now; None when it is gone."""
-        known = known or _File()
+        known, seen = known or _File(), None
         try:
             with os.fdopen(_opened(path), "rb") as stream:
                 status = os.fstat(stream.fileno())
