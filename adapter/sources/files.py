@@ -8,7 +8,6 @@ built-in kinds are known, and those that a CustomResourceDefinition in the folde
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -146,12 +145,11 @@ class FileObjects:
         """Return the file as it is now; None when it is gone."""
         known = known or _File()
         try:
-            with os.fdopen(_opened(path), "rb") as stream:
-                status = os.fstat(stream.fileno())
-                seen = _signature(status)
+            with path.open("rb") as stream:
+                seen = _signature(os.fstat(stream.fileno()))
                 if known.seen == seen:
                     return known
-                body = _content(stream, status)
+                body = _content(stream, seen.size)
             return self._read(path, body, seen)
         except FileNotFoundError:
             return None
@@ -242,16 +240,9 @@ class FileObjects:
         self._told = frozenset(now)
 
 
-def _opened(path: Path) -> int:
-    """Return the file's descriptor; to open a named pipe would else wait for somebody who writes into it."""
-    return os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-
-
-def _content(stream: BinaryIO, status: os.stat_result) -> bytes:
+def _content(stream: BinaryIO, size: int) -> bytes:
     """Return what is in a file that was opened. Raises ManifestError."""
-    if not stat.S_ISREG(status.st_mode):
-        raise ManifestError("not a regular file: put one here, or remove it")
-    if status.st_size > _LARGEST_BYTES:
+    if size > _LARGEST_BYTES:
         raise ManifestError(f"the file is larger than {_LARGEST_BYTES >> 20} MiB: split it")
     return stream.read()
 

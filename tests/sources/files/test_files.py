@@ -266,14 +266,6 @@ def test_a_file_that_cannot_be_opened_is_told_once(folder: Folder) -> None:
     assert folder.told() == ["a.json: Is a directory"]
 
 
-@pytest.mark.timeout(30)
-def test_a_named_pipe_is_told_and_not_waited_for(folder: Folder) -> None:
-    os.mkfifo(folder.path / "a.yaml")
-    folder.write("b.json", pod("b"))
-    assert folder.pods() == folder.pods() == ("b",)
-    assert folder.told() == ["a.yaml: not a regular file: put one here, or remove it"]
-
-
 def test_a_file_larger_than_any_is_told_and_not_read(folder: Folder) -> None:
     with (folder.path / "a.json").open("wb") as stream:
         stream.truncate((512 << 20) + 1)
