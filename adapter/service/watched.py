@@ -11,7 +11,6 @@ import errno
 import hashlib
 import os
 import stat
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -166,6 +165,17 @@ def _contents_of(path: Path) -> Iterator[FileContent]:
             yield FileContent(file, "", e)
 
 
+def _refuse_huge(path: Path) -> None:
+    """Raise UnreadFileError for a file that no ConfigMap could hold: it would be read anew every second."""
+    try:
+        size = path.stat().st_size
+    except OSError:
+        # Reading it will tell why.
+        return
+    if size > _LARGEST_BYTES:
+        raise UnreadFileError(path, f"the file is larger than {_LARGEST_BYTES >> 20} MiB", "split it")
+
+
 def _files_of(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
@@ -174,13 +184,6 @@ def _files_of(path: Path) -> list[Path]:
         return sorted(file for file in path.iterdir() if file.suffix == ".yaml" and not file.name.startswith("."))
     except OSError as e:
         raise UnreadFileError(path, f"cannot list the folder: {e.strerror}", "check that it may be read") from e
-
-
-def _refuse_huge(path: Path) -> None:
-    """Raise UnreadFileError for a file that no ConfigMap could hold, so that it is not read anew every second."""
-    with suppress(OSError):
-        if path.stat().st_size > _LARGEST_BYTES:
-            raise UnreadFileError(path, f"the file is larger than {_LARGEST_BYTES >> 20} MiB", "split it")
 
 
 def _read(path: Path) -> FileContent:

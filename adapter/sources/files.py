@@ -150,11 +150,10 @@ class FileObjects:
         known, seen = known or _File(), None
         try:
             with os.fdopen(_opened(path), "rb") as stream:
-                status = os.fstat(stream.fileno())
-                seen = _signature(status)
+                seen = _signature(os.fstat(stream.fileno()))
                 if known.seen == seen:
                     return known
-                body = _content(stream, status)
+                body = _content(stream, seen.size)
             return self._read(path, body, seen)
         except FileNotFoundError:
             return None
@@ -257,9 +256,9 @@ def _opened(path: Path) -> int:
     return descriptor
 
 
-def _content(stream: BinaryIO, status: os.stat_result) -> bytes:
+def _content(stream: BinaryIO, size: int) -> bytes:
     """Return what is in a file that was opened. Raises ManifestError."""
-    if status.st_size > _LARGEST_BYTES:
+    if size > _LARGEST_BYTES:
         raise ManifestError(f"the file is larger than {_LARGEST_BYTES >> 20} MiB: split it")
     return stream.read()
 

@@ -227,6 +227,17 @@ def test_one_of_several_that_cannot_be_read_is_handed_over_as_such(tmp_path: Pat
     assert (watch.look(), len(watch.refused)) == ("a||", 1)
 
 
+def test_a_file_larger_than_any_is_refused_unread_and_the_others_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("a")
+    with (tmp_path / "b.yaml").open("wb") as stream:
+        stream.truncate((16 << 20) + 1)
+    (tmp_path / "c.yaml").symlink_to("c.yaml")
+    a, b, c = read_each([tmp_path])
+    assert (a.text, b.text, c.text) == ("a", "", "")
+    assert str(b.unread) == f"{tmp_path}/b.yaml: the file is larger than 16 MiB: split it"
+    assert "cannot read the file: Too many levels of symbolic links" in str(c.unread)
+
+
 def test_folders_without_files_are_told(tmp_path: Path) -> None:
     empty, full = tmp_path / "empty", tmp_path / "full"
     for folder in (empty, full):
@@ -263,14 +274,3 @@ def test_what_is_not_a_regular_file_is_refused_at_once_and_the_others_go_on(
     (unread,) = (content.unread for content in read_each([tmp_path]) if content.unread is not None)
     reason = "cannot read the file: it is not a regular file: check that it exists and may be read"
     assert str(unread) == f"{tmp_path}/b.yaml: {reason}"
-
-
-def test_a_file_larger_than_any_is_refused_unread_and_the_others_are_read(tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_text("a")
-    with (tmp_path / "b.yaml").open("wb") as stream:
-        stream.truncate((16 << 20) + 1)
-    (tmp_path / "c.yaml").symlink_to("c.yaml")
-    a, b, c = read_each([tmp_path])
-    assert (a.text, b.text, c.text) == ("a", "", "")
-    assert str(b.unread) == f"{tmp_path}/b.yaml: the file is larger than 16 MiB: split it"
-    assert "cannot read the file: Too many levels of symbolic links" in str(c.unread)

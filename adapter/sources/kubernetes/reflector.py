@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -38,17 +38,18 @@ from adapter.sources.kubernetes.errors import (
 )
 from adapter.sources.kubernetes.items import ItemsError, JsonList
 from adapter.sources.kubernetes.left_out import LeftOut, named
+from adapter.sources.kubernetes.metadata import NO_VERSIONS, Event, Item, Versioned
 from adapter.sources.kubernetes.streams import Interruptible, in_rounds, lines_of, when_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
-    from threading import Event
 
     from adapter.objects.resources import Resource
     from adapter.sources.index import ObjectIndex
     from adapter.sources.kubernetes.backoff import Backoff
     from adapter.sources.kubernetes.client import Answer, KubernetesClient
+    from adapter.sources.kubernetes.metadata import Metadata
     from adapter.sources.kubernetes.settings import WatchSettings
 
 logger = logging.getLogger(__name__)
@@ -62,31 +63,6 @@ _MOST_PAGES = 4_000
 """Two million objects, ten times what Kubernetes is made for."""
 _LARGEST_PAGE_BYTES = 256 << 20
 """A server that knows no pages answers with everything at once."""
-_NO_VERSIONS = frozenset({"", "0"})
-"""A watch from these begins anywhere and tells of no object that is gone."""
-
-
-class _Listed(msgspec.Struct, gc=False):
-    name: Annotated[str, msgspec.Meta(min_length=1)]
-    namespace: str | None = None
-    labels: dict[str, str] | None = None
-
-
-class _Item(msgspec.Struct, gc=False):
-    metadata: _Listed
-
-
-class _Version(msgspec.Struct, gc=False, rename={"version": "resourceVersion"}):
-    version: str
-
-
-class _Versioned(msgspec.Struct, gc=False):
-    metadata: _Version
-
-
-class _Event(msgspec.Struct):
-    type: str
-    object: msgspec.Raw
 
 
 class Reflector:
@@ -105,9 +81,9 @@ class Reflector:
         self._client = client
         self._settings = settings
         self._path = collection_path(resource)
-        self._events = msgspec.json.Decoder(_Event)
-        self._items = msgspec.json.Decoder(_Item)
-        self._versions = msgspec.json.Decoder(_Versioned)
+        self._events = msgspec.json.Decoder(Event)
+        self._items = msgspec.json.Decoder(Item)
+        self._versions = msgspec.json.Decoder(Versioned)
         self._left_out = LeftOut(resource.qualified, settings.telemetry)
         self._version: str | None = None
         self._synced = False
@@ -138,7 +114,7 @@ class Reflector:
         lasts = self._settings.clock() - since >= self._settings.refused_seconds
         return failure if lasts or not self._synced else None
 
-    def run(self, stop: Event) -> None:
+    def run(self, stop: threading.Event) -> None:
         """List and watch until `stop` is set; a read that waits then is ended."""
         with when_set(stop, self._reads.end):
             in_rounds(stop, self._settings, self._round, self._failed)
@@ -199,7 +175,7 @@ class Reflector:
             self._refuse_endless(asked, metadata.next_page)
             # A continue token holds the version that the list began with, and must come without one.
             query["continue"] = metadata.next_page
-        if metadata.resource_version in _NO_VERSIONS:
+        if metadata.resource_version in NO_VERSIONS:
             raise UnexpectedAnswerError(f"GET {self._path}: a list without a resourceVersion")
         if not readable and self._left_out.listed():
             raise UnexpectedAnswerError(f"GET {self._path}: not a list of objects: none of its items can be read")
@@ -208,7 +184,7 @@ class Reflector:
         self._now_synced()
         return metadata.resource_version
 
-    def _items_of(self, page: JsonList[_Item]) -> Iterator[_Listed]:
+    def _items_of(self, page: JsonList[Item]) -> Iterator[Metadata]:
         try:
             for items in page.parts(self._settings.pace):
                 for item in items:
@@ -227,10 +203,10 @@ class Reflector:
                 f"GET {self._path}: the list does not end: it has more than {_MOST_PAGES} pages"
             )
 
-    def _page(self, query: Mapping[str, str]) -> JsonList[_Item]:
+    def _page(self, query: Mapping[str, str]) -> JsonList[Item]:
         with self._opened(query, METADATA_LIST) as answer:
             body = answer.whole(_LIST_SECONDS, _LARGEST_PAGE_BYTES)
-        return JsonList(body, _Item, unreadable=self._left_out.from_list)
+        return JsonList(body, Item, unreadable=self._left_out.from_list)
 
     def _watch(self, version: str) -> bool:
         """Take in changes until the server ends the watch; return whether it told any."""
@@ -262,14 +238,14 @@ class Reflector:
             if event.type == "ERROR":
                 raise error_of_status(f"watch of {self._path}", msgspec.json.decode(event.object, type=Status))
             version = self._versions.decode(event.object).metadata.version
-            if version in _NO_VERSIONS:
+            if version in NO_VERSIONS:
                 raise UnexpectedAnswerError(f"watch of {self._path}: an event without a resourceVersion")
             self._take_object(event)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise UnexpectedAnswerError(f"watch of {self._path}: not an event: {error}") from error
         self._version = version
 
-    def _take_object(self, event: _Event) -> None:
+    def _take_object(self, event: Event) -> None:
         """Take in what an event says of its object. Raises what decoding raises where it does not name one."""
         match event.type:
             case "ADDED" | "MODIFIED":
