@@ -238,9 +238,9 @@ EXPLANATIONS: Final[Mapping[Code, str]] = {
         "once it is, for example when the CustomResourceDefinition has been installed."
     ),
     Code.UNREADABLE_FILE: (
-        "Error. Nothing of the file can be used: it is not YAML, it is not UTF-8, or it may not be read. The other "
-        "files serve, and so does what this one said last, while the process runs. Where no file can be used "
-        "the process does not start."
+        "Error. Nothing of the file can be used: it is not YAML, it is not UTF-8, it is larger than 16 MiB, or it may "
+        "not be read. The other files serve, and so does what this one said last, while the process runs. "
+        "Where no file can be used the process does not start."
     ),
     Code.UNSERVED_USAGE: (
         "A rule of `resourceRules` cannot tell what pods use, or what nodes use: the query is missing, or "

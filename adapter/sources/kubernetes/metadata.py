@@ -1,4 +1,4 @@
-"""What lists and watches tell of an object, as `PartialObjectMetadata` or whole: its metadata alone."""
+"""What lists and watches tell of an object, whole or as `PartialObjectMetadata`: its metadata alone is read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Versioned(msgspec.Struct, gc=False):
     metadata: _Version
 
 
-class Event(msgspec.Struct):
+class WatchEvent(msgspec.Struct):
     """A line of a watch."""
 
     type: str

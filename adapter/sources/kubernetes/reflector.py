@@ -38,7 +38,7 @@ from adapter.sources.kubernetes.errors import (
 )
 from adapter.sources.kubernetes.items import ItemsError, JsonList
 from adapter.sources.kubernetes.left_out import LeftOut, named
-from adapter.sources.kubernetes.metadata import NO_VERSIONS, Event, Item, Versioned
+from adapter.sources.kubernetes.metadata import NO_VERSIONS, Item, Versioned, WatchEvent
 from adapter.sources.kubernetes.streams import Interruptible, in_rounds, lines_of, when_set
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Reflector:
         self._client = client
         self._settings = settings
         self._path = collection_path(resource)
-        self._events = msgspec.json.Decoder(Event)
+        self._events = msgspec.json.Decoder(WatchEvent)
         self._items = msgspec.json.Decoder(Item)
         self._versions = msgspec.json.Decoder(Versioned)
         self._left_out = LeftOut(resource.qualified, settings.telemetry)
@@ -245,7 +245,7 @@ class Reflector:
             raise UnexpectedAnswerError(f"watch of {self._path}: not an event: {error}") from error
         self._version = version
 
-    def _take_object(self, event: Event) -> None:
+    def _take_object(self, event: WatchEvent) -> None:
         """Take in what an event says of its object. Raises what decoding raises where it does not name one."""
         match event.type:
             case "ADDED" | "MODIFIED":
