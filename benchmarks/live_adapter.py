@@ -18,36 +18,36 @@ from typing import TYPE_CHECKING
 
 from adapter.apis.handler import Handler, Parts
 from adapter.apis.telemetry import Telemetry
-from adapter.apis.web import wsgi_application
 from adapter.commands.rule_files import load_configuration
-from adapter.commands.serve_flags import SERVE
-from adapter.commands.serve_settings import serve_settings
+from adapter.commands.serve.flags import SERVE
+from adapter.commands.serve.settings import serve_settings
 from adapter.identity.gate import Gate
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import ByName, ExternalAnswer, ObjectsAnswer, UsageAnswer, UsageItem
-from adapter.readings.catalogue import Catalogue
+from adapter.readings.catalogue.catalogue import Catalogue
 from adapter.readings.errors import NoObjectsMatchError, SourceUnreachableError
 from adapter.rulebook.discover import static_metrics
-from adapter.rulebook.parse import parse_rulebook
-from adapter.rulebook.render import exact_query
+from adapter.rulebook.parsing.parse import parse_rulebook
+from adapter.rulebook.rendering.render import exact_query
 from adapter.rulebook.requests import Asked, Row
-from adapter.service.flags import flags_or_exit
-from adapter.service.process import serve_forever
-from adapter.service.telemetry import exposition
+from adapter.service.flags.parsing import flags_or_exit
+from adapter.service.runtime.telemetry import exposition
+from adapter.service.server.process import serve_forever
 from adapter.service.watched import read_files
 from adapter.sources.files import FileObjects
-from adapter.sources.pace import UNPACED
 from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.errors import PrometheusError
+from adapter.timing.pace import UNPACED
+from adapter.web.wsgi import wsgi_application
 
 if TYPE_CHECKING:
-    from adapter.commands.serve_settings import ServeSettings
+    from adapter.commands.serve.settings import ServeSettings
     from adapter.objects.resources import Resource
     from adapter.objects.selectors import Selector
     from adapter.readings.answers import BySelector, NamedBySelector
     from adapter.rulebook.model import Metric
-    from adapter.service.context import WorkerContext
-    from adapter.service.process import WsgiApp
+    from adapter.service.server.context import WorkerContext
+    from adapter.service.server.process import WsgiApp
     from adapter.sources.prometheus.decoding import Sample
 
 _DEADLINE_SECONDS = 10.0

@@ -20,19 +20,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from adapter.commands.common_flags import configure_logs_by
-from adapter.commands.serve import make_worker
-from adapter.commands.serve_flags import SERVE
-from adapter.commands.serve_settings import serve_settings
-from adapter.service.flags import flags_or_exit
-from adapter.service.process import serve_forever
+from adapter.commands.serve.command import make_worker
+from adapter.commands.serve.flags import SERVE
+from adapter.commands.serve.settings import serve_settings
+from adapter.options.common_flags import configure_logs_by
+from adapter.service.flags.parsing import flags_or_exit
+from adapter.service.server.process import serve_forever
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.commands.serve_settings import ServeSettings
-    from adapter.service.context import WorkerContext
-    from adapter.service.process import WsgiApp
+    from adapter.commands.serve.settings import ServeSettings
+    from adapter.service.server.context import WorkerContext
+    from adapter.service.server.process import WsgiApp
 
 WATCH_FILE = "TIDEWATCH_WATCH_FILE"
 _TICK_SECONDS = 0.001

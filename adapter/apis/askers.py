@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from adapter.readings.explanation import Outcome, Step
+from adapter.readings.explain.explanation import ExplanationStep, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ _MOST_MOVED = 16
 """Requests that are repeated and stay, looked at for one that goes."""
 
 
-class Asked(NamedTuple):
+class RequestLog(NamedTuple):
     """What somebody asks for."""
 
     group: str
@@ -64,10 +64,10 @@ class Askers:
     def __init__(self, most: int = MOST_ASKED, wall: Callable[[], float] = time.time) -> None:
         self._most = most
         self._wall = wall
-        self._times: dict[Asked, _Times] = {}
+        self._times: dict[RequestLog, _Times] = {}
         self._lock = threading.Lock()
 
-    def note(self, asked: Asked) -> None:
+    def note(self, asked: RequestLog) -> None:
         """Count a request in."""
         times, now = self._times.get(asked), self._wall()
         if times is not None:
@@ -105,16 +105,18 @@ class Askers:
                 self._times[oldest] = times
 
 
-def steps_of(askers: list[Asker], now: float) -> Iterator[Step]:
+def steps_of(askers: list[Asker], now: float) -> Iterator[ExplanationStep]:
     """Yield who asked, for an explanation."""
     for asker in askers[:MOST_TOLD]:
         times = "once" if asker.number == 1 else f"{asker.number} times since {_moment(asker.first)}"
         told = f"{asker.name} asked last {max(0.0, now - asker.last):.0f} s ago, {times}"
-        yield Step("asked", Outcome.OK, told)
+        yield ExplanationStep("asked", Outcome.OK, told)
     if len(askers) > MOST_TOLD:
-        yield Step("asked", Outcome.INFO, f"and {len(askers) - MOST_TOLD} others before")
+        yield ExplanationStep("asked", Outcome.INFO, f"and {len(askers) - MOST_TOLD} others before")
     if not askers:
-        yield Step("asked", Outcome.INFO, "nobody has asked this process for it, as far back as it remembers")
+        yield ExplanationStep(
+            "asked", Outcome.INFO, "nobody has asked this process for it, as far back as it remembers"
+        )
 
 
 def _joined(known: Asker | None, name: str, times: _Times) -> Asker:

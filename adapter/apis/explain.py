@@ -13,28 +13,28 @@ from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote
 
 from adapter.apis.askers import steps_of
-from adapter.apis.http import Response
 from adapter.apis.routing import CUSTOM, EXTERNAL, RESOURCE, VERSIONS
 from adapter.apis.status import ApiError
 from adapter.identity.attributes import attributes_of
 from adapter.identity.callers import DeniedError, Peer
 from adapter.objects.percent import EncodingError, decoded
 from adapter.objects.resources import UnknownResourceError
-from adapter.readings.explained_rules import unnamed_usage
-from adapter.readings.questions import QuestionError, Texts, question_of
+from adapter.readings.explain.questions import QuestionError, Texts, question_of
+from adapter.readings.explain.rules import unnamed_usage
 from adapter.rulebook.model import Api
+from adapter.web.http import Response
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from adapter.apis.askers import Askers
-    from adapter.apis.hints import Hints
-    from adapter.apis.http import Request
+    from adapter.apis.hints.hints import Hints
     from adapter.apis.served import Insight, Served
     from adapter.identity.attributes import Attributes
     from adapter.identity.callers import Caller
     from adapter.objects.resources import ResolveResource, Resource
-    from adapter.readings.explanation import Question, Step
+    from adapter.readings.explain.explanation import ExplanationStep, Question
+    from adapter.web.http import Request
 
 MOST_AT_ONCE = 1
 """Explanations that are made at once: each holds a thread that autoscalers need, for seconds."""
@@ -148,7 +148,7 @@ class Explanations:
                 return question
         raise refusals[0]
 
-    def _notes(self, question: Question) -> list[Step]:
+    def _notes(self, question: Question) -> list[ExplanationStep]:
         group = {Api.EXTERNAL: EXTERNAL, Api.RESOURCE: RESOURCE}.get(question.api or Api.CUSTOM, CUSTOM)
         namespace = ANY if group == EXTERNAL and question.namespace is None else question.namespace
         metric = "" if group == RESOURCE else question.name

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from adapter.apis.hints import more
+from adapter.apis.hints.hints import more
 from adapter.apis.status import ApiError, code_of
 from adapter.readings.errors import (
     AnswerTooOldError,

@@ -12,34 +12,34 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.apis import routing
-from adapter.apis.askers import Asked, Askers
+from adapter.apis.askers import Askers, RequestLog
 from adapter.apis.compatibility import OURS
-from adapter.apis.custom import CustomMetrics
-from adapter.apis.discovery import api_group, groups_response, usage_resources
+from adapter.apis.discovery.groups import api_group, groups_response, usage_resources
+from adapter.apis.discovery.lists import ResourceLists
 from adapter.apis.explain import Explanations
-from adapter.apis.external import ExternalMetrics
-from adapter.apis.hints import Hints
-from adapter.apis.http import JSON, TEXT, YAML, Response, json_line
-from adapter.apis.lists import ResourceLists
-from adapter.apis.negotiation import served_type
-from adapter.apis.openapi import schemas_response
-from adapter.apis.rendering import rendered
-from adapter.apis.resource import ResourceMetrics
+from adapter.apis.hints.hints import Hints
+from adapter.apis.openapi.documents import schemas_response
 from adapter.apis.status import REASONS, ApiError, status_response
+from adapter.apis.values.custom import CustomMetrics
+from adapter.apis.values.external import ExternalMetrics
+from adapter.apis.values.resource import ResourceMetrics
 from adapter.apis.warning_header import warning_headers
 from adapter.identity.callers import DeniedError, IdentityError
+from adapter.web.http import JSON, TEXT, YAML, Response, json_line
+from adapter.web.negotiation import served_type
+from adapter.web.rendering import rendered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from adapter.apis.compatibility import Compatibility
     from adapter.apis.explain import Door
-    from adapter.apis.http import Request
     from adapter.apis.served import Insight, Served
     from adapter.apis.slices import Slices
     from adapter.apis.telemetry import Telemetry
     from adapter.identity.callers import Caller
     from adapter.objects.resources import ResolveResource
+    from adapter.web.http import Request
 
 METRICS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -162,11 +162,13 @@ class Handler:
         """Remember who asks for values."""
         match asked:
             case routing.CustomValues():
-                self._askers.note(Asked(routing.CUSTOM, asked.resource, asked.namespace, asked.metric, caller.name))
+                self._askers.note(
+                    RequestLog(routing.CUSTOM, asked.resource, asked.namespace, asked.metric, caller.name)
+                )
             case routing.ExternalValues():
-                self._askers.note(Asked(routing.EXTERNAL, "", asked.namespace, asked.metric, caller.name))
+                self._askers.note(RequestLog(routing.EXTERNAL, "", asked.namespace, asked.metric, caller.name))
             case routing.UsageValues():
-                self._askers.note(Asked(routing.RESOURCE, asked.resource, asked.namespace, "", caller.name))
+                self._askers.note(RequestLog(routing.RESOURCE, asked.resource, asked.namespace, "", caller.name))
 
     def _health(self, request: Request) -> Response:
         answer = self._parts.health(request.path, request.query)
@@ -192,7 +194,7 @@ class Handler:
 
     def _document(self, asked: routing.Document) -> bytes:
         match asked:
-            case routing.Group(group):
+            case routing.GroupPath(group):
                 return api_group(group)
             case routing.Version():
                 return json_line({"gitVersion": self._parts.version})

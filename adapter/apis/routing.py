@@ -66,7 +66,7 @@ class GroupList:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GroupPath:
     """`/apis/GROUP`: the versions of one group."""
 
     group: str
@@ -126,7 +126,7 @@ class UsageValues:
     name: str | None = None
 
 
-Document: TypeAlias = Index | Version | Group
+Document: TypeAlias = Index | Version | GroupPath
 Values: TypeAlias = CustomValues | ExternalValues | UsageValues
 Schemas: TypeAlias = OpenApi2 | OpenApi3
 Route: TypeAlias = Document | OwnMetrics | GroupList | ResourceList | Schemas | Values
@@ -181,7 +181,7 @@ def _api(segments: list[str]) -> Route | None:
         case []:
             return GroupList()
         case [group] if group in VERSIONS:
-            return Group(group)
+            return GroupPath(group)
         case [group, version] if version in VERSIONS.get(group, ()):
             return ResourceList(group, version)
         case [group, version, *rest] if version in VERSIONS.get(group, ()) and all(rest):

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
         ObjectsAnswer,
         UsageAnswer,
     )
-    from adapter.readings.catalogue import Catalogue
-    from adapter.readings.explanation import Explanation, Question, Step
-    from adapter.readings.lookups import LookUp
+    from adapter.readings.catalogue.catalogue import Catalogue
+    from adapter.readings.catalogue.look_ups import LookUp
+    from adapter.readings.explain.explanation import Explanation, ExplanationStep, Question
     from adapter.rulebook.model import Metric, RefusedRule
 
 
@@ -49,7 +49,7 @@ class Served(Protocol):
 class Insight(Protocol):
     """Why there are these metrics and values. `Readings` is one."""
 
-    def explain(self, question: Question, notes: Iterable[Step]) -> Explanation:
+    def explain(self, question: Question, notes: Iterable[ExplanationStep]) -> Explanation:
         """Return why a metric has, or lacks, a value; takes seconds. `notes` are steps that the API knows."""
         ...
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from adapter.apis.http import Response, json_line
 from adapter.readings import errors as readings
+from adapter.web.http import Response, json_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

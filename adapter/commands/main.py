@@ -6,10 +6,10 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from adapter.commands.common_flags import PROGRAM, program_version
-from adapter.service.flags import exit_for_usage
-from adapter.service.nodes import nearest
-from adapter.service.printing import run_until_nobody_reads
+from adapter.documents.tree import nearest
+from adapter.options.common_flags import PROGRAM, program_version
+from adapter.service.flags.parsing import exit_for_usage
+from adapter.service.runtime.printing import run_until_nobody_reads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,19 +54,19 @@ def _run(arguments: Sequence[str]) -> None:
 def _command(name: str) -> Callable[[Sequence[str]], None]:
     """Return the function behind a command; only the one that runs is imported."""
     if name == "serve":
-        from adapter.commands.serve import serve  # noqa: PLC0415 - see above
+        from adapter.commands.serve.command import serve  # noqa: PLC0415 - see above
 
         return serve
     if name == "explain":
-        from adapter.commands.explain import explain  # noqa: PLC0415 - see above
+        from adapter.commands.explain.command import explain  # noqa: PLC0415 - see above
 
         return explain
     if name == "check":
-        from adapter.commands.check import check  # noqa: PLC0415 - see above
+        from adapter.commands.check.command import check  # noqa: PLC0415 - see above
 
         return check
     if name == "doctor":
-        from adapter.commands.doctor import doctor  # noqa: PLC0415 - see above
+        from adapter.commands.doctor.command import doctor  # noqa: PLC0415 - see above
 
         return doctor
     raise AssertionError(name)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapter.documents.load import Document, DocumentError, MappingNode, load_documents
 from adapter.rulebook.findings import Code
 from adapter.rulebook.model import Finding, Severity
-from adapter.service.documents import Document, DocumentError, Mapping, load_documents
 from adapter.service.watched import FilesError, UnreadFileError, empty_folders, read_each
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _document(content: FileContent) -> Document:
         raise content.unread
     document = load_documents(content.text, str(content.path))
     root = document.root
-    if root is not None and not isinstance(root, Mapping):
+    if root is not None and not isinstance(root, MappingNode):
         fix = "write the rules below `rules:` or `externalRules:`"
         raise DocumentError(root.problem(f"{root.kind} is all that stands in this file", fix))
     return document

@@ -9,7 +9,7 @@ import msgspec
 
 from adapter.identity.callers import Via
 from adapter.identity.limits import RateLimit
-from adapter.identity.reviews import OF_RIGHTS, SYSTEM, Means, Reviews, Sends, Unreviewed
+from adapter.identity.reviews import OF_RIGHTS, SYSTEM, ReviewEffects, Reviews, Sends, Unreviewed
 
 if TYPE_CHECKING:
     from adapter.identity.attributes import Attributes
@@ -28,7 +28,7 @@ _LONGEST_REASON = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ReviewDecision:
     """What the API server says."""
 
     allowed: bool
@@ -49,7 +49,7 @@ class _Review(msgspec.Struct):
 class AccessReviews:
     """Asks the API server for rights. Safe to use from many threads."""
 
-    def __init__(self, client: Sends, telemetry: IdentityTelemetry, means: Means = SYSTEM) -> None:
+    def __init__(self, client: Sends, telemetry: IdentityTelemetry, means: ReviewEffects = SYSTEM) -> None:
         self._telemetry = telemetry
         self._reviews = Reviews(
             client,
@@ -67,11 +67,11 @@ class AccessReviews:
         """How long a review may take, in all."""
         return self._reviews.patience_seconds
 
-    def review(self, caller: Caller, attributes: Attributes) -> Decision | Unreviewed:
+    def review(self, caller: Caller, attributes: Attributes) -> ReviewDecision | Unreviewed:
         """Return whether the caller may."""
         limits = (self._all,) if caller.via is Via.FRONT_PROXY else (self._of_direct, self._all)
         decision = self._reviews.ask(review_document(caller, attributes), limits)
-        if isinstance(decision, Decision):
+        if isinstance(decision, ReviewDecision):
             self._telemetry.authorization_review("allowed" if decision.allowed else "denied")
         return decision
 
@@ -92,10 +92,10 @@ def review_document(caller: Caller, attributes: Attributes) -> dict[str, object]
     return {"apiVersion": "authorization.k8s.io/v1", "kind": KIND, "spec": spec}
 
 
-def decode_decision(body: bytes) -> Decision:
+def decode_decision(body: bytes) -> ReviewDecision:
     """Return what an answered review says; raises ValueError (msgspec's errors are some)."""
     review = msgspec.json.decode(body, type=_Review)
     if review.kind != KIND:
         raise ValueError(f"a {KIND} was expected")
     status = review.status
-    return Decision(status.allowed and not status.denied, status.reason[:_LONGEST_REASON])
+    return ReviewDecision(status.allowed and not status.denied, status.reason[:_LONGEST_REASON])

@@ -25,18 +25,18 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from adapter.identity.access_reviews import Decision
+from adapter.identity.access_reviews import ReviewDecision
 from adapter.identity.callers import (
     MASTERS,
+    AccessForbiddenError,
     Caller,
     CrowdedError,
     DeniedError,
-    ForbiddenError,
     UnreviewedError,
     Via,
 )
-from adapter.identity.limits import Crowd, Flights
-from adapter.identity.reviews import OF_RIGHTS, SYSTEM, Means, Unreviewed
+from adapter.identity.limits import SingleFlight, WaiterLimit
+from adapter.identity.reviews import OF_RIGHTS, SYSTEM, ReviewEffects, Unreviewed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +58,7 @@ TRY_AGAIN_SECONDS = 3.0
 JOIN_SECONDS = OF_RIGHTS.seconds + 1.0
 """To wait for a review that somebody else has asked for: a little longer than one takes."""
 REPAIR = "bind its service account to the cluster role system:auth-delegator"
-_ALLOWED_WITHOUT_REVIEW = Decision(allowed=True)
+_ALLOWED_WITHOUT_REVIEW = ReviewDecision(allowed=True)
 
 _log = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class AuthorizationSettings:
 class _Answer:
     """What a review said, and for how long that is good, by the monotonic clock."""
 
-    decision: Decision
+    decision: ReviewDecision
     fresh_until: float
     renew_at: float = math.inf
     """From when on a request has it renewed in the background; moved on when that is under way."""
@@ -121,21 +121,21 @@ class Authorizer:
 
     def __init__(
         self,
-        review: Callable[[Caller, Attributes], Decision | Unreviewed],
+        review: Callable[[Caller, Attributes], ReviewDecision | Unreviewed],
         submit: Callable[[Callable[[], None]], None],
-        crowd: Crowd,
+        crowd: WaiterLimit,
         telemetry: IdentityTelemetry,
         settings: AuthorizationSettings = AuthorizationSettings(),
-        means: Means = SYSTEM,
+        means: ReviewEffects = SYSTEM,
     ) -> None:
         self._review = review
         self._submit = submit
         self._crowd = crowd
-        self._renewing = Crowd(MOST_RENEWING)
+        self._renewing = WaiterLimit(MOST_RENEWING)
         self._telemetry = telemetry
         self._settings = settings
         self._means = means
-        self._flights: Flights[_Answer | Unreviewed] = Flights()
+        self._flights: SingleFlight[_Answer | Unreviewed] = SingleFlight()
         self._front_proxy = _Memory()
         self._direct = _Memory()
         self._lacks_right = False
@@ -159,7 +159,7 @@ class Authorizer:
             refusal = attributes.refusal(caller.name)
             raise DeniedError(f"{refusal}: {decision.reason}" if decision.reason else refusal)
 
-    def _asked(self, memory: _Memory, key: Key, caller: Caller, attributes: Attributes) -> Decision:
+    def _asked(self, memory: _Memory, key: Key, caller: Caller, attributes: Attributes) -> ReviewDecision:
         """Return what the API server says, or what stands in for it."""
         if memory is self._front_proxy:
             return self._asked_for_front_proxy(key, caller, attributes)
@@ -168,10 +168,10 @@ class Authorizer:
         if isinstance(answer, _Answer):
             return answer.decision
         if answer.lacks_right:
-            raise ForbiddenError("this server may not ask for access reviews, so it serves no direct callers")
+            raise AccessForbiddenError("this server may not ask for access reviews, so it serves no direct callers")
         raise _cannot_ask()
 
-    def _asked_for_front_proxy(self, key: Key, caller: Caller, attributes: Attributes) -> Decision:
+    def _asked_for_front_proxy(self, key: Key, caller: Caller, attributes: Attributes) -> ReviewDecision:
         last = self._front_proxy.answers.get(key)
         usable = last if last is not None and self._means.clock() < last.usable_until else None
         try:
@@ -212,7 +212,7 @@ class Authorizer:
         memory.keep(key, answer)
         return answer
 
-    def _answer(self, decision: Decision, memory: _Memory, *, first: bool) -> _Answer:
+    def _answer(self, decision: ReviewDecision, memory: _Memory, *, first: bool) -> _Answer:
         now = self._means.clock()
         settings = self._settings
         if not decision.allowed:

@@ -43,13 +43,13 @@ class UnauthenticatedError(IdentityError):
     code = 401
 
 
-class ForbiddenError(IdentityError):
+class AccessForbiddenError(IdentityError):
     """The peer is known, and may not have what it asks for."""
 
     code = 403
 
 
-class DeniedError(ForbiddenError):
+class DeniedError(AccessForbiddenError):
     """An access review said no. The message is the whole one, in Kubernetes' own words."""
 
 
@@ -90,7 +90,7 @@ class Peer:
     """
 
 
-class Asked(Protocol):
+class RequestedAccess(Protocol):
     """What identity needs to know of a request. Everything is as it came over the wire."""
 
     @property

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.identity.authorities import Authorities
-    from adapter.identity.material import Materials
+    from adapter.identity.material import CallerCAs
     from adapter.sources.kubernetes.errors import KubernetesError
 
 NAMESPACE = "kube-system"
@@ -81,7 +81,7 @@ class _Part(Generic[T]):
 class Lookup:
     """Takes the ConfigMap's content in, as it is told. For one thread."""
 
-    def __init__(self, materials: Materials) -> None:
+    def __init__(self, materials: CallerCAs) -> None:
         self._materials = materials
         keys = (FRONT_PROXY_CA, ALLOWED_NAMES, USERS, GROUPS, EXTRA_PREFIXES, UIDS)
         self._front_proxy = _Part("request-header CA", keys, front_proxy_of)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from adapter.identity.callers import (
+    AccessForbiddenError,
     Caller,
-    ForbiddenError,
     IdentitySettingsError,
     Peer,
     UnauthenticatedError,
@@ -129,7 +129,7 @@ class FrontProxies:
         if verdict is None:
             return None
         if isinstance(verdict, str):
-            raise ForbiddenError(f"the client certificate may not speak for users: {verdict}")
+            raise AccessForbiddenError(f"the client certificate may not speak for users: {verdict}")
         if not verdict.holds(self._now()):
             raise UnauthenticatedError("the client certificate, or one above it, is expired or not valid yet")
         return material.callers.read(headers)

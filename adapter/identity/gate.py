@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from adapter.identity.attributes import KnownAttributes
 from adapter.identity.callers import (
     NOBODY,
+    AccessForbiddenError,
     BadPathError,
     Caller,
-    ForbiddenError,
     IdentityError,
     IdentitySettingsError,
     Peer,
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from adapter.identity.attributes import Attributes
     from adapter.identity.authorization import Authorizer
-    from adapter.identity.callers import Asked
+    from adapter.identity.callers import RequestedAccess
     from adapter.identity.chains import Now
-    from adapter.identity.material import Materials
+    from adapter.identity.material import CallerCAs
     from adapter.identity.tokens import Tokens
 
 ONLY_THE_FRONT_PROXY = (
@@ -76,7 +76,7 @@ class Gate:
 
     def __init__(
         self,
-        materials: Materials,
+        materials: CallerCAs,
         *,
         tokens: Tokens | None = None,
         authorizer: Authorizer | None = None,
@@ -91,7 +91,7 @@ class Gate:
         self._certificates = ClientCertificates(now)
         self._attributes = KnownAttributes()
 
-    def admit(self, asked: Asked) -> Caller:
+    def admit(self, asked: RequestedAccess) -> Caller:
         """Return who asks, if they may have what they ask for; `NOBODY` where that is open to all.
 
         Raises IdentityError.
@@ -138,7 +138,7 @@ class Gate:
         if self._authorizer is not None:
             self._authorizer.require(caller, attributes)
         elif caller.via is not Via.FRONT_PROXY:
-            raise ForbiddenError("no access reviews are made here, so direct callers are not served")
+            raise AccessForbiddenError("no access reviews are made here, so direct callers are not served")
 
     def authorize_unrouted(self, caller: Caller, attributes: Attributes) -> None:
         """Return if the caller may, where the path is none that kube-apiserver passes on; raises IdentityError.
@@ -163,7 +163,7 @@ class Gate:
 
 def _unknown(peer: Peer) -> IdentityError:
     if peer.chain:
-        return ForbiddenError(
+        return AccessForbiddenError(
             "the client certificate may not speak for users: it was not issued by the request-header CA"
         )
     return UnauthenticatedError("no verified client certificate: requests come through kube-apiserver")

@@ -49,7 +49,7 @@ class RateLimit:
         return True
 
 
-class Crowd:
+class WaiterLimit:
     """How many threads may wait for the API server on behalf of callers that it has not sent.
 
     Anybody who reaches the port can make up tokens. While the API server is slow each would hold a thread, and the
@@ -78,7 +78,7 @@ class _Flight(Generic[T]):
         self.result: T | None = None
 
 
-class Flights(Generic[T]):
+class SingleFlight(Generic[T]):
     """Lets threads that want the same thing at the same time share one piece of work."""
 
     def __init__(self) -> None:

@@ -92,7 +92,7 @@ def compose(front_proxy: FrontProxyMaterial | None, clients: Authorities | None)
     return AuthenticationMaterial(front_proxy, clients, trusted | (clients.certificates if clients else frozenset()))
 
 
-class Materials:
+class CallerCAs:
     """Holds the material and swaps it. Safe to use from many threads.
 
     Raises IdentitySettingsError for files that cannot be used at the start. `clock` counts seconds; it only spaces the

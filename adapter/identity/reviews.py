@@ -23,7 +23,7 @@ from adapter.sources.kubernetes.errors import (
     StatusError,
     ThrottledError,
     UnauthorizedError,
-    UnexpectedAnswerError,
+    UnexpectedResponseError,
     UnreachableError,
 )
 
@@ -55,7 +55,7 @@ class Sends(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryLimits:
     """How long to go on asking."""
 
     seconds: float
@@ -65,8 +65,8 @@ class Patience:
     tries: int = 5
 
 
-OF_TOKENS = Patience(10.0, 0.5)
-OF_RIGHTS = Patience(2.0, 0.1)
+OF_TOKENS = RetryLimits(10.0, 0.5)
+OF_RIGHTS = RetryLimits(2.0, 0.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Unreviewed:
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class ReviewEffects:
     """Clocks and chance, as reviews need them."""
 
     clock: Callable[[], float] = time.monotonic
@@ -88,7 +88,7 @@ class Means:
     uniform: Callable[[float, float], float] = random.uniform
 
 
-SYSTEM = Means()
+SYSTEM = ReviewEffects()
 """The real ones."""
 
 
@@ -112,10 +112,10 @@ class Reviews(Generic[T]):
         client: Sends,
         path: str,
         decode: Callable[[bytes], T],
-        patience: Patience,
+        patience: RetryLimits,
         *,
         count_failure: Callable[[], None],
-        means: Means = SYSTEM,
+        means: ReviewEffects = SYSTEM,
     ) -> None:
         self._client = client
         self._path = path
@@ -182,7 +182,7 @@ class Reviews(Generic[T]):
             return self._decode(body)
         except ValueError as error:
             # Not quoted: the document may be repeated in it, with a token.
-            raise UnexpectedAnswerError(f"POST {self._path}: not a review ({type(error).__name__})") from None
+            raise UnexpectedResponseError(f"POST {self._path}: not a review ({type(error).__name__})") from None
 
     def _failed(self, error: KubernetesError) -> Unreviewed:
         lacks_right = isinstance(error, ForbiddenError)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from adapter.identity.callers import Caller, UnauthenticatedError, UnreviewedError, Via, with_authenticated
-from adapter.identity.limits import Crowd, Flights, RateLimit
-from adapter.identity.reviews import OF_TOKENS, SYSTEM, Means, Reviews, Sends, Unreviewed
+from adapter.identity.limits import RateLimit, SingleFlight, WaiterLimit
+from adapter.identity.reviews import OF_TOKENS, SYSTEM, ReviewEffects, Reviews, Sends, Unreviewed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,9 +94,9 @@ class Tokens:
         self,
         client: Sends,
         telemetry: IdentityTelemetry,
-        crowd: Crowd,
+        crowd: WaiterLimit,
         settings: TokenSettings = TokenSettings(),
-        means: Means = SYSTEM,
+        means: ReviewEffects = SYSTEM,
     ) -> None:
         self._telemetry = telemetry
         self._crowd = crowd
@@ -111,7 +111,7 @@ class Tokens:
             means=means,
         )
         self._limits = (RateLimit(REVIEWS_PER_SECOND, REVIEWS_BURST, clock=means.clock, sleep=means.sleep),)
-        self._flights: Flights[_Known | Unreviewed] = Flights()
+        self._flights: SingleFlight[_Known | Unreviewed] = SingleFlight()
         self._memory = _Memory()
         self._secret = os.urandom(32)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from adapter.readings.answers import ByName
 from adapter.readings.errors import NoObjectsMatchError, ObjectsNotKnownError
-from adapter.readings.policies import Asking, asking_of, external_answer, objects_answer
+from adapter.readings.samples.policies import Asking, asking_of, external_answer, objects_answer
 from adapter.sources.objects import ObjectsError
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from adapter.objects.resources import Resource
     from adapter.objects.selectors import Selector
     from adapter.readings.answers import BySelector, ExternalAnswer, ObjectsAnswer
-    from adapter.readings.queries import Reading
-    from adapter.readings.rows import ExternalReading
+    from adapter.readings.asking.queries import Reading
+    from adapter.readings.samples.external_reading import ExternalReading
+    from adapter.readings.samples.object_reading import Dropped, ObjectReading
     from adapter.readings.settings import Clock, ReadingSettings
-    from adapter.readings.snapshot import Dropped, ObjectReading
     from adapter.rulebook.model import Metric
     from adapter.sources.objects import ObjectSource
 

@@ -31,8 +31,8 @@ from adapter.sources.prometheus.errors import QueryRefusedError, shortened
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 
-    from adapter.readings.queries import Failure
-    from adapter.readings.snapshot import Fault
+    from adapter.readings.asking.queries import Failure
+    from adapter.readings.samples.object_reading import Fault
     from adapter.rulebook.model import Metric, Rule, Rulebook
     from adapter.sources.prometheus.errors import PrometheusError
 

@@ -16,29 +16,29 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from adapter.readings.answering import Answering
-from adapter.readings.awaiting import Awaiting
-from adapter.readings.board import Board
-from adapter.readings.cataloguing import Cataloguer
-from adapter.readings.cross_check import CrossCheck
-from adapter.readings.demand import Request
-from adapter.readings.discovery import Discovery
+from adapter.readings.asking.cross_check import CrossCheck
+from adapter.readings.asking.demand import DemandedRequest
+from adapter.readings.asking.first_answers import FirstAnswers
+from adapter.readings.asking.queries import Failure
+from adapter.readings.asking.query_scheduler import QueryScheduler
+from adapter.readings.asking.refresher import Refresher, let_go
+from adapter.readings.asking.shared_answers import SharedAnswers
+from adapter.readings.asking.usage import UsageReadings
+from adapter.readings.catalogue.cataloguer import Cataloguer
+from adapter.readings.catalogue.discovery import SeriesDiscovery
+from adapter.readings.catalogue.look_ups import LookUp
+from adapter.readings.catalogue.overview import last_answer, overview, rules_in_force
+from adapter.readings.catalogue.rule_health import RuleHealthLog, look_up_troubles, unreachable
 from adapter.readings.errors import ReadingError
-from adapter.readings.explained_way import HASTY
-from adapter.readings.explaining import Explainer
-from adapter.readings.lookups import LookUp
-from adapter.readings.names import SharedNames
+from adapter.readings.explain.explainer import Explainer
+from adapter.readings.explain.served_memory import ServedMemory
+from adapter.readings.explain.way import HASTY
 from adapter.readings.notices import notices, usage_notices
-from adapter.readings.overview import last_answer, overview, rules_in_force
-from adapter.readings.policies import warn_of_long_refreshes
-from adapter.readings.queries import Failure
-from adapter.readings.refresher import Refresher, let_go
-from adapter.readings.remembered import Remembered
-from adapter.readings.rule_states import RuleStates, look_up_troubles, unreachable
+from adapter.readings.prometheus_uptime import PrometheusUptime
+from adapter.readings.samples.policies import warn_of_long_refreshes
+from adapter.readings.samples.shared_names import SharedNames
+from adapter.readings.samples.silent_series import SilentSeries
 from adapter.readings.settings import Clock, ReadingSettings
-from adapter.readings.sharing import SharedAnswers
-from adapter.readings.silences import Silences
-from adapter.readings.steadiness import Steadiness
-from adapter.readings.usage import UsageReadings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -46,17 +46,17 @@ if TYPE_CHECKING:
     from adapter.objects.resources import Resource
     from adapter.objects.selectors import Selector
     from adapter.readings.answers import ByName, BySelector, ExternalAnswer, NamedBySelector, ObjectsAnswer, UsageAnswer
-    from adapter.readings.catalogue import Catalogue
-    from adapter.readings.explanation import Explanation, Question, Step
-    from adapter.readings.queries import Query, Reading
-    from adapter.readings.refresher import Prometheus
-    from adapter.readings.rows import ExternalReading
-    from adapter.readings.snapshot import ObjectReading
+    from adapter.readings.asking.queries import Query, Reading
+    from adapter.readings.asking.refresher import Prometheus
+    from adapter.readings.catalogue.catalogue import Catalogue
+    from adapter.readings.explain.explanation import Explanation, ExplanationStep, Question
+    from adapter.readings.samples.external_reading import ExternalReading
+    from adapter.readings.samples.object_reading import ObjectReading
     from adapter.readings.telemetry import Overview, ReadingsTelemetry
     from adapter.rulebook.model import Metric, RefusedRule, Rulebook
     from adapter.sources.objects import ObjectSource
-    from adapter.sources.pace import Pace
     from adapter.sources.prometheus.runtime import Started
+    from adapter.timing.pace import Pace
 
 _log = logging.getLogger(__name__)
 
@@ -92,12 +92,12 @@ class Readings:
         self._pace = pace
         self._telemetry = telemetry
         self._swept_at = self._clock.monotonic()
-        self._states = RuleStates(self._clock.monotonic)
-        self._steadiness = Steadiness(self._clock, started)
-        self._silences = Silences(self._settings.look_back_seconds)
+        self._states = RuleHealthLog(self._clock.monotonic)
+        self._steadiness = PrometheusUptime(self._clock, started)
+        self._silences = SilentSeries(self._settings.look_back_seconds)
         self._refresher = self._new_refresher(prometheus)
         self._cataloguer = self._new_cataloguer(prometheus, rulebook)
-        self._board = Board(
+        self._board = QueryScheduler(
             settings=self._settings,
             clock=self._clock,
             telemetry=telemetry,
@@ -106,7 +106,7 @@ class Readings:
             launch_trial=lambda trial: submit(lambda: self._cross_check.try_wider(trial)),
         )
         self._shared = SharedAnswers(pace)
-        self._awaiting = Awaiting(self._board, self._settings, self._clock)
+        self._awaiting = FirstAnswers(self._board, self._settings, self._clock)
         self._answering = Answering(
             objects=objects,
             settings=self._settings,
@@ -143,14 +143,16 @@ class Readings:
         """Return a custom metric's values for some objects. Raises ReadingError."""
         until = self._until()
         names = self._answering.names(metric, namespace, which, until)
-        request = Request(metric.qualified, namespace, which, metric_selector)
+        request = DemandedRequest(metric.qualified, namespace, which, metric_selector)
         found, warnings = self._reading(metric, request, until)
         answer = self._answering.objects(metric, namespace, which, names, cast("ObjectReading", found), until)
         return replace(answer, warnings=(*warnings, *answer.warnings)) if warnings else answer
 
     def external(self, metric: Metric, namespace: str | None, selector: Selector) -> ExternalAnswer:
         """Return an external metric's values. Raises ReadingError."""
-        found, warnings = self._reading(metric, Request(metric.qualified, namespace, None, selector), self._until())
+        found, warnings = self._reading(
+            metric, DemandedRequest(metric.qualified, namespace, None, selector), self._until()
+        )
         answer = self._answering.external(metric, namespace, selector, cast("ExternalReading", found))
         return replace(answer, warnings=(*warnings, *answer.warnings)) if warnings else answer
 
@@ -161,12 +163,12 @@ class Readings:
         warnings = tuple(usage_notices(rulebook, catalogue.usage_of(kind)))
         return replace(answer, warnings=(*warnings, *answer.warnings)) if warnings else answer
 
-    def explain(self, question: Question, notes: Iterable[Step] = ()) -> Explanation:
+    def explain(self, question: Question, notes: Iterable[ExplanationStep] = ()) -> Explanation:
         """Return why a metric has, or lacks, a value: as Prometheus says now, and as it is remembered.
 
         Takes a few seconds at most, on the thread that calls. `notes` are further steps, which others know.
         """
-        memory = Remembered(self.catalogue, self.look_ups(), self._board.entries(), self._clock, self._pace)
+        memory = ServedMemory(self.catalogue, self.look_ups(), self._board.entries(), self._clock, self._pace)
         return self._explainer.explain(question, self._cataloguer.rulebook, notes, memory)
 
     def look_ups(self) -> tuple[LookUp, ...]:
@@ -218,7 +220,7 @@ class Readings:
         )
 
     def _new_cataloguer(self, prometheus: Prometheus, rulebook: Rulebook) -> Cataloguer:
-        discovery = Discovery(
+        discovery = SeriesDiscovery(
             prometheus=prometheus,
             resolve=self._objects.resource,
             settings=self._settings,
@@ -260,7 +262,7 @@ class Readings:
         warn_of_long_refreshes(rulebook.rules, self._settings)
         self._steadiness.wanted = any(rule.policy.no_data_value is not None for rule in rulebook.rules)
 
-    def _reading(self, metric: Metric, request: Request, until: float) -> tuple[Reading, tuple[str, ...]]:
+    def _reading(self, metric: Metric, request: DemandedRequest, until: float) -> tuple[Reading, tuple[str, ...]]:
         """Return what answers a request, and what a person should know of it. Raises ReadingError."""
         entry = self._board.entry(metric, request)
         reading = self._awaiting.current(entry, until)

@@ -13,7 +13,7 @@ from prometheus_client import Counter
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from adapter.readings.snapshot import Dropped
+from adapter.readings.samples.object_reading import Dropped
 
 if TYPE_CHECKING:
     from collections import Counter as Tally

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from adapter.rulebook.model import Api, Metric
 from adapter.rulebook.plans.tree import UnreadableQueryError
-from adapter.rulebook.quoting import is_label_name, is_metric_name
+from adapter.rulebook.rendering.quoting import is_label_name, is_metric_name
 from adapter.rulebook.series import NotASelectorError, parse_series_query
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from adapter.objects.resources import Resource
     from adapter.rulebook.naming import Naming, SeriesFilter
+    from adapter.rulebook.rendering.template import QueryTemplate
     from adapter.rulebook.resources import ResourceMapping
-    from adapter.rulebook.template import QueryTemplate
 
 
 class Api(StrEnum):

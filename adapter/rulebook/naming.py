@@ -10,12 +10,12 @@ import unicodedata
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from adapter.rulebook.regex import compile_pattern
+from adapter.objects.regex import compile_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from adapter.rulebook.regex import Match, Pattern
+    from adapter.objects.regex import Match, Pattern
 
 _MOST_DIGITS = 9
 """Go takes a longer run of digits for a name."""

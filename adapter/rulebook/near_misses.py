@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
+from adapter.objects.regex import BadPatternError, compile_pattern
+from adapter.rulebook.derivation import naming_obstacle
 from adapter.rulebook.discover import api_name
-from adapter.rulebook.plans.tree import Matcher, Selector, UnreadableQueryError, parse_query
-from adapter.rulebook.regex import BadPatternError, compile_pattern
-from adapter.rulebook.tracing import naming_obstacle
+from adapter.rulebook.plans.tree import SelectorNode, TreeMatcher, UnreadableQueryError, parse_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -66,7 +66,7 @@ def names_selected(series_query: str) -> Callable[[str], Closeness] | None:
     """Return which names a `seriesQuery` selects; None where it cannot be read."""
     try:
         node = parse_query(series_query)
-        if not isinstance(node, Selector) or node.alternatives:
+        if not isinstance(node, SelectorNode) or node.alternatives:
             return None
         conditions = [_condition(matcher) for matcher in node.matchers if matcher.label == _NAME]
     except (UnreadableQueryError, BadPatternError):
@@ -107,7 +107,7 @@ def series_for(name: str) -> Iterator[str]:
         yield stem + ending
 
 
-def _condition(matcher: Matcher) -> tuple[Callable[[str], bool], Closeness]:
+def _condition(matcher: TreeMatcher) -> tuple[Callable[[str], bool], Closeness]:
     """Return whether a name fulfils the matcher, and how close that brings it."""
     value = matcher.value
     match matcher.operator:

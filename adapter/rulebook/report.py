@@ -13,9 +13,9 @@ from adapter.rulebook.plans import plan_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from adapter.documents.load import Document
     from adapter.objects.resources import ResolveResource
     from adapter.rulebook.model import Api, Finding, Plan, RefusedRule, ResourceRule, Rule, Rulebook
-    from adapter.service.documents import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class ServedMetric:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedMetrics:
     """What Prometheus says of a rule."""
 
     metrics: tuple[ServedMetric, ...] = ()
@@ -86,7 +86,7 @@ def rulebook_report(
     documents: Sequence[Document],
     rulebook: Rulebook,
     resolve: ResolveResource,
-    served: Mapping[str, Served] | None = None,
+    served: Mapping[str, ServedMetrics] | None = None,
 ) -> RulebookReport:
     """Return the report on a rulebook; `served` is what Prometheus says by rule, None where it was not asked."""
     by_rule: defaultdict[str | None, list[Finding]] = defaultdict(list)
@@ -138,7 +138,7 @@ def _usage_plan(rule: ResourceRule) -> Plan:
     return replace(plan, reasons={kind: f"`{key}`: {reason}" for kind, reason in plan.reasons.items()})
 
 
-def _metrics(served: Served | None) -> tuple[ServedMetric, ...]:
+def _metrics(served: ServedMetrics | None) -> tuple[ServedMetric, ...]:
     return () if served is None else served.metrics
 
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from adapter.objects.regex import Pattern, compile_pattern
 from adapter.objects.resources import UnknownResourceError
 from adapter.rulebook.gotemplate import Struct, TemplateError, execute, parse_template
-from adapter.rulebook.quoting import is_label_name
-from adapter.rulebook.regex import Pattern, compile_pattern
+from adapter.rulebook.rendering.quoting import is_label_name
 
 if TYPE_CHECKING:
     from collections.abc import Container

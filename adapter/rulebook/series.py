@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.rulebook.plans.tree import Selector, parse_query
-from adapter.rulebook.regex import BadPatternError, compile_pattern
+from adapter.objects.regex import BadPatternError, compile_pattern
+from adapter.rulebook.plans.tree import SelectorNode, parse_query
 
 if TYPE_CHECKING:
-    from adapter.rulebook.plans.tree import Matcher
+    from adapter.rulebook.plans.tree import TreeMatcher
 
 
 class NotASelectorError(ValueError):
@@ -35,7 +35,7 @@ class SeriesSelection:
 def parse_series_query(text: str) -> SeriesSelection:
     """Return what the selector tells; raises NotASelectorError, UnreadableQueryError where Prometheus may know more."""
     node = parse_query(text)
-    if not isinstance(node, Selector) or node.timing:
+    if not isinstance(node, SelectorNode) or node.timing:
         raise NotASelectorError("it is an expression, not a selector of series")
     if node.alternatives:
         return SeriesSelection(None, frozenset(), frozenset())
@@ -48,7 +48,7 @@ def parse_series_query(text: str) -> SeriesSelection:
     )
 
 
-def _matches_empty(matcher: Matcher) -> bool:
+def _matches_empty(matcher: TreeMatcher) -> bool:
     """Return whether a series without the label is selected; where that cannot be told, it may be."""
     if matcher.operator in ("=", "!="):
         return (matcher.value == "") == (matcher.operator == "=")

@@ -14,7 +14,7 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from adapter.service.nodes import DocumentError
+from adapter.documents.tree import DocumentError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

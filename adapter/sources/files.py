@@ -19,14 +19,14 @@ from adapter.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.sources.index import ObjectIndex
 from adapter.sources.manifests import ManifestError, defined_kind, read_manifests
 from adapter.sources.objects import ObjectsError, ObjectsNotServedError, ObjectsNotSyncedError
-from adapter.sources.pace import UNPACED
+from adapter.timing.pace import UNPACED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from adapter.objects.selectors import Selector
     from adapter.sources.manifests import Manifest
-    from adapter.sources.pace import Pace
+    from adapter.timing.pace import Pace
 
 _SUFFIXES = frozenset({".json", ".yaml"})
 _ENTRIES_A_SLICE = 100

@@ -18,7 +18,7 @@ from adapter.sources.yaml_objects import YamlObjectsError, read_yaml_objects
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.sources.pace import Pace
+    from adapter.timing.pace import Pace
 
 
 class ManifestError(ValueError):
@@ -34,7 +34,7 @@ class ManifestError(ValueError):
         self.line = line
 
 
-class Metadata(msgspec.Struct, gc=False):
+class ManifestMetadata(msgspec.Struct, gc=False):
     """The part of an object's metadata that is kept."""
 
     name: str = ""
@@ -47,7 +47,7 @@ class Manifest(msgspec.Struct, gc=False, rename={"api_version": "apiVersion"}):
 
     kind: str = ""
     api_version: str = ""
-    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    metadata: ManifestMetadata = msgspec.field(default_factory=ManifestMetadata)
     spec: msgspec.Raw = msgspec.Raw()
     """JSON, or empty; read for CustomResourceDefinitions alone."""
 

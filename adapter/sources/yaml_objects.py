@@ -14,7 +14,7 @@ import yaml
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from adapter.sources.pace import Pace
+    from adapter.timing.pace import Pace
 
 _EVENTS_A_SLICE = 150
 """Starts and ends of collections, and scalars: about half a millisecond to read and resolve."""

@@ -11,8 +11,8 @@ from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from adapter.service.flags import exit_for_usage
-from adapter.service.printing import run_until_nobody_reads
+from adapter.service.flags.parsing import exit_for_usage
+from adapter.service.runtime.printing import run_until_nobody_reads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

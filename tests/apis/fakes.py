@@ -10,29 +10,29 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from adapter.apis.compatibility import OURS
 from adapter.apis.handler import Handler, Parts
-from adapter.apis.http import Request
 from adapter.apis.telemetry import Telemetry
-from adapter.identity.callers import Caller, ForbiddenError, UnauthenticatedError, Via
+from adapter.identity.callers import AccessForbiddenError, Caller, UnauthenticatedError, Via
 from adapter.objects.resources import Resource, find_resource
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import ByName, BySelector, ExternalAnswer, NamedBySelector, ObjectsAnswer, UsageAnswer
-from adapter.readings.catalogue import Catalogue
-from adapter.readings.explanation import Explanation, Verdict
+from adapter.readings.catalogue.catalogue import Catalogue
+from adapter.readings.explain.explanation import Explanation, ExplanationVerdict
 from adapter.rulebook.model import Api, Metric, ResourceRule, ResourceRules, Rule
 from adapter.rulebook.naming import make_naming
+from adapter.rulebook.rendering.template import parse_query_template
 from adapter.rulebook.requests import Row
 from adapter.rulebook.resources import ResourceMapping
-from adapter.rulebook.template import parse_query_template
+from adapter.web.http import Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from adapter.apis.compatibility import Compatibility
-    from adapter.apis.http import Response
     from adapter.objects.selectors import Selector
-    from adapter.readings.explanation import Question, Step
-    from adapter.readings.lookups import LookUp
+    from adapter.readings.catalogue.look_ups import LookUp
+    from adapter.readings.explain.explanation import ExplanationStep, Question
     from adapter.rulebook.model import RefusedRule
+    from adapter.web.http import Response
 
 Asked: TypeAlias = "AskedObjects | AskedExternal | AskedUsage"
 Answer: TypeAlias = "ObjectsAnswer | ExternalAnswer | UsageAnswer"
@@ -104,8 +104,10 @@ class FakeReadings:
 
     look_ups_now: tuple[LookUp, ...] = ()
     refused_now: tuple[RefusedRule, ...] = ()
-    explained: list[tuple[Question, tuple[Step, ...]]] = field(default_factory=list)
-    explanation: Explanation = field(default_factory=lambda: Explanation("m", None, None, Verdict.VALUE, "told", ""))
+    explained: list[tuple[Question, tuple[ExplanationStep, ...]]] = field(default_factory=list)
+    explanation: Explanation = field(
+        default_factory=lambda: Explanation("m", None, None, ExplanationVerdict.VALUE, "told", "")
+    )
 
     def look_ups(self) -> tuple[LookUp, ...]:
         return self.look_ups_now
@@ -113,7 +115,7 @@ class FakeReadings:
     def refused(self) -> tuple[RefusedRule, ...]:
         return self.refused_now
 
-    def explain(self, question: Question, notes: Iterable[Step] = ()) -> Explanation:
+    def explain(self, question: Question, notes: Iterable[ExplanationStep] = ()) -> Explanation:
         self.explained.append((question, tuple(notes)))
         return self.explanation
 
@@ -144,7 +146,7 @@ class FakeReadings:
 def admit_one_chain(request: Request) -> Caller:
     """Let `CHAIN` in as alice, and nobody else: who shows `REFUSED_CHAIN` is known and refused."""
     if request.peer_chain == REFUSED_CHAIN:
-        raise ForbiddenError("the certificate is not one of an allowed front proxy")
+        raise AccessForbiddenError("the certificate is not one of an allowed front proxy")
     if request.peer_chain != CHAIN:
         raise UnauthenticatedError("no verified client certificate")
     return Caller("alice", ("system:authenticated",), Via.FRONT_PROXY)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.readings import errors
 from adapter.readings.answers import ByName, BySelector, NamedBySelector, UsageAnswer, UsageItem
-from adapter.readings.catalogue import Catalogue
-from adapter.rulebook.resource_rules import NODES, PODS
+from adapter.readings.catalogue.catalogue import Catalogue
+from adapter.rulebook.parsing.resource_rules import NODES, PODS
 from tests.apis.fakes import AT, Asked, AskedUsage, FakeReadings, resource_rules
 
 ALL = BySelector(EVERYTHING)

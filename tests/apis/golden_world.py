@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.readings import errors
 from adapter.readings.answers import ByName, BySelector
-from adapter.readings.catalogue import Catalogue
+from adapter.readings.catalogue.catalogue import Catalogue
 from tests.apis.fakes import (
     BRANDS,
     DEPLOYMENTS,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from adapter.apis.askers import LONGEST_CHARACTERS, Asked, Askers, steps_of
+from adapter.apis.askers import LONGEST_CHARACTERS, Askers, RequestLog, steps_of
 
 C = "custom.metrics.k8s.io"
 
@@ -17,8 +17,8 @@ class Wall:
         return self.now
 
 
-def asked(metric: str = "rps", *, namespace: str = "shop", kind: str = "pods", caller: str = "hpa") -> Asked:
-    return Asked(C, kind, namespace, metric, caller)
+def asked(metric: str = "rps", *, namespace: str = "shop", kind: str = "pods", caller: str = "hpa") -> RequestLog:
+    return RequestLog(C, kind, namespace, metric, caller)
 
 
 def test_who_asked_when_and_how_often_is_remembered_by_metric_and_namespace() -> None:

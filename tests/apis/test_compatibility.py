@@ -12,7 +12,7 @@ from adapter.apis.compatibility import OURS, PROMETHEUS_ADAPTER, Compatibility
 from adapter.objects.quantities import quantity_cut_in_binary, quantity_of
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings import errors
-from adapter.readings.catalogue import Catalogue
+from adapter.readings.catalogue.catalogue import Catalogue
 from tests.apis.fakes import (
     DEPLOYMENTS,
     AskedExternal,

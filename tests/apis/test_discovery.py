@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from adapter.apis.discovery import api_group, api_group_list, groups_response, usage_resources
+from adapter.apis.discovery.groups import api_group, api_group_list, groups_response, usage_resources
 
 CUSTOM = "custom.metrics.k8s.io"
 EXTERNAL = "external.metrics.k8s.io"

@@ -10,15 +10,15 @@ import pytest
 
 from adapter.apis.askers import Askers
 from adapter.apis.explain import Explanations, path_of
-from adapter.apis.hints import Hints
-from adapter.apis.http import Request
+from adapter.apis.hints.hints import Hints
 from adapter.apis.status import ApiError
 from adapter.identity.attributes import attributes_of
 from adapter.identity.callers import Caller, DeniedError, Via
-from adapter.readings.catalogue import Catalogue
-from adapter.readings.explanation import Explanation, Question, Verdict
-from adapter.readings.questions import Texts, question_of
+from adapter.readings.catalogue.catalogue import Catalogue
+from adapter.readings.explain.explanation import Explanation, ExplanationVerdict, Question
+from adapter.readings.explain.questions import Texts, question_of
 from adapter.rulebook.model import Api, ResourceRule, ResourceRules
+from adapter.web.http import Request
 from tests.apis.fakes import (
     DEPLOYMENTS,
     NAMESPACES,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from adapter.identity.attributes import Attributes
     from adapter.identity.callers import Peer
-    from adapter.readings.explanation import Step
+    from adapter.readings.explain.explanation import ExplanationStep
 
 CATALOGUE = Catalogue(
     [
@@ -181,12 +181,12 @@ def test_a_second_explanation_at_once_is_429_without_retry_after_and_the_next_is
     inside, go_on = threading.Event(), threading.Event()
 
     class Slow(FakeReadings):
-        def explain(self, question: Question, notes: Iterable[Step] = ()) -> Explanation:
+        def explain(self, question: Question, notes: Iterable[ExplanationStep] = ()) -> Explanation:
             assert question.name == "rps"
             assert tuple(notes)
             inside.set()
             assert go_on.wait(10)
-            return Explanation("rps", "shop", None, Verdict.VALUE, "told", "")
+            return Explanation("rps", "shop", None, ExplanationVerdict.VALUE, "told", "")
 
     made, _ = explanations(FakeDoor({"get custom pods/rps"}), Slow(CATALOGUE))
     request = Request("GET", "/debug/explain", "metric=rps&namespace=shop")
@@ -205,7 +205,7 @@ def test_a_second_explanation_at_once_is_429_without_retry_after_and_the_next_is
 
 def test_who_failed_makes_room_for_the_next() -> None:
     class Broken(FakeReadings):
-        def explain(self, question: Question, notes: Iterable[Step] = ()) -> Explanation:
+        def explain(self, question: Question, notes: Iterable[ExplanationStep] = ()) -> Explanation:
             assert tuple(notes)
             raise ZeroDivisionError(question.name)
 

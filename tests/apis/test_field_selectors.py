@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.apis.field_selectors import parse_field_selector
 from adapter.apis.status import ApiError
+from adapter.apis.values.field_selectors import parse_field_selector
 
 OBJECTS = (("shop", "web-0"), ("shop", "web-1"), ("other", "web-0"), (None, "n1"))
 

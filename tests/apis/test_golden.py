@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from adapter.apis.web import wsgi_application
+from adapter.web.wsgi import wsgi_application
 from tests.apis.fakes import CHAIN, REFUSED_CHAIN, Server
 from tests.apis.golden_usage import usage_readings
 from tests.apis.golden_world import golden_readings

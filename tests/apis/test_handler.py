@@ -8,12 +8,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.apis.http import Request
 from adapter.apis.slices import in_one_piece
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.readings import errors
 from adapter.readings.answers import ByName, BySelector
-from adapter.readings.catalogue import Catalogue
+from adapter.readings.catalogue.catalogue import Catalogue
+from adapter.web.http import Request
 from tests.apis.fakes import (
     CHAIN,
     DEPLOYMENTS,
@@ -31,8 +31,8 @@ from tests.apis.fakes import (
 )
 
 if TYPE_CHECKING:
-    from adapter.apis.http import Response
     from adapter.readings.errors import ReadingError
+    from adapter.web.http import Response
 
 RPS = custom_metric("rps")
 DEPLOYMENT_RPS = custom_metric("rps", DEPLOYMENTS)

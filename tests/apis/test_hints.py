@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from adapter.apis.hints import LONGEST_CHARACTERS, MOST_REMEMBERED, Hints, more
+from adapter.apis.hints.hints import LONGEST_CHARACTERS, MOST_REMEMBERED, Hints, more
+from adapter.apis.hints.typos import MOST_COMPARED, nearest
 from adapter.apis.slices import in_one_piece
-from adapter.apis.typos import MOST_COMPARED, nearest
-from adapter.readings.catalogue import Catalogue
-from adapter.readings.lookups import LookUp
+from adapter.readings.catalogue.catalogue import Catalogue
+from adapter.readings.catalogue.look_ups import LookUp
 from adapter.rulebook.model import Api, RefusedRule
 from tests.apis.fakes import KINDS, NAMESPACES, NODES, PODS, custom_metric, external_metric
 from tests.support.readings import rulebook_of

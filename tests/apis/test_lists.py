@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
-from adapter.apis.lists import ResourceLists
-from adapter.apis.rendering import GZIP_FORMAT, GZIP_FROM_BYTES
+from adapter.apis.discovery.lists import ResourceLists
 from adapter.apis.slices import in_one_piece
-from adapter.readings.catalogue import Catalogue
+from adapter.readings.catalogue.catalogue import Catalogue
+from adapter.web.rendering import GZIP_FORMAT, GZIP_FROM_BYTES
 from tests.apis.fakes import BRANDS, DEPLOYMENTS, KINDS, NAMESPACES, custom_metric, external_metric
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from adapter.identity.attributes import Attributes, attributes_of
 from adapter.objects.resources import Resource
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import ByName
-from adapter.readings.catalogue import Catalogue, narrowed
+from adapter.readings.catalogue.catalogue import Catalogue, narrowed
 from adapter.readings.errors import NoSampleError
 from adapter.rulebook.resources import ResourceMapping
 from tests.apis.fakes import NAMESPACES, AskedObjects, FakeReadings, Server, answer, custom_metric

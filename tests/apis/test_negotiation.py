@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.apis.negotiation import (
+from adapter.web.negotiation import (
     accepts_gzip,
     aggregated_version,
     is_current,

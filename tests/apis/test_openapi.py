@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from adapter.apis.openapi.schemas import GVK
 from adapter.apis.routing import VERSIONS
-from adapter.apis.schemas import GVK
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import BySelector, UsageAnswer, UsageItem
-from adapter.readings.catalogue import Catalogue
+from adapter.readings.catalogue.catalogue import Catalogue
 from tests.apis.fakes import (
     PODS,
     AskedUsage,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.apis.parameters import READ, parameters, refuse_fields, refuse_watch, selector
 from adapter.apis.status import ApiError
+from adapter.apis.values.parameters import READ, parameters, refuse_fields, refuse_watch, selector
 from adapter.objects.selectors import EVERYTHING
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from adapter.objects.selectors import EVERYTHING
-from adapter.readings.catalogue import Catalogue
+from adapter.readings.catalogue.catalogue import Catalogue
 from adapter.rulebook.model import OnNoData, Policy
 from tests.apis.fakes import (
     AskedExternal,

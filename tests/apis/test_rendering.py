@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from adapter.apis.http import TEXT, Request, Response, json_line
-from adapter.apis.rendering import GZIP_FROM_BYTES, MOST_INDENTED_BYTES, rendered
+from adapter.web.http import TEXT, Request, Response, json_line
+from adapter.web.rendering import GZIP_FROM_BYTES, MOST_INDENTED_BYTES, rendered
 
 GZIP = (("Accept-Encoding", "deflate, gzip"),)
 CURL = (("User-Agent", "curl/8.5.0"),)

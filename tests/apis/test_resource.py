@@ -10,14 +10,14 @@ import pytest
 
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import BySelector, NamedBySelector, UsageAnswer
-from adapter.readings.catalogue import Catalogue
+from adapter.readings.catalogue.catalogue import Catalogue
 from adapter.rulebook.model import ResourceRules
-from adapter.rulebook.resource_rules import NODES, PODS
+from adapter.rulebook.parsing.resource_rules import NODES, PODS
 from tests.apis.fakes import NOW, AskedUsage, FakeReadings, Server, resource_rules
 from tests.apis.golden_usage import usage_readings
 
 if TYPE_CHECKING:
-    from adapter.apis.http import Response
+    from adapter.web.http import Response
 
 GROUP = "metrics.k8s.io"
 R1 = f"/apis/{GROUP}/v1beta1"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.apis.tables import usage_table
-from adapter.apis.usage_values import Pieces, resource_quantity, usage_list, usage_object
+from adapter.apis.values.tables import usage_table
+from adapter.apis.values.usage_lists import Pieces, resource_quantity, usage_list, usage_object
 from adapter.objects.quantities import milli_of, parse_quantity
 from adapter.readings.answers import UsageItem
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.apis.values import external_metric_value_list, metric_value_list, timestamp
+from adapter.apis.values.value_lists import external_metric_value_list, metric_value_list, timestamp
 from adapter.objects.quantities import parse_quantity, quantity_of
 from adapter.objects.selectors import EVERYTHING, SelectorError, parse_selector
 from tests.apis.fakes import DEPLOYMENTS, NAMESPACES, PODS, answer, rows

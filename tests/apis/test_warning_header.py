@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from adapter.apis.warning_header import LONGEST_WARNING, MOST_WARNINGS, warning_headers
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import BySelector, ExternalAnswer, ObjectsAnswer
-from adapter.readings.catalogue import Catalogue
+from adapter.readings.catalogue.catalogue import Catalogue
 from tests.apis.fakes import AT, AskedExternal, AskedObjects, FakeReadings, Server, custom_metric, external_metric
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from adapter.apis.http import Request, Response
-from adapter.apis.web import HOT_PATHS, flask_application, request_of, wsgi_application
+from adapter.web.http import Request, Response
+from adapter.web.wsgi import HOT_PATHS, flask_application, request_of, wsgi_application
 from tests.apis.wsgi import call, environ
 
 HEADERS = (("X-Remote-Group", "a,b"), ("X-Remote-Group", "c"))

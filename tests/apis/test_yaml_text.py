@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.apis.yaml_text import MOST_BYTES, yaml_of
+from adapter.web.yaml_text import MOST_BYTES, yaml_of
 
 PRINTABLE = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cn"]), max_size=8)
 SCALARS = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | PRINTABLE

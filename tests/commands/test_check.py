@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adapter.commands.check import check as check_command
+from adapter.commands.check.command import check as check_command
 from tests.commands.world import RULES
 from tests.support.object_apiserver import CONFIG_MAPS, ObjectApiServer
 from tests.support.serving import run
@@ -178,7 +178,7 @@ def test_a_file_that_cannot_be_replaced_is_exit_2_and_nothing_is_left_beside_it(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(type(file), "replace", refuse)
-    monkeypatch.setattr("adapter.commands.check.configure_logs_by", lambda _: None)
+    monkeypatch.setattr("adapter.commands.check.command.configure_logs_by", lambda _: None)
     with pytest.raises(SystemExit) as ended:
         check_command([f"--config={file}", "--fix"])
     assert ended.value.code == 2

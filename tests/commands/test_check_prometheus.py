@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.commands.check_budget import Budgeted
-from adapter.commands.check_prometheus import served_by
+from adapter.commands.trials.budget import Budgeted
+from adapter.commands.trials.served import served_by
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.sources.prometheus.errors import PrometheusTimeoutError
 from tests.support.readings import FakeClock, ScriptedPrometheus, reply, rulebook_of
 
 if TYPE_CHECKING:
     from adapter.objects.resources import Resource
-    from adapter.rulebook.report import Served
+    from adapter.rulebook.report import ServedMetrics
     from adapter.sources.prometheus.decoding import InstantAnswer, SeriesAnswer
 
 RULES = """
@@ -35,7 +35,7 @@ def resolve(group: str, name: str) -> Resource:
     return find_resource(BUILT_IN, group, name)
 
 
-def served(prometheus: Prometheus) -> Served:
+def served(prometheus: Prometheus) -> ServedMetrics:
     return served_by(rulebook_of(RULES).rules, prometheus, resolve, max_age_seconds=60, timeout_seconds=5)["rules[0]"]
 
 
@@ -64,7 +64,7 @@ def test_a_metric_that_the_rule_spells_out_is_told_before_its_series_exist() -> 
     spelled_out = rulebook_of(RULES.replace('{__name__=~"^app_.*",', "app_rps{"))
     seen = {"__name__": "app_rps", "namespace": "shop"}
 
-    def of(prometheus: Prometheus) -> Served:
+    def of(prometheus: Prometheus) -> ServedMetrics:
         return served_by(spelled_out.rules, prometheus, resolve, max_age_seconds=60, timeout_seconds=5)["rules[0]"]
 
     unseen = of(Prometheus())

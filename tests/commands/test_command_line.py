@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.commands.serve_flags import SERVE
-from adapter.commands.serve_settings import serve_settings
-from adapter.service.flags import UsageError, parse_flags
+from adapter.commands.serve.flags import SERVE
+from adapter.commands.serve.settings import serve_settings
+from adapter.service.flags.parsing import UsageError, parse_flags
 from tests.commands.world import OBJECTS, RULES
 from tests.support.caller import PATIENCE_SECONDS
 from tests.support.serving import Trust, run, running_adapter, serving_flags

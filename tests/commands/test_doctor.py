@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adapter.commands.doctor import DOCTOR, doctor_settings, examined
-from adapter.commands.doctor_report import Line, Status
-from adapter.commands.doctor_rights import HPA_CONTROLLER
-from adapter.commands.doctor_running import Check, run_checks
+from adapter.commands.doctor.command import DOCTOR, doctor_settings, examined
+from adapter.commands.doctor.rights import HPA_CONTROLLER
 from adapter.identity.certificates.generations import bundle_pem, make_generation
 from adapter.identity.certificates.issuing import certificate_pem
 from adapter.identity.certificates.kept_file import write_kept
-from adapter.service.flags import UsageError, parse_flags
+from adapter.reports.checks import Check, run_checks
+from adapter.reports.lines import CheckStatus, Line
+from adapter.service.flags.parsing import UsageError, parse_flags
 from adapter.sources.kubernetes.access import from_kubeconfig
-from adapter.sources.kubernetes.client import Deadlines, KubernetesClient
+from adapter.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from adapter.sources.kubernetes.writing import ObjectClient
 from demo.machine.certificates import Authority, Validity
 from tests.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SECRET, SERVICE, WANTED, apiservice
@@ -107,11 +107,11 @@ class Installation:
     def lines(self, *more: str) -> dict[str, Line]:
         """Look at everything; returns the lines by their names."""
         config = self.cluster.kubeconfig(self.folder / "config")
-        client = KubernetesClient(from_kubeconfig(str(config)), Deadlines(connect=2.0, silence=2.0, total=4.0))
+        client = KubernetesClient(from_kubeconfig(str(config)), RequestDeadlines(connect=2.0, silence=2.0, total=4.0))
         settings = doctor_settings(parse_flags(DOCTOR, self.command(*more), {}))
         found = examined(ObjectClient(client, 2.0), settings)
         assert len({line.name for line in found}) == len(found)
-        assert all(line.fix for line in found if line.status is not Status.OK)
+        assert all(line.fix for line in found if line.status is not CheckStatus.OK)
         assert all(TOKEN not in f"{line}" for line in found)
         return {line.name: line for line in found}
 
@@ -129,7 +129,7 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
 
 def test_where_all_is_well_every_line_is_ok(installation: Installation, prometheus: PrometheusProcess) -> None:
     lines = installation.lines(f"--prometheus-url={prometheus.url}", f"--serving-secret={SECRET}")
-    assert {name: line for name, line in lines.items() if line.status is not Status.OK} == {}
+    assert {name: line for name, line in lines.items() if line.status is not CheckStatus.OK} == {}
     assert "version v1.36.0" in lines["kube-apiserver"].message
     assert sum(name.startswith("permission/") for name in lines) == 16
     assert lines[f"owner/{RESOURCE}"].message == "it belongs to kube-system/metrics-server"
@@ -141,42 +141,48 @@ def test_where_all_is_well_every_line_is_ok(installation: Installation, promethe
 @pytest.mark.parametrize(
     ("verb", "plural", "line", "status", "lost"),
     [
-        ("list", "pods", "permission/list pods", Status.ERROR, "HPAs on Pods metrics get 503"),
-        ("watch", "pods", "permission/watch pods", Status.ERROR, "metrics of pods"),
-        ("list", "nodes", "permission/list nodes", Status.WARNING, "metrics of nodes"),
+        ("list", "pods", "permission/list pods", CheckStatus.ERROR, "HPAs on Pods metrics get 503"),
+        ("watch", "pods", "permission/watch pods", CheckStatus.ERROR, "metrics of pods"),
+        ("list", "nodes", "permission/list nodes", CheckStatus.WARNING, "metrics of nodes"),
         (
             "create",
             "subjectaccessreviews",
             "permission/create subjectaccessreviews.authorization.k8s.io",
-            Status.WARNING,
+            CheckStatus.WARNING,
             "direct callers",
         ),
         (
             "create",
             "tokenreviews",
             "permission/create tokenreviews.authentication.k8s.io",
-            Status.WARNING,
+            CheckStatus.WARNING,
             "bearer tokens",
         ),
         (
             "watch",
             "configmaps",
             f"permission/watch configmaps {CONFIG_MAP} in kube-system",
-            Status.ERROR,
+            CheckStatus.ERROR,
             "front proxy",
         ),
-        ("patch", "secrets", f"permission/patch secrets {SECRET.name} in {SECRET.namespace}", Status.ERROR, "start"),
+        (
+            "patch",
+            "secrets",
+            f"permission/patch secrets {SECRET.name} in {SECRET.namespace}",
+            CheckStatus.ERROR,
+            "start",
+        ),
         (
             "patch",
             "apiservices",
             f"permission/patch apiservices.apiregistration.k8s.io {CUSTOM}",
-            Status.ERROR,
+            CheckStatus.ERROR,
             "caBundle",
         ),
     ],
 )
 def test_a_right_that_is_missing_is_told_with_what_is_lost(
-    installation: Installation, verb: str, plural: str, line: str, status: Status, lost: str
+    installation: Installation, verb: str, plural: str, line: str, status: CheckStatus, lost: str
 ) -> None:
     installation.cluster.objects.deny(verb, plural)
     found = installation.lines(f"--serving-secret={SECRET}")[line]
@@ -188,17 +194,17 @@ def test_a_right_that_is_missing_is_told_with_what_is_lost(
 
 def test_the_rights_of_another_account_are_asked_for_by_its_name(installation: Installation) -> None:
     lines = installation.lines("--service-account=monitoring/tidewatch")
-    assert lines["permission/list pods"].status is Status.ERROR
+    assert lines["permission/list pods"].status is CheckStatus.ERROR
     assert "the service account monitoring/tidewatch may not list pods" in lines["permission/list pods"].message
     installation.cluster.reviews.allow("system:serviceaccounts:monitoring", "*", "*")
-    assert installation.lines("--service-account=monitoring/tidewatch")["permission/list pods"].status is Status.OK
+    assert installation.lines("--service-account=monitoring/tidewatch")["permission/list pods"].status is CheckStatus.OK
 
 
 class TestApiServices:
     def test_one_that_is_somebody_elses(self, installation: Installation) -> None:
         installation.register(EXTERNAL, apiservice(EXTERNAL, replace(SERVICE, namespace="keda", name="keda-metrics")))
         lines = installation.lines()
-        assert lines[f"apiservice/{EXTERNAL}"].status is Status.ERROR
+        assert lines[f"apiservice/{EXTERNAL}"].status is CheckStatus.ERROR
         assert "it belongs to the service keda/keda-metrics, not to monitoring/tidewatch" in (
             lines[f"apiservice/{EXTERNAL}"].message
         )
@@ -220,29 +226,29 @@ class TestApiServices:
         document = installation.cluster.objects.get_without_rights(APISERVICES, "", CUSTOM)
         installation.register(CUSTOM, document, {"conditions": [condition]})
         line = installation.lines()[f"apiservice/{CUSTOM}"]
-        assert line.status is Status.ERROR
+        assert line.status is CheckStatus.ERROR
         assert f"not available: {reason}: no answer from 10.0.0.1" in line.message
         assert repair in line.fix
 
     def test_one_of_which_nothing_is_known_yet(self, installation: Installation) -> None:
         installation.register(CUSTOM, apiservice(CUSTOM), {"conditions": []})
-        assert installation.lines()[f"apiservice/{CUSTOM}"].status is Status.WARNING
+        assert installation.lines()[f"apiservice/{CUSTOM}"].status is CheckStatus.WARNING
 
     def test_one_that_is_missing_is_an_error_if_it_was_asked_for(self, installation: Installation) -> None:
         installation.cluster.objects.remove(APISERVICES, "", EXTERNAL)
-        assert installation.lines()[f"apiservice/{EXTERNAL}"].status is Status.WARNING
+        assert installation.lines()[f"apiservice/{EXTERNAL}"].status is CheckStatus.WARNING
         named = installation.lines(f"--apiservice={CUSTOM}", f"--apiservice={EXTERNAL}")
-        assert named[f"apiservice/{EXTERNAL}"].status is Status.ERROR
+        assert named[f"apiservice/{EXTERNAL}"].status is CheckStatus.ERROR
 
     def test_one_that_may_not_be_read(self, installation: Installation) -> None:
         installation.cluster.objects.deny("get", "apiservices")
         line = installation.lines()[f"apiservice/{CUSTOM}"]
-        assert line.status is Status.UNKNOWN
+        assert line.status is CheckStatus.UNKNOWN
         assert f"grant get on the apiservice {CUSTOM}" in line.fix
 
     def test_without_a_service_the_owner_is_shown(self, installation: Installation) -> None:
         line = installation.lines("--service=")[f"apiservice/{CUSTOM}"]
-        assert (line.status, line.message) == (Status.OK, f"it is available at {SERVICE}")
+        assert (line.status, line.message) == (CheckStatus.OK, f"it is available at {SERVICE}")
 
 
 SERVED = """resourceRules:
@@ -281,12 +287,14 @@ class TestResourceMetrics:
     @pytest.mark.parametrize(
         ("rules", "status", "said"),
         [
-            (None, Status.OK, "it belongs to kube-system/metrics-server"),
-            (OTHERS, Status.OK, "it belongs to kube-system/metrics-server"),
-            (SERVED, Status.WARNING, f"it belongs to kube-system/metrics-server; {NOBODY_ASKS}"),
+            (None, CheckStatus.OK, "it belongs to kube-system/metrics-server"),
+            (OTHERS, CheckStatus.OK, "it belongs to kube-system/metrics-server"),
+            (SERVED, CheckStatus.WARNING, f"it belongs to kube-system/metrics-server; {NOBODY_ASKS}"),
         ],
     )
-    def test_of_metrics_server(self, installation: Installation, rules: str | None, status: Status, said: str) -> None:
+    def test_of_metrics_server(
+        self, installation: Installation, rules: str | None, status: CheckStatus, said: str
+    ) -> None:
         lines = self.lines(installation, rules)
         line = lines[f"owner/{RESOURCE}"]
         assert (line.status, line.message) == (status, said)
@@ -299,20 +307,20 @@ class TestResourceMetrics:
         installation.register(RESOURCE, document, {"conditions": [condition]})
         away = "it belongs to kube-system/metrics-server, and is not available: MissingEndpoints"
         line = self.line(installation, OTHERS)
-        assert (line.status, line.message) == (Status.WARNING, away)
+        assert (line.status, line.message) == (CheckStatus.WARNING, away)
         line = self.line(installation, SERVED)
-        assert (line.status, line.message) == (Status.WARNING, f"{away}; {NOBODY_ASKS}")
+        assert (line.status, line.message) == (CheckStatus.WARNING, f"{away}; {NOBODY_ASKS}")
 
     def test_of_metrics_server_is_an_error_where_it_was_to_be_ours(self, installation: Installation) -> None:
         line = self.line(installation, None, f"--apiservice={CUSTOM}", f"--apiservice={RESOURCE}")
-        assert line.status is Status.ERROR
+        assert line.status is CheckStatus.ERROR
         assert NOBODY_ASKS in line.message
         assert "remove that server" in line.fix
 
     @pytest.mark.parametrize(
-        ("rules", "status"), [(None, Status.WARNING), (OTHERS, Status.WARNING), (SERVED, Status.ERROR)]
+        ("rules", "status"), [(None, CheckStatus.WARNING), (OTHERS, CheckStatus.WARNING), (SERVED, CheckStatus.ERROR)]
     )
-    def test_of_nobody(self, installation: Installation, rules: str | None, status: Status) -> None:
+    def test_of_nobody(self, installation: Installation, rules: str | None, status: CheckStatus) -> None:
         installation.cluster.objects.remove(APISERVICES, "", RESOURCE)
         line = self.line(installation, rules)
         assert line.status is status
@@ -324,20 +332,20 @@ class TestResourceMetrics:
         self.make_ours(installation)
         lines = self.lines(installation, rules, service, f"--serving-secret={SECRET}")
         line = lines[f"owner/{RESOURCE}"]
-        assert (line.status, line.message) == (Status.OK, f"it is available at {SERVICE}")
+        assert (line.status, line.message) == (CheckStatus.OK, f"it is available at {SERVICE}")
         others = {f"certificate/{RESOURCE}", f"request/{RESOURCE}"}
         rights = {f"permission/{verb} apiservices.apiregistration.k8s.io {RESOURCE}" for verb in ("get", "patch")}
-        assert {lines[name].status for name in others | rights} == {Status.OK}
+        assert {lines[name].status for name in others | rights} == {CheckStatus.OK}
 
     def test_of_ours_by_its_name_alone(self, installation: Installation) -> None:
         self.make_ours(installation)
         lines = self.lines(installation, SERVED, "--service=", f"--apiservice={RESOURCE}")
-        assert lines[f"owner/{RESOURCE}"].status is lines[f"certificate/{RESOURCE}"].status is Status.OK
+        assert lines[f"owner/{RESOURCE}"].status is lines[f"certificate/{RESOURCE}"].status is CheckStatus.OK
 
     def test_of_ours_that_is_away(self, installation: Installation) -> None:
         self.make_ours(installation, {"conditions": [{"type": "Available", "status": "False", "reason": "Strange"}]})
         known, unknown = self.line(installation, SERVED), self.line(installation, None)
-        assert known.status is unknown.status is Status.ERROR
+        assert known.status is unknown.status is CheckStatus.ERROR
         assert "it is not available: Strange" in known.message
         assert unknown.message == known.message
         assert unknown.fix == f"{known.fix}; or its rules hold no resourceRules, which --config tells"
@@ -346,13 +354,13 @@ class TestResourceMetrics:
     def test_of_ours_without_rules_that_can_be_served(self, installation: Installation, rules: str) -> None:
         self.make_ours(installation)
         line = self.line(installation, rules)
-        assert line.status is Status.ERROR
+        assert line.status is CheckStatus.ERROR
         assert f"it points to {SERVICE}, whose rules hold no resourceRules that can be served" in line.message
 
     def test_that_may_not_be_read(self, installation: Installation) -> None:
         installation.cluster.objects.deny("get", "apiservices")
         line = self.line(installation, SERVED)
-        assert line.status is Status.UNKNOWN
+        assert line.status is CheckStatus.UNKNOWN
         assert f"grant get on the apiservice {RESOURCE}" in line.fix
 
     @pytest.mark.parametrize(("text", "said"), [(None, "cannot read the file"), ("rules: [", "rules.yaml")])
@@ -382,7 +390,7 @@ class TestTheCertificate:
         bundle = certificate_pem(Authority(installation.folder / "other").root)
         installation.spec(CUSTOM, caBundle=base64.b64encode(bundle).decode())
         line = self.line(installation)
-        assert line.status is Status.ERROR
+        assert line.status is CheckStatus.ERROR
         assert "kube-apiserver refuses it: none of the CAs in the caBundle has signed it" in line.message
         assert "--serving-secret" in line.fix
 
@@ -400,46 +408,46 @@ class TestTheCertificate:
         name = "tidewatch.monitoring.svc"
         self.show(installation, Authority(installation.folder / "ca"), name, Validity.of_yesterday())
         line = self.line(installation)
-        assert line.status is Status.ERROR
+        assert line.status is CheckStatus.ERROR
         assert "certificate has expired (it ended at " in line.message
         assert "renew" in line.fix
 
     def test_that_ends_soon(self, installation: Installation) -> None:
         self.show(installation, Authority(installation.folder / "ca"), "tidewatch.monitoring.svc")
-        assert self.line(installation).status is Status.WARNING
+        assert self.line(installation).status is CheckStatus.WARNING
 
     def test_that_nobody_verifies(self, installation: Installation) -> None:
         installation.spec(CUSTOM, caBundle="", insecureSkipTLSVerify=True)
         lines = installation.lines()
-        assert lines[f"apiservice/{CUSTOM}"].status is Status.WARNING
+        assert lines[f"apiservice/{CUSTOM}"].status is CheckStatus.WARNING
         assert "not verified" in lines[f"certificate/{CUSTOM}"].message
 
     def test_of_an_adapter_that_is_not_reached(self, installation: Installation) -> None:
         installation.door.close()
         line = self.line(installation)
-        assert line.status is Status.UNKNOWN
+        assert line.status is CheckStatus.UNKNOWN
         assert "Connection refused" in line.message
         assert "--endpoint" in line.fix
 
     def test_of_something_that_speaks_no_tls(self, installation: Installation) -> None:
         host, _, port = installation.cluster.url.removeprefix("http://").partition(":")
         line = installation.lines(f"--endpoint={host}:{port}")[f"certificate/{CUSTOM}"]
-        assert line.status is Status.UNKNOWN
+        assert line.status is CheckStatus.UNKNOWN
 
 
 class TestRequestsThroughTheApiServer:
     @pytest.mark.parametrize(
         ("answer", "status", "said"),
         [
-            ((503, {"message": "service unavailable", "code": 503}), Status.ERROR, "service unavailable"),
-            ((404, {"message": "not found", "code": 404}), Status.ERROR, "404"),
-            ((403, {"message": "forbidden", "code": 403}), Status.ERROR, "403"),
-            ((200, {"kind": "APIResourceList", "resources": []}), Status.WARNING, "lists no metric"),
-            ((200, {"kind": "Status"}), Status.ERROR, "not a list of resources"),
+            ((503, {"message": "service unavailable", "code": 503}), CheckStatus.ERROR, "service unavailable"),
+            ((404, {"message": "not found", "code": 404}), CheckStatus.ERROR, "404"),
+            ((403, {"message": "forbidden", "code": 403}), CheckStatus.ERROR, "403"),
+            ((200, {"kind": "APIResourceList", "resources": []}), CheckStatus.WARNING, "lists no metric"),
+            ((200, {"kind": "CheckStatus"}), CheckStatus.ERROR, "not a list of resources"),
         ],
     )
     def test_an_answer_that_is_not_right(
-        self, installation: Installation, answer: tuple[int, Json], status: Status, said: str
+        self, installation: Installation, answer: tuple[int, Json], status: CheckStatus, said: str
     ) -> None:
         installation.cluster.answers["/apis/custom.metrics.k8s.io/v1beta1"] = answer
         line = installation.lines()[f"request/{CUSTOM}"]
@@ -449,15 +457,15 @@ class TestRequestsThroughTheApiServer:
     def test_an_answer_that_does_not_come_holds_up_nothing_else(self, installation: Installation) -> None:
         installation.cluster.slow["/apis/custom.metrics.k8s.io/v1beta1"] = 60.0
         lines = installation.lines()
-        assert lines[f"request/{CUSTOM}"].status is Status.ERROR
+        assert lines[f"request/{CUSTOM}"].status is CheckStatus.ERROR
         assert "no answer in time" in lines[f"request/{CUSTOM}"].message
-        assert lines[f"request/{EXTERNAL}"].status is Status.OK
+        assert lines[f"request/{EXTERNAL}"].status is CheckStatus.OK
 
 
 class TestTheFrontProxy:
     def test_no_config_map(self, installation: Installation) -> None:
         installation.cluster.objects.remove(CONFIG_MAPS, "kube-system", CONFIG_MAP)
-        assert installation.lines()["front-proxy"].status is Status.UNKNOWN
+        assert installation.lines()["front-proxy"].status is CheckStatus.UNKNOWN
 
     def test_one_that_may_not_be_read(self, installation: Installation) -> None:
         installation.cluster.objects.deny("get", "configmaps")
@@ -467,7 +475,7 @@ class TestTheFrontProxy:
     def test_no_authority_in_it(self, installation: Installation, broken: str) -> None:
         installation.publish_front_proxy(broken, "", [])
         line = installation.lines()["front-proxy"]
-        assert line.status is Status.ERROR
+        assert line.status is CheckStatus.ERROR
         assert "no front proxy is known" in line.message
 
     def test_one_authority_for_both_is_dangerous_only_where_every_name_is_allowed(
@@ -476,18 +484,18 @@ class TestTheFrontProxy:
         both = installation.authority("both")
         installation.publish_front_proxy(both, both, [])
         line = installation.lines()["front-proxy"]
-        assert line.status is Status.WARNING
+        assert line.status is CheckStatus.WARNING
         assert "can speak for everybody" in line.message
         installation.publish_front_proxy(both, both, ["front-proxy-client"])
-        assert installation.lines()["front-proxy"].status is Status.OK
+        assert installation.lines()["front-proxy"].status is CheckStatus.OK
 
     def test_an_authority_that_has_ended(self, installation: Installation) -> None:
         ended = make_generation(["a"], datetime.now(tz=UTC) - timedelta(days=9), timedelta(days=2)).authority
         old = certificate_pem(ended).decode()
         installation.publish_front_proxy(old, "", ["a"])
-        assert installation.lines()["front-proxy"].status is Status.ERROR
+        assert installation.lines()["front-proxy"].status is CheckStatus.ERROR
         installation.publish_front_proxy(old + installation.authority("new"), "", ["a"])
-        assert installation.lines()["front-proxy"].status is Status.WARNING
+        assert installation.lines()["front-proxy"].status is CheckStatus.WARNING
 
 
 class TestTheHpaController:
@@ -495,16 +503,16 @@ class TestTheHpaController:
         installation.cluster.reviews.deny_all()
         installation.cluster.reviews.allow(CONTROLLER, "list", "*", "external.metrics.k8s.io")
         lines = installation.lines()
-        assert lines["hpa-controller/external.metrics.k8s.io"].status is Status.OK
+        assert lines["hpa-controller/external.metrics.k8s.io"].status is CheckStatus.OK
         line = lines["hpa-controller/custom.metrics.k8s.io"]
-        assert line.status is Status.ERROR
+        assert line.status is CheckStatus.ERROR
         assert "the service account kube-system/horizontal-pod-autoscaler may not get pods" in line.message
         assert "grant get and list on all of custom.metrics.k8s.io" in line.fix
 
     def test_rights_that_may_not_be_asked_for(self, installation: Installation) -> None:
         installation.cluster.forbid("create", "subjectaccessreviews")
         line = installation.lines()["hpa-controller/custom.metrics.k8s.io"]
-        assert line.status is Status.UNKNOWN
+        assert line.status is CheckStatus.UNKNOWN
         assert "grant create on subjectaccessreviews" in line.fix
 
 
@@ -528,19 +536,19 @@ class TestHpas:
 
     def test_they_may_not_be_listed(self, installation: Installation) -> None:
         installation.cluster.objects.deny("list", "horizontalpodautoscalers")
-        assert installation.lines()["hpas"].status is Status.UNKNOWN
+        assert installation.lines()["hpas"].status is CheckStatus.UNKNOWN
 
 
 @pytest.mark.parametrize(
     ("ready", "waiting", "status", "said"),
     [
-        (("10.0.0.1",), ("10.0.0.2",), Status.WARNING, "one pod alone is ready"),
-        ((), ("10.0.0.1", "10.0.0.2"), Status.ERROR, "no pod behind the service monitoring/tidewatch"),
-        (("10.0.0.1", "10.0.0.2", "10.0.0.3"), (), Status.OK, "3 pods are ready"),
+        (("10.0.0.1",), ("10.0.0.2",), CheckStatus.WARNING, "one pod alone is ready"),
+        ((), ("10.0.0.1", "10.0.0.2"), CheckStatus.ERROR, "no pod behind the service monitoring/tidewatch"),
+        (("10.0.0.1", "10.0.0.2", "10.0.0.3"), (), CheckStatus.OK, "3 pods are ready"),
     ],
 )
 def test_replicas_that_are_ready_are_counted(
-    installation: Installation, ready: tuple[str, ...], waiting: tuple[str, ...], status: Status, said: str
+    installation: Installation, ready: tuple[str, ...], waiting: tuple[str, ...], status: CheckStatus, said: str
 ) -> None:
     installation.ready(*ready, waiting=waiting)
     line = installation.lines()["replicas"]
@@ -551,14 +559,14 @@ def test_replicas_that_are_ready_are_counted(
 @pytest.mark.parametrize(
     ("error_seconds", "status", "said"),
     [
-        (0.0, Status.OK, "agree"),
-        (20.0, Status.WARNING, "s ahead of this machine's"),
-        (-20.0, Status.WARNING, "s behind this machine's"),
-        (3600.0, Status.ERROR, "s ahead of this machine's"),
+        (0.0, CheckStatus.OK, "agree"),
+        (20.0, CheckStatus.WARNING, "s ahead of this machine's"),
+        (-20.0, CheckStatus.WARNING, "s behind this machine's"),
+        (3600.0, CheckStatus.ERROR, "s ahead of this machine's"),
     ],
 )
 def test_the_clock_of_the_api_server_is_compared(
-    installation: Installation, error_seconds: float, status: Status, said: str
+    installation: Installation, error_seconds: float, status: CheckStatus, said: str
 ) -> None:
     installation.cluster.clock_error = error_seconds
     line = installation.lines()["clock/kube-apiserver"]
@@ -569,35 +577,35 @@ def test_the_clock_of_the_api_server_is_compared(
 def test_an_api_server_that_is_away_is_one_error_and_the_rest_is_unknown(installation: Installation) -> None:
     installation.cluster.stop()
     lines = installation.lines()
-    assert lines["kube-apiserver"].status is Status.ERROR
+    assert lines["kube-apiserver"].status is CheckStatus.ERROR
     assert "cannot connect" in lines["kube-apiserver"].message
     assert {line.status for name, line in lines.items() if name not in {"kube-apiserver", "prometheus"}} == {
-        Status.UNKNOWN
+        CheckStatus.UNKNOWN
     }
 
 
 class TestPrometheus:
     def test_one_that_is_away(self, installation: Installation) -> None:
         line = installation.lines("--prometheus-url=http://127.0.0.1:9")["prometheus"]
-        assert line.status is Status.ERROR
+        assert line.status is CheckStatus.ERROR
         assert "http://127.0.0.1:9 does not answer queries" in line.message
         assert "--prometheus-url" in line.fix
 
     def test_one_that_is_something_else(self, installation: Installation) -> None:
         line = installation.lines(f"--prometheus-url={installation.cluster.url}")["prometheus"]
-        assert line.status is Status.ERROR
+        assert line.status is CheckStatus.ERROR
 
     def test_credentials_that_it_refuses(self, installation: Installation) -> None:
         token = installation.folder / "token"
         token.write_text("averysecrettoken")
         flags = (f"--prometheus-url={installation.cluster.url}/apis", f"--prometheus-token-file={token}")
         line = installation.lines(*flags)["prometheus"]
-        assert line.status is Status.ERROR
+        assert line.status is CheckStatus.ERROR
         assert "--prometheus-token-file" in line.fix
         assert "averysecrettoken" not in f"{line}"
 
     def test_none_that_is_named(self, installation: Installation) -> None:
-        assert installation.lines()["prometheus"].status is Status.UNKNOWN
+        assert installation.lines()["prometheus"].status is CheckStatus.UNKNOWN
 
 
 class TestChecks:
@@ -605,10 +613,10 @@ class TestChecks:
         def breaks() -> list[Line]:
             raise RuntimeError("averysecrettoken")
 
-        broken, fine = run_checks([Check("a", breaks), Check("b", lambda: [Line("b", Status.OK, "well")])])
-        assert (broken.name, broken.status) == ("a", Status.UNKNOWN)
+        broken, fine = run_checks([Check("a", breaks), Check("b", lambda: [Line("b", CheckStatus.OK, "well")])])
+        assert (broken.name, broken.status) == ("a", CheckStatus.UNKNOWN)
         assert "secret" not in broken.message
-        assert fine.status is Status.OK
+        assert fine.status is CheckStatus.OK
 
     def test_one_that_hangs_is_left_behind(self) -> None:
         end = threading.Event()
@@ -617,11 +625,13 @@ class TestChecks:
             end.wait(30.0)
             return []
 
-        hung, fine = run_checks([Check("a", hangs), Check("b", lambda: [Line("b", Status.OK, "well")])], seconds=0.2)
+        hung, fine = run_checks(
+            [Check("a", hangs), Check("b", lambda: [Line("b", CheckStatus.OK, "well")])], seconds=0.2
+        )
         end.set()
-        assert (hung.name, hung.status) == ("a", Status.UNKNOWN)
+        assert (hung.name, hung.status) == ("a", CheckStatus.UNKNOWN)
         assert "no answer within 0.2 s" in hung.message
-        assert fine.status is Status.OK
+        assert fine.status is CheckStatus.OK
 
 
 class TestTheProgram:

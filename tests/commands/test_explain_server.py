@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 import yaml
 
-from adapter.readings.explanation import NoExplanationError, explanation_of
+from adapter.readings.explain.explanation import NoExplanationError, explanation_of
 from tests.commands.world import OBJECTS, RULES
 from tests.support.fake_apiserver import FakeApiServer, TokenUser
 from tests.support.serving import eventually, pod, run, running_adapter

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.commands.serve_flags import SERVE
-from adapter.commands.serve_settings import AskingLimit, serve_settings
-from adapter.service.flag_table import PATH, Ignored, Refused
-from adapter.service.flags import UsageError, parse_flags
+from adapter.commands.serve.flags import SERVE
+from adapter.commands.serve.settings import AskingLimit, serve_settings
+from adapter.service.flags.parsing import UsageError, parse_flags
+from adapter.service.flags.table import PATH, Ignored, Refused
 from demo.machine.ports import free_port
 from demo.machine.processes import start
 from tests.commands.world import OBJECTS, RULES

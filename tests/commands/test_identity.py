@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.commands.serve_flags import SERVE
-from adapter.commands.serve_identity import ReviewServer, identity_of_flags
+from adapter.commands.serve.flags import SERVE
+from adapter.commands.serve.identity import ReviewServer, identity_of_flags
 from adapter.identity.attributes import Attributes
 from adapter.identity.callers import IdentitySettingsError
-from adapter.service.flags import parse_flags
+from adapter.service.flags.parsing import parse_flags
 from demo.machine.certificates import Validity
 from tests.support.caller import CUSTOM, EXTERNAL, PATIENCE_SECONDS, Answer, Caller, number
 from tests.support.serving import FRONT_PROXY, Adapter
@@ -20,7 +20,7 @@ from tests.support.serving import FRONT_PROXY, Adapter
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.commands.serve_identity import ServeIdentity
+    from adapter.commands.serve.identity import ServeIdentity
     from demo.machine.certificates import KeyPair
     from tests.support.serving import Trust
 

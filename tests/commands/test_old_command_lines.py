@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from adapter.commands.serve_flags import SERVE
-from adapter.commands.serve_settings import serve_settings
-from adapter.service.flags import parse_flags
+from adapter.commands.serve.flags import SERVE
+from adapter.commands.serve.settings import serve_settings
+from adapter.service.flags.parsing import parse_flags
 from demo.machine.ports import free_port
 from demo.machine.processes import start
 from tests.commands.test_flags import publish_front_proxy

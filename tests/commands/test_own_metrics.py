@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from adapter.readings.snapshot import Dropped
+from adapter.readings.samples.object_reading import Dropped
 from tests.support.serving import eventually
 
 if TYPE_CHECKING:

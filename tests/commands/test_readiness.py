@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.commands.serve import metrics_probe
+from adapter.commands.serve.command import metrics_probe
 from tests.commands.world import OBJECTS, RULES, prometheus_of_the_world
 from tests.support.serving import Adapter, Trust, eventually, running_adapter
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.commands.serve_certificates import KeptCertificate, first_certificate, kept_certificate
-from adapter.commands.serve_flags import SERVE
+from adapter.commands.serve.certificates import KeptCertificate, first_certificate, kept_certificate
+from adapter.commands.serve.flags import SERVE
 from adapter.identity.certificates.kept_file import read_kept
-from adapter.service.errors import StartError
-from adapter.service.flags import UsageError, parse_flags
+from adapter.service.flags.parsing import UsageError, parse_flags
+from adapter.service.runtime.errors import StartError
 from tests.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SECRET, SERVICE, WANTED, apiservice
 from tests.support.apiserver_objects import APISERVICES, SECRETS
 from tests.support.object_apiserver import ObjectApiServer

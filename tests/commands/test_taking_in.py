@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client import CollectorRegistry
 
-from adapter.commands.configuration import LOOKS_UNTIL_SETTLED, Configuration
-from adapter.commands.query_trials import TRIAL_SECONDS, QueryTrials
+from adapter.commands.serve.rule_reloader import LOOKS_UNTIL_SETTLED, RuleReloader
+from adapter.commands.trials.queries import TRIAL_SECONDS, QueryTrials
+from adapter.documents.load import DocumentError
 from adapter.objects.resources import BUILT_IN, find_resource
-from adapter.rulebook.retaining import says
-from adapter.service.documents import DocumentError
+from adapter.rulebook.reload.last_good import says
 from adapter.service.watched import FilesError
 from adapter.sources.prometheus.errors import PrometheusUnreachableError, QueryRefusedError
 from tests.support.readings import Reply, ScriptedPrometheus
@@ -54,7 +54,7 @@ class House:
 
     def __init__(self, *paths: Path, prometheus: ScriptedPrometheus | None = None) -> None:
         self.registry = CollectorRegistry()
-        self.configuration = Configuration(paths, RESOLVE, self.registry)
+        self.configuration = RuleReloader(paths, RESOLVE, self.registry)
         self.applied: list[Rulebook] = []
         self.fault: Exception | None = None
         trials = QueryTrials(prometheus, RESOLVE) if prometheus else None

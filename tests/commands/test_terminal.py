@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.commands.check_output import as_text as check_as_text
-from adapter.commands.explain import as_text
-from adapter.commands.terminal import printable, printable_lines
-from adapter.readings.explanation import ExplainedValue, Explanation, Outcome, Step, Verdict
+from adapter.commands.check.output import as_text as check_as_text
+from adapter.commands.explain.command import as_text
+from adapter.readings.explain.explanation import (
+    ExplainedValue,
+    Explanation,
+    ExplanationStep,
+    ExplanationVerdict,
+    Outcome,
+)
+from adapter.reports.terminal import printable, printable_lines
 from adapter.rulebook.model import Api, Finding, Severity
 from adapter.rulebook.report import RulebookReport, RuleReport, ServedMetric
 
@@ -37,12 +43,12 @@ def test_an_explanation_does_nothing_to_the_terminal() -> None:
         metric=EVIL,
         namespace=EVIL,
         object=EVIL,
-        verdict=Verdict.NO_VALUE,
+        verdict=ExplanationVerdict.NO_VALUE,
         cause=EVIL,
         fix=EVIL,
         rule="rules[0]",
         query=f'sum(\n  x{{a="{EVIL}"}}\n)\n',
-        steps=(Step("values", Outcome.NO, EVIL),),
+        steps=(ExplanationStep("values", Outcome.NO, EVIL),),
         values=(ExplainedValue(EVIL, 3221234567.0, None, None),),
     )
     text = as_text(found)

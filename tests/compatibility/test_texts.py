@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.documents.load import load_documents
 from adapter.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.objects.selectors import EVERYTHING, Selector, parse_selector
-from adapter.readings.catalogue import narrowed
+from adapter.readings.catalogue.catalogue import narrowed
 from adapter.rulebook.discover import merge_metrics, metrics_of
 from adapter.rulebook.model import Api
-from adapter.rulebook.parse import parse_rulebook
-from adapter.rulebook.render import exact_query
+from adapter.rulebook.parsing.parse import parse_rulebook
+from adapter.rulebook.rendering.render import exact_query
 from adapter.rulebook.requests import Asked
-from adapter.service.documents import load_documents
 from tests.compatibility.cluster import OBJECTS
 from tests.compatibility.form import Custom, External
 from tests.compatibility.worlds import WORLDS

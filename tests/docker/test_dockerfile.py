@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from adapter.commands.serve_flags import SERVE
-from adapter.service.flags import parse_flags
+from adapter.commands.serve.flags import SERVE
+from adapter.service.flags.parsing import parse_flags
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

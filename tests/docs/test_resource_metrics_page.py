@@ -6,12 +6,12 @@ import re
 from functools import partial
 from pathlib import Path
 
+from adapter.documents.load import load_documents
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.rulebook.model import PlanKind
-from adapter.rulebook.parse import parse_rulebook
+from adapter.rulebook.parsing.parse import parse_rulebook
 from adapter.rulebook.plans import plan_of
 from adapter.rulebook.report import rulebook_report
-from adapter.service.documents import load_documents
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "resource-metrics.md"
 

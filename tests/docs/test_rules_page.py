@@ -12,7 +12,7 @@ import pytest
 
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.errors import SampleTooOldError
-from adapter.rulebook.render import exact_query
+from adapter.rulebook.rendering.render import exact_query
 from adapter.rulebook.requests import Asked
 from tests.support.plan_trials import external_metric
 from tests.support.readings import FakeClock, MadeUpObjects, RealAnswers, make_house, rulebook_of

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, Final
 
+from adapter.documents.load import DocumentError, Node, load_documents, problems_within
 from adapter.objects.durations import DurationError, format_go_duration, go_nanoseconds, parse_prometheus_duration
 from adapter.objects.names import is_namespace_name, is_object_name, label_key_problem, label_value_problem
 from adapter.objects.quantities import QuantityError, parse_quantity
+from adapter.objects.regex import BadPatternError, Pattern, compile_pattern, quote_pattern
 from adapter.objects.selectors import SelectorError, parse_selector
 from adapter.rulebook.gotemplate import Struct, TemplateError, execute, parse_template
 from adapter.rulebook.naming import expand
-from adapter.rulebook.quoting import go_quoted, is_label_name, is_metric_name
-from adapter.rulebook.regex import BadPatternError, Pattern, compile_pattern, quote_pattern
-from adapter.service.documents import DocumentError, Node, load_documents, problems_within
+from adapter.rulebook.rendering.quoting import go_quoted, is_label_name, is_metric_name
 from tests.e2e.asking import Answer, Question, Refused
 
 _REFUSALS: Final = (BadPatternError, DocumentError, DurationError, QuantityError, SelectorError, TemplateError)

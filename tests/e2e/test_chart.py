@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from adapter.commands.main import SUMMARIES
-from adapter.commands.serve_certificates import kept_certificate
-from adapter.service.addresses import Address
-from adapter.service.options import ServerOptions
+from adapter.commands.serve.certificates import kept_certificate
+from adapter.service.server.addresses import Address
+from adapter.service.server.settings import ServerOptions
 from tests.helm.cases import CASES, rendered
 from tests.helm.chart import CHART, NAME, NAMESPACE, Object, Release, helm, selector_of
 from tests.helm.fields import MODELS, check_fields

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 import yaml
 
-from adapter.commands.doctor import CALL_SECONDS, DOCTOR, doctor_settings, examined
-from adapter.commands.doctor_report import Status
-from adapter.service.flags import parse_flags
+from adapter.commands.doctor.command import CALL_SECONDS, DOCTOR, doctor_settings, examined
+from adapter.reports.lines import CheckStatus
+from adapter.service.flags.parsing import parse_flags
 from adapter.sources.kubernetes.access import from_kubeconfig
 from adapter.sources.kubernetes.client import KubernetesClient
 from adapter.sources.kubernetes.writing import ObjectClient
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from adapter.commands.doctor_report import Line
+    from adapter.reports.lines import Line
     from demo.machine.prometheus import PrometheusProcess
     from tests.e2e.controlplane.client import Document
     from tests.e2e.controlplane.cluster import Cluster
@@ -367,7 +367,7 @@ def test_what_another_server_takes_is_left_to_it_and_told(
     assert shop.cluster is cluster
     (pod,) = adapter.wait_until_ready()
     ours = examined_by_doctor(adapter, pod, tmp_path)
-    assert ours[f"owner/{RESOURCE_API}"].status is ours[f"request/{RESOURCE_API}"].status is Status.OK
+    assert ours[f"owner/{RESOURCE_API}"].status is ours[f"request/{RESOURCE_API}"].status is CheckStatus.OK
     # Its life is short here, so it ends soon.
     assert ours[f"certificate/{RESOURCE_API}"].message.startswith("it is trusted")
     theirs = of_metrics_server()
@@ -378,7 +378,7 @@ def test_what_another_server_takes_is_left_to_it_and_told(
     _, _, spec = registered(cluster)
     assert spec == of_metrics_server()["spec"]
     line = examined_by_doctor(adapter, pod, tmp_path)[f"owner/{RESOURCE_API}"]
-    assert line.status is Status.WARNING
+    assert line.status is CheckStatus.WARNING
     assert "it belongs to kube-system/metrics-server" in line.message
     command = ("upgrade", "tidewatch", str(CHART), "--reuse-values", "--namespace", adapter.namespace)
     with pytest.raises(HelmError, match="belongs to the service kube-system/metrics-server"):

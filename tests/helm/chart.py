@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import yaml
 
-from adapter.commands.serve_flags import SERVE
-from adapter.service.documents import load_documents, problems_within
-from adapter.service.flags import parse_flags
+from adapter.commands.serve.flags import SERVE
+from adapter.documents.load import load_documents, problems_within
+from adapter.service.flags.parsing import parse_flags
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adapter.service.flag_table import FlagValues
+    from adapter.service.flags.table import FlagValues
 
 Object: TypeAlias = "dict[str, Any]"
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from adapter.documents.load import load_documents
 from adapter.objects.resources import BUILT_IN, find_resource
-from adapter.rulebook.parse import parse_rulebook
-from adapter.service.documents import load_documents
+from adapter.rulebook.parsing.parse import parse_rulebook
 from tests.helm.cases import RULE, resource_rules
 from tests.helm.chart import CHART, ROOT, default_values
 

@@ -12,16 +12,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapter.apis.http import Request, Response
-from adapter.apis.web import wsgi_application
 from adapter.identity.callers import IdentityError
 from adapter.identity.gate import Gate
-from adapter.identity.material import FrontProxySettings, Materials, MaterialSettings
-from adapter.service.addresses import Address
-from adapter.service.logs import configure_logs
-from adapter.service.options import ServerOptions
-from adapter.service.process import serve_forever
-from adapter.service.tls import TlsSettings
+from adapter.identity.material import CallerCAs, FrontProxySettings, MaterialSettings
+from adapter.service.runtime.logs import configure_logs
+from adapter.service.server.addresses import Address
+from adapter.service.server.process import serve_forever
+from adapter.service.server.settings import ServerOptions
+from adapter.service.server.tls import TlsSettings
+from adapter.web.http import Request, Response
+from adapter.web.wsgi import wsgi_application
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ def tell_caller(gate: Gate) -> Callable[[Request], Response]:
 def main() -> None:
     settings = json.loads(sys.argv[1])
     front_proxy = FrontProxySettings(Path(settings["front_proxy_ca"]), tuple(settings["allowed_names"]))
-    gate = Gate(Materials(MaterialSettings(front_proxy)))
+    gate = Gate(CallerCAs(MaterialSettings(front_proxy)))
     trusted = frozenset(ssl.PEM_cert_to_DER_cert(Path(file).read_text()) for file in settings["client_cas"])
     configure_logs()
     options = ServerOptions(

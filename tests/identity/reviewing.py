@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry
 
-from adapter.identity.reviews import Means
+from adapter.identity.reviews import ReviewEffects
 from adapter.identity.telemetry import IdentityTelemetry
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ class Time:
         self.seconds += seconds
 
     @property
-    def means(self) -> Means:
-        return Means(clock=lambda: self.seconds, sleep=self.sleep, uniform=lambda _, most: most)
+    def means(self) -> ReviewEffects:
+        return ReviewEffects(clock=lambda: self.seconds, sleep=self.sleep, uniform=lambda _, most: most)
 
 
 @dataclass

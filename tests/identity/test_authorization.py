@@ -13,9 +13,9 @@ from adapter.identity import authorization
 from adapter.identity.access_reviews import PATH, AccessReviews, decode_decision, review_document
 from adapter.identity.attributes import Attributes, attributes_of
 from adapter.identity.authorization import MOST_ANSWERS, AuthorizationSettings, Authorizer
-from adapter.identity.callers import Caller, CrowdedError, DeniedError, ForbiddenError, UnreviewedError, Via
-from adapter.identity.limits import Crowd
-from adapter.identity.reviews import Means
+from adapter.identity.callers import AccessForbiddenError, Caller, CrowdedError, DeniedError, UnreviewedError, Via
+from adapter.identity.limits import WaiterLimit
+from adapter.identity.reviews import ReviewEffects
 from adapter.sources.kubernetes.errors import (
     ForbiddenError as NoRightError,
 )
@@ -53,10 +53,10 @@ class Place:
         self.server = ScriptedApiServer(lambda _: self.says)
         self.rebuild(settings or AuthorizationSettings(), self.time.means, most)
 
-    def rebuild(self, settings: AuthorizationSettings, means: Means, most: int = 8) -> None:
+    def rebuild(self, settings: AuthorizationSettings, means: ReviewEffects, most: int = 8) -> None:
         reviews = AccessReviews(self.server, self.counted.telemetry, means)
         self.authorizer = Authorizer(
-            reviews.review, self.soon.append, Crowd(most), self.counted.telemetry, settings, means
+            reviews.review, self.soon.append, WaiterLimit(most), self.counted.telemetry, settings, means
         )
 
     @property
@@ -279,7 +279,7 @@ class TestManyAutoscalers:
         """A simulation of an hour: each asks every 15 seconds, from the same quarter of a minute on."""
         place = Place()
         chance = random.Random(1)
-        means = Means(clock=lambda: place.time.seconds, sleep=place.time.sleep, uniform=chance.uniform)
+        means = ReviewEffects(clock=lambda: place.time.seconds, sleep=place.time.sleep, uniform=chance.uniform)
         place.rebuild(AuthorizationSettings(), means)
         scale = 20  # every twentieth autoscaler, so that the test is quick
         hpas = [(chance.uniform(0, 15), Attributes("get", path=f"/{number}")) for number in range(10_000 // scale)]
@@ -318,7 +318,7 @@ class TestManyAutoscalers:
     def test_the_first_answer_holds_for_a_random_part_and_those_that_follow_for_all(self) -> None:
         place = Place()
         place.rebuild(
-            AuthorizationSettings(), Means(clock=lambda: place.time.seconds, uniform=lambda _, most: most / 3)
+            AuthorizationSettings(), ReviewEffects(clock=lambda: place.time.seconds, uniform=lambda _, most: most / 3)
         )
         assert place.may()
         place.time.seconds += 99.0
@@ -549,7 +549,7 @@ class TestWithoutTheRightToAsk:
         self, place: Place, caplog: pytest.LogCaptureFixture
     ) -> None:
         assert [place.may() for _ in range(5)] == [True] * 5
-        with pytest.raises(ForbiddenError, match="serves no direct callers"):
+        with pytest.raises(AccessForbiddenError, match="serves no direct callers"):
             place.may(DIRECT)
         said = [record.getMessage() for record in caplog.records if "only requests through" in record.getMessage()]
         assert len(said) == 1
@@ -582,6 +582,6 @@ class TestWithoutTheRightToAsk:
     def test_where_reviews_were_asked_for_nobody_is_served(self) -> None:
         place = Place()
         place.says = NO_RIGHT
-        for caller, error in ((HPA, UnreviewedError), (DIRECT, ForbiddenError)):
+        for caller, error in ((HPA, UnreviewedError), (DIRECT, AccessForbiddenError)):
             with pytest.raises(error):
                 place.may(caller)

@@ -11,8 +11,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, ObjectIdentifier
 
 from adapter.identity.authorities import LOOK_EVERY_SECONDS
 from adapter.identity.callers import (
+    AccessForbiddenError,
     Caller,
-    ForbiddenError,
     IdentityError,
     IdentitySettingsError,
     Peer,
@@ -22,7 +22,7 @@ from adapter.identity.callers import (
 from adapter.identity.chains import MOST_CHAINS, utc_now
 from adapter.identity.front_proxy import HeaderNames
 from adapter.identity.gate import NO_FRONT_PROXY, ONLY_THE_FRONT_PROXY, Gate
-from adapter.identity.material import FrontProxySettings, Materials, MaterialSettings
+from adapter.identity.material import CallerCAs, FrontProxySettings, MaterialSettings
 from demo.machine.certificates import Authority, Validity
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class FrontProxy(Gate):
         now: Callable[[], datetime] = utc_now,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        self.materials = Materials(MaterialSettings(settings), clock)
+        self.materials = CallerCAs(MaterialSettings(settings), clock)
         super().__init__(self.materials, now=now)
 
 
@@ -123,18 +123,18 @@ def test_a_front_proxy_that_names_no_user_is_no_identity(authority: Authority, t
 
 
 def test_the_same_name_from_another_ca_is_refused(authority: Authority, other: Authority, time: Time) -> None:
-    with pytest.raises(ForbiddenError, match="not issued by the request-header CA"):
+    with pytest.raises(AccessForbiddenError, match="not issued by the request-header CA"):
         front_proxy(authority, time, NAME).identify(Peer(other.client(NAME).chain), ALICE)
 
 
 def test_a_root_that_merely_has_the_name_of_the_ca_is_refused(authority: Authority, time: Time, tmp_path: Path) -> None:
     impostor = Authority(tmp_path / "impostor", "front-proxy-ca")
-    with pytest.raises(ForbiddenError, match="not issued by the request-header CA"):
+    with pytest.raises(AccessForbiddenError, match="not issued by the request-header CA"):
         front_proxy(authority, time, NAME).identify(Peer(impostor.client(NAME).chain), ALICE)
 
 
 def test_a_name_that_is_not_allowed_is_refused(authority: Authority, time: Time) -> None:
-    with pytest.raises(ForbiddenError, match="'kubelet' is not among --requestheader-allowed-names"):
+    with pytest.raises(AccessForbiddenError, match="'kubelet' is not among --requestheader-allowed-names"):
         front_proxy(authority, time, NAME).identify(Peer(authority.client("kubelet").chain), ALICE)
 
 
@@ -165,7 +165,7 @@ def test_the_certificate_must_be_good_for_clients(
     if allowed:
         assert proxy.identify(Peer(chain), ALICE).name == "alice"
     else:
-        with pytest.raises(ForbiddenError, match="does not allow client authentication"):
+        with pytest.raises(AccessForbiddenError, match="does not allow client authentication"):
             proxy.identify(Peer(chain), ALICE)
 
 
@@ -208,13 +208,13 @@ def test_an_intermediate_in_the_bundle_does_not_make_its_siblings_front_proxies(
     file = tmp_path / "bundle.crt"
     file.write_bytes(authority.intermediate.public_bytes(Encoding.PEM))
     proxy = FrontProxy(FrontProxySettings(file, (NAME,)), now=lambda: time.now)
-    with pytest.raises(ForbiddenError):
+    with pytest.raises(AccessForbiddenError):
         proxy.identify(Peer(sibling.client(NAME).chain), ALICE)
 
 
 def test_bytes_that_are_no_certificate_are_refused(authority: Authority, time: Time) -> None:
     root = authority.client(NAME).chain[-1]
-    with pytest.raises(ForbiddenError, match="cannot be read"):
+    with pytest.raises(AccessForbiddenError, match="cannot be read"):
         front_proxy(authority, time, NAME).identify(Peer((b"not a certificate", root)), ALICE)
 
 
@@ -238,7 +238,7 @@ class TestRotation:
         replace_file(bundle, other.ca_file.read_bytes())
         time.pass_(LOOK_EVERY_SECONDS)
         assert proxy.identify(new, ALICE).name == "alice"
-        with pytest.raises(ForbiddenError):
+        with pytest.raises(AccessForbiddenError):
             proxy.identify(old, ALICE)
 
     @pytest.mark.parametrize("content", [b"", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"])
@@ -262,7 +262,7 @@ class TestRotation:
     ) -> None:
         bundle.unlink()
         time.pass_(LOOK_EVERY_SECONDS)
-        with pytest.raises(ForbiddenError):
+        with pytest.raises(AccessForbiddenError):
             proxy.identify(Peer(other.client(NAME).chain), ALICE)
         bundle.write_bytes(other.ca_file.read_bytes())
         time.pass_(LOOK_EVERY_SECONDS)
@@ -273,7 +273,7 @@ def test_verdicts_that_are_remembered_are_bounded(authority: Authority, time: Ti
     proxy = front_proxy(authority, time, NAME)
     chain = authority.client(NAME).chain
     for number in range(MOST_CHAINS + 10):
-        with pytest.raises(ForbiddenError):
+        with pytest.raises(AccessForbiddenError):
             proxy.identify(Peer((b"%d" % number, chain[-1])), ALICE)
     assert len(proxy._front_proxies._verdicts) == MOST_CHAINS
     assert proxy.identify(Peer(chain), ALICE).name == "alice"
@@ -305,7 +305,7 @@ def test_without_a_username_header_nobody_could_be_named() -> None:
 
 class TestGate:
     def test_without_a_front_proxy_nobody_is_let_in(self, authority: Authority) -> None:
-        gate = Gate(Materials(MaterialSettings()))
+        gate = Gate(CallerCAs(MaterialSettings()))
         with pytest.raises(IdentityError):
             gate.identify(Peer(authority.client(NAME).chain), ALICE)
         with pytest.raises(UnauthenticatedError):
@@ -318,7 +318,7 @@ class TestGate:
 
 
 def test_refusals_carry_the_codes_of_http() -> None:
-    assert (UnauthenticatedError.code, ForbiddenError.code) == (401, 403)
+    assert (UnauthenticatedError.code, AccessForbiddenError.code) == (401, 403)
     assert issubclass(UnauthenticatedError, IdentityError)
 
 

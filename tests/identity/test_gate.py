@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client import CollectorRegistry
 
-from adapter.identity.access_reviews import Decision
+from adapter.identity.access_reviews import ReviewDecision
 from adapter.identity.attributes import Attributes, attributes_of
 from adapter.identity.authorization import Authorizer
-from adapter.identity.callers import Caller, DeniedError, ForbiddenError, Via
+from adapter.identity.callers import AccessForbiddenError, Caller, DeniedError, Via
 from adapter.identity.gate import Gate
-from adapter.identity.limits import Crowd
-from adapter.identity.material import Materials, MaterialSettings
+from adapter.identity.limits import WaiterLimit
+from adapter.identity.material import CallerCAs, MaterialSettings
 from adapter.identity.telemetry import IdentityTelemetry
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ ASKED = attributes_of("GET", "/apis/external.metrics.k8s.io/v1beta1/namespaces/s
 ALICE = Caller("alice", ("system:authenticated",), Via.FRONT_PROXY)
 
 
-def gate_with(review: Callable[[Caller, Attributes], Decision] | None) -> Gate:
+def gate_with(review: Callable[[Caller, Attributes], ReviewDecision] | None) -> Gate:
     telemetry = IdentityTelemetry(CollectorRegistry())
-    authorizer = Authorizer(review, lambda _: None, Crowd(8), telemetry) if review else None
-    return Gate(Materials(MaterialSettings()), authorizer=authorizer)
+    authorizer = Authorizer(review, lambda _: None, WaiterLimit(8), telemetry) if review else None
+    return Gate(CallerCAs(MaterialSettings()), authorizer=authorizer)
 
 
 def test_it_is_reviewed_anew_though_the_front_proxys_word_held_for_another_path() -> None:
-    answers = iter([Decision(allowed=True), Decision(allowed=False)])
+    answers = iter([ReviewDecision(allowed=True), ReviewDecision(allowed=False)])
     gate = gate_with(lambda _caller, _attributes: next(answers))
     gate.authorize(ALICE, ASKED)
 
@@ -42,9 +42,9 @@ def test_it_is_reviewed_anew_though_the_front_proxys_word_held_for_another_path(
 def test_the_review_is_of_one_who_comes_directly() -> None:
     reviewed: list[Caller] = []
 
-    def review(caller: Caller, _: Attributes) -> Decision:
+    def review(caller: Caller, _: Attributes) -> ReviewDecision:
         reviewed.append(caller)
-        return Decision(allowed=True)
+        return ReviewDecision(allowed=True)
 
     gate_with(review).authorize_unrouted(ALICE, ASKED)
     assert [(caller.name, caller.via is Via.FRONT_PROXY) for caller in reviewed] == [("alice", False)]
@@ -53,5 +53,5 @@ def test_the_review_is_of_one_who_comes_directly() -> None:
 def test_where_nobody_is_reviewed_the_front_proxys_word_is_taken_and_no_other() -> None:
     gate = gate_with(None)
     gate.authorize_unrouted(ALICE, ASKED)
-    with pytest.raises(ForbiddenError):
+    with pytest.raises(AccessForbiddenError):
         gate.authorize_unrouted(replace(ALICE, via=Via.TOKEN), ASKED)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.identity.callers import CrowdedError
-from adapter.identity.limits import Crowd, Flights, RateLimit
+from adapter.identity.limits import RateLimit, SingleFlight, WaiterLimit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +60,7 @@ def test_the_rate_holds_for_many_threads() -> None:
 
 
 def test_a_crowd_lets_no_more_in_and_lets_in_again() -> None:
-    crowd = Crowd(2)
+    crowd = WaiterLimit(2)
     with crowd.joined(), crowd.joined(), pytest.raises(CrowdedError), crowd.joined():
         pass
     with pytest.raises(ZeroDivisionError), crowd.joined():
@@ -70,7 +70,7 @@ def test_a_crowd_lets_no_more_in_and_lets_in_again() -> None:
 
 
 def test_a_thousand_threads_share_one_flight() -> None:
-    flights: Flights[int] = Flights()
+    flights: SingleFlight[int] = SingleFlight()
     calls, results = [], []
     open_now = threading.Event()
 
@@ -91,12 +91,12 @@ def test_a_thousand_threads_share_one_flight() -> None:
 
 
 def test_different_keys_fly_by_themselves_and_so_does_what_comes_later() -> None:
-    flights: Flights[int] = Flights()
+    flights: SingleFlight[int] = SingleFlight()
     assert [flights.join(key, lambda: 1, 1.0) for key in "aab"] == [1, 1, 1]
 
 
 def test_who_joins_waits_no_longer_than_its_patience() -> None:
-    flights: Flights[int] = Flights()
+    flights: SingleFlight[int] = SingleFlight()
     begun, end = threading.Event(), threading.Event()
 
     def work() -> int:
@@ -113,7 +113,7 @@ def test_who_joins_waits_no_longer_than_its_patience() -> None:
 
 
 def test_a_flight_that_fails_tells_nothing_and_is_over() -> None:
-    flights: Flights[int] = Flights()
+    flights: SingleFlight[int] = SingleFlight()
     with pytest.raises(ZeroDivisionError):
         flights.join("k", lambda: 1 // 0, 1.0)
     assert flights.join("k", lambda: 2, 1.0) == 2

@@ -12,8 +12,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from adapter.identity import config_map
 from adapter.identity.authorities import LOOK_EVERY_SECONDS
 from adapter.identity.callers import (
+    AccessForbiddenError,
     Caller,
-    ForbiddenError,
     IdentityError,
     IdentitySettingsError,
     Peer,
@@ -22,7 +22,7 @@ from adapter.identity.callers import (
 )
 from adapter.identity.config_map import Lookup
 from adapter.identity.gate import Gate
-from adapter.identity.material import FrontProxySettings, Materials, MaterialSettings
+from adapter.identity.material import CallerCAs, FrontProxySettings, MaterialSettings
 from adapter.sources.kubernetes.errors import error_of_answer
 from demo.machine.certificates import SERVER, Authority, Validity
 from demo.machine.files import replace_file
@@ -52,7 +52,7 @@ class Place:
     """A gate whose material is looked up, and the ConfigMap as it is told."""
 
     def __init__(self, settings: MaterialSettings = LOOKED_UP) -> None:
-        self.materials = Materials(settings)
+        self.materials = CallerCAs(settings)
         self.lookup = Lookup(self.materials)
         self.gate = Gate(self.materials)
 
@@ -243,20 +243,20 @@ class TestFlags:
 
     def test_the_same_ca_in_both_files_is_an_error_at_the_start(self, cas: Cas) -> None:
         with pytest.raises(IdentitySettingsError, match="an authority in common"):
-            Materials(MaterialSettings(FrontProxySettings(cas.front.ca_file), cas.front.ca_file))
-        Materials(MaterialSettings(FrontProxySettings(cas.front.ca_file, (NAME,)), cas.front.ca_file))
+            CallerCAs(MaterialSettings(FrontProxySettings(cas.front.ca_file), cas.front.ca_file))
+        CallerCAs(MaterialSettings(FrontProxySettings(cas.front.ca_file, (NAME,)), cas.front.ca_file))
 
     def test_a_client_ca_file_that_is_replaced_is_taken_in_within_a_second(self, cas: Cas, tmp_path: Path) -> None:
         file = tmp_path / "clients.crt"
         file.write_text(pem(cas.clients))
         now = [0.0]
-        materials = Materials(MaterialSettings(client_ca_file=file), clock=lambda: now[0])
+        materials = CallerCAs(MaterialSettings(client_ca_file=file), clock=lambda: now[0])
         gate = Gate(materials)
         replace_file(file, pem(cas.other))
         assert gate.identify(proxy(cas.clients, "bob"), ()).name == "bob"
         now[0] += LOOK_EVERY_SECONDS
         assert gate.identify(proxy(cas.other, "carol"), ()).name == "carol"
-        with pytest.raises(ForbiddenError):
+        with pytest.raises(AccessForbiddenError):
             gate.identify(proxy(cas.clients, "bob"), ())
         replace_file(file, "broken")
         now[0] += LOOK_EVERY_SECONDS
@@ -313,7 +313,7 @@ def test_the_bundle_may_hold_a_root_that_tls_did_not_end_the_chain_in(tmp_path: 
     """TLS ends a chain where it first finds trust: here at the intermediate, which another bundle holds."""
     authority = Authority(tmp_path / "ca", intermediate=True)
     leaf, middle, _root = authority.client("bob").chain
-    gate = Gate(Materials(MaterialSettings(client_ca_file=authority.ca_file)))
+    gate = Gate(CallerCAs(MaterialSettings(client_ca_file=authority.ca_file)))
     assert gate.identify(Peer((leaf, middle)), ()).name == "bob"
     assert gate.identify(Peer((leaf, middle, b"another CA's copy of the root")), ()).name == "bob"
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.objects.resources import BUILT_IN, find_resource
-from adapter.readings.catalogue import Catalogue
+from adapter.readings.catalogue.catalogue import Catalogue
 from adapter.rulebook.discover import static_metrics
 from adapter.rulebook.model import Metric
-from adapter.sources.pace import Pace
+from adapter.timing.pace import Pace
 from tests.support.readings import MadeUpObjects, rulebook_of
 
 if TYPE_CHECKING:

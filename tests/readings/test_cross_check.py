@@ -10,7 +10,7 @@ import pytest
 
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.readings.answers import ByName, BySelector
-from adapter.readings.cross_check import difference_of
+from adapter.readings.asking.cross_check import difference_of
 from adapter.readings.settings import ReadingSettings
 from adapter.sources.prometheus.errors import QueryRefusedError
 from tests.support.readings import House, MadeUpObjects, Reply, ScriptedPrometheus, make_house, reply, rulebook_of

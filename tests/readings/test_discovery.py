@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.readings import cataloguing
+from adapter.readings.catalogue import cataloguer as cataloguing
 from adapter.readings.settings import ReadingSettings
 from adapter.sources.prometheus.decoding import AnswerLimits
 from adapter.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError

@@ -116,7 +116,7 @@ def test_one_rule_suffers_and_keeps_what_it_has(
         assert (names(house) >= {"bad_c"}) == bool(more)
         assert house.counter("tidewatch_adapter_rules", state="failing") == 1
         assert house.counter("tidewatch_adapter_rules", state="ok") == 1
-    (record,) = [record for record in caplog.records if record.name == "adapter.readings.rule_states"]
+    (record,) = [record for record in caplog.records if record.name == "adapter.readings.catalogue.rule_health"]
     assert "rules[1]" in record.getMessage()
     assert "keeps what it has" in record.getMessage()
     assert getattr(record, "fields", {}).items() >= {"rule": "rules[1]", "state": "failing", "reason": "series"}.items()

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.readings.explaining import Explainer
-from adapter.readings.explanation import Question, Verdict
-from adapter.readings.policies import STANDS_IN
+from adapter.readings.explain.explainer import Explainer
+from adapter.readings.explain.explanation import ExplanationVerdict, Question
+from adapter.readings.prometheus_uptime import PrometheusUptime
+from adapter.readings.samples.policies import STANDS_IN
 from adapter.readings.settings import ReadingSettings
-from adapter.readings.steadiness import Steadiness
 from adapter.rulebook.model import Api
-from adapter.sources.pace import UNPACED
 from adapter.sources.prometheus.runtime import Started
+from adapter.timing.pace import UNPACED
 from tests.support.readings import START, FakeClock, MadeUpObjects, Reply, ScriptedPrometheus, reply, rulebook_of
 
 if TYPE_CHECKING:
-    from adapter.readings.explanation import Explanation
+    from adapter.readings.explain.explanation import Explanation
 
 SECOND = START - START % 1
 OBJECTS = MadeUpObjects({"shop": ["web-0", "web-1"]})
@@ -44,7 +44,7 @@ def explained(
     prometheus = ScriptedPrometheus(answer=lambda query: (times or reply()) if "timestamp(" in query else answer)
     clock = FakeClock().clock
     started = Started(0.0, START - (steady or 0.0))
-    steadiness = Steadiness(clock, lambda _seconds: started)
+    steadiness = PrometheusUptime(clock, lambda _seconds: started)
     steadiness.wanted = True
     explainer = Explainer(
         prometheus=prometheus,
@@ -81,7 +81,7 @@ def said(found: Explanation, step: str) -> list[str]:
 def test_a_value_that_stands_for_no_data_is_told_as_such(answer: Reply) -> None:
     found = explained(depth(), answer)
 
-    assert found.verdict is Verdict.VALUE
+    assert found.verdict is ExplanationVerdict.VALUE
     assert values(found) == {"web-0": 0.25, "web-1": 0.25}
     assert said(found, "onNoData") == [STANDS_IN]
 
@@ -89,20 +89,24 @@ def test_a_value_that_stands_for_no_data_is_told_as_such(answer: Reply) -> None:
 def test_an_external_one_too() -> None:
     found = explained(QUEUE, reply())
 
-    assert (found.verdict, values(found)) == (Verdict.VALUE, {"{}": 7.0})
+    assert (found.verdict, values(found)) == (ExplanationVerdict.VALUE, {"{}": 7.0})
 
 
 def test_nothing_stands_for_one_object_that_does_not_exist() -> None:
     found = explained(depth("typo-0"), reply())
 
-    assert (found.verdict, values(found), found.cause) == (Verdict.NO_VALUE, {}, "there is no pods/typo-0 in shop")
+    assert (found.verdict, values(found), found.cause) == (
+        ExplanationVerdict.NO_VALUE,
+        {},
+        "there is no pods/typo-0 in shop",
+    )
     assert values(explained(depth("web-0"), reply())) == {"web-0": 0.25}
 
 
 def test_nothing_stands_in_before_prometheus_can_know() -> None:
     for question in (depth(), QUEUE):
         found = explained(question, reply(), steady=40.0)
-        assert (found.verdict, values(found)) == (Verdict.ERROR, {})
+        assert (found.verdict, values(found)) == (ExplanationVerdict.ERROR, {})
         assert "back, for 40 s: whether there is none cannot be told before 300 s" in said(found, "onNoData")[0]
 
 
@@ -117,7 +121,7 @@ def test_where_prometheus_does_not_tell_its_start_that_is_said() -> None:
 def test_nothing_stands_for_young_samples_of_which_no_value_is_made(question: Question) -> None:
     found = explained(question, reply(), reply(sample("web-0", SECOND - 1)))
 
-    assert (found.verdict, values(found)) == (Verdict.ERROR, {})
+    assert (found.verdict, values(found)) == (ExplanationVerdict.ERROR, {})
     assert "samples are there, and the rule's query makes no value of them" in said(found, "onNoData")[0]
 
 
@@ -130,19 +134,19 @@ def test_of_young_samples_a_ratio_without_traffic_is_no_data() -> None:
 def test_nothing_stands_for_samples_that_are_too_old() -> None:
     found = explained(depth(), reply(), reply(sample("web-1", SECOND - 200)))
 
-    assert (found.verdict, values(found)) == (Verdict.ERROR, {})
+    assert (found.verdict, values(found)) == (ExplanationVerdict.ERROR, {})
 
 
 @pytest.mark.parametrize(
     ("answer", "verdict"),
     [
-        (reply(sample("web-0", "+Inf")), Verdict.NO_VALUE),
-        (reply(({"service": "a"}, "1")), Verdict.NO_VALUE),
-        (reply(({"pod": "web-0", "a": "1"}, "NaN"), ({"pod": "web-0", "a": "2"}, "NaN")), Verdict.ERROR),
+        (reply(sample("web-0", "+Inf")), ExplanationVerdict.NO_VALUE),
+        (reply(({"service": "a"}, "1")), ExplanationVerdict.NO_VALUE),
+        (reply(({"pod": "web-0", "a": "1"}, "NaN"), ({"pod": "web-0", "a": "2"}, "NaN")), ExplanationVerdict.ERROR),
     ],
     ids=["infinite", "without a name", "twice"],
 )
-def test_nothing_stands_for_what_is_wrong(answer: Reply, verdict: Verdict) -> None:
+def test_nothing_stands_for_what_is_wrong(answer: Reply, verdict: ExplanationVerdict) -> None:
     found = explained(depth(), answer)
 
     assert (found.verdict, values(found), said(found, "onNoData")) == (verdict, {}, [])
@@ -160,18 +164,18 @@ def test_values_of_old_samples_are_taken_away_and_named() -> None:
     times = reply(sample("web-0", SECOND - 130))
     found = explained(depth(), reply(sample("web-0", 1), sample("web-1", 2)), times)
 
-    assert found.verdict is Verdict.ERROR
+    assert found.verdict is ExplanationVerdict.ERROR
     assert said(found, "maxSampleAge") == [
         "the samples are older than the rule allows (120 s): web-0 (130 s), web-1 (no current sample)",
         found.cause,
     ]
     some = explained(depth(), reply(sample("web-0", 1), sample("web-1", 2)), reply(sample("web-1", SECOND)))
-    assert (some.verdict, values(some)) == (Verdict.VALUE, {"web-1": 2.0})
+    assert (some.verdict, values(some)) == (ExplanationVerdict.VALUE, {"web-1": 2.0})
     assert "web-0 (no current sample)" in said(some, "maxSampleAge")[0]
 
 
 def test_an_external_metric_loses_all_rows() -> None:
     found = explained(QUEUE, reply(({}, "5")), reply(({}, str(SECOND - 121))))
 
-    assert (found.verdict, values(found)) == (Verdict.ERROR, {})
+    assert (found.verdict, values(found)) == (ExplanationVerdict.ERROR, {})
     assert "its series' last samples are 121." in found.cause

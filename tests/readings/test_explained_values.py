@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from adapter.readings.explained_values import names_in, steps_of_nobodys, steps_of_objects, steps_of_rows
-from adapter.readings.snapshot import Dropped, Evaluation, Fault, ObjectReading
+from adapter.readings.explain.values import names_in, steps_of_nobodys, steps_of_objects, steps_of_rows
+from adapter.readings.samples.object_reading import Dropped, Evaluation, Fault, ObjectReading
 from adapter.rulebook.requests import Row
 
 NOW = Evaluation(1000.0, 0.0)

@@ -15,13 +15,12 @@ from adapter.apis.status import code_of
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import ByName, BySelector
 from adapter.readings.errors import ReadingError
-from adapter.readings.explaining import Explainer
-from adapter.readings.explanation import Question, Verdict, explanation_of
-from adapter.readings.rows import as_series
+from adapter.readings.explain.explainer import Explainer
+from adapter.readings.explain.explanation import ExplanationVerdict, Question, explanation_of
+from adapter.readings.prometheus_uptime import PrometheusUptime
+from adapter.readings.samples.external_reading import as_series
 from adapter.readings.settings import ReadingSettings
-from adapter.readings.steadiness import Steadiness
 from adapter.rulebook.model import Api
-from adapter.sources.pace import UNPACED
 from adapter.sources.prometheus.decoding import AnswerLimits, InstantAnswer, read_instant
 from adapter.sources.prometheus.errors import (
     AnswerTooLargeError,
@@ -31,16 +30,17 @@ from adapter.sources.prometheus.errors import (
     QueryRefusedError,
 )
 from adapter.sources.prometheus.runtime import Started
+from adapter.timing.pace import UNPACED
 from tests.apis.fakes import NODES, PODS
 from tests.support.readings import START, MadeUpObjects, ScriptedPrometheus, make_house, rulebook_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from adapter.readings.explanation import Explanation
+    from adapter.readings.explain.explanation import Explanation
     from tests.support.readings import House
 
-    Told: TypeAlias = tuple[Verdict, list[tuple[str, float]]]
+    Told: TypeAlias = tuple[ExplanationVerdict, list[tuple[str, float]]]
 
 LABELS = "{overrides: {namespace: {resource: namespace}, pod: {resource: pod}, node: {resource: node}}}"
 RULES = f"""
@@ -190,8 +190,8 @@ def asked(house: House, ask: Callable[[], Iterable[tuple[str, float]]]) -> Told:
     try:
         values = ask()
     except ReadingError as error:
-        return (Verdict.NO_VALUE if code_of(error) == 404 else Verdict.ERROR), []
-    return (Verdict.VALUE if values else Verdict.NO_VALUE), sorted(values)
+        return (ExplanationVerdict.NO_VALUE if code_of(error) == 404 else ExplanationVerdict.ERROR), []
+    return (ExplanationVerdict.VALUE if values else ExplanationVerdict.NO_VALUE), sorted(values)
 
 
 def told(found: Explanation) -> Told:
@@ -202,7 +202,7 @@ def told(found: Explanation) -> Told:
 def explained(prometheus: ScriptedPrometheus, question: Question, started: Started, house: House) -> tuple[Told, Told]:
     """Return what a running process says and what a command says by itself."""
     clock = house.clock.clock
-    steadiness = Steadiness(clock, lambda _seconds: started)
+    steadiness = PrometheusUptime(clock, lambda _seconds: started)
     steadiness.wanted = True
     explainer = Explainer(
         prometheus=prometheus,

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.documents.load import load_documents
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import ByName, BySelector
-from adapter.readings.explained_way import HASTY
-from adapter.readings.explaining import Explainer
-from adapter.readings.explanation import Question, Verdict
+from adapter.readings.explain.explainer import Explainer
+from adapter.readings.explain.explanation import ExplanationVerdict, Question
+from adapter.readings.explain.way import HASTY
 from adapter.readings.settings import Clock, ReadingSettings
 from adapter.rulebook.model import Api
-from adapter.rulebook.parse import parse_rulebook
-from adapter.service.documents import load_documents
-from adapter.sources.pace import UNPACED
+from adapter.rulebook.parsing.parse import parse_rulebook
 from adapter.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError, QueryRefusedError
 from adapter.sources.prometheus.runtime import Started
+from adapter.timing.pace import UNPACED
 from tests.support.readings import (
     PODS_RULES,
     FakeClock,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from adapter.objects.resources import Resource
-    from adapter.readings.explanation import Explanation
+    from adapter.readings.explain.explanation import Explanation
     from adapter.sources.prometheus.decoding import InstantAnswer, SeriesAnswer
     from adapter.sources.prometheus.errors import PrometheusError
     from tests.support.readings import House, Reply
@@ -94,13 +94,13 @@ def test_a_name_in_two_apis_is_explained_in_the_one_that_is_named(
 ) -> None:
     found = explained(Question("depth", api=api, namespace="shop"), series)
 
-    assert (found.verdict, found.rule, found.query) == (Verdict.VALUE, rule, query)
+    assert (found.verdict, found.rule, found.query) == (ExplanationVerdict.VALUE, rule, query)
 
 
 def test_who_names_no_kind_means_pods_and_is_told_of_the_others() -> None:
     found = explained(Question("depth", api=Api.CUSTOM, namespace="shop"), [DEPTH, ANY])
 
-    assert (found.verdict, found.rule) == (Verdict.VALUE, "rules[0]")
+    assert (found.verdict, found.rule) == (ExplanationVerdict.VALUE, "rules[0]")
     assert [step.detail for step in found.steps if step.step == "rule"] == [
         "rules[0] (rules.yaml:3) makes pods/depth of the series depth",
         BESIDE.format("rules[1] (rules.yaml:6)", "services/depth"),
@@ -120,7 +120,7 @@ def test_what_is_missing_from_a_cut_answer_is_not_called_absent() -> None:
     whole = explained(Question("unheard_of"), [DEPTH])
     cut = explained(Question("unheard_of"), [DEPTH], warnings=("results truncated due to limit",))
 
-    assert (whole.verdict, cut.verdict) == (Verdict.NO_VALUE, Verdict.ERROR)
+    assert (whole.verdict, cut.verdict) == (ExplanationVerdict.NO_VALUE, ExplanationVerdict.ERROR)
     assert cut.cause == "it cannot be told whether a rule makes unheard_of"
     assert any("only a part of its series came" in step.detail for step in cut.steps)
 
@@ -145,7 +145,7 @@ def test_look_ups_that_take_long_do_not_add_up_beyond_their_common_deadline() ->
     )
     found = explainer.explain(Question("x", namespace="shop"), rulebook_of(f"externalRules:\n{rules}"))
 
-    assert found.verdict is Verdict.ERROR
+    assert found.verdict is ExplanationVerdict.ERROR
     assert sum(waited) == 30
     assert "not looked up any more" in found.steps[-2].detail
 
@@ -164,7 +164,7 @@ def test_what_pods_use_is_explained_by_the_resource_rule_without_any_look_up() -
     prometheus = ScriptedPrometheus(answer=lambda _query: reply(({"pod": "web-0", "container": "app"}, "0.25")))
     found = usage_explained(prometheus)
 
-    assert (found.verdict, found.rule) == (Verdict.VALUE, "resourceRules.cpu")
+    assert (found.verdict, found.rule) == (ExplanationVerdict.VALUE, "resourceRules.cpu")
     assert [(value.object, value.value) for value in found.values] == [("web-0/app", 0.25)]
     assert "web-1 is left out: Prometheus has no sample for it" in [step.detail for step in found.steps]
     assert prometheus.looked_up == []
@@ -177,7 +177,7 @@ def test_a_pod_that_the_api_does_not_list_for_its_memory_has_no_value_of_cpu() -
     prometheus = ScriptedPrometheus(answer=lambda query: reply() if "memory" in query else container)
     found = usage_explained(prometheus, USAGE + memory)
 
-    assert (found.verdict, found.values) == (Verdict.NO_VALUE, ())
+    assert (found.verdict, found.values) == (ExplanationVerdict.NO_VALUE, ())
     assert "cpu_seconds" in (found.query or "")
     assert "it has no value of memory: Prometheus has no sample for it" in found.cause
     (listed,) = [step.detail for step in found.steps if step.step == "listed"]
@@ -209,7 +209,7 @@ def test_a_resource_that_no_rule_tells_is_said_with_those_that_are() -> None:
     )
     found = explainer.explain(question, rulebook_of(USAGE))
 
-    assert found.verdict is Verdict.NO_VALUE
+    assert found.verdict is ExplanationVerdict.NO_VALUE
     assert found.cause == "no rule under `resourceRules` makes pods/memory; what they make: pods/cpu, nodes/cpu"
 
 
@@ -225,7 +225,7 @@ def test_no_objects_are_no_value_and_no_mystery() -> None:
     question = Question("only_exact", resource=resolve("", "pods"), namespace="shop")
     found = explainer.explain(question, rulebook_of())
 
-    assert (found.verdict, found.cause) == (Verdict.NO_VALUE, "there are no pods in shop")
+    assert (found.verdict, found.cause) == (ExplanationVerdict.NO_VALUE, "there are no pods in shop")
 
 
 ONLY_EXACT = {"__name__": "only_exact_total", "namespace": "shop", "pod": "web-0"}
@@ -275,7 +275,7 @@ class TestMemory:
         found = house.readings.explain(RPS)
         told = memory_of(house)
 
-        assert found.verdict is Verdict.ERROR
+        assert found.verdict is ExplanationVerdict.ERROR
         assert any("the last refresh failed: " in line and "no server" in line for line in told["memory"])
 
     def test_of_a_failure_that_all_namespaces_share_only_that_it_failed_is_told(self) -> None:
@@ -317,7 +317,7 @@ class TestMemory:
         house = make_house(Slow(), clock=time)
         found = house.readings.explain(Question("unheard_of", api=Api.EXTERNAL, namespace="shop"))
 
-        assert found.verdict is Verdict.ERROR
+        assert found.verdict is ExplanationVerdict.ERROR
         assert sum(waited) <= 5
 
 
@@ -356,7 +356,7 @@ def test_that_an_explanation_has_little_patience_is_not_held_against_prometheus(
     house.readings.objects(*ask)
     slow.append(PrometheusTimeoutError("q", "it did not answer within 2.4 s"))
     house.clock.forward(5)
-    assert house.readings.explain(RPS).verdict is Verdict.ERROR
+    assert house.readings.explain(RPS).verdict is ExplanationVerdict.ERROR
     slow.clear()
     house.pass_time(11)
 
@@ -372,7 +372,7 @@ def test_what_fails_for_a_whole_namespace_is_asked_for_the_objects_as_for_reques
     house = make_house(prometheus)
     found = house.readings.explain(RPS)
 
-    assert found.verdict is Verdict.VALUE
+    assert found.verdict is ExplanationVerdict.VALUE
     assert 'pod=~"db-0|web-0|web-1"' in (found.query or "")
 
 
@@ -388,7 +388,7 @@ def test_what_fails_is_an_error_where_the_objects_are_not_known_either() -> None
     )
     found = explainer.explain(question, rulebook_of(RULES))
 
-    assert found.verdict is Verdict.ERROR
+    assert found.verdict is ExplanationVerdict.ERROR
     assert "too much" in found.cause
 
 
@@ -414,7 +414,7 @@ def test_who_names_no_api_has_cpu_and_memory_explained_where_no_other_rule_makes
     found = explained_by(USAGE, question, answer=container)
     other = explained_by(RULES.replace("depth", "cpu") + USAGE, question, answer=container)
 
-    assert (found.verdict, found.rule) == (Verdict.VALUE, "resourceRules.cpu")
+    assert (found.verdict, found.rule) == (ExplanationVerdict.VALUE, "resourceRules.cpu")
     assert other.rule in {"rules[0]", "externalRules[0]"}
 
 
@@ -422,7 +422,7 @@ def test_an_object_that_is_not_there_is_the_reason_and_not_the_targets() -> None
     question = Question("depth", api=Api.CUSTOM, resource=resolve("", "pods"), namespace="shop", object="nosuch")
     found = explained_by(RULES, question, objects=MadeUpObjects({"shop": ["web-0"]}))
 
-    assert (found.verdict, found.cause) == (Verdict.NO_VALUE, "there is no pods/nosuch in shop")
+    assert (found.verdict, found.cause) == (ExplanationVerdict.NO_VALUE, "there is no pods/nosuch in shop")
     assert "targets" not in found.fix
 
 
@@ -432,7 +432,7 @@ def test_an_object_that_is_gone_and_has_samples_has_a_value_as_in_the_api() -> N
         RULES, question, answer=reply(({"pod": "gone-0"}, "5")), objects=MadeUpObjects({"shop": ["web-0"]})
     )
 
-    assert found.verdict is Verdict.VALUE
+    assert found.verdict is ExplanationVerdict.VALUE
     assert ("objects", "there is no pods/gone-0 in shop") in [(step.step, step.detail) for step in found.steps]
 
 
@@ -463,7 +463,7 @@ resourceRules:
 def test_a_refused_rule_is_the_reason_with_what_is_wrong_with_it(question: Question, cause: str) -> None:
     found = explained_by(TYPO, question)
 
-    assert found.verdict is Verdict.NO_VALUE
+    assert found.verdict is ExplanationVerdict.NO_VALUE
     assert found.cause.startswith(cause)
     assert len(found.cause) > len(cause)
     assert found.fix

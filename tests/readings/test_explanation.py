@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.readings.explanation import ExplainedValue, Explanation, Outcome, Step, Verdict, explanation_of
+from adapter.readings.explain.explanation import (
+    ExplainedValue,
+    Explanation,
+    ExplanationStep,
+    ExplanationVerdict,
+    Outcome,
+    explanation_of,
+)
 
 TEXT = st.text(max_size=20)
 NUMBER = st.floats(allow_nan=False, allow_infinity=False)
@@ -18,12 +25,12 @@ EXPLANATIONS = st.builds(
     metric=TEXT,
     namespace=st.none() | TEXT,
     object=st.none() | TEXT,
-    verdict=st.sampled_from(Verdict),
+    verdict=st.sampled_from(ExplanationVerdict),
     cause=TEXT,
     fix=TEXT,
     rule=st.none() | TEXT,
     query=st.none() | TEXT,
-    steps=st.lists(st.builds(Step, TEXT, st.sampled_from(Outcome), TEXT), max_size=3).map(tuple),
+    steps=st.lists(st.builds(ExplanationStep, TEXT, st.sampled_from(Outcome), TEXT), max_size=3).map(tuple),
     values=st.lists(st.builds(ExplainedValue, TEXT, NUMBER, MOMENT, st.none() | NUMBER), max_size=3).map(tuple),
 )
 
@@ -37,7 +44,7 @@ def test_what_is_written_is_read_back(found: Explanation) -> None:
 @pytest.mark.parametrize(("fix", "written"), [("", None), ("mend it", "mend it")])
 def test_the_document_is_that_of_the_stable_interface(fix: str, written: str | None) -> None:
     values = (ExplainedValue("web-0", 5.0, 1_800_000_000.0, 2.5), ExplainedValue("web-1", 6.0, None, None))
-    found = Explanation("m", None, None, Verdict.VALUE, "told", fix, values=values)
+    found = Explanation("m", None, None, ExplanationVerdict.VALUE, "told", fix, values=values)
 
     assert json.loads(found.as_json()) == {
         "apiVersion": "tidewatch.io/v1alpha1",

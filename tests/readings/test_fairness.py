@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.readings.fairness import HALF_LIFE_SECONDS, FairQueue, Ledger
+from adapter.readings.asking.fairness import HALF_LIFE_SECONDS, FairQueue, Ledger
 
 
 @pytest.mark.parametrize("payers", [[], ["a", "b"], ["b"]])

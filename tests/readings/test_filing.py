@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.readings.errors import NoSampleError
-from adapter.readings.filing import MOST_CONTAINERS, Assignment, Filing
-from adapter.readings.names import SharedNames
-from adapter.readings.snapshot import Dropped, Evaluation
-from adapter.sources.pace import Pace
+from adapter.readings.samples.object_reading import Dropped, Evaluation
+from adapter.readings.samples.object_reading_builder import MOST_CONTAINERS, Assignment, ObjectReadingBuilder
+from adapter.readings.samples.shared_names import SharedNames
 from adapter.sources.prometheus.decoding import Sample
+from adapter.timing.pace import Pace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.readings.snapshot import ObjectReading
+    from adapter.readings.samples.object_reading import ObjectReading
 
 NOW = 1_800_000_000.0
 OF_CONTAINERS = Assignment("pod", "namespace", container_label="container", non_negative=True)
@@ -45,8 +45,8 @@ def samples(number: int, pod: str = "web-0") -> Iterator[Sample]:
         yield Sample({"namespace": "shop", "pod": pod, "container": f"container-{one}"}, 1.0, NOW)
 
 
-def filed(*parts: Iterator[Sample], names: SharedNames | None = None) -> tuple[Filing, ObjectReading]:
-    filing = Filing(OF_CONTAINERS, names or SharedNames(lambda: 0.0), NOW - 60)
+def filed(*parts: Iterator[Sample], names: SharedNames | None = None) -> tuple[ObjectReadingBuilder, ObjectReading]:
+    filing = ObjectReadingBuilder(OF_CONTAINERS, names or SharedNames(lambda: 0.0), NOW - 60)
     for part in parts:
         while batch := list(islice(part, 200)):
             filing.add(batch)
@@ -92,7 +92,7 @@ def test_a_pod_may_have_as_many_containers_as_the_limit_says() -> None:
 
 
 def test_what_came_twice_before_there_were_too_many_is_compared_all_the_same() -> None:
-    filing = Filing(OF_CONTAINERS, SharedNames(lambda: 0.0), NOW - 60)
+    filing = ObjectReadingBuilder(OF_CONTAINERS, SharedNames(lambda: 0.0), NOW - 60)
     twice = [*samples(2), *samples(2), *samples(MOST_CONTAINERS + 5)]
     filing.add(twice)
     filing.compare(twice)
@@ -114,7 +114,7 @@ def test_names_are_put_together_in_slices() -> None:
     sleeps: list[float] = []
     moments = iter(range(1_000_000))
     pace = Pace(pause_seconds=0.004, sleep=sleeps.append, clock=lambda: next(moments) / 1000)
-    filing = Filing(OF_CONTAINERS, SharedNames(lambda: 0.0), NOW - 60)
+    filing = ObjectReadingBuilder(OF_CONTAINERS, SharedNames(lambda: 0.0), NOW - 60)
     for one in range(20):
         filing.add(samples(2, f"web-{one}"))
     reading = filing.finish(Evaluation(NOW, 0.0), pace)

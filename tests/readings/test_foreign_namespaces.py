@@ -10,8 +10,8 @@ import pytest
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.readings.answers import ByName, BySelector
 from adapter.readings.errors import AmbiguousSamplesError, ForeignNamespaceError, NoSampleError
+from adapter.readings.samples.foreign_samples import MOST_STRANGERS
 from adapter.readings.settings import ReadingSettings
-from adapter.readings.strangers import MOST_STRANGERS
 from adapter.rulebook.requests import Row
 from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_house, reply, rulebook_of
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from adapter.objects.selectors import EVERYTHING, Selector, parse_selector
 from adapter.readings.answers import ByName
+from adapter.readings.asking.holdings import Holdings, Parcel
 from adapter.readings.errors import ReadingError, TooMuchDemandError
-from adapter.readings.holdings import Holdings, Parcel
 from adapter.readings.settings import ReadingSettings
 from adapter.rulebook.model import PlanKind
 from tests.support.readings import House, MadeUpObjects, Reply, ScriptedPrometheus, make_house, reply
 
 if TYPE_CHECKING:
-    from adapter.readings.queries import Query
+    from adapter.readings.asking.queries import Query
 
 HELD = "tidewatch_adapter_values_held"
 SHOP, BANK = [f"web-{n}" for n in range(10)], ["till-0", "till-1"]

@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 from prometheus_client import CollectorRegistry
 
-from adapter.commands.serve import QUERY_THREADS
+from adapter.commands.serve.command import QUERY_THREADS
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.readings.answers import BySelector
-from adapter.readings.board import Board
-from adapter.readings.demand import Request
+from adapter.readings.asking.demand import DemandedRequest
+from adapter.readings.asking.lanes import Lane
+from adapter.readings.asking.queries import Failure
+from adapter.readings.asking.query_scheduler import QueryScheduler
+from adapter.readings.catalogue.rule_health import RuleHealthLog
 from adapter.readings.errors import SourceSlowError
-from adapter.readings.lanes import Lane
-from adapter.readings.queries import Failure
-from adapter.readings.rule_states import RuleStates
+from adapter.readings.samples.object_reading import Evaluation, ObjectReading
 from adapter.readings.settings import Clock, ReadingSettings
-from adapter.readings.snapshot import Evaluation, ObjectReading
 from adapter.readings.telemetry import ReadingsTelemetry
-from adapter.sources.pace import Pace
 from adapter.sources.prometheus.settings import PrometheusSettings
+from adapter.timing.pace import Pace
 from tests.support.readings import FakeClock, ScriptedPrometheus, make_house
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from adapter.readings.demand import Entry
-    from adapter.readings.queries import Query
+    from adapter.readings.asking.demand import DemandEntry
+    from adapter.readings.asking.queries import Query
 
 T = TypeVar("T")
 
@@ -47,11 +47,11 @@ class Simulation:
         self.running: list[tuple[float, Query]] = []
         self.most_running = 0
         self.begun = 0
-        self.board = Board(
+        self.board = QueryScheduler(
             settings=ReadingSettings(),
             clock=self.clock.clock,
             telemetry=ReadingsTelemetry(CollectorRegistry()),
-            states=RuleStates(lambda: self.clock.now),
+            states=RuleHealthLog(lambda: self.clock.now),
             launch=self.launch,
             launch_trial=lambda _trial: None,
         )
@@ -64,11 +64,11 @@ class Simulation:
     def seconds(self, query: Query) -> float:
         return self.slow if "only_exact" in query.key.planned.text else 0.05
 
-    def ask(self, name: str, number: int = 0, namespace: str = "shop") -> Entry:
+    def ask(self, name: str, number: int = 0, namespace: str = "shop") -> DemandEntry:
         metric = self.catalogue.find_custom("pods", namespaced=True, name=name)
         assert metric is not None
         which = BySelector(parse_selector(f"app=web{number}"))
-        return self.board.entry(metric, Request(metric.qualified, namespace, which, EVERYTHING))
+        return self.board.entry(metric, DemandedRequest(metric.qualified, namespace, which, EVERYTHING))
 
     def step(self) -> None:
         until = self.clock.now + STEP
@@ -87,7 +87,7 @@ class Simulation:
         wall, monotonic = self.clock.clock.wall(), self.clock.now
         return ObjectReading(Evaluation(wall - 0.05, monotonic - 0.05))
 
-    def ages(self, entry: Entry, seconds: float) -> float:
+    def ages(self, entry: DemandEntry, seconds: float) -> float:
         """Return the largest age that the entry's reading has within so many seconds."""
         largest = 0.0
         for _ in range(round(seconds / STEP)):

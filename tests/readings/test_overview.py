@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.readings.discovery import RuleState
-from adapter.readings.overview import last_answer, overview, rules_in_force
+from adapter.readings.catalogue.discovery import DiscoveredRule
+from adapter.readings.catalogue.overview import last_answer, overview, rules_in_force
 from tests.support.readings import rulebook_of
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def rulebook() -> Rulebook:
     return replace(rulebook_of(), resource=rulebook_of(USAGE).resource)
 
 
-def states_of(rulebook: Rulebook) -> list[RuleState]:
-    return [RuleState(rule, {}) for rule in rulebook.rules]
+def states_of(rulebook: Rulebook) -> list[DiscoveredRule]:
+    return [DiscoveredRule(rule, {}) for rule in rulebook.rules]
 
 
 def test_a_resource_rule_is_one_rule_though_it_tells_of_pods_and_of_nodes(rulebook: Rulebook) -> None:

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.objects.selectors import EVERYTHING, parse_selector
-from adapter.readings import planning
 from adapter.readings.answers import ByName, BySelector
-from adapter.readings.demand import Request
+from adapter.readings.asking import planning
+from adapter.readings.asking.demand import DemandedRequest
+from adapter.readings.asking.refresher import let_go
 from adapter.readings.errors import PartialAnswerError, QueryRefusedByPrometheusError
-from adapter.readings.refresher import let_go
 from adapter.readings.settings import ReadingSettings
-from adapter.rulebook.matchers import RenderError
 from adapter.rulebook.model import PlanKind
 from adapter.rulebook.plans import planned_query
-from adapter.sources.pace import Pace
+from adapter.rulebook.rendering.matchers import RenderError
 from adapter.sources.prometheus.decoding import AnswerLimits
 from adapter.sources.prometheus.errors import PrometheusUnreachableError, QueryRefusedError
+from adapter.timing.pace import Pace
 from tests.support.readings import (
     PODS_RULES,
     House,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from adapter.objects.selectors import Selector
     from adapter.rulebook.model import Metric
     from adapter.rulebook.requests import Asked, PlannedQuery
-    from adapter.sources.pace import Slice
+    from adapter.timing.pace import Slice
     from tests.support.readings import Reply
 
 NAMESPACES = [f"ns{number}" for number in range(6)]
@@ -112,8 +112,8 @@ def test_askers_that_had_answers_do_not_wait_for_the_wider_query() -> None:
     assert ask(house, NAMESPACES[4]) == 4
 
 
-def request(namespace: str) -> Request:
-    return Request("pods/http_rps", namespace, WEB, EVERYTHING)
+def request(namespace: str) -> DemandedRequest:
+    return DemandedRequest("pods/http_rps", namespace, WEB, EVERYTHING)
 
 
 def test_with_fewer_namespaces_left_they_are_asked_for_alone_again() -> None:

@@ -24,7 +24,7 @@ from adapter.readings.errors import (
     SourceSlowError,
     SourceUnreachableError,
 )
-from adapter.readings.policies import STANDS_IN
+from adapter.readings.samples.policies import STANDS_IN
 from adapter.readings.settings import ReadingSettings
 from adapter.rulebook.requests import Row
 from adapter.sources.prometheus.errors import (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from adapter.documents.load import load_documents
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import BySelector
-from adapter.rulebook.parse import parse_rulebook
-from adapter.rulebook.retaining import retained_in
-from adapter.service.documents import load_documents
+from adapter.rulebook.parsing.parse import parse_rulebook
+from adapter.rulebook.reload.last_good import retained_in
 from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_house, reply, rulebook_of
 
 LABELS = "{overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}"

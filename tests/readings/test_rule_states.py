@@ -11,7 +11,7 @@ import pytest
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.readings.answers import BySelector
 from adapter.readings.errors import PartialAnswerError, QueryRefusedByPrometheusError
-from adapter.rulebook.resource_rules import NODES, PODS
+from adapter.rulebook.parsing.resource_rules import NODES, PODS
 from adapter.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError, QueryRefusedError
 from tests.support.readings import House, MadeUpObjects, Reply, ScriptedPrometheus, make_house, reply, rulebook_of
 
@@ -64,7 +64,7 @@ def said(caplog: pytest.LogCaptureFixture) -> Iterator[Callable[[], list[logging
     """Return the lines about rules since the last call."""
 
     def lines() -> list[logging.LogRecord]:
-        found = [record for record in caplog.records if record.name == "adapter.readings.rule_states"]
+        found = [record for record in caplog.records if record.name == "adapter.readings.catalogue.rule_health"]
         caplog.clear()
         return found
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.readings.schedule import Arrivals, Paces, Schedule, longest_period, period_for, retry_after
+from adapter.readings.asking.periods import Arrivals, DueQueue, Paces, longest_period, period_for, retry_after
 from adapter.readings.settings import ReadingSettings
 from tests.support.readings import ScriptedPrometheus, make_house
 
@@ -109,7 +109,7 @@ def test_a_retry_is_not_rarer_than_the_refresh() -> None:
 
 
 def test_what_is_due_comes_the_longest_due_first_and_no_more_than_asked_for() -> None:
-    schedule: Schedule[str] = Schedule()
+    schedule: DueQueue[str] = DueQueue()
     for key, due in (("b", 2.0), ("a", 1.0), ("c", 3.0), ("d", 9.0)):
         schedule.set(key, due)
 
@@ -119,7 +119,7 @@ def test_what_is_due_comes_the_longest_due_first_and_no_more_than_asked_for() ->
 
 
 def test_hastening_brings_forward_and_never_puts_off() -> None:
-    schedule: Schedule[str] = Schedule()
+    schedule: DueQueue[str] = DueQueue()
     schedule.set("a", 10.0)
     schedule.hasten("a", 12.0)
     assert schedule.next_due() == 10.0
@@ -137,7 +137,7 @@ operations = st.lists(
 
 @given(operations)
 def test_a_schedule_agrees_with_a_plain_dictionary(steps: list[tuple[str, int, int]]) -> None:
-    schedule: Schedule[int] = Schedule()
+    schedule: DueQueue[int] = DueQueue()
     model: dict[int, float] = {}
     for operation, key, moment in steps:
         if operation == "set":

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.readings.answers import BySelector
+from adapter.readings.asking.setbacks import WIDE_PLACE, Setbacks, pause_after
 from adapter.readings.errors import ReadingError
-from adapter.readings.setbacks import WIDE_PLACE, Setbacks, pause_after
 from adapter.rulebook.model import PlanKind
 from adapter.sources.prometheus.errors import QueryRefusedError
 from tests.support.readings import House, MadeUpObjects, ScriptedPrometheus, make_house, reply

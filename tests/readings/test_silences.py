@@ -11,10 +11,10 @@ import pytest
 
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.readings.errors import ReadingError, SampleTooOldError
-from adapter.readings.silences import MOST_OF_ALL, MOST_OF_NAMESPACE, Silences
+from adapter.readings.samples.silent_series import MOST_OF_ALL, MOST_OF_NAMESPACE, SilentSeries
 from adapter.rulebook.requests import Row
-from adapter.sources.pace import UNPACED
 from adapter.sources.prometheus.errors import QueryRefusedError
+from adapter.timing.pace import UNPACED
 from tests.support.readings import MadeUpObjects, ScriptedPrometheus, make_house, reply, rulebook_of
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def test_memory_is_bounded_and_a_namespace_with_too_many_is_held_as_a_whole() ->
     house = make_house(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s"))
     metric = house.external("depth")
     assert metric.rule == rulebook.rules[0]
-    silences = Silences(LOOK_BACK)
+    silences = SilentSeries(LOOK_BACK)
     spaces = [f"ns-{number}" for number in range(2 * MOST_OF_ALL // MOST_OF_NAMESPACE)]
     rows = [
         Row({"namespace": name, "queue": str(number)}, NOW - 60)
@@ -234,7 +234,7 @@ def test_memory_is_bounded_and_a_namespace_with_too_many_is_held_as_a_whole() ->
 
 
 def test_what_nobody_asks_for_any_more_is_forgotten_with_the_others() -> None:
-    silences = Silences(LOOK_BACK)
+    silences = SilentSeries(LOOK_BACK)
     house = make_house(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s"))
     other = make_house(ScriptedPrometheus(), rules=rules("maxSampleAge: 10s").replace("depth", "length"))
     silences.after(house.external("depth"), [Row(FROZEN, NOW - 60)], NOW, UNPACED)

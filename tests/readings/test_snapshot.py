@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.readings.errors import AmbiguousSamplesError, NoSampleError
-from adapter.readings.filing import Assignment, Filing
-from adapter.readings.names import SharedNames
-from adapter.readings.snapshot import Dropped, Evaluation, ObjectReading
+from adapter.readings.samples.object_reading import Dropped, Evaluation, ObjectReading
+from adapter.readings.samples.object_reading_builder import Assignment, ObjectReadingBuilder
+from adapter.readings.samples.shared_names import SharedNames
 from adapter.sources.prometheus.decoding import Sample
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def sample(value: float, timestamp: float = NOW, **labels: str) -> Sample:
 
 
 def build(assignment: Assignment, *samples: Sample) -> tuple[ObjectReading, Counter[Dropped]]:
-    filing = Filing(assignment, SharedNames(lambda: 0.0), NOW - 60)
+    filing = ObjectReadingBuilder(assignment, SharedNames(lambda: 0.0), NOW - 60)
     # One at a time: what is filed must not depend on where an answer is cut.
     for one in samples:
         filing.add([one])
@@ -231,7 +231,7 @@ def test_names_are_one_string_for_all_metrics_until_they_are_long_unseen() -> No
 
 
 def test_a_native_histogram_is_no_value_and_makes_none_beside_it_certain() -> None:
-    filing = Filing(WIDE, SharedNames(lambda: 0.0), NOW - 60)
+    filing = ObjectReadingBuilder(WIDE, SharedNames(lambda: 0.0), NOW - 60)
     histograms = [{"namespace": "shop", "pod": "a"}, {"namespace": "shop", "pod": "b"}]
     filing.add([sample(1, namespace="shop", pod="a", path="/")], histograms)
     filing.compare([sample(1, namespace="shop", pod="a", path="/")], histograms)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.readings.answers import ByName, BySelector
 from adapter.readings.errors import ReadingError
-from adapter.readings.policies import STANDS_IN
+from adapter.readings.samples.policies import STANDS_IN
 from adapter.readings.settings import ReadingSettings
 from tests.support.readings import MadeUpObjects, Reply, ScriptedPrometheus, make_house
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.readings.steadiness import Steadiness, collecting_since, may_stand_in
+from adapter.readings.prometheus_uptime import PrometheusUptime, collecting_since, may_stand_in
 from adapter.sources.prometheus.errors import (
     AnswerTooLargeError,
     AuthenticationRefusedError,
@@ -43,13 +43,13 @@ class Asked:
         return self.says
 
 
-def wanted(clock: FakeClock, ask: Callable[[float], Started]) -> Steadiness:
-    steadiness = Steadiness(clock.clock, ask)
+def wanted(clock: FakeClock, ask: Callable[[float], Started]) -> PrometheusUptime:
+    steadiness = PrometheusUptime(clock.clock, ask)
     steadiness.wanted = True
     return steadiness
 
 
-def since(clock: FakeClock, steadiness: Steadiness) -> float:
+def since(clock: FakeClock, steadiness: PrometheusUptime) -> float:
     return steadiness.seconds_at(clock.now)
 
 
@@ -154,7 +154,7 @@ def test_a_restart_between_two_queries_is_seen() -> None:
 @pytest.mark.parametrize("error", [LATE, FOREIGN])
 def test_one_bad_query_beside_good_ones_is_no_outage(error: PrometheusError) -> None:
     clock = FakeClock()
-    steadiness = Steadiness(clock.clock)
+    steadiness = PrometheusUptime(clock.clock)
     for _ in range(40):
         steadiness.answered()
         clock.forward(8)
@@ -166,7 +166,7 @@ def test_one_bad_query_beside_good_ones_is_no_outage(error: PrometheusError) -> 
 @pytest.mark.parametrize("error", [LATE, FOREIGN])
 def test_a_server_that_answers_nobody_is_away(error: PrometheusError) -> None:
     clock = FakeClock()
-    steadiness = Steadiness(clock.clock)
+    steadiness = PrometheusUptime(clock.clock)
     steadiness.failed(error, clock.now - 10)
     assert since(clock, steadiness) == 0
     steadiness.answered()
@@ -180,7 +180,7 @@ def test_a_server_that_answers_nobody_is_away(error: PrometheusError) -> None:
 @pytest.mark.parametrize("error", [QueryRefusedError("q", "bad_data", "parse error"), AnswerTooLargeError("q", "big")])
 def test_who_refuses_a_query_is_there(error: PrometheusError) -> None:
     clock = FakeClock()
-    steadiness = Steadiness(clock.clock)
+    steadiness = PrometheusUptime(clock.clock)
     steadiness.failed(error, clock.now)
     clock.forward(7)
     assert since(clock, steadiness) == 7
@@ -188,7 +188,7 @@ def test_who_refuses_a_query_is_there(error: PrometheusError) -> None:
 
 def test_a_server_that_hangs_between_two_answers_is_away() -> None:
     clock = FakeClock()
-    steadiness = Steadiness(clock.clock)
+    steadiness = PrometheusUptime(clock.clock)
     for _ in range(40):
         steadiness.answered()
         clock.forward(10)
@@ -199,7 +199,7 @@ def test_a_server_that_hangs_between_two_answers_is_away() -> None:
 
 def test_it_is_not_asked_where_no_rule_needs_to_know() -> None:
     clock, asked = FakeClock(), Asked(Started(START - DAY, START - DAY))
-    steadiness = Steadiness(clock.clock, asked)
+    steadiness = PrometheusUptime(clock.clock, asked)
     steadiness.answered()
     steadiness.ask_start()
     assert (asked.times, since(clock, steadiness)) == (0, 0)

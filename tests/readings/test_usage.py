@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapter.documents.load import load_documents
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.readings.answers import ByName, BySelector, NamedBySelector
 from adapter.readings.errors import (
@@ -20,9 +21,8 @@ from adapter.readings.errors import (
     SourceUnreachableError,
 )
 from adapter.readings.settings import ReadingSettings
-from adapter.rulebook.parse import parse_rulebook
-from adapter.rulebook.resource_rules import NODES, PODS
-from adapter.service.documents import load_documents
+from adapter.rulebook.parsing.parse import parse_rulebook
+from adapter.rulebook.parsing.resource_rules import NODES, PODS
 from adapter.sources.prometheus.errors import PrometheusUnreachableError, QueryRefusedError
 from tests.support.readings import (
     START,

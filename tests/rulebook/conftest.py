@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.documents.load import load_documents
 from adapter.objects.resources import BUILT_IN, Resource, find_resource
-from adapter.rulebook.parse import parse_rulebook
-from adapter.service.documents import load_documents
+from adapter.rulebook.parsing.parse import parse_rulebook
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.rulebook.alignment import aligned
+from adapter.rulebook.reload.alignment import aligned
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from adapter.objects.regex import BadPatternError
 from adapter.objects.selectors import EVERYTHING
 from adapter.rulebook.discover import metrics_of, static_metrics
 from adapter.rulebook.gotemplate import TemplateError
@@ -16,8 +17,7 @@ from adapter.rulebook.gotemplate.literals import LiteralError, read_character, r
 from adapter.rulebook.model import Severity
 from adapter.rulebook.naming import NamingError, make_naming
 from adapter.rulebook.plans.tree import UnreadableQueryError
-from adapter.rulebook.regex import BadPatternError
-from adapter.rulebook.render import RenderError, exact_query
+from adapter.rulebook.rendering.render import RenderError, exact_query
 from adapter.rulebook.requests import Asked
 from adapter.rulebook.resources import LabelTemplateError, parse_label_template
 from adapter.rulebook.series import NotASelectorError, parse_series_query

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from adapter.rulebook.balance import flaw_of, is_written_out
+from adapter.rulebook.parsing.malformed import flaw_of, is_written_out
 from adapter.rulebook.plans.tree import UnreadableQueryError, parse_query
 from tests.support.promql_generator import POD_WORDS, TemplateGenerator
 

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.rulebook.balance import flaw_of
+from adapter.objects.regex import BadPatternError, compile_pattern
 from adapter.rulebook.gotemplate import Struct, TemplateError, cursor, evaluate, execute, parse_template
-from adapter.rulebook.gotemplate.lexer import Token
+from adapter.rulebook.gotemplate.lexer import TemplateToken
 from adapter.rulebook.gotemplate.variables import Variables
 from adapter.rulebook.naming import NamingError, parse_expansion
+from adapter.rulebook.parsing.malformed import flaw_of
 from adapter.rulebook.plans.tokens import TokenKind, tokens_of
-from adapter.rulebook.regex import BadPatternError, compile_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ def run(text: str) -> str:
     return execute(parse_template(text), Struct({"Series": "up"}))
 
 
-class CountedList(list[Token]):
+class CountedList(list[TemplateToken]):
     """Counts the items that are taken out of it."""
 
     taken = 0

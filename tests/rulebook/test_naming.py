@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapter.objects.regex import BadPatternError, compile_pattern
 from adapter.rulebook.naming import NamingError, SeriesFilter, expand, make_naming
-from adapter.rulebook.regex import BadPatternError, compile_pattern
 
 
 @pytest.mark.parametrize(

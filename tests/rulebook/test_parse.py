@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.documents.load import DocumentError, load_documents
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.rulebook.findings import EXPLANATIONS, Code
 from adapter.rulebook.model import Api, Severity
-from adapter.rulebook.parse import parse_rulebook
-from adapter.service.documents import DocumentError, load_documents
+from adapter.rulebook.parsing.parse import parse_rulebook
 
 if TYPE_CHECKING:
     from collections.abc import Callable

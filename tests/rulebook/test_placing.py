@@ -15,13 +15,13 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from adapter.objects.selectors import EVERYTHING, Operator, Requirement, Selector
-from adapter.rulebook.bare import Bare, misplaced
-from adapter.rulebook.matchers import RenderError, selector_matchers, value_matcher
-from adapter.rulebook.plans.tree import Matcher, UnreadableQueryError, parse_query
-from adapter.rulebook.plans.tree import Selector as SeriesSelector
-from adapter.rulebook.render import exact_query
+from adapter.rulebook.plans.tree import SelectorNode as SeriesSelector
+from adapter.rulebook.plans.tree import TreeMatcher, UnreadableQueryError, parse_query
+from adapter.rulebook.rendering.matchers import RenderError, selector_matchers, value_matcher
+from adapter.rulebook.rendering.render import exact_query
+from adapter.rulebook.rendering.template import PlacingError, parse_query_template, query_data
+from adapter.rulebook.rendering.unquoted import Bare, misplaced
 from adapter.rulebook.requests import Asked
-from adapter.rulebook.template import PlacingError, parse_query_template, query_data
 from tests.rulebook.test_render import metric
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def leaves(node: object, path: str = "") -> Iterator[tuple[str, object]]:
             yield from leaves(getattr(node, field.name), f"{path}.{type(node).__name__}.{field.name}")
     elif isinstance(node, (tuple, frozenset)):
         for position, element in enumerate(node):
-            ordered = not isinstance(element, (Matcher, str))
+            ordered = not isinstance(element, (TreeMatcher, str))
             yield from leaves(element, f"{path}[{position if ordered else ''}]")
     else:
         yield path, node
@@ -274,7 +274,7 @@ def test_nobody_reads_series_of_another_namespace(template: str, value: str, pod
     found = list(selectors_in(tree))
     assert found
     for selector in found:
-        assert Matcher("namespace", "=", "shop") in selector.matchers
+        assert TreeMatcher("namespace", "=", "shop") in selector.matchers
         assert not selector.alternatives
         names = {matcher.value for matcher in selector.matchers if matcher.label == "__name__"}
         assert names <= {"up", "down"}

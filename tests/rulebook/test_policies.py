@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapter.documents.load import load_documents
 from adapter.objects.quantities import quantity_of
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.rulebook.model import ForeignNamespaces, OnNoData, Policy, Rulebook
-from adapter.rulebook.parse import parse_rulebook
-from adapter.service.documents import load_documents
+from adapter.rulebook.parsing.parse import parse_rulebook
 
 if TYPE_CHECKING:
     from adapter.objects.resources import Resource

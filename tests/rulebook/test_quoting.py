@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.rulebook.gotemplate.literals import read_string
-from adapter.rulebook.quoting import go_quoted, is_label_name, is_metric_name
+from adapter.rulebook.rendering.quoting import go_quoted, is_label_name, is_metric_name
 
 
 @pytest.mark.parametrize(

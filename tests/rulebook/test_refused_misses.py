@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from adapter.documents.load import load_documents
 from adapter.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.rulebook.near_misses import Closeness
-from adapter.rulebook.parse import parse_rulebook
-from adapter.rulebook.refused_misses import refusal, refused_for, refused_of_names
-from adapter.service.documents import load_documents
+from adapter.rulebook.parsing.parse import parse_rulebook
+from adapter.rulebook.reload.refused_misses import refusal, refused_for, refused_of_names
 
 RULES = """
 rules:

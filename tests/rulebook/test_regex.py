@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.rulebook.regex import BadPatternError, compile_pattern, quote_pattern
+from adapter.objects.regex import BadPatternError, compile_pattern, quote_pattern
 
 if TYPE_CHECKING:
     from _pytest.capture import CaptureFixture

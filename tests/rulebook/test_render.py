@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapter.objects.regex import compile_pattern
 from adapter.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.objects.selectors import EVERYTHING, Operator, Requirement, Selector, parse_selector
-from adapter.rulebook.matchers import names_matcher, value_matcher
 from adapter.rulebook.model import Api, Metric, Rule
 from adapter.rulebook.naming import make_naming
 from adapter.rulebook.plans.tokens import TokenKind, tokens_of
 from adapter.rulebook.plans.tree import parse_query
-from adapter.rulebook.regex import compile_pattern
-from adapter.rulebook.render import RenderError, exact_query, namespace_query, wide_query
+from adapter.rulebook.rendering.matchers import names_matcher, value_matcher
+from adapter.rulebook.rendering.render import RenderError, exact_query, namespace_query, wide_query
+from adapter.rulebook.rendering.template import parse_query_template
 from adapter.rulebook.requests import Asked
 from adapter.rulebook.resources import ResourceMapping
-from adapter.rulebook.template import parse_query_template
 
 POD = find_resource(BUILT_IN, "", "pod")
 NODE = find_resource(BUILT_IN, "", "node")

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.documents.load import load_documents
 from adapter.objects.selectors import EVERYTHING
 from adapter.rulebook.model import Api, PlanKind, Severity
 from adapter.rulebook.plans import plan_of, planned_query
-from adapter.rulebook.render import RenderError, exact_query, wide_query
+from adapter.rulebook.rendering.render import RenderError, exact_query, wide_query
 from adapter.rulebook.report import rulebook_report
 from adapter.rulebook.requests import Asked
-from adapter.service.documents import load_documents
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.objects.regex import BadPatternError
 from adapter.rulebook.gotemplate import TemplateError
-from adapter.rulebook.regex import BadPatternError
 from adapter.rulebook.resources import LabelTemplateError, ResourceMapping, parse_label_template
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapter.documents.load import load_documents
 from adapter.objects.resources import BUILT_IN, find_resource
-from adapter.rulebook.parse import parse_rulebook
-from adapter.rulebook.retaining import Retention, lost_list, retained_in, says
-from adapter.service.documents import load_documents
+from adapter.rulebook.parsing.parse import parse_rulebook
+from adapter.rulebook.reload.last_good import Retention, lost_list, retained_in, says
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

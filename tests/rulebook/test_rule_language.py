@@ -9,7 +9,7 @@ import pytest
 from adapter.objects.selectors import parse_selector
 from adapter.rulebook.discover import merge_metrics, metrics_of
 from adapter.rulebook.plans.tree import parse_query
-from adapter.rulebook.render import RenderError, exact_query
+from adapter.rulebook.rendering.render import RenderError, exact_query
 from adapter.rulebook.requests import Asked
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.documents.load import load_documents
 from adapter.objects.selectors import parse_selector
 from adapter.rulebook.discover import static_metrics
-from adapter.rulebook.parse import parse_rulebook
-from adapter.rulebook.render import exact_query
+from adapter.rulebook.parsing.parse import parse_rulebook
+from adapter.rulebook.rendering.render import exact_query
 from adapter.rulebook.requests import Asked
-from adapter.service.documents import load_documents
 
 if TYPE_CHECKING:
     from adapter.objects.resources import ResolveResource

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.rulebook.template import QueryData, parse_query_template
+from adapter.rulebook.rendering.template import QueryData, parse_query_template
 
 DATA = QueryData("up", 'a="b"', {"a": "b"}, ("namespace", "pod"))
 

@@ -20,20 +20,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
-from adapter.service.addresses import parse_address
-from adapter.service.connections import Deadlines
-from adapter.service.errors import StartError
-from adapter.service.logs import configure_logs
-from adapter.service.options import ConnectionLimits, ServerOptions
-from adapter.service.outgoing import AnswerLimits
-from adapter.service.process import WsgiApp, serve_forever
-from adapter.service.tls import TlsSettings
+from adapter.service.runtime.errors import StartError
+from adapter.service.runtime.logs import configure_logs
+from adapter.service.server.addresses import parse_address
+from adapter.service.server.connections import Deadlines
+from adapter.service.server.outgoing import OutgoingLimits
+from adapter.service.server.process import WsgiApp, serve_forever
+from adapter.service.server.settings import ConnectionLimits, ServerOptions
+from adapter.service.server.tls import TlsSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from adapter.service.context import WorkerContext
-    from adapter.service.tasks import Stop
+    from adapter.service.runtime.tasks import Stop
+    from adapter.service.server.context import WorkerContext
 
 
 SHARED = b"s" * 400_000
@@ -148,7 +148,7 @@ def main() -> None:
         drain_seconds=settings.get("drain_seconds", 5.0),
         deadlines=Deadlines(**settings.get("deadlines", {})),
         connections=ConnectionLimits(**settings.get("connections", {})),
-        answers=AnswerLimits(**settings.get("answers", {})),
+        answers=OutgoingLimits(**settings.get("answers", {})),
         pin_cpu=settings.get("pin_cpu", False),
     )
     serve_forever(options, lambda context: make_worker(settings, context))

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.service import merging
-from adapter.service.documents import (
+from adapter.documents import merge_keys as merging
+from adapter.documents.load import (
     DEEPEST,
     DocumentError,
-    Mapping,
+    MappingNode,
     Node,
-    Scalar,
+    ScalarNode,
     WrongKindError,
     load_documents,
     nearest,
@@ -30,9 +30,9 @@ def root(text: str) -> Node:
 
 def plain(node: Node) -> object:
     """The tree as built-in values, for comparison."""
-    if isinstance(node, Mapping):
+    if isinstance(node, MappingNode):
         return {entry.name: plain(entry.value) for entry in node.entries}
-    if isinstance(node, Scalar):
+    if isinstance(node, ScalarNode):
         return None if node.is_null else node.value
     return [plain(item) for item in node.sequence()]
 
@@ -311,7 +311,7 @@ def test_thousands_of_merges_of_the_same_mapping_tell_each_problem_once() -> Non
 def test_a_mapping_that_is_filled_up_again_and_again_is_made_once(monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
     made: list[int] = []
 
-    def counted(mapping: Mapping, **changes: Any) -> Mapping:  # noqa: ANN401 - those of any field
+    def counted(mapping: MappingNode, **changes: Any) -> MappingNode:  # noqa: ANN401 - those of any field
         made.append(len(changes["entries"]))
         return dataclasses.replace(mapping, **changes)
 

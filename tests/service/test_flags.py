@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.service.addresses import Address
-from adapter.service.flags import (
+from adapter.service.flags.parsing import (
     ADDRESS,
     BOOLEAN,
     DURATION,
@@ -15,7 +14,7 @@ from adapter.service.flags import (
     PATH,
     PORT,
     TEXT,
-    Command,
+    CommandFlags,
     Flag,
     FlagValues,
     HelpRequested,
@@ -27,8 +26,9 @@ from adapter.service.flags import (
     one_of,
     parse_flags,
 )
+from adapter.service.server.addresses import Address
 
-COMMAND = Command(
+COMMAND = CommandFlags(
     program="tidewatch-adapter serve",
     version="1.2.3",
     summary="Serve the metrics APIs.",
@@ -150,7 +150,7 @@ def test_flags_that_mean_nothing_here_are_taken_with_one_warning_each() -> None:
 
 
 def test_what_stands_behind_two_dashes_is_no_flag() -> None:
-    command = Command(program="p", version="1", summary="", flags=COMMAND.flags, arguments=("METRIC", "OBJECT"))
+    command = CommandFlags(program="p", version="1", summary="", flags=COMMAND.flags, arguments=("METRIC", "OBJECT"))
     assert parse_flags(command, ["a", "--pin-cpu", "--", "--b"], {}).arguments == ("a", "--b")
     with pytest.raises(UsageError, match="OBJECT is missing"):
         parse_flags(command, ["a"], {})
@@ -158,7 +158,7 @@ def test_what_stands_behind_two_dashes_is_no_flag() -> None:
 
 def test_a_flag_that_is_needed_is_missed() -> None:
     needed = Flag(name="config", kind=PATH, repeat=Repeat.EACH, help="give a rule file", required=True)
-    command = Command(program="p", version="1", summary="", flags=(needed,))
+    command = CommandFlags(program="p", version="1", summary="", flags=(needed,))
     with pytest.raises(UsageError, match="--config is missing: give a rule file"):
         parse_flags(command, [], {})
 

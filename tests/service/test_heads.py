@@ -12,7 +12,7 @@ from gunicorn.http.errors import ParseException
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.service.connections import Connection, Deadlines, Stage
+from adapter.service.server.connections import Connection, Deadlines, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ import pytest
 
 THREADS_THAT_ALLOCATE = """
 import ctypes, os, threading
-from adapter.service.heap import settle_heap
+from adapter.service.runtime.heap import settle_heap
 settle_heap()
 
 libc = ctypes.CDLL(None)

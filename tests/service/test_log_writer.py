@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.service.log_writer import QueuedHandler
-from adapter.service.logs import TextFormatter
+from adapter.service.runtime.log_writer import QueuedHandler
+from adapter.service.runtime.logs import TextFormatter
 from tests.service.servers import PATIENCE, Certificates, get, read_answer, send_head, settings_of, tcp_to
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def test_a_record_that_cannot_be_formatted_is_a_line_all_the_same(pipe: tuple[in
 
 FORKS = """
 import logging, os, sys
-from adapter.service.logs import configure_logs
+from adapter.service.runtime.logs import configure_logs
 configure_logs(queued=True)
 log = logging.getLogger("x")
 log.warning("before the fork")

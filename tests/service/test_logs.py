@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.service.logs import (
+from adapter.service.runtime.logs import (
     JsonFormatter,
     StateLog,
     TextFormatter,

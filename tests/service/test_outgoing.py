@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.service.outgoing import FULL, PORTION, SMALL, AnswerTooLargeError, HeldAnswers, Outbox
-from adapter.service.sockets import unacknowledged
+from adapter.service.server.outgoing import FULL, PORTION, SMALL, HeldAnswers, Outbox, OutgoingTooLargeError
+from adapter.service.server.sockets import unacknowledged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,7 +78,7 @@ def test_what_has_been_offered_to_the_socket_is_not_replaced() -> None:
 def test_more_than_a_connection_may_hold_is_refused() -> None:
     with outbox_and_reader(100) as (outbox, _):
         outbox.sendall(b"x" * 100)
-        with pytest.raises(AnswerTooLargeError, match="more than 100 bytes"):
+        with pytest.raises(OutgoingTooLargeError, match="more than 100 bytes"):
             outbox.sendall(b"x")
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from adapter.service.addresses import Address, address_of, listening_socket
-from adapter.service.plain import _ACCEPT_PAUSE, LARGEST_HEAD, MOST_CONNECTIONS, PlainAnswer, PlainServer
+from adapter.service.server.addresses import Address, address_of, listening_socket
+from adapter.service.server.plain import _ACCEPT_PAUSE, LARGEST_HEAD, MOST_CONNECTIONS, PlainAnswer, PlainServer
 from tests.service.servers import is_closed
 from tests.service.waits import eventually
 

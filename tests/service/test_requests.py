@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from cryptography import x509
 
-from adapter.service.heads import LARGEST_HEAD
+from adapter.service.server.heads import LARGEST_HEAD
 from tests.service.servers import (
     Certificates,
     Server,

@@ -7,13 +7,13 @@ from contextlib import closing
 
 import pytest
 
-from adapter.service.addresses import Address, address_of, listening_socket, parse_address
-from adapter.service.ending import Ending, Phase
-from adapter.service.errors import StartError
-from adapter.service.health import Health, HealthCheck, render_health
-from adapter.service.options import ConnectionLimits
-from adapter.service.process import connections_within, restart_wait
-from adapter.service.tls import WEAK_SUITES, ChosenSuites, chosen_suites
+from adapter.service.runtime.errors import StartError
+from adapter.service.runtime.health import Health, HealthCheck, render_health
+from adapter.service.server.addresses import Address, address_of, listening_socket, parse_address
+from adapter.service.server.ending import Ending, Phase
+from adapter.service.server.process import connections_within, restart_wait
+from adapter.service.server.settings import ConnectionLimits
+from adapter.service.server.tls import WEAK_SUITES, ChosenSuites, chosen_suites
 
 WELL = HealthCheck("ping", lambda: None)
 ILL = HealthCheck("pods", lambda: "not synced")

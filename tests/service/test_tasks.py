@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.service.tasks import Backoff, Stop, Tasks
+from adapter.service.runtime.tasks import JitteredBackoff, Stop, Tasks
 from tests.service.waits import eventually
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def tasks(events: Recorded, clock: Clock) -> Iterator[Tasks]:
-    made = Tasks(events, backoff=Backoff(first=0.001, longest=0.002), jitter=lambda: 0.0, clock=clock)
+    made = Tasks(events, backoff=JitteredBackoff(first=0.001, longest=0.002), jitter=lambda: 0.0, clock=clock)
     yield made
     made.stopping.request()
 
@@ -172,4 +172,4 @@ def test_a_task_that_does_not_end_is_named_and_left(events: Recorded) -> None:
 def test_the_wait_doubles_up_to_a_limit_with_jitter_in_its_upper_half(
     failures: int, share: float, seconds: float
 ) -> None:
-    assert Backoff(first=0.5, longest=30).seconds(failures, share) == seconds
+    assert JitteredBackoff(first=0.5, longest=30).seconds(failures, share) == seconds

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.service.collector import settle_collector
-from adapter.service.telemetry import ConnectionCollector, RequestMetrics, TaskMetrics, exposition, new_registry
+from adapter.service.runtime.garbage_collector import settle_collector
+from adapter.service.runtime.telemetry import ConnectionCollector, RequestMetrics, TaskMetrics, exposition, new_registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.service.errors import StartError
-from adapter.service.tls import ResumedSessionError, ServerTls, TlsSettings, verified_chain
+from adapter.service.runtime.errors import StartError
+from adapter.service.server.tls import ResumedSessionError, ServerTls, TlsSettings, verified_chain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

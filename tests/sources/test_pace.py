@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.sources.pace import UNPACED, Pace
+from adapter.timing.pace import UNPACED, Pace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

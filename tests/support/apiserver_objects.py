@@ -21,7 +21,7 @@ import re
 import threading
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from adapter.sources.kubernetes.errors import Status, error_of_status
+from adapter.sources.kubernetes.errors import ErrorStatus, error_of_status
 from adapter.sources.kubernetes.writing import Reply
 from tests.support.apiserver_store import Json, RefusedError
 
@@ -183,7 +183,7 @@ class ObjectStore:
                 if before["metadata"][key] != value:
                     raise RefusedError(409, "Conflict", f"the {key} in the precondition ({value}) does not match")
             self.remove(kind, namespace, name)
-        return {"kind": "Status", "apiVersion": "v1", "status": "Success"}
+        return {"kind": "ErrorStatus", "apiVersion": "v1", "status": "Success"}
 
     def scale(self, path: str) -> Json:
         kind, namespace, name = named(path.removesuffix("/scale"))
@@ -243,7 +243,7 @@ class Direct:
         try:
             return answer()
         except RefusedError as refused:
-            status = Status(refused.status["message"], refused.status["reason"], refused.code)
+            status = ErrorStatus(refused.status["message"], refused.status["reason"], refused.code)
             raise error_of_status(f"{method} {path}", status) from refused
 
 

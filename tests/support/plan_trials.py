@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.objects.resources import Resource
 from adapter.objects.selectors import EVERYTHING, parse_selector
-from adapter.rulebook.matchers import RenderError
 from adapter.rulebook.model import Api, Metric, PlanKind, Rule
 from adapter.rulebook.naming import make_naming
 from adapter.rulebook.plans import fold_rows, plan_of, planned_query, select_rows
+from adapter.rulebook.rendering.matchers import RenderError
+from adapter.rulebook.rendering.template import parse_query_template
 from adapter.rulebook.requests import Asked
 from adapter.rulebook.resources import ResourceMapping
-from adapter.rulebook.template import parse_query_template
 from tests.support.promql_generator import EXTERNAL_WORDS, NODE_WORDS, POD_WORDS, TemplateGenerator, Words
 
 if TYPE_CHECKING:

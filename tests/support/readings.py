@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
+from adapter.documents.load import load_documents
 from adapter.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.readings import Readings
 from adapter.readings.settings import Clock, ReadingSettings
 from adapter.readings.telemetry import ReadingsTelemetry
-from adapter.rulebook.parse import parse_rulebook
-from adapter.service.documents import load_documents
+from adapter.rulebook.parsing.parse import parse_rulebook
 from adapter.sources.objects import ObjectsNotSyncedError
-from adapter.sources.pace import UNPACED
 from adapter.sources.prometheus.decoding import AnswerLimits, InstantAnswer, SeriesAnswer, read_instant, read_series
 from adapter.sources.prometheus.errors import QueryRefusedError
 from adapter.sources.prometheus.runtime import Started
+from adapter.timing.pace import UNPACED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from adapter.objects.selectors import Selector
-    from adapter.readings.refresher import Prometheus
+    from adapter.readings.asking.refresher import Prometheus
     from adapter.rulebook.model import Metric, Rulebook
     from adapter.sources.objects import ObjectSource
     from adapter.sources.prometheus.errors import PrometheusError

@@ -16,7 +16,7 @@ from adapter.identity.certificates import apiservices, certificate_secret, rotat
 from adapter.identity.certificates.apiservices import NotThere, Registered
 from adapter.identity.certificates.certificate_secret import Absent, Found, Unknown
 from adapter.identity.certificates.generations import make_generation
-from adapter.identity.certificates.rotation import Observed, Problem
+from adapter.identity.certificates.rotation import Observed, RotationProblem
 from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
 from adapter.sources.kubernetes.writing import CONFLICT
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from adapter.identity.certificates.apiservices import ApiServiceState
     from adapter.identity.certificates.certificate_secret import Content, SecretState
     from adapter.identity.certificates.generations import Generation
-    from adapter.identity.certificates.rotation import SecretChange, Wanted
+    from adapter.identity.certificates.rotation import SecretChange, WantedCertificate
     from adapter.sources.kubernetes.writing import Reply
 
 LIFE = timedelta(days=90)
@@ -98,7 +98,7 @@ class Look:
     """Whether the Secret holds a certificate, and one is shown that its `ca.crt` vouches for."""
     trusted: bool
     """Whether it is known of every APIService of ours that its clients take what is shown."""
-    problems: tuple[Problem, ...]
+    problems: tuple[RotationProblem, ...]
     """What could not be done, and why."""
 
 
@@ -107,7 +107,7 @@ class CertificateKeeper:
 
     def __init__(
         self,
-        wanted: Wanted,
+        wanted: WantedCertificate,
         objects: Objects,
         show: Callable[[Generation], None],
         *,
@@ -138,10 +138,10 @@ class CertificateKeeper:
             if isinstance(observed.secret, Found):
                 return self._followed(observed, observed.secret.content, found)
             return Look(confirmed=False, trusted=False, problems=found)
-        fight = Problem(f"secret {self._wanted.secret}", "others change it again and again: find out who does")
+        fight = RotationProblem(f"secret {self._wanted.secret}", "others change it again and again: find out who does")
         return Look(confirmed=False, trusted=False, problems=(fight,))
 
-    def _followed(self, observed: Observed, content: Content, found: tuple[Problem, ...]) -> Look:
+    def _followed(self, observed: Observed, content: Content, found: tuple[RotationProblem, ...]) -> Look:
         """Publish and show what the Secret holds."""
         states = dict(observed.apiservices)
         failures = self._publish(states, content)
@@ -191,7 +191,7 @@ class CertificateKeeper:
     def _issue(self, names: Iterable[str]) -> Generation:
         return make_generation(names, self._times.wall_clock(), self._times.life)
 
-    def _change_secret(self, change: SecretChange) -> Problem | None:
+    def _change_secret(self, change: SecretChange) -> RotationProblem | None:
         """Change the Secret, unless somebody else was quicker; returns why that cannot be done."""
         wanted = self._wanted.secret
         try:
@@ -206,12 +206,12 @@ class CertificateKeeper:
             if _is_conflict(e):
                 return None
             rights = self._secret_rights(creating=change.version is None)
-            return Problem(f"secret {wanted}", f"it cannot be written: {_with_repair(e, rights)}")
+            return RotationProblem(f"secret {wanted}", f"it cannot be written: {_with_repair(e, rights)}")
         about = {"secret": str(wanted), "reason": change.reason}
         _log.log(change.level, "the Secret of the serving certificate is changed", extra={"fields": about})
         return None
 
-    def _publish(self, states: dict[str, ApiServiceState], content: Content) -> list[Problem]:
+    def _publish(self, states: dict[str, ApiServiceState], content: Content) -> list[RotationProblem]:
         """Bring the APIServices up to date, and `states` with them; returns which could not be."""
         failures = []
         for name, state in rotation.bundle_changes(states, content, self._wanted).items():
@@ -221,7 +221,7 @@ class CertificateKeeper:
             except KubernetesError as e:
                 if not _is_conflict(e):
                     message = f"it cannot be patched: {_with_repair(e, _apiservice_rights(name))}"
-                    failures.append(Problem(f"apiservice {name}", message))
+                    failures.append(RotationProblem(f"apiservice {name}", message))
                 continue
             states[name] = replace(state, authorities=frozenset(content.authorities))
             about = {"apiservice": name, "authorities": len(content.authorities)}

@@ -53,7 +53,7 @@ MOST_AUTHORITIES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedCertificate:
     """What the certificate is for."""
 
     secret: ObjectName
@@ -95,14 +95,14 @@ class SecretChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class RotationProblem:
     """What needs somebody's hand."""
 
     about: str
     message: str
 
 
-def secret_change(observed: Observed, wanted: Wanted, issue: Issue) -> SecretChange | None:
+def secret_change(observed: Observed, wanted: WantedCertificate, issue: Issue) -> SecretChange | None:
     """Return how the Secret must change; None where it is right, or not ours to change."""
     match observed.secret:
         case Absent():
@@ -120,7 +120,7 @@ def secret_change(observed: Observed, wanted: Wanted, issue: Issue) -> SecretCha
             return None
 
 
-def _restored(observed: Observed, wanted: Wanted, issue: Issue) -> Content:
+def _restored(observed: Observed, wanted: WantedCertificate, issue: Issue) -> Content:
     """Return what this replica shows, or something new."""
     shown = observed.shown
     good = shown is not None and shown.covers(wanted.names) and not shown.expired(observed.now)
@@ -128,7 +128,7 @@ def _restored(observed: Observed, wanted: Wanted, issue: Issue) -> Content:
     return _content(current, None, (), observed, wanted)
 
 
-def _advanced(content: Content, observed: Observed, wanted: Wanted, issue: Issue) -> tuple[Content, str]:
+def _advanced(content: Content, observed: Observed, wanted: WantedCertificate, issue: Issue) -> tuple[Content, str]:
     """Return the content as it must be now, and why it differs."""
     now, current, coming, before = observed.now, content.current, content.next, content.authorities
     if coming and (coming.expired(now) or not coming.covers(wanted.names)):
@@ -151,7 +151,7 @@ def _content(
     coming: Generation | None,
     before: Iterable[x509.Certificate],
     observed: Observed,
-    wanted: Wanted,
+    wanted: WantedCertificate,
 ) -> Content:
     """Return the content with all authorities that are needed: what is published stays, since others may show it."""
     used = (current, coming) if coming else (current,)
@@ -180,7 +180,7 @@ def _age(authority: x509.Certificate) -> tuple[datetime, int]:
 
 
 def bundle_changes(
-    apiservices: Mapping[str, ApiServiceState], content: Content, wanted: Wanted
+    apiservices: Mapping[str, ApiServiceState], content: Content, wanted: WantedCertificate
 ) -> dict[str, Registered]:
     """Return the APIServices whose `caBundle` is to be made the content's `ca.crt`, by name."""
     return {
@@ -190,7 +190,9 @@ def bundle_changes(
     }
 
 
-def trusted_everywhere(apiservices: Mapping[str, ApiServiceState], authority: x509.Certificate, wanted: Wanted) -> bool:
+def trusted_everywhere(
+    apiservices: Mapping[str, ApiServiceState], authority: x509.Certificate, wanted: WantedCertificate
+) -> bool:
     """Return whether it is known of every APIService of ours that its clients trust this authority."""
     return all(
         isinstance(state, Registered) and authority in state.authorities
@@ -199,7 +201,7 @@ def trusted_everywhere(apiservices: Mapping[str, ApiServiceState], authority: x5
 
 
 def to_show(
-    observed: Observed, apiservices: Mapping[str, ApiServiceState], content: Content, wanted: Wanted
+    observed: Observed, apiservices: Mapping[str, ApiServiceState], content: Content, wanted: WantedCertificate
 ) -> Generation:
     """Return what this replica is to show, with the APIServices as they are by now.
 
@@ -212,24 +214,24 @@ def to_show(
     return current if more > 0 or (more == 0 and current.authority in observed.settled) else shown
 
 
-def _refusing(apiservices: Mapping[str, ApiServiceState], generation: Generation, wanted: Wanted) -> int:
+def _refusing(apiservices: Mapping[str, ApiServiceState], generation: Generation, wanted: WantedCertificate) -> int:
     """Return how many APIServices are known not to trust it."""
     states = _concerning(apiservices, wanted).values()
     return sum(isinstance(state, Registered) and generation.authority not in state.authorities for state in states)
 
 
-def _concerning(apiservices: Mapping[str, ApiServiceState], wanted: Wanted) -> dict[str, ApiServiceState]:
+def _concerning(apiservices: Mapping[str, ApiServiceState], wanted: WantedCertificate) -> dict[str, ApiServiceState]:
     """Return those that verify what we show, as far as is known."""
     return {name: state for name, state in apiservices.items() if _concerns(state, wanted)}
 
 
-def _concerns(state: ApiServiceState, wanted: Wanted) -> bool:
+def _concerns(state: ApiServiceState, wanted: WantedCertificate) -> bool:
     if isinstance(state, Registered):
         return state.service == wanted.service and not state.unverified
     return isinstance(state, Unknown)
 
 
-def problems(observed: Observed, wanted: Wanted) -> tuple[Problem, ...]:
+def problems(observed: Observed, wanted: WantedCertificate) -> tuple[RotationProblem, ...]:
     """Return what this program cannot, or must not, put right itself."""
     content = observed.secret.content if isinstance(observed.secret, Found) else None
     found = [_secret_problem(observed.secret, wanted)]
@@ -237,12 +239,12 @@ def problems(observed: Observed, wanted: Wanted) -> tuple[Problem, ...]:
     return tuple(problem for problem in found if problem)
 
 
-def _secret_problem(state: SecretState, wanted: Wanted) -> Problem | None:
+def _secret_problem(state: SecretState, wanted: WantedCertificate) -> RotationProblem | None:
     about = f"secret {wanted.secret}"
     if isinstance(state, Unknown):
-        return Problem(about, state.cause)
+        return RotationProblem(about, state.cause)
     if isinstance(state, Foreign):
-        return Problem(
+        return RotationProblem(
             about,
             "it was not made by this program and is left alone: name another by --serving-secret, or mount it and give "
             "its files by --tls-cert-file and --tls-private-key-file",
@@ -250,9 +252,11 @@ def _secret_problem(state: SecretState, wanted: Wanted) -> Problem | None:
     return None
 
 
-def _apiservice_problem(name: str, state: ApiServiceState, content: Content | None, wanted: Wanted) -> Problem | None:
+def _apiservice_problem(
+    name: str, state: ApiServiceState, content: Content | None, wanted: WantedCertificate
+) -> RotationProblem | None:
     message = _registered_trouble(state, content, wanted) if isinstance(state, Registered) else _missing_trouble(state)
-    return Problem(f"apiservice {name}", message) if message else None
+    return RotationProblem(f"apiservice {name}", message) if message else None
 
 
 def _missing_trouble(state: NotThere | Unknown) -> str:
@@ -261,7 +265,7 @@ def _missing_trouble(state: NotThere | Unknown) -> str:
     return "it does not exist: create it, or leave its --apiservice away"
 
 
-def _registered_trouble(state: Registered, content: Content | None, wanted: Wanted) -> str:
+def _registered_trouble(state: Registered, content: Content | None, wanted: WantedCertificate) -> str:
     """Return what keeps the program from filling in the `caBundle`; empty where nothing does."""
     if state.service is None:
         return "kube-apiserver answers it itself: leave its --apiservice away"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.rulebook.gotemplate.errors import TemplateError
-from adapter.rulebook.gotemplate.lexer import Kind, Token, tokens
+from adapter.rulebook.gotemplate.lexer import TemplateToken, TemplateTokenKind, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,35 +22,35 @@ class Cursor:
         self._at = 0
         self._depth = 0
 
-    def take(self) -> Token:
+    def take(self) -> TemplateToken:
         """Return the next token and step behind it."""
         token = self._tokens[self._at]
-        self._at += token.kind is not Kind.END
+        self._at += token.kind is not TemplateTokenKind.END
         return token
 
-    def peek(self) -> Token:
+    def peek(self) -> TemplateToken:
         """Return the next token."""
         return self._tokens[self._at]
 
-    def peek_behind_space(self) -> Token:
+    def peek_behind_space(self) -> TemplateToken:
         """Return the next token that is no white space, and step in front of it."""
-        while self.peek().kind is Kind.SPACE:
+        while self.peek().kind is TemplateTokenKind.SPACE:
             self._at += 1
         return self.peek()
 
-    def upcoming(self) -> Iterator[Token]:
+    def upcoming(self) -> Iterator[TemplateToken]:
         """Yield the tokens to come that are no white space, without a step."""
         ahead = map(self._tokens.__getitem__, range(self._at, len(self._tokens)))
-        return (token for token in ahead if token.kind is not Kind.SPACE)
+        return (token for token in ahead if token.kind is not TemplateTokenKind.SPACE)
 
-    def expect_close(self, word: Token) -> None:
+    def expect_close(self, word: TemplateToken) -> None:
         """Step behind the end of an action; raises TemplateError where more stands in it."""
         token = self.peek_behind_space()
-        if token.kind is not Kind.CLOSE:
+        if token.kind is not TemplateTokenKind.CLOSE:
             raise unexpected(token, f"`{word.text}`")
         self.take()
 
-    def enter(self, token: Token) -> None:
+    def enter(self, token: TemplateToken) -> None:
         """Count one level more; raises TemplateError where they are too many."""
         self._depth += 1
         if self._depth > _DEEPEST:
@@ -61,8 +61,8 @@ class Cursor:
         self._depth -= 1
 
 
-def unexpected(token: Token, where: str) -> TemplateError:
+def unexpected(token: TemplateToken, where: str) -> TemplateError:
     """Return the error for a token that cannot stand where it does."""
-    if token.kind is Kind.CLOSE:
+    if token.kind is TemplateTokenKind.CLOSE:
         return TemplateError(f"{where} lacks a value", token.line)
     return TemplateError(f"unexpected {token.text!r} in {where}", token.line)

@@ -20,7 +20,7 @@ LEFT, RIGHT = "<<", ">>"
 _SPACES = " \t\r\n"
 
 
-class Kind(Enum):
+class TemplateTokenKind(Enum):
     """What a token is."""
 
     TEXT = auto()
@@ -48,36 +48,44 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class TemplateToken:
     """One piece of a template."""
 
-    kind: Kind
+    kind: TemplateTokenKind
     text: str
     line: int
 
 
 _PATTERNS = (
-    (Kind.SPACE, r"[ \t\r\n]+"),
-    (Kind.STRING, r'"(?:[^"\\\n]|\\[^\n])*"|`[^`]*`'),
-    (Kind.CHARACTER, r"'(?:[^'\\\n]|\\[^\n])*'"),
-    (Kind.NUMBER, r"[+-]?\.?[0-9](?:[0-9a-zA-Z_.]|(?<=[eEpP])[+-])*"),
-    (Kind.FIELD, r"\.\w+"),
-    (Kind.DOT, r"\."),
-    (Kind.VARIABLE, r"\$\w*"),
-    (Kind.WORD, r"\w+"),
-    (Kind.PIPE, r"\|"),
-    (Kind.DECLARE, r":="),
-    (Kind.ASSIGN, r"="),
-    (Kind.COMMA, r","),
-    (Kind.LEFT_PAREN, r"\("),
-    (Kind.RIGHT_PAREN, r"\)"),
+    (TemplateTokenKind.SPACE, r"[ \t\r\n]+"),
+    (TemplateTokenKind.STRING, r'"(?:[^"\\\n]|\\[^\n])*"|`[^`]*`'),
+    (TemplateTokenKind.CHARACTER, r"'(?:[^'\\\n]|\\[^\n])*'"),
+    (TemplateTokenKind.NUMBER, r"[+-]?\.?[0-9](?:[0-9a-zA-Z_.]|(?<=[eEpP])[+-])*"),
+    (TemplateTokenKind.FIELD, r"\.\w+"),
+    (TemplateTokenKind.DOT, r"\."),
+    (TemplateTokenKind.VARIABLE, r"\$\w*"),
+    (TemplateTokenKind.WORD, r"\w+"),
+    (TemplateTokenKind.PIPE, r"\|"),
+    (TemplateTokenKind.DECLARE, r":="),
+    (TemplateTokenKind.ASSIGN, r"="),
+    (TemplateTokenKind.COMMA, r","),
+    (TemplateTokenKind.LEFT_PAREN, r"\("),
+    (TemplateTokenKind.RIGHT_PAREN, r"\)"),
 )
 _INSIDE = re.compile("|".join(f"(?P<{kind.name}>{pattern})" for kind, pattern in _PATTERNS))
-_MUST_END = frozenset({Kind.WORD, Kind.FIELD, Kind.DOT, Kind.VARIABLE, Kind.NUMBER})
+_MUST_END = frozenset(
+    {
+        TemplateTokenKind.WORD,
+        TemplateTokenKind.FIELD,
+        TemplateTokenKind.DOT,
+        TemplateTokenKind.VARIABLE,
+        TemplateTokenKind.NUMBER,
+    }
+)
 _TERMINATORS = frozenset(_SPACES + ".,|:()")
 
 
-def tokens(text: str) -> Iterator[Token]:
+def tokens(text: str) -> Iterator[TemplateToken]:
     """Yield the tokens of a template, END last; raises TemplateError."""
     return _Lexer(text).tokens()
 
@@ -98,7 +106,7 @@ class _Lexer:
         self._trimming = False
         """Whether the last action ended in ` ->>`."""
 
-    def tokens(self) -> Iterator[Token]:
+    def tokens(self) -> Iterator[TemplateToken]:
         while (start := self._text.find(LEFT, self._at)) >= 0:
             trims = self._is_trim_marker(start + len(LEFT))
             yield from self._plain(start, trim_right=trims)
@@ -106,18 +114,18 @@ class _Lexer:
             if self._text.startswith("/*", self._at):
                 self._skip_comment()
                 continue
-            yield self._token(Kind.OPEN, LEFT)
+            yield self._token(TemplateTokenKind.OPEN, LEFT)
             yield from self._action()
-            yield self._token(Kind.CLOSE, RIGHT)
+            yield self._token(TemplateTokenKind.CLOSE, RIGHT)
         yield from self._plain(len(self._text), trim_right=False)
-        yield self._token(Kind.END, "")
+        yield self._token(TemplateTokenKind.END, "")
 
-    def _plain(self, end: int, *, trim_right: bool) -> Iterator[Token]:
+    def _plain(self, end: int, *, trim_right: bool) -> Iterator[TemplateToken]:
         piece = self._text[self._at : end]
         piece = piece.lstrip(_SPACES) if self._trimming else piece
         piece = piece.rstrip(_SPACES) if trim_right else piece
         if piece:
-            yield self._token(Kind.TEXT, piece)
+            yield self._token(TemplateTokenKind.TEXT, piece)
         self._at = end
 
     def _is_trim_marker(self, at: int) -> bool:
@@ -141,13 +149,13 @@ class _Lexer:
         self._at += len(RIGHT) + (2 if self._trimming else 0)
         return True
 
-    def _action(self) -> Iterator[Token]:
+    def _action(self) -> Iterator[TemplateToken]:
         while not self._closed():
             found = _INSIDE.match(self._text, self._at)
             if found is None:
                 raise self._unreadable()
-            kind, end = Kind[found.lastgroup or ""], found.end()
-            if kind is Kind.SPACE and self._text.startswith(f"-{RIGHT}", end):
+            kind, end = TemplateTokenKind[found.lastgroup or ""], found.end()
+            if kind is TemplateTokenKind.SPACE and self._text.startswith(f"-{RIGHT}", end):
                 # The last space belongs to the trim marker.
                 end -= 1
             if (foreign := _foreign(found[0])) is not None and kind in _MUST_END:
@@ -170,8 +178,8 @@ class _Lexer:
             return self._error("a text is not closed by its quote")
         return self._error(f"unexpected character {character!r} in an action")
 
-    def _token(self, kind: Kind, text: str) -> Token:
-        return Token(kind, text, self._line_here())
+    def _token(self, kind: TemplateTokenKind, text: str) -> TemplateToken:
+        return TemplateToken(kind, text, self._line_here())
 
     def _line_here(self) -> int:
         self._line += self._text.count("\n", self._counted, self._at)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.rulebook.gotemplate.cursor import Cursor
 from adapter.rulebook.gotemplate.errors import TemplateError
-from adapter.rulebook.gotemplate.lexer import Kind, Token
+from adapter.rulebook.gotemplate.lexer import TemplateToken, TemplateTokenKind
 from adapter.rulebook.gotemplate.nodes import Action, Break, Continue, If, Invocation, Node, Range, Text, With
 from adapter.rulebook.gotemplate.pipelines import KEYWORDS, Pipelines, text_of
 from adapter.rulebook.gotemplate.variables import Variables
@@ -51,33 +51,33 @@ class _Parser:
 
     def template(self) -> Template:
         nodes, stop = self._nodes(defining=True)
-        if stop.kind is not Kind.END:
+        if stop.kind is not TemplateTokenKind.END:
             raise TemplateError(f"`{stop.text}` without an `if`, `with` or `range` that it belongs to", stop.line)
         self._define(self._name, nodes, stop)
         return Template(self._definitions[self._name], frozenset(self._pipelines.fields), self._definitions)
 
-    def _nodes(self, *, defining: bool = False) -> tuple[_Nodes, Token]:
+    def _nodes(self, *, defining: bool = False) -> tuple[_Nodes, TemplateToken]:
         """Return the nodes up to an `else`, an `end` or the end of the text, and that token."""
         found: list[Node] = []
-        while (token := self._cursor.take()).kind is not Kind.END:
-            if token.kind is Kind.TEXT:
+        while (token := self._cursor.take()).kind is not TemplateTokenKind.END:
+            if token.kind is TemplateTokenKind.TEXT:
                 found.append(Text(token.text))
                 continue
             word = self._cursor.peek_behind_space()
-            if word.kind is Kind.WORD and word.text in ("else", "end"):
+            if word.kind is TemplateTokenKind.WORD and word.text in ("else", "end"):
                 return tuple(found), self._cursor.take()
-            if word.kind is Kind.WORD and word.text == "define" and defining:
+            if word.kind is TemplateTokenKind.WORD and word.text == "define" and defining:
                 self._definition(self._cursor.take())
             else:
                 found.append(self._action(word))
         return tuple(found), token
 
-    def _action(self, word: Token) -> Node:
-        if word.kind is Kind.WORD and word.text in KEYWORDS:
+    def _action(self, word: TemplateToken) -> Node:
+        if word.kind is TemplateTokenKind.WORD and word.text in KEYWORDS:
             return self._keyword(self._cursor.take())
-        return Action(self._pipelines.pipe("an action", Kind.CLOSE))
+        return Action(self._pipelines.pipe("an action", TemplateTokenKind.CLOSE))
 
-    def _keyword(self, word: Token) -> Node:
+    def _keyword(self, word: TemplateToken) -> Node:
         if word.text in _CONTROL:
             return self._control(word)
         if word.text == "template":
@@ -93,11 +93,13 @@ class _Parser:
             raise TemplateError(f"`{word.text}` outside of `range`", word.line)
         return Break() if word.text == "break" else Continue()
 
-    def _control(self, word: Token) -> Node:
+    def _control(self, word: TemplateToken) -> Node:
         self._cursor.enter(word)
         variables = self._pipelines.variables
         visible = len(variables)
-        pipe = self._pipelines.pipe(f"`{word.text}`", Kind.CLOSE, most_variables=2 if word.text == "range" else 1)
+        pipe = self._pipelines.pipe(
+            f"`{word.text}`", TemplateTokenKind.CLOSE, most_variables=2 if word.text == "range" else 1
+        )
         self._ranges += word.text == "range"
         body, stop = self._nodes()
         self._ranges -= word.text == "range"
@@ -110,9 +112,9 @@ class _Parser:
         self._cursor.leave()
         return _CONTROL[word.text](pipe, body, otherwise)
 
-    def _else(self, word: Token, stop: Token) -> _Nodes:
+    def _else(self, word: TemplateToken, stop: TemplateToken) -> _Nodes:
         following = self._cursor.peek_behind_space()
-        if following.kind is Kind.WORD and following.text == word.text and word.text in ("if", "with"):
+        if following.kind is TemplateTokenKind.WORD and following.text == word.text and word.text in ("if", "with"):
             # `else if` shares the `end` of the whole.
             return (self._control(self._cursor.take()),)
         self._cursor.expect_close(stop)
@@ -122,34 +124,34 @@ class _Parser:
         self._expect_end(word, stop)
         return nodes
 
-    def _definition(self, word: Token) -> None:
+    def _definition(self, word: TemplateToken) -> None:
         name = self._template_name(word)
         self._cursor.expect_close(word)
         self._read_definition(name, word)
 
-    def _block(self, word: Token) -> Invocation:
+    def _block(self, word: TemplateToken) -> Invocation:
         """Define the block's template, and return what executes it here."""
         self._cursor.enter(word)
         name = self._template_name(word)
-        pipe = self._pipelines.pipe("`block`", Kind.CLOSE)
+        pipe = self._pipelines.pipe("`block`", TemplateTokenKind.CLOSE)
         self._read_definition(name, word)
         self._cursor.leave()
         return Invocation(name, pipe, word.line)
 
-    def _invocation(self, word: Token) -> Invocation:
+    def _invocation(self, word: TemplateToken) -> Invocation:
         name = self._template_name(word)
-        if self._cursor.peek_behind_space().kind is Kind.CLOSE:
+        if self._cursor.peek_behind_space().kind is TemplateTokenKind.CLOSE:
             self._cursor.take()
             return Invocation(name, None, word.line)
-        return Invocation(name, self._pipelines.pipe("`template`", Kind.CLOSE), word.line)
+        return Invocation(name, self._pipelines.pipe("`template`", TemplateTokenKind.CLOSE), word.line)
 
-    def _template_name(self, word: Token) -> str:
+    def _template_name(self, word: TemplateToken) -> str:
         token = self._cursor.peek_behind_space()
-        if token.kind is not Kind.STRING:
+        if token.kind is not TemplateTokenKind.STRING:
             raise TemplateError(f"behind `{word.text}` stands the name of a template in quotes", token.line)
         return text_of(self._cursor.take())
 
-    def _read_definition(self, name: str, word: Token) -> None:
+    def _read_definition(self, name: str, word: TemplateToken) -> None:
         with self._own_scope():
             nodes, stop = self._nodes()
         if stop.text == "else":
@@ -165,7 +167,7 @@ class _Parser:
         yield
         self._pipelines.variables, self._ranges = outer, ranges
 
-    def _define(self, name: str, nodes: _Nodes, token: Token) -> None:
+    def _define(self, name: str, nodes: _Nodes, token: TemplateToken) -> None:
         """Keep a template. As in Go, one that holds nothing but blanks gives way to another of its name."""
         known = self._definitions.get(name, ())
         if _is_blank(known):
@@ -173,8 +175,8 @@ class _Parser:
         elif not _is_blank(nodes):
             raise TemplateError(f"the template {name!r} is defined for a second time", token.line)
 
-    def _expect_end(self, word: Token, stop: Token) -> None:
-        if stop.kind is Kind.END:
+    def _expect_end(self, word: TemplateToken, stop: TemplateToken) -> None:
+        if stop.kind is TemplateTokenKind.END:
             raise TemplateError(f"the `{word.text}` of line {word.line} has no `end`", word.line)
         self._cursor.expect_close(stop)
 

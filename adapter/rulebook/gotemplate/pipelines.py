@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from adapter.rulebook.gotemplate.cursor import Cursor, unexpected
 from adapter.rulebook.gotemplate.errors import TemplateError
 from adapter.rulebook.gotemplate.functions import FUNCTIONS
-from adapter.rulebook.gotemplate.lexer import Kind, Token
+from adapter.rulebook.gotemplate.lexer import TemplateToken, TemplateTokenKind
 from adapter.rulebook.gotemplate.literals import LiteralError, read_character, read_number, read_string
 from adapter.rulebook.gotemplate.nodes import (
     Chain,
@@ -45,12 +45,12 @@ class Pipelines:
         """Names of all fields that were read."""
         self._cursor = cursor
 
-    def pipe(self, where: str, closing: Kind, most_variables: int = 1) -> Pipe:
+    def pipe(self, where: str, closing: TemplateTokenKind, most_variables: int = 1) -> Pipe:
         """Return the pipeline up to the closing token, and step behind that; raises TemplateError."""
         start = self._cursor.peek_behind_space()
         variables, declares = self._declaration(most_variables)
         commands = [self._command(where)]
-        while (token := self._cursor.take()).kind is Kind.PIPE:
+        while (token := self._cursor.take()).kind is TemplateTokenKind.PIPE:
             commands.append(self._command(where, later=True))
         if token.kind is not closing:
             raise unexpected(token, where)
@@ -61,23 +61,23 @@ class Pipelines:
         variables: list[str] = []
         for token in self._cursor.upcoming():
             expects_variable = len(variables) % 2 == 0
-            if expects_variable and token.kind is Kind.VARIABLE and len(variables) < 2 * most:
+            if expects_variable and token.kind is TemplateTokenKind.VARIABLE and len(variables) < 2 * most:
                 variables.append(token.text)
-            elif not expects_variable and token.kind is Kind.COMMA and most > 1:
+            elif not expects_variable and token.kind is TemplateTokenKind.COMMA and most > 1:
                 variables.append(",")
-            elif not expects_variable and token.kind in (Kind.DECLARE, Kind.ASSIGN):
+            elif not expects_variable and token.kind in (TemplateTokenKind.DECLARE, TemplateTokenKind.ASSIGN):
                 self._step_behind(token)
                 # As in Go they are known from here on, even in what they are set to; executing tells what has a value.
                 for name in variables[::2]:
                     self.variables.declare(name, None)
-                return tuple(variables[::2]), token.kind is Kind.DECLARE
+                return tuple(variables[::2]), token.kind is TemplateTokenKind.DECLARE
             elif len(variables) > 1:
                 raise TemplateError("`range` sets at most two variables, as in `range $key, $value := …`", token.line)
             else:
                 break
         return (), False
 
-    def _step_behind(self, token: Token) -> None:
+    def _step_behind(self, token: TemplateToken) -> None:
         while self._cursor.take() is not token:
             pass
 
@@ -86,7 +86,7 @@ class Pipelines:
         operands: list[Operand] = []
         while (operand := self._operand()) is not None:
             operands.append(operand)
-            if self._cursor.peek().kind is not Kind.SPACE:
+            if self._cursor.peek().kind is not TemplateTokenKind.SPACE:
                 break
         if not operands:
             raise unexpected(self._cursor.peek_behind_space(), where)
@@ -112,20 +112,20 @@ class Pipelines:
             return Chain(term, names)
         raise TemplateError(f"unexpected .{names[0]} behind {token.text}", token.line)
 
-    def _term(self, token: Token) -> Operand | None:
+    def _term(self, token: TemplateToken) -> Operand | None:
         reader = {
-            Kind.WORD: self._word,
-            Kind.DOT: lambda _: Dot(),
-            Kind.FIELD: self._field,
-            Kind.VARIABLE: self._variable,
-            Kind.STRING: lambda token: Literal(text_of(token)),
-            Kind.CHARACTER: lambda token: Literal(_literal(read_character, token)),
-            Kind.NUMBER: lambda token: Literal(_literal(read_number, token)),
-            Kind.LEFT_PAREN: self._parentheses,
+            TemplateTokenKind.WORD: self._word,
+            TemplateTokenKind.DOT: lambda _: Dot(),
+            TemplateTokenKind.FIELD: self._field,
+            TemplateTokenKind.VARIABLE: self._variable,
+            TemplateTokenKind.STRING: lambda token: Literal(text_of(token)),
+            TemplateTokenKind.CHARACTER: lambda token: Literal(_literal(read_character, token)),
+            TemplateTokenKind.NUMBER: lambda token: Literal(_literal(read_number, token)),
+            TemplateTokenKind.LEFT_PAREN: self._parentheses,
         }.get(token.kind)
         return reader(self._cursor.take()) if reader else None
 
-    def _word(self, token: Token) -> Operand:
+    def _word(self, token: TemplateToken) -> Operand:
         word = token.text
         if word in ("true", "false"):
             return Literal(word == "true")
@@ -139,38 +139,38 @@ class Pipelines:
             raise TemplateError(f"unexpected `{word}` inside of an action", token.line)
         raise TemplateError(f"the function {word!r} is not defined", token.line)
 
-    def _field(self, token: Token) -> Field:
+    def _field(self, token: TemplateToken) -> Field:
         return Field((self._remember(token),))
 
-    def _variable(self, token: Token) -> Variable:
+    def _variable(self, token: TemplateToken) -> Variable:
         if token.text not in self.variables:
             raise TemplateError(f"the variable {token.text} is not declared", token.line)
         return Variable(token.text, ())
 
-    def _parentheses(self, token: Token) -> Pipe:
+    def _parentheses(self, token: TemplateToken) -> Pipe:
         self._cursor.enter(token)
-        pipe = self.pipe("parentheses", Kind.RIGHT_PAREN)
+        pipe = self.pipe("parentheses", TemplateTokenKind.RIGHT_PAREN)
         self._cursor.leave()
         return pipe
 
     def _field_names(self) -> tuple[str, ...]:
         names: list[str] = []
-        while self._cursor.peek().kind is Kind.FIELD:
+        while self._cursor.peek().kind is TemplateTokenKind.FIELD:
             names.append(self._remember(self._cursor.take()))
         return tuple(names)
 
-    def _remember(self, token: Token) -> str:
+    def _remember(self, token: TemplateToken) -> str:
         name = token.text[1:]
         self.fields.add(name)
         return name
 
 
-def text_of(token: Token) -> str:
+def text_of(token: TemplateToken) -> str:
     """Return the text that a token in quotes spells; raises TemplateError."""
     return _literal(read_string, token)
 
 
-def _literal(read: Callable[[str], _L], token: Token) -> _L:
+def _literal(read: Callable[[str], _L], token: TemplateToken) -> _L:
     try:
         return read(token.text)
     except LiteralError as e:

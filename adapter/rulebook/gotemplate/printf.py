@@ -21,7 +21,7 @@ from adapter.rulebook.gotemplate.values import (
     shown,
     shown_all,
 )
-from adapter.rulebook.quoting import go_quoted
+from adapter.rulebook.rendering.quoting import go_quoted
 
 _VERB = re.compile(r"%(?P<flags>[-+# 0]*)(?P<width>[0-9]*)(?:\.(?P<precision>[0-9]*))?(?P<verb>.?)", re.DOTALL)
 _NOT_SUPPORTED = re.compile(r"%[-+ 0]*#.*[veEfFgG]|%[-# 0]*\+.*q", re.DOTALL)

@@ -18,9 +18,9 @@ from adapter.rulebook.lint.selection import selects_everything
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from adapter.documents.load import Document
     from adapter.objects.resources import ResolveResource
     from adapter.rulebook.model import Finding, Rulebook
-    from adapter.service.documents import Document
 
 __all__ = ["example_of", "lint"]
 

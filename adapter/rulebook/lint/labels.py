@@ -9,8 +9,8 @@ from adapter.rulebook.plans.tree import (
     Binary,
     Call,
     Cardinality,
-    Selector,
-    Text,
+    SelectorNode,
+    TextNode,
     Wrapper,
     is_scalar,
 )
@@ -27,7 +27,7 @@ _WITHOUT_LABELS = frozenset({"vector", "scalar", "time", "absent", "absent_over_
 def keeps_label(node: Node, label: str) -> bool:
     """Return whether the result may carry a label that the selected series have; False only where it surely cannot."""
     match node:
-        case Selector():
+        case SelectorNode():
             return True
         case Wrapper():
             return keeps_label(node.expression, label)
@@ -44,7 +44,7 @@ def keeps_label(node: Node, label: str) -> bool:
 def _aggregation_keeps(node: Aggregation, label: str) -> bool:
     if node.operator in _CHOOSERS:
         return keeps_label(node.expression, label)
-    if node.operator == "count_values" and isinstance(node.parameter, Text) and node.parameter.value == label:
+    if node.operator == "count_values" and isinstance(node.parameter, TextNode) and node.parameter.value == label:
         return True
     return (label in node.labels) != node.without and keeps_label(node.expression, label)
 
@@ -54,7 +54,7 @@ def _call_keeps(call: Call, label: str) -> bool:
         return False
     if call.function in _LABEL_MAKERS and len(call.arguments) > 1:
         made = call.arguments[1]
-        if isinstance(made, Text) and made.value == label:
+        if isinstance(made, TextNode) and made.value == label:
             return True
     return any(keeps_label(argument, label) for argument in call.arguments)
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from adapter.documents.load import MappingNode, ScalarNode, shortened
 from adapter.rulebook.findings import Code
 from adapter.rulebook.lint.selection import spelled_out_name
-from adapter.service.documents import Mapping, Scalar, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from adapter.documents.load import Node
     from adapter.rulebook.lint.places import Place
     from adapter.rulebook.model import Finding, Rule
-    from adapter.service.documents import Node
 
 _WORD = re.compile(r"[A-Za-z0-9_:]+")
 _ENDINGS = ("_total", "_seconds", "_bytes", "_bucket", "_count", "_sum", "_ratio", "_info", "_celsius")
@@ -38,17 +38,17 @@ def open_patterns(rule: Rule, place: Place) -> Iterator[Finding]:
             yield place.warning_at(Code.UNANCHORED_PATTERN, node, message, "end it with $")
 
 
-def _patterns(place: Place) -> Iterator[tuple[str, Scalar]]:
+def _patterns(place: Place) -> Iterator[tuple[str, ScalarNode]]:
     for item in place.items("seriesFilters"):
         yield from _scalars(item, ("is", "isNot"))
     fields = place.node
-    name = fields.get("name") if isinstance(fields, Mapping) else None
+    name = fields.get("name") if isinstance(fields, MappingNode) else None
     if name is not None:
         yield from _scalars(name, ("matches",))
 
 
-def _scalars(node: Node, keys: tuple[str, ...]) -> Iterator[tuple[str, Scalar]]:
+def _scalars(node: Node, keys: tuple[str, ...]) -> Iterator[tuple[str, ScalarNode]]:
     for key in keys:
-        value = node.get(key) if isinstance(node, Mapping) else None
-        if isinstance(value, Scalar) and value.value:
+        value = node.get(key) if isinstance(node, MappingNode) else None
+        if isinstance(value, ScalarNode) and value.value:
             yield key, value

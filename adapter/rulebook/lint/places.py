@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapter.documents.load import MappingNode, SequenceNode
 from adapter.rulebook.model import Finding, Severity
-from adapter.rulebook.parse import RULE_LISTS
-from adapter.rulebook.resource_rules import RESOURCE_RULES, RESOURCES
-from adapter.service.documents import Mapping, Sequence
+from adapter.rulebook.parsing.parse import RULE_LISTS
+from adapter.rulebook.parsing.resource_rules import RESOURCE_RULES, RESOURCES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from adapter.documents.load import Document, Node
     from adapter.rulebook.findings import Code
-    from adapter.service.documents import Document, Node
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Place:
     def items(self, key: str) -> tuple[Node, ...]:
         """Return the items of a list of the rule; none where there is no list."""
         found = _below(self.node, (key,))
-        return found.items if isinstance(found, Sequence) else ()
+        return found.items if isinstance(found, SequenceNode) else ()
 
 
 def rule_nodes(documents: Iterable[Document]) -> dict[str, Node]:
@@ -46,9 +46,9 @@ def rule_nodes(documents: Iterable[Document]) -> dict[str, Node]:
     counted = dict.fromkeys(RULE_LISTS, 0)
     for document in documents:
         root = document.root
-        for key in RULE_LISTS if isinstance(root, Mapping) else ():
-            items = root.get(key) if isinstance(root, Mapping) else None
-            for item in items.items if isinstance(items, Sequence) else ():
+        for key in RULE_LISTS if isinstance(root, MappingNode) else ():
+            items = root.get(key) if isinstance(root, MappingNode) else None
+            for item in items.items if isinstance(items, SequenceNode) else ():
                 found[f"{key}[{counted[key]}]"] = item
                 counted[key] += 1
         for name, rule in _resource_rules(root):
@@ -58,16 +58,16 @@ def rule_nodes(documents: Iterable[Document]) -> dict[str, Node]:
 
 
 def _resource_rules(root: Node | None) -> Iterator[tuple[str, Node]]:
-    rules = root.get(RESOURCE_RULES) if isinstance(root, Mapping) else None
-    for name in RESOURCES if isinstance(rules, Mapping) else ():
-        rule = rules.get(name) if isinstance(rules, Mapping) else None
+    rules = root.get(RESOURCE_RULES) if isinstance(root, MappingNode) else None
+    for name in RESOURCES if isinstance(rules, MappingNode) else ():
+        rule = rules.get(name) if isinstance(rules, MappingNode) else None
         if rule is not None:
             yield name, rule
 
 
 def _below(node: Node, path: tuple[str, ...]) -> Node:
     for key in path:
-        below = node.get(key) if isinstance(node, Mapping) else None
+        below = node.get(key) if isinstance(node, MappingNode) else None
         if below is None:
             return node
         node = below

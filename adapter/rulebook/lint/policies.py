@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.rulebook.findings import Code
 from adapter.rulebook.model import Api
-from adapter.rulebook.plans.tree import Binary, Selector, parts_of
+from adapter.rulebook.plans.tree import Binary, SelectorNode, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,7 +67,7 @@ def _joined(node: Node) -> str | None:
 
 def _names(node: Node) -> frozenset[str]:
     """Return the names of the series that are selected below."""
-    if isinstance(node, Selector):
+    if isinstance(node, SelectorNode):
         named = [matcher for matcher in node.matchers if matcher.label == _NAME]
         return frozenset(matcher.value if matcher.operator == "=" else str(matcher) for matcher in named)
     return frozenset().union(*map(_names, parts_of(node)))

@@ -14,12 +14,12 @@ from adapter.rulebook.plans import plan_of
 from adapter.rulebook.plans.tree import (
     Aggregation,
     Call,
-    Selector,
+    SelectorNode,
     UnreadableQueryError,
     parse_query,
     parts_of,
 )
-from adapter.rulebook.render import RenderError, exact_query
+from adapter.rulebook.rendering.render import RenderError, exact_query
 from adapter.rulebook.requests import Asked
 
 if TYPE_CHECKING:
@@ -95,14 +95,14 @@ def _is_counter(rule: Rule) -> bool:
 
 def _uses_raw(node: Node, is_counter: Callable[[str], bool]) -> bool:
     """Return whether a counter is used anywhere but below a function for counters."""
-    if isinstance(node, Selector):
+    if isinstance(node, SelectorNode):
         return any(matcher.label == "__name__" and is_counter(matcher.value) for matcher in node.matchers)
     return not _suits_counters(node) and any(_uses_raw(part, is_counter) for part in parts_of(node))
 
 
 def _has_nameless(node: Node) -> bool:
     """Return whether a selector below the node takes series of any name."""
-    if isinstance(node, Selector):
+    if isinstance(node, SelectorNode):
         return not node.alternatives and all(matcher.label != "__name__" for matcher in node.matchers)
     return any(_has_nameless(part) for part in parts_of(node))
 

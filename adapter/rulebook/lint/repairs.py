@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.service.documents import DocumentError, load_documents
+from adapter.documents.load import DocumentError, load_documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adapter.objects.regex import BadPatternError, compile_pattern
 from adapter.rulebook.findings import Code
-from adapter.rulebook.plans.tree import Selector, UnreadableQueryError, parse_query
-from adapter.rulebook.regex import BadPatternError, compile_pattern
+from adapter.rulebook.plans.tree import SelectorNode, UnreadableQueryError, parse_query
 from adapter.rulebook.series import NotASelectorError, parse_series_query
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from adapter.rulebook.lint.places import Place
     from adapter.rulebook.model import Finding, Rule
-    from adapter.rulebook.plans.tree import Matcher
+    from adapter.rulebook.plans.tree import TreeMatcher
 
 _ANYTHING = ("zq7_nobodys_name", "x")
 """What only a pattern that says next to nothing matches."""
@@ -26,7 +26,7 @@ def selects_everything(rule: Rule, place: Place) -> Iterator[Finding]:
         node = parse_query(rule.series_query)
     except UnreadableQueryError:
         return
-    if not isinstance(node, Selector) or node.alternatives or any(map(_restricts, node.matchers)):
+    if not isinstance(node, SelectorNode) or node.alternatives or any(map(_restricts, node.matchers)):
         return
     message = "`seriesQuery` selects all series of Prometheus that have such labels, with every look-up"
     fix = 'restrict the name, as in {__name__=~"http_.*",namespace!=""}'
@@ -41,7 +41,7 @@ def spelled_out_name(rule: Rule) -> str | None:
         return None
 
 
-def _restricts(matcher: Matcher) -> bool:
+def _restricts(matcher: TreeMatcher) -> bool:
     if matcher.operator == "=":
         return matcher.value != ""
     if matcher.operator != "=~":

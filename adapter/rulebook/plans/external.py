@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from adapter.rulebook.plans.tokens import TokenKind, closing, tokens_of
 from adapter.rulebook.plans.tree import Aggregation, Binary, Call, Number, Wrapper, parse_query, unwrapped
 from adapter.rulebook.plans.widening import NotProvenError
-from adapter.rulebook.quoting import is_label_name
+from adapter.rulebook.rendering.quoting import is_label_name
 from adapter.rulebook.requests import Fold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.rulebook.plans.tokens import Token
+    from adapter.rulebook.plans.tokens import PromQLToken
     from adapter.rulebook.plans.tree import Node
 
 _FOLDABLE = frozenset({"sum", "count", "min", "max"})
@@ -100,7 +100,7 @@ def _argument(text: str) -> str:
     return text[tokens[position].end : tokens[end - 1].start]
 
 
-def _behind(tokens: Sequence[Token], opening: int) -> int:
+def _behind(tokens: Sequence[PromQLToken], opening: int) -> int:
     """Return the position behind the group that opens here."""
     closed = closing(tokens, opening) if opening < len(tokens) and tokens[opening].is_sign("(") else None
     if closed is None:

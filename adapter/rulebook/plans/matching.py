@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.rulebook.plans.tree import Call, Cardinality, unwrapped
-from adapter.rulebook.plans.widening import NotProvenError, Verdict, filterable, quoted
+from adapter.rulebook.plans.widening import NotProvenError, ProofVerdict, filterable, quoted
 
 if TYPE_CHECKING:
     from adapter.rulebook.plans.tree import Binary, Matching, Node
@@ -19,16 +19,18 @@ if TYPE_CHECKING:
 _SET_OPERATORS = frozenset({"and", "or", "unless"})
 
 
-def binary_verdict(exact: Binary, wider: Binary, left: Verdict, right: Verdict, widening: Widening) -> Verdict:
+def binary_verdict(
+    exact: Binary, wider: Binary, left: ProofVerdict, right: ProofVerdict, widening: Widening
+) -> ProofVerdict:
     """Return what is known of the operator's result, given what is known of its sides. Raises NotProvenError."""
     operator, narrow, wide = exact.operator, exact.matching, wider.matching
     if operator != wider.operator or exact.returns_bool != wider.returns_bool:
         raise NotProvenError(f"the operator `{operator}` is made from the request")
     if narrow is None or wide is None:
-        return right if left is Verdict.CONSTANT else left
+        return right if left is ProofVerdict.CONSTANT else left
     if narrow.fill or wide.fill:
         raise NotProvenError(f"`fill` of `{operator}` makes values for series without a partner")
-    if Verdict.CONSTANT not in {left, right}:
+    if ProofVerdict.CONSTANT not in {left, right}:
         _check_lists(operator, narrow, wide, widening)
         _check_partners(operator, narrow, wide, widening, uneven=left.has_gained != right.has_gained)
         return filterable(has_gained=_result_has_gained(narrow, left, right, widening))
@@ -57,7 +59,7 @@ def _check_partners(operator: str, narrow: Matching, wide: Matching, widening: W
         raise NotProvenError(f"one side of `{operator}` has lost {quoted([widening.gained or ''])} in the exact query")
 
 
-def _result_has_gained(narrow: Matching, left: Verdict, right: Verdict, widening: Widening) -> bool:
+def _result_has_gained(narrow: Matching, left: ProofVerdict, right: ProofVerdict, widening: Widening) -> bool:
     """Tell whether the exact result has the gained label, where both sides are filterable."""
     gained = widening.gained
     if gained is None:
@@ -69,9 +71,11 @@ def _result_has_gained(narrow: Matching, left: Verdict, right: Verdict, widening
     return many.has_gained
 
 
-def _with_constant(exact: Binary, matching: Matching, left: Verdict, right: Verdict, widening: Widening) -> Verdict:
+def _with_constant(
+    exact: Binary, matching: Matching, left: ProofVerdict, right: ProofVerdict, widening: Widening
+) -> ProofVerdict:
     """Judge an operator between a filterable side and a constant one."""
-    side = right if left is Verdict.CONSTANT else left
+    side = right if left is ProofVerdict.CONSTANT else left
     if exact.operator == "or":
         return _or_constant(side, widening, constant=exact.right if side is left else None)
     if _compares_gained(matching, widening) and not side.has_gained:
@@ -85,7 +89,7 @@ def _with_constant(exact: Binary, matching: Matching, left: Verdict, right: Verd
     return _joined(exact, matching, side, widening, many_is_left=side is left)
 
 
-def _or_constant(side: Verdict, widening: Widening, constant: Node | None) -> Verdict:
+def _or_constant(side: ProofVerdict, widening: Widening, constant: Node | None) -> ProofVerdict:
     """Judge `F or C`: only a `vector()` on the right is harmless, as its row has no labels to be found by."""
     call = None if constant is None else unwrapped(constant)
     if not (isinstance(call, Call) and call.function == "vector"):
@@ -95,7 +99,9 @@ def _or_constant(side: Verdict, widening: Widening, constant: Node | None) -> Ve
     return side
 
 
-def _joined(exact: Binary, matching: Matching, side: Verdict, widening: Widening, *, many_is_left: bool) -> Verdict:
+def _joined(
+    exact: Binary, matching: Matching, side: ProofVerdict, widening: Widening, *, many_is_left: bool
+) -> ProofVerdict:
     """Judge arithmetic and comparisons; `many_is_left` tells where the filterable side stands."""
     own = Cardinality.MANY_TO_ONE if many_is_left else Cardinality.ONE_TO_MANY
     other = Cardinality.ONE_TO_MANY if many_is_left else Cardinality.MANY_TO_ONE

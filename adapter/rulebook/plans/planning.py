@@ -10,28 +10,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.objects.selectors import EVERYTHING, Operator, Requirement, Selector
-from adapter.rulebook.matchers import (
+from adapter.rulebook.model import Api, Plan, PlanKind
+from adapter.rulebook.plans.external import foldable, with_keys
+from adapter.rulebook.plans.proof import prove_filterable
+from adapter.rulebook.plans.sample_age import times_of
+from adapter.rulebook.plans.tree import TreeMatcher, UnreadableQueryError, parse_query
+from adapter.rulebook.plans.widening import NotProvenError, Widening, quoted
+from adapter.rulebook.rendering.matchers import (
     RenderError,
     names_matcher,
     presence_matcher,
     selector_matchers,
     value_matcher,
 )
-from adapter.rulebook.model import Api, Plan, PlanKind
-from adapter.rulebook.plans.external import foldable, with_keys
-from adapter.rulebook.plans.proof import prove_filterable
-from adapter.rulebook.plans.sample_age import times_of
-from adapter.rulebook.plans.tree import Matcher, UnreadableQueryError, parse_query
-from adapter.rulebook.plans.widening import NotProvenError, Widening, quoted
-from adapter.rulebook.quoting import is_label_name
-from adapter.rulebook.render import exact_query, namespace_query, wide_query
+from adapter.rulebook.rendering.quoting import is_label_name
+from adapter.rulebook.rendering.render import exact_query, namespace_query, wide_query
 from adapter.rulebook.requests import Asked, PlannedQuery
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from adapter.rulebook import matchers as rendered
     from adapter.rulebook.model import Metric
+    from adapter.rulebook.rendering import matchers as rendered
 
 # Values that no rule spells by chance. The second set has several names, so that both `=` and `=~` are proven.
 _NAMESPACES = ("madeupspace", "x7q")
@@ -185,5 +185,5 @@ def _keys(metric: Metric, kind: PlanKind, selector_keys: frozenset[str]) -> froz
     return own | selector_keys if metric.resource is None else own
 
 
-def _as_parsed(matchers: Iterable[rendered.Matcher]) -> tuple[Matcher, ...]:
-    return tuple(Matcher(matcher.label, matcher.sign, matcher.value) for matcher in matchers)
+def _as_parsed(matchers: Iterable[rendered.Matcher]) -> tuple[TreeMatcher, ...]:
+    return tuple(TreeMatcher(matcher.label, matcher.sign, matcher.value) for matcher in matchers)

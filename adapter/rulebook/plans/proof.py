@@ -27,17 +27,17 @@ from adapter.rulebook.plans.tree import (
     Binary,
     Call,
     Number,
-    Selector,
-    Text,
+    SelectorNode,
+    TextNode,
     UnreadableQueryError,
     Wrapper,
     parse_query,
     unwrapped,
 )
-from adapter.rulebook.plans.widening import NotProvenError, Verdict, filterable, quoted
+from adapter.rulebook.plans.widening import NotProvenError, ProofVerdict, filterable, quoted
 
 if TYPE_CHECKING:
-    from adapter.rulebook.plans.tree import Matcher, Node
+    from adapter.rulebook.plans.tree import Node, TreeMatcher
     from adapter.rulebook.plans.widening import Widening
 
 
@@ -69,15 +69,15 @@ def prove_filterable(exact: Node, wider: Node, widening: Widening) -> None:
     """Return if the wider tree's result can be filtered to the exact one's; raises NotProvenError with the reason."""
     if "__name__" in widening.keys:
         raise NotProvenError("most functions drop the metric's name, so answers cannot be told apart by it")
-    if _verdict(exact, wider, widening) is Verdict.CONSTANT:
+    if _verdict(exact, wider, widening) is ProofVerdict.CONSTANT:
         raise NotProvenError("the query does not use `.LabelMatchers`, so nothing in it is restricted to the request")
 
 
-def _verdict(exact: Node, wider: Node, widening: Widening) -> Verdict:
+def _verdict(exact: Node, wider: Node, widening: Widening) -> ProofVerdict:
     if exact == wider:
-        return Verdict.CONSTANT
+        return ProofVerdict.CONSTANT
     match exact, wider:
-        case Selector(), Selector():
+        case SelectorNode(), SelectorNode():
             return _selector(exact, wider, widening)
         case Wrapper(), Wrapper() if exact.kind == wider.kind:
             return _verdict(exact.expression, wider.expression, widening)
@@ -89,39 +89,39 @@ def _verdict(exact: Node, wider: Node, widening: Widening) -> Verdict:
             left = _verdict(exact.left, wider.left, widening)
             right = _verdict(exact.right, wider.right, widening)
             return binary_verdict(exact, wider, left, right, widening)
-        case ((Number() | Text()), (Number() | Text())):
+        case ((Number() | TextNode()), (Number() | TextNode())):
             raise NotProvenError(f"a literal is made from the request: {_literal(exact)}, {_literal(wider)}")
         case _:
             raise NotProvenError("the request changes the shape of the query")
 
 
-def _literal(node: Number | Text) -> str:
+def _literal(node: Number | TextNode) -> str:
     return node.text if isinstance(node, Number) else f'"{node.value}"'
 
 
-def _selector(exact: Selector, wider: Selector, widening: Widening) -> Verdict:
+def _selector(exact: SelectorNode, wider: SelectorNode, widening: Widening) -> ProofVerdict:
     if (exact.alternatives, exact.timing) != (wider.alternatives, wider.timing):
         raise NotProvenError("a range, an offset or an `or` between matchers is made from the request")
     left_over = _without(exact.matchers, widening.exact), _without(wider.matchers, widening.wider)
     if exact.alternatives or None in left_over or left_over[0] != left_over[1]:
         shown = ", ".join(map(str, exact.matchers))
         raise NotProvenError(f"a selector uses the request otherwise than by `.LabelMatchers`: {{{shown}}}")
-    return Verdict.FILTERABLE
+    return ProofVerdict.FILTERABLE
 
 
-def _without(matchers: tuple[Matcher, ...], taken: tuple[Matcher, ...]) -> Counter[Matcher] | None:
+def _without(matchers: tuple[TreeMatcher, ...], taken: tuple[TreeMatcher, ...]) -> Counter[TreeMatcher] | None:
     """Return the matchers without the taken ones, each as often as it stands there; None if one of those is missing."""
     rest = Counter(matchers)
     rest.subtract(taken)
     return None if any(count < 0 for count in rest.values()) else +rest
 
 
-def _call(exact: Call, wider: Call, widening: Widening) -> Verdict:
+def _call(exact: Call, wider: Call, widening: Widening) -> ProofVerdict:
     name = exact.function
     if len(exact.arguments) != len(wider.arguments):
         raise NotProvenError(f"the arguments of `{name}` are made from the request")
     pairs = zip(exact.arguments, wider.arguments, strict=True)
-    verdicts = {_verdict(*pair, widening) for pair in pairs} - {Verdict.CONSTANT}
+    verdicts = {_verdict(*pair, widening) for pair in pairs} - {ProofVerdict.CONSTANT}
     # Only one argument of a function holds series; a number made of filterable series is refused before, at `scalar`.
     verdict = verdicts.pop()
     if name in SERIES_BY_SERIES:
@@ -137,9 +137,9 @@ def _call(exact: Call, wider: Call, widening: Widening) -> Verdict:
     raise NotProvenError(f"`{name}` {told}")
 
 
-def _check_writer(call: Call, verdict: Verdict, widening: Widening) -> None:
+def _check_writer(call: Call, verdict: ProofVerdict, widening: Widening) -> None:
     arguments = [unwrapped(argument) for argument in call.arguments[1:]]
-    strings = tuple(argument.value for argument in arguments if isinstance(argument, Text))
+    strings = tuple(argument.value for argument in arguments if isinstance(argument, TextNode))
     if len(strings) < len(arguments):
         raise NotProvenError(f"the labels that `{call.function}` reads and writes are not spelled out")
     if strings[0] in widening.keys:
@@ -152,11 +152,11 @@ def _check_writer(call: Call, verdict: Verdict, widening: Widening) -> None:
         )
 
 
-def _aggregation(exact: Aggregation, wider: Aggregation, widening: Widening) -> Verdict:
+def _aggregation(exact: Aggregation, wider: Aggregation, widening: Widening) -> ProofVerdict:
     if exact.parameter != wider.parameter:
         raise NotProvenError(f"the parameter of `{exact.operator}` is made from the request")
     inner = _verdict(exact.expression, wider.expression, widening)
-    if inner is Verdict.CONSTANT:
+    if inner is ProofVerdict.CONSTANT:
         raise NotProvenError(
             f"`{exact.operator}` groups series that the request does not restrict, by labels that `.GroupBy` changes"
         )
@@ -166,7 +166,7 @@ def _aggregation(exact: Aggregation, wider: Aggregation, widening: Widening) -> 
     return _grouping(exact, wider, inner, widening)
 
 
-def _grouping(exact: Aggregation, wider: Aggregation, inner: Verdict, widening: Widening) -> Verdict:
+def _grouping(exact: Aggregation, wider: Aggregation, inner: ProofVerdict, widening: Widening) -> ProofVerdict:
     """Judge the label list of an aggregation of filterable series."""
     lists_differ = exact.without != wider.without or exact.labels != wider.labels
     if wider.without:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from adapter.rulebook.matchers import value_matcher
-from adapter.rulebook.plans.tree import Node, Selector, UnreadableQueryError, Wrapper, parse_query, parts_of
-from adapter.rulebook.template import PlacingError, QueryTemplate, TemplateError, query_data
+from adapter.rulebook.plans.tree import Node, SelectorNode, UnreadableQueryError, Wrapper, parse_query, parts_of
+from adapter.rulebook.rendering.matchers import value_matcher
+from adapter.rulebook.rendering.template import PlacingError, QueryTemplate, TemplateError, query_data
 
 LOOK_BACK_SECONDS = 300.0
 """Prometheus's default `--query.lookback-delta`: a series has the value of its last sample for so long."""
@@ -42,7 +42,7 @@ def oldest_sample(node: Node) -> float:
 def _longest(node: Node, bare: float) -> float:
     """Return the longest range below; `bare` is that of a selector without one."""
     match node:
-        case Selector():
+        case SelectorNode():
             has_range, own = _own(node.timing)
             return own if has_range else own + bare
         case Wrapper():

@@ -11,15 +11,15 @@ import math
 from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
-from adapter.rulebook.matchers import RenderError, selector_matchers
-from adapter.rulebook.regex import BadPatternError, compile_pattern, quote_pattern
+from adapter.objects.regex import BadPatternError, compile_pattern, quote_pattern
+from adapter.rulebook.rendering.matchers import RenderError, selector_matchers
 from adapter.rulebook.requests import Row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from adapter.objects.selectors import Selector
-    from adapter.rulebook.matchers import Matcher
+    from adapter.rulebook.rendering.matchers import Matcher
     from adapter.rulebook.requests import Fold
 
 RowTest: TypeAlias = "Callable[[Mapping[str, str]], bool]"

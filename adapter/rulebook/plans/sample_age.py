@@ -14,19 +14,25 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from adapter.rulebook.matchers import value_matcher
 from adapter.rulebook.model import Api
 from adapter.rulebook.plans.reach import LOOK_BACK_SECONDS, oldest_sample
 from adapter.rulebook.plans.tree import (
-    Matcher,
-    Selector,
+    SelectorNode,
+    TreeMatcher,
     UnreadableQueryError,
     Wrapper,
     parse_query,
     parts_of,
 )
-from adapter.rulebook.quoting import go_quoted, is_label_name, is_metric_name
-from adapter.rulebook.template import PlacingError, QueryTemplate, TemplateError, parse_query_template, query_data
+from adapter.rulebook.rendering.matchers import value_matcher
+from adapter.rulebook.rendering.quoting import go_quoted, is_label_name, is_metric_name
+from adapter.rulebook.rendering.template import (
+    PlacingError,
+    QueryTemplate,
+    TemplateError,
+    parse_query_template,
+    query_data,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +44,7 @@ _NAME = "__name__"
 # Names that no rule spells by chance.
 _SERIES = "madeupseries"
 _GROUP_BY = "madeupgroup"
-_ASKED = Matcher("madeuplabel", "=", "madeupvalue")
+_ASKED = TreeMatcher("madeuplabel", "=", "madeupvalue")
 _PART = "tidewatch_part"
 """Keeps the series of several selectors apart, which may differ in nothing but their names."""
 
@@ -66,7 +72,7 @@ def times_template(query: QueryTemplate, api: Api) -> QueryTemplate:
     if len(times) > 1:
         times = [f'label_replace({each}, "{_PART}", "{number}", "", "")' for number, each in enumerate(times)]
     text = " or ".join(times)
-    # Of external metrics each series is told of: one that fell silent is to be known again (`readings/silences`).
+    # Of external metrics each series is told of: one that fell silent is to be known again (`readings/samples/silent_series`).
     return _checked(text if api is Api.EXTERNAL else f"min by (<<.GroupBy>>) ({text})", selectors)
 
 
@@ -92,9 +98,9 @@ def _tree(query: QueryTemplate) -> Node:
         raise SampleAgeError(f"it cannot be read: {e}") from e
 
 
-def _selectors(node: Node) -> Iterator[Selector]:
+def _selectors(node: Node) -> Iterator[SelectorNode]:
     """Yield all selectors below, without what the request adds to them and without their ranges."""
-    if isinstance(node, Selector):
+    if isinstance(node, SelectorNode):
         yield _without_request(node)
     if isinstance(node, Wrapper) and _is_elsewhere(node.kind):
         raise SampleAgeError("a subquery looks at another time by `offset` or `@`")
@@ -102,14 +108,14 @@ def _selectors(node: Node) -> Iterator[Selector]:
         yield from _selectors(part)
 
 
-def _widest(selectors: set[Selector]) -> Iterator[Selector]:
+def _widest(selectors: set[SelectorNode]) -> Iterator[SelectorNode]:
     """Yield the selectors without those that select a part of what another selects."""
     for selector in selectors:
         if not any(set(other.matchers) < set(selector.matchers) for other in selectors):
             yield selector
 
 
-def _without_request(selector: Selector) -> Selector:
+def _without_request(selector: SelectorNode) -> SelectorNode:
     matchers = tuple(matcher for matcher in selector.matchers if matcher != _ASKED)
     shown = "{" + ", ".join(map(str, matchers)).replace(_SERIES, "<<.Series>>") + "}"
     if _is_elsewhere(selector.timing):
@@ -119,17 +125,17 @@ def _without_request(selector: Selector) -> Selector:
     if _ASKED not in selector.matchers:
         raise SampleAgeError(f"{shown} does not hold <<.LabelMatchers>>, so whose samples it adds cannot be told")
     for matcher in matchers:
-        is_series = matcher == Matcher(_NAME, "=", _SERIES)
+        is_series = matcher == TreeMatcher(_NAME, "=", _SERIES)
         if not is_series and any(word in str(matcher) for word in (_SERIES, _GROUP_BY, _ASKED.label, _ASKED.value)):
             raise SampleAgeError(f"a matcher of {shown} is made from the request")
-    return Selector(matchers, (), "")
+    return SelectorNode(matchers, (), "")
 
 
 def _is_elsewhere(timing: str) -> bool:
     return "offset" in timing or "@" in timing
 
 
-def _spelled(selector: Selector) -> str:
+def _spelled(selector: SelectorNode) -> str:
     """Return the selector as a template."""
     name = next(
         (matcher.value for matcher in selector.matchers if (matcher.label, matcher.operator) == (_NAME, "=")), ""
@@ -139,12 +145,12 @@ def _spelled(selector: Selector) -> str:
         f"{matcher.label if is_label_name(matcher.label) else go_quoted(matcher.label)}"
         f"{matcher.operator}{go_quoted(matcher.value)}"
         for matcher in selector.matchers
-        if not bare or matcher != Matcher(_NAME, "=", name)
+        if not bare or matcher != TreeMatcher(_NAME, "=", name)
     ]
     return f"{bare}{{{','.join([*fixed, '<<.LabelMatchers>>'])}}}"
 
 
-def _checked(text: str, selectors: list[Selector]) -> QueryTemplate:
+def _checked(text: str, selectors: list[SelectorNode]) -> QueryTemplate:
     """Return the template if it selects what was meant: a matcher can hold what a template takes otherwise."""
     try:
         template = parse_query_template(text)

@@ -40,7 +40,7 @@ class TokenKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class PromQLToken:
     """One piece of a query."""
 
     kind: TokenKind
@@ -54,12 +54,12 @@ class Token:
         return self.kind is TokenKind.SIGN and self.text == sign
 
 
-def tokens_of(query: str) -> list[Token]:
+def tokens_of(query: str) -> list[PromQLToken]:
     """Return the tokens of a query without blanks and comments. Every text has some: sense is the parser's matter."""
     return [token for token in _all_tokens(query) if token.kind is not TokenKind.BLANK]
 
 
-def closing(tokens: Sequence[Token], opening: int) -> int | None:
+def closing(tokens: Sequence[PromQLToken], opening: int) -> int | None:
     """Return the position of the bracket that closes the one at position `opening`; None where nothing does."""
     open_brackets: list[str] = []
     for position in range(opening, len(tokens)):
@@ -96,13 +96,13 @@ def _nesting(query: str) -> int:
     return depth
 
 
-def _nests(token: Token) -> bool:
+def _nests(token: PromQLToken) -> bool:
     if token.kind is TokenKind.WORD:
         return token.text.lower() in _OPERATOR_WORDS
     return token.kind is TokenKind.SIGN and token.text in _NESTING_SIGNS
 
 
-def _all_tokens(query: str) -> Iterator[Token]:
+def _all_tokens(query: str) -> Iterator[PromQLToken]:
     unclosed: dict[str, int] = {}
     at = 0
     while (match := _TOKEN.match(query, at)) is not None:
@@ -113,7 +113,7 @@ def _all_tokens(query: str) -> Iterator[Token]:
             # way, each behind a backslash: searching again from each would take time with the square of the length.
             unclosed[query[start]] = at
             kind, at = "sign", start + 1
-        yield Token(TokenKind(kind), query[start:at], start, at)
+        yield PromQLToken(TokenKind(kind), query[start:at], start, at)
         while unclosed.get(query[at : at + 1], 0) > at:
-            yield Token(TokenKind.SIGN, query[at], at, at + 1)
+            yield PromQLToken(TokenKind.SIGN, query[at], at, at + 1)
             at += 1

@@ -41,7 +41,7 @@ class UnreadableQueryError(ValueError):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Matcher:
+class TreeMatcher:
     """One condition of a selector."""
 
     label: str
@@ -62,19 +62,19 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextNode:
     """A string."""
 
     value: str
 
 
 @dataclass(frozen=True, slots=True)
-class Selector:
+class SelectorNode:
     """Series, or a range of them."""
 
-    matchers: tuple[Matcher, ...]
+    matchers: tuple[TreeMatcher, ...]
     """Ascending; the metric's name is among them as `__name__`."""
-    alternatives: tuple[tuple[Matcher, ...], ...]
+    alternatives: tuple[tuple[TreeMatcher, ...], ...]
     """Matchers joined by `or`, which VictoriaMetrics knows."""
     timing: str
     """Range, `offset` and `@`."""
@@ -148,7 +148,7 @@ class Binary:
     """None where one side is a number, which has no labels to match."""
 
 
-Node: TypeAlias = Number | Text | Selector | Wrapper | Call | Aggregation | Binary
+Node: TypeAlias = Number | TextNode | SelectorNode | Wrapper | Call | Aggregation | Binary
 
 
 def parse_query(query: str) -> Node:
@@ -212,16 +212,16 @@ def _node(expression: library.Expr) -> Node:
     raise UnreadableQueryError(f"the parser gave a {type(expression).__name__}, which is not known here")
 
 
-def _selector(selector: library.VectorSelector, range_text: str) -> Selector:
+def _selector(selector: library.VectorSelector, range_text: str) -> SelectorNode:
     matchers = _matchers(selector.matchers.matchers)
     if selector.name:
-        matchers = tuple(sorted((*matchers, Matcher("__name__", "=", selector.name))))
+        matchers = tuple(sorted((*matchers, TreeMatcher("__name__", "=", selector.name))))
     alternatives = tuple(_matchers(group) for group in selector.matchers.or_matchers)
-    return Selector(matchers, alternatives, f"{range_text}{_timing(selector)}")
+    return SelectorNode(matchers, alternatives, f"{range_text}{_timing(selector)}")
 
 
-def _matchers(matchers: Iterable[library.Matcher]) -> tuple[Matcher, ...]:
-    return tuple(sorted(Matcher(matcher.name, _operator(matcher), matcher.value) for matcher in matchers))
+def _matchers(matchers: Iterable[library.Matcher]) -> tuple[TreeMatcher, ...]:
+    return tuple(sorted(TreeMatcher(matcher.name, _operator(matcher), matcher.value) for matcher in matchers))
 
 
 def _operator(matcher: library.Matcher) -> str:
@@ -314,5 +314,5 @@ _CONVERSIONS: Final[tuple[tuple[type[library.Expr], Callable[[Any], Node]], ...]
     (library.UnaryExpr, lambda unary: Wrapper("-", _node(unary.expr))),
     (library.SubqueryExpr, _subquery),
     (library.NumberLiteral, lambda number: Number(repr(number.val))),
-    (library.StringLiteral, lambda text: Text(text.val)),
+    (library.StringLiteral, lambda text: TextNode(text.val)),
 )

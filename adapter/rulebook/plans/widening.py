@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from adapter.rulebook.plans.tree import Matcher
+    from adapter.rulebook.plans.tree import TreeMatcher
 
 
 class NotProvenError(Exception):
@@ -22,9 +22,9 @@ class Widening:
 
     keys: frozenset[str]
     """The labels by whose values the wider answer is filtered."""
-    exact: tuple[Matcher, ...]
+    exact: tuple[TreeMatcher, ...]
     """What `.LabelMatchers` holds in the exact form, as far as the wider form has it not."""
-    wider: tuple[Matcher, ...]
+    wider: tuple[TreeMatcher, ...]
     """What `.LabelMatchers` holds in the wider form, as far as the exact form has it not."""
     gained: str | None = None
     """The label that `.GroupBy` holds in the wider form alone: the namespace label of a wide plan."""
@@ -32,7 +32,7 @@ class Widening:
     """Whether a row without the key labels makes a difference to somebody: always so for external metrics."""
 
 
-class Verdict(Enum):
+class ProofVerdict(Enum):
     """What is known of the result of two corresponding nodes."""
 
     CONSTANT = "constant"
@@ -45,12 +45,12 @@ class Verdict(Enum):
     @property
     def has_gained(self) -> bool:
         """Return whether the exact form still has the gained label on its result."""
-        return self is not Verdict.FILTERABLE_WITHOUT_GAINED
+        return self is not ProofVerdict.FILTERABLE_WITHOUT_GAINED
 
 
-def filterable(*, has_gained: bool) -> Verdict:
+def filterable(*, has_gained: bool) -> ProofVerdict:
     """Return the verdict of a filterable node."""
-    return Verdict.FILTERABLE if has_gained else Verdict.FILTERABLE_WITHOUT_GAINED
+    return ProofVerdict.FILTERABLE if has_gained else ProofVerdict.FILTERABLE_WITHOUT_GAINED
 
 
 def quoted(labels: Iterable[str]) -> str:

@@ -27,7 +27,7 @@ from adapter.sources.kubernetes.errors import (
     ServerError,
     SilentError,
     UnauthorizedError,
-    UnexpectedAnswerError,
+    UnexpectedResponseError,
     UnknownOutcomeError,
     UnreachableError,
     error_of_answer,
@@ -52,7 +52,7 @@ _LARGEST_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Deadlines:
+class RequestDeadlines:
     """How long each part of a call may take, in seconds."""
 
     connect: float = 5.0
@@ -99,7 +99,7 @@ class Answer:
         for piece in self.pieces(total_seconds):
             body += piece
             if len(body) > most_bytes:
-                raise UnexpectedAnswerError(f"{self.what}: the answer is larger than {most_bytes >> 20} MiB")
+                raise UnexpectedResponseError(f"{self.what}: the answer is larger than {most_bytes >> 20} MiB")
         return bytes(body)
 
     def cancel(self) -> None:
@@ -133,7 +133,7 @@ class _Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class KubernetesRequest:
     """A request whose answer is small and read as a whole."""
 
     method: str
@@ -163,7 +163,7 @@ class KubernetesClient:
     def __init__(
         self,
         connect: Callable[[], ApiClient],
-        deadlines: Deadlines = Deadlines(),
+        deadlines: RequestDeadlines = RequestDeadlines(),
         *,
         user_agent: str = "tidewatch",
         clock: Callable[[], float] = time.monotonic,
@@ -195,10 +195,10 @@ class KubernetesClient:
 
         It is sent once, and once more where the credentials had to be renewed. The whole ends within `seconds`.
         """
-        request = Request(method, path, body=body, content_type=content_type)
+        request = KubernetesRequest(method, path, body=body, content_type=content_type)
         return self.exchange(request, Sending(request.what, Deadline(seconds, self._clock))).body
 
-    def exchange(self, request: Request, sending: Sending) -> WholeAnswer:
+    def exchange(self, request: KubernetesRequest, sending: Sending) -> WholeAnswer:
         """Send a request and read its answer, all of it by the deadline of `sending` as far as sockets go.
 
         A look-up of a name, or a program that makes tokens, may take longer: `Sending.in_time` covers those.
@@ -214,7 +214,7 @@ class KubernetesClient:
             if sending.is_unknown:
                 raise UnknownOutcomeError(f"{error}: it may have taken effect") from error
             raise
-        except (UnreachableError, UnexpectedAnswerError) as error:
+        except (UnreachableError, UnexpectedResponseError) as error:
             if sending.is_unknown:
                 raise UnknownOutcomeError(f"{error}: it may have taken effect") from error
             raise

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.sources.index import ObjectIndex
-from adapter.sources.kubernetes.discovery import Discovery
+from adapter.sources.kubernetes.discovery import KindDiscovery
 from adapter.sources.kubernetes.errors import ForbiddenError
 from adapter.sources.kubernetes.reflector import Reflector
 from adapter.sources.kubernetes.settings import WatchSettings
@@ -36,13 +36,13 @@ class ClusterObjects:
         client: KubernetesClient,
         start: StartTask,
         settings: WatchSettings | None = None,
-        discovery: Discovery | None = None,
+        discovery: KindDiscovery | None = None,
     ) -> None:
         """Start the tasks `discovery` and `watch pods`; each further kind that is asked for has a `watch` task too."""
         self._client = client
         self._start = start
         self._settings = settings or WatchSettings()
-        self._discovery = discovery or Discovery(client, pace=self._settings.pace)
+        self._discovery = discovery or KindDiscovery(client, pace=self._settings.pace)
         self._reflectors: dict[Resource, Reflector] = {}
         self._lock = threading.Lock()
         start("discovery", self._discovery.run)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from adapter.objects.resources import BUILT_IN, Resource, UnknownResourceError, find_resource
 from adapter.sources.kubernetes.errors import KubernetesError
 from adapter.sources.kubernetes.groups import discover
-from adapter.sources.pace import UNPACED
+from adapter.timing.pace import UNPACED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from adapter.sources.kubernetes.client import KubernetesClient
     from adapter.sources.kubernetes.groups import GroupVersion
-    from adapter.sources.pace import Pace
+    from adapter.timing.pace import Pace
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ def _merged(found: list[GroupVersion], before: tuple[Resource, ...]) -> _Known:
     return _Known(tuple(resources.values()), tuple(failing))
 
 
-class Discovery:
+class KindDiscovery:
     """What is known of the cluster's kinds, renewed now and then, and when somebody asks for one that is not known."""
 
     def __init__(

@@ -63,7 +63,7 @@ class FencedError(KubernetesError):
     """A write was not sent because the permission to write would have ended before it."""
 
 
-class UnexpectedAnswerError(KubernetesError):
+class UnexpectedResponseError(KubernetesError):
     """The answer is not one of kube-apiserver."""
 
 
@@ -110,7 +110,7 @@ class ServerError(StatusError):
     """The server failed."""
 
 
-class Status(msgspec.Struct, gc=False):
+class ErrorStatus(msgspec.Struct, gc=False):
     """The fields of `meta/v1 Status` that are read."""
 
     message: str = ""
@@ -131,14 +131,14 @@ _CLASSES: dict[int, type[StatusError]] = {
 def error_of_answer(what: str, code: int, body: bytes, retry_after: str | None = None) -> StatusError:
     """Return the error for an answer with HTTP status `code`; `what` names the call: `GET /api/v1/pods`."""
     try:
-        status = msgspec.json.decode(body, type=Status)
+        status = msgspec.json.decode(body, type=ErrorStatus)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         # A proxy in between answers in HTML or plain text.
-        status = Status(message=body[: 4 * MESSAGE_LIMIT].decode(errors="replace"))
-    return error_of_status(what, Status(status.message, status.reason, code), _seconds(retry_after))
+        status = ErrorStatus(message=body[: 4 * MESSAGE_LIMIT].decode(errors="replace"))
+    return error_of_status(what, ErrorStatus(status.message, status.reason, code), _seconds(retry_after))
 
 
-def error_of_status(what: str, status: Status, retry_after_seconds: float = 0.0) -> StatusError:
+def error_of_status(what: str, status: ErrorStatus, retry_after_seconds: float = 0.0) -> StatusError:
     """Return the error for a Status, as an answer or an ERROR event carries it."""
     kind = _CLASSES.get(status.code, ServerError if status.code >= 500 else StatusError)
     if status.code == 403 and '"system:anonymous"' in status.message:

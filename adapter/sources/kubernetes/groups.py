@@ -14,15 +14,15 @@ import msgspec
 
 from adapter.objects.resources import Resource
 from adapter.sources.kubernetes.client import JSON
-from adapter.sources.kubernetes.errors import KubernetesError, UnexpectedAnswerError
+from adapter.sources.kubernetes.errors import KubernetesError, UnexpectedResponseError
 from adapter.sources.kubernetes.items import ItemsError, JsonList, decode_json
-from adapter.sources.pace import UNPACED
+from adapter.timing.pace import UNPACED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from adapter.sources.kubernetes.client import KubernetesClient
-    from adapter.sources.pace import Pace
+    from adapter.timing.pace import Pace
 
 logger = logging.getLogger(__name__)
 
@@ -123,7 +123,7 @@ def _discover_root(client: KubernetesClient, root: str, pace: Pace) -> Iterator[
             for group in groups:
                 yield from _group_versions(group)
     except ItemsError as error:
-        raise UnexpectedAnswerError(f"GET {root}: not a discovery document: {error}") from error
+        raise UnexpectedResponseError(f"GET {root}: not a discovery document: {error}") from error
 
 
 def _group_versions(group: _DiscoveredGroup) -> Iterator[GroupVersion]:
@@ -192,4 +192,4 @@ def _decoded(body: bytes, form: type[T], path: str) -> T:
     try:
         return decode_json(body, form)
     except ItemsError as error:
-        raise UnexpectedAnswerError(f"GET {path}: not a discovery document: {error}") from error
+        raise UnexpectedResponseError(f"GET {path}: not a discovery document: {error}") from error

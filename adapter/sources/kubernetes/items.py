@@ -19,7 +19,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from adapter.sources.pace import Pace
+    from adapter.timing.pace import Pace
 
 T = TypeVar("T")
 

@@ -42,7 +42,7 @@ _LEAST_SECONDS = 0.05
 """For a request that begins when the leadership is about to end."""
 
 
-class Objects(Protocol):
+class LeaseClient(Protocol):
     """What is asked of the API server (`writing.ObjectClient`)."""
 
     def get(self, path: str, *, seconds: float) -> Reply:
@@ -124,7 +124,7 @@ def since_boot() -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Effects:
+class LeaseEffects:
     """What an elector needs of the world beside the API server."""
 
     clock: Callable[[], float] = since_boot
@@ -137,10 +137,10 @@ class LeaseElector:
 
     def __init__(
         self,
-        objects: Objects,
+        objects: LeaseClient,
         settings: LeaseSettings,
         events: LeaseEvents | None = None,
-        effects: Effects = Effects(),
+        effects: LeaseEffects = LeaseEffects(),
     ) -> None:
         """Begin as a follower; nothing is asked before `run`."""
         self._objects = objects

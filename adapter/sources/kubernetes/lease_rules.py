@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from adapter.sources.kubernetes.errors import UnexpectedAnswerError
+from adapter.sources.kubernetes.errors import UnexpectedResponseError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,7 +65,7 @@ class LeaseTiming:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class LeaseRecord:
     """What a Lease says of its holder: the part of its `spec` that client-go compares."""
 
     holder: str
@@ -88,10 +88,10 @@ class Record:
         }
 
 
-def record_of(lease: Mapping[str, Any]) -> Record:
+def record_of(lease: Mapping[str, Any]) -> LeaseRecord:
     """Return what a Lease says; raises UnexpectedAnswerError for one that no API server would give."""
     spec = lease.get("spec") or {}
-    found = Record(
+    found = LeaseRecord(
         spec.get("holderIdentity") or "",
         spec.get("leaseDurationSeconds") or 0,
         spec.get("acquireTime") or "",
@@ -102,7 +102,7 @@ def record_of(lease: Mapping[str, Any]) -> Record:
     if not all(isinstance(text, str) for text in texts) or not all(
         type(number) is int for number in (found.lease_seconds, found.transitions)
     ):
-        raise UnexpectedAnswerError("the Lease's spec is not of the form of coordination.k8s.io/v1")
+        raise UnexpectedResponseError("the Lease's spec is not of the form of coordination.k8s.io/v1")
     return found
 
 
@@ -115,7 +115,7 @@ class Read:
 class Create:
     """Create the Lease with this record."""
 
-    record: Record
+    record: LeaseRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Write:
     """Replace the Lease that is known by one with this record."""
 
     lease: Mapping[str, Any]
-    record: Record
+    record: LeaseRecord
 
     def document(self) -> dict[str, Any]:
         """Return the object to send: what others keep in it stays."""
@@ -144,7 +144,7 @@ class Standing:
 
     identity: str
     timing: LeaseTiming
-    seen: Record | None = None
+    seen: LeaseRecord | None = None
     """The newest record that was read or written."""
     seen_at: float = 0.0
     """When it was read first; of an own one, when it was sent."""
@@ -181,7 +181,7 @@ class Standing:
         if self._is_held_by_another(now):
             return Wait()
         micro_time = wall.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        fresh = Record(self.identity, self.timing.lease_seconds, micro_time, micro_time, 0)
+        fresh = LeaseRecord(self.identity, self.timing.lease_seconds, micro_time, micro_time, 0)
         if self.lease is None or self.seen is None:
             return Create(fresh)
         if self.seen.holder == self.identity:
@@ -219,7 +219,7 @@ class Standing:
         if self.lease is None or self.seen is None or self.seen.holder != self.identity:
             return None
         micro_time = wall.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        return Write(self.lease, Record("", 1, micro_time, micro_time, self.seen.transitions))
+        return Write(self.lease, LeaseRecord("", 1, micro_time, micro_time, self.seen.transitions))
 
     def _is_held_by_another(self, now: float) -> bool:
         if self.seen is None or self.seen.holder in {"", self.identity}:

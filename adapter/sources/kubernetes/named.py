@@ -14,12 +14,12 @@ import msgspec
 
 from adapter.sources.kubernetes.client import JSON
 from adapter.sources.kubernetes.errors import (
+    ErrorStatus,
     ExpiredError,
     KubernetesError,
     SilentError,
-    Status,
     StatusError,
-    UnexpectedAnswerError,
+    UnexpectedResponseError,
     error_of_status,
 )
 from adapter.sources.kubernetes.streams import Interruptible, in_rounds, lines_of, when_set
@@ -126,9 +126,9 @@ class NamedWatch:
             found = msgspec.json.decode(body, type=_List)
             mine = [one for one in found.items or () if _metadata(one).name == self._which.name]
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise UnexpectedAnswerError(f"GET {self._which.collection}: not a list of objects: {error}") from error
+            raise UnexpectedResponseError(f"GET {self._which.collection}: not a list of objects: {error}") from error
         if not found.metadata.resource_version:
-            raise UnexpectedAnswerError(f"GET {self._which.collection}: a list without a resourceVersion")
+            raise UnexpectedResponseError(f"GET {self._which.collection}: a list without a resourceVersion")
         self._tell(bytes(mine[0]) if mine else None)
         return found.metadata.resource_version
 
@@ -154,10 +154,12 @@ class NamedWatch:
         try:
             event = msgspec.json.decode(line, type=_Event)
             if event.type == "ERROR":
-                raise error_of_status(f"watch of {self._which.label}", msgspec.json.decode(event.object, type=Status))
+                raise error_of_status(
+                    f"watch of {self._which.label}", msgspec.json.decode(event.object, type=ErrorStatus)
+                )
             metadata = _metadata(event.object)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise UnexpectedAnswerError(f"watch of {self._which.label}: not an event: {error}") from error
+            raise UnexpectedResponseError(f"watch of {self._which.label}: not an event: {error}") from error
         if metadata.name == self._which.name and event.type in {"ADDED", "MODIFIED", "DELETED"}:
             self._tell(None if event.type == "DELETED" else bytes(event.object))
 

@@ -22,17 +22,17 @@ import msgspec
 
 from adapter.sources.kubernetes.client import METADATA, METADATA_LIST
 from adapter.sources.kubernetes.errors import (
+    ErrorStatus,
     ExpiredError,
     ForbiddenError,
     KubernetesError,
     NotFoundError,
     ServerError,
     SilentError,
-    Status,
     StatusError,
     ThrottledError,
     UnauthorizedError,
-    UnexpectedAnswerError,
+    UnexpectedResponseError,
     UnreachableError,
     error_of_status,
 )
@@ -176,9 +176,9 @@ class Reflector:
             # A continue token holds the version that the list began with, and must come without one.
             query["continue"] = metadata.next_page
         if metadata.resource_version in NO_VERSIONS:
-            raise UnexpectedAnswerError(f"GET {self._path}: a list without a resourceVersion")
+            raise UnexpectedResponseError(f"GET {self._path}: a list without a resourceVersion")
         if not readable and self._left_out.listed():
-            raise UnexpectedAnswerError(f"GET {self._path}: not a list of objects: none of its items can be read")
+            raise UnexpectedResponseError(f"GET {self._path}: not a list of objects: none of its items can be read")
         replacement.commit()
         self._left_out.commit_list()
         self._now_synced()
@@ -190,16 +190,16 @@ class Reflector:
                 for item in items:
                     yield item.metadata
         except ItemsError as error:
-            raise UnexpectedAnswerError(f"GET {self._path}: not a list of objects: {error}") from error
+            raise UnexpectedResponseError(f"GET {self._path}: not a list of objects: {error}") from error
 
     def _refuse_endless(self, asked: set[str], token: str) -> None:
         """Take note of a continue token; raises UnexpectedAnswerError where pages would come without end."""
         if token in asked:
             message = "the list does not end: its next page is one that it has given already"
-            raise UnexpectedAnswerError(f"GET {self._path}: {message}")
+            raise UnexpectedResponseError(f"GET {self._path}: {message}")
         asked.add(token)
         if len(asked) >= _MOST_PAGES:
-            raise UnexpectedAnswerError(
+            raise UnexpectedResponseError(
                 f"GET {self._path}: the list does not end: it has more than {_MOST_PAGES} pages"
             )
 
@@ -236,13 +236,13 @@ class Reflector:
         try:
             event = self._events.decode(line)
             if event.type == "ERROR":
-                raise error_of_status(f"watch of {self._path}", msgspec.json.decode(event.object, type=Status))
+                raise error_of_status(f"watch of {self._path}", msgspec.json.decode(event.object, type=ErrorStatus))
             version = self._versions.decode(event.object).metadata.version
             if version in NO_VERSIONS:
-                raise UnexpectedAnswerError(f"watch of {self._path}: an event without a resourceVersion")
+                raise UnexpectedResponseError(f"watch of {self._path}: an event without a resourceVersion")
             self._take_object(event)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise UnexpectedAnswerError(f"watch of {self._path}: not an event: {error}") from error
+            raise UnexpectedResponseError(f"watch of {self._path}: not an event: {error}") from error
         self._version = version
 
     def _take_object(self, event: WatchEvent) -> None:
@@ -257,7 +257,7 @@ class Reflector:
             case "BOOKMARK":
                 pass
             case unknown:
-                raise UnexpectedAnswerError(f"watch of {self._path}: an event of type {unknown[:32]!r}")
+                raise UnexpectedResponseError(f"watch of {self._path}: an event of type {unknown[:32]!r}")
 
     def _put(self, content: msgspec.Raw) -> None:
         try:

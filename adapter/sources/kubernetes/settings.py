@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from adapter.sources.kubernetes.backoff import Backoff
 from adapter.sources.kubernetes.telemetry import NoTelemetry
-from adapter.sources.pace import UNPACED
+from adapter.timing.pace import UNPACED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from threading import Event
 
     from adapter.sources.kubernetes.telemetry import WatchTelemetry
-    from adapter.sources.pace import Pace
+    from adapter.timing.pace import Pace
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from adapter.sources.kubernetes.errors import KubernetesError, UnexpectedAnswerError
+from adapter.sources.kubernetes.errors import KubernetesError, UnexpectedResponseError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -83,7 +83,7 @@ def lines_of(pieces: Iterator[bytes], longest_bytes: int = LONGEST_LINE_BYTES) -
         held += len(first)
         if held > longest_bytes:
             message = f"one event of a watch has more than {longest_bytes:,} bytes: is it the API server that answers?"
-            raise UnexpectedAnswerError(message)
+            raise UnexpectedResponseError(message)
         if others:
             lines = [b"".join(rest), *others[:-1]]
             rest, held = [others[-1]], len(others[-1])

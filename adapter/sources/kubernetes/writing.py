@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from adapter.sources.deadlines import Deadline
-from adapter.sources.kubernetes.client import Request, WholeAnswer
-from adapter.sources.kubernetes.errors import DeadlineError, UnexpectedAnswerError, UnknownOutcomeError
+from adapter.sources.kubernetes.client import KubernetesRequest, WholeAnswer
+from adapter.sources.kubernetes.errors import DeadlineError, UnexpectedResponseError, UnknownOutcomeError
 from adapter.sources.kubernetes.sending import Sending
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class ObjectClient:
 
     def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float | None = None) -> Reply:
         """Return what stands at the path. Raises KubernetesError."""
-        request = Request("GET", path, query or {})
+        request = KubernetesRequest("GET", path, query or {})
         answer = self._answer(request, self._sending(request, seconds))
         return Reply(_document(request.what, answer.body), answer.headers.get("Date", ""))
 
@@ -75,7 +75,7 @@ class ObjectClient:
 
         Raises KubernetesError: a ConflictError where the name is taken.
         """
-        request = Request("POST", collection, body=document)
+        request = KubernetesRequest("POST", collection, body=document)
         return _document(request.what, self._answer(request, self._sending(request, seconds)).body)
 
     def merge(self, path: str, patch: Mapping[str, Any], *, seconds: float | None = None) -> dict[str, Any]:
@@ -83,7 +83,7 @@ class ObjectClient:
 
         Raises KubernetesError: a ConflictError where the patch names a resourceVersion that is over.
         """
-        request = Request("PATCH", path, body=patch, content_type=MERGE_PATCH)
+        request = KubernetesRequest("PATCH", path, body=patch, content_type=MERGE_PATCH)
         return _document(request.what, self._answer(request, self._sending(request, seconds)).body)
 
     def replace(self, path: str, document: Mapping[str, Any], fence: Fence | None = None) -> dict[str, Any]:
@@ -115,33 +115,33 @@ class ObjectClient:
         request, sending = self._once("DELETE", path, options, fence)
         return self._written(request, sending)
 
-    def _sending(self, request: Request, seconds: float | None) -> Sending:
+    def _sending(self, request: KubernetesRequest, seconds: float | None) -> Sending:
         return Sending(request.what, Deadline(self._seconds if seconds is None else seconds))
 
     def _once(
         self, method: str, path: str, document: Mapping[str, Any], fence: Fence | None
-    ) -> tuple[Request, Sending]:
+    ) -> tuple[KubernetesRequest, Sending]:
         """Return a request of which the server, too, knows how long it may take: a late one is not carried out."""
         limits = fence or Fence(self._seconds, lambda _: True)
         server_seconds = limits.seconds / 2
-        request = Request(method, path, {"timeout": f"{math.ceil(server_seconds * 1000)}ms"}, document)
+        request = KubernetesRequest(method, path, {"timeout": f"{math.ceil(server_seconds * 1000)}ms"}, document)
         deadline = Deadline(limits.seconds)
         sending = Sending(request.what, deadline, once=True, permit=limits.permit, server_seconds=server_seconds)
         return request, sending
 
-    def _written(self, request: Request, sending: Sending) -> dict[str, Any]:
+    def _written(self, request: KubernetesRequest, sending: Sending) -> dict[str, Any]:
         answer = self._answer(request, sending)
         try:
             return _document(request.what, answer.body)
-        except UnexpectedAnswerError as error:
+        except UnexpectedResponseError as error:
             raise UnknownOutcomeError(f"{error}: it may have taken effect") from error
 
-    def _answer(self, request: Request, sending: Sending) -> WholeAnswer:
+    def _answer(self, request: KubernetesRequest, sending: Sending) -> WholeAnswer:
         if not self._turns.acquire(timeout=sending.left()):
             raise DeadlineError(f"{request.what}: not sent: {_MOST_AT_ONCE} calls are under way already")
         return sending.in_time(lambda: self._released(request, sending))
 
-    def _released(self, request: Request, sending: Sending) -> WholeAnswer:
+    def _released(self, request: KubernetesRequest, sending: Sending) -> WholeAnswer:
         try:
             return self._client.exchange(request, sending)
         finally:
@@ -152,7 +152,7 @@ def _document(what: str, body: bytes) -> dict[str, Any]:
     try:
         document = json.loads(body)
     except (ValueError, RecursionError) as e:
-        raise UnexpectedAnswerError(f"{what}: the answer is not JSON") from e
+        raise UnexpectedResponseError(f"{what}: the answer is not JSON") from e
     if not isinstance(document, dict):
-        raise UnexpectedAnswerError(f"{what}: the answer is not an object")
+        raise UnexpectedResponseError(f"{what}: the answer is not an object")
     return document

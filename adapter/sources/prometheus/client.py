@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import urlencode
 
 from adapter.sources.deadlines import Deadline, DeadlinePassedError
-from adapter.sources.pace import UNPACED, Pace
 from adapter.sources.prometheus.clocks import refuse_other_time
 from adapter.sources.prometheus.decoding import (
     INSTANT_LIMITS,
@@ -40,6 +39,7 @@ from adapter.sources.prometheus.runtime import Started, ask_started
 from adapter.sources.prometheus.server import Server
 from adapter.sources.prometheus.slicing import SERIES, VECTOR, Shape
 from adapter.sources.prometheus.transport import HttpAnswer, HttpRequest, OpenAnswer
+from adapter.timing.pace import UNPACED, Pace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,7 @@
 """Answers of Prometheus's query API as values, decoded slice by slice.
 
 What an answer says about itself (success, type, warnings) is known before its first sample is handed out. The samples
-are decoded while they are iterated over, in slices that give way to requests (`adapter.sources.pace`).
+are decoded while they are iterated over, in slices that give way to requests (`adapter.timing.pace`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
-    from adapter.sources.pace import Pace
+    from adapter.timing.pace import Pace
 
 _GUARD_BYTES = 256 * 1024
 _WORTH_SLICES_BYTES = 256 * 1024

@@ -4,7 +4,7 @@ A range of 14 days at a step of 15 s is 80,640 points a series, and Prometheus g
 So it is asked in parts that lie side by side on the same grid of times, and the parts are joined by label set. Times
 are counted in whole milliseconds, as Prometheus counts them, so no step is lost or doubled where two parts meet.
 
-A sample takes 16 bytes here: two columns of float64 for each series, filled slice by slice (`adapter.sources.pace`)
+A sample takes 16 bytes here: two columns of float64 for each series, filled slice by slice (`adapter.timing.pace`)
 without a Python object for each point.
 
 **What a value may be.** NaN, +Inf and -Inf are floats as Prometheus gave them: a caller must decide what they mean.
@@ -31,8 +31,8 @@ from adapter.sources.prometheus.slicing import SLICE_BYTES, Cut, Shape
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.sources.pace import Pace
     from adapter.sources.prometheus.slicing import Span
+    from adapter.timing.pace import Pace
 
 MOST_POINTS = 11_000
 """Of one series in one answer: Prometheus refuses more than this many steps (`exceeded maximum resolution`)."""

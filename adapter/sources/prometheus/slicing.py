@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.sources.pace import Pace
+    from adapter.timing.pace import Pace
 
 SLICE_BYTES = 32 * 1024
 """About 200 samples; decoded and turned into samples in a fifth of a millisecond."""

@@ -10,7 +10,7 @@ from adapter.identity.certificates import apiservices
 from adapter.identity.certificates.certificate_secret import Found, ObjectName, read_secret
 from adapter.identity.certificates.issuing import is_signed_by
 from adapter.identity.certificates.keeping import CertificateKeeper, Times
-from adapter.identity.certificates.rotation import Wanted
+from adapter.identity.certificates.rotation import WantedCertificate
 from tests.support.apiserver_objects import APISERVICES, SECRETS, Direct, ObjectStore
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ START = datetime(2026, 11, 21, tzinfo=UTC)
 SECRET = ObjectName("monitoring", "tidewatch-serving")
 SERVICE = ObjectName("monitoring", "tidewatch")
 CUSTOM, EXTERNAL = "v1beta1.custom.metrics.k8s.io", "v1beta1.external.metrics.k8s.io"
-WANTED = Wanted(SECRET, SERVICE, (CUSTOM, EXTERNAL))
+WANTED = WantedCertificate(SECRET, SERVICE, (CUSTOM, EXTERNAL))
 LIFE = timedelta(days=90)
 
 
@@ -89,7 +89,7 @@ class Replica:
     """One replica with its own clock."""
 
     cluster: Cluster
-    wanted: Wanted = WANTED
+    wanted: WantedCertificate = WANTED
     clock_error: timedelta = timedelta()
     life: timedelta = LIFE
     shown: list[Generation] = field(default_factory=list)

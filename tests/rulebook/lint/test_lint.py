@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.documents.load import load_documents
 from adapter.objects.resources import BUILT_IN, Resource, find_resource
-from adapter.readings.schedule import longest_refresh
+from adapter.readings.asking.periods import longest_refresh
 from adapter.readings.settings import ReadingSettings
 from adapter.rulebook.lint import lint
 from adapter.rulebook.lint.policies import LONGEST_REFRESH_SECONDS
-from adapter.rulebook.parse import parse_rulebook
-from adapter.service.documents import load_documents
+from adapter.rulebook.parsing.parse import parse_rulebook
 
 if TYPE_CHECKING:
     from adapter.rulebook.model import Finding

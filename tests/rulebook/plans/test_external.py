@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from adapter.objects.selectors import EVERYTHING, parse_selector
-from adapter.rulebook.matchers import RenderError
 from adapter.rulebook.model import PlanKind
 from adapter.rulebook.plans import plan_of, planned_query
 from adapter.rulebook.plans.external import foldable, with_keys
 from adapter.rulebook.plans.tree import parse_query
 from adapter.rulebook.plans.widening import NotProvenError
+from adapter.rulebook.rendering.matchers import RenderError
 from adapter.rulebook.requests import Asked, Fold
 from tests.support.plan_trials import external_metric
 

@@ -13,7 +13,7 @@ import pytest
 from adapter.rulebook.model import PlanKind
 from adapter.rulebook.plans import plan_of
 from adapter.rulebook.plans.proof import prove, prove_filterable
-from adapter.rulebook.plans.tree import Matcher, Selector
+from adapter.rulebook.plans.tree import SelectorNode, TreeMatcher
 from adapter.rulebook.plans.widening import NotProvenError, Widening
 from tests.support.plan_trials import custom_metric
 
@@ -289,19 +289,23 @@ def test_a_selector_that_promql_cannot_say_is_a_reason() -> None:
     ],
 )
 def test_forms_that_differ_in_more_than_the_matchers_are_refused(exact: str, wider: str) -> None:
-    widening = Widening(frozenset({"pod"}), (Matcher("pod", "=", "a"),), (Matcher("pod", "!=", ""),))
+    widening = Widening(frozenset({"pod"}), (TreeMatcher("pod", "=", "a"),), (TreeMatcher("pod", "!=", ""),))
     assert not prove(exact, wider, widening).holds
     assert prove(exact, exact.replace('pod="a"', 'pod!=""'), widening).holds is ('pod="b"' not in exact)
 
 
 def test_matchers_beside_an_or_are_not_understood() -> None:
-    one, all_of_them = Matcher("pod", "=", "a"), Matcher("pod", "!=", "")
-    alternatives = ((Matcher("job", "=", "j"),),)
+    one, all_of_them = TreeMatcher("pod", "=", "a"), TreeMatcher("pod", "!=", "")
+    alternatives = ((TreeMatcher("job", "=", "j"),),)
     widening = Widening(frozenset({"pod"}), (one,), (all_of_them,))
     with pytest.raises(NotProvenError, match="a selector uses the request otherwise"):
-        prove_filterable(Selector((one,), alternatives, ""), Selector((all_of_them,), alternatives, ""), widening)
+        prove_filterable(
+            SelectorNode((one,), alternatives, ""), SelectorNode((all_of_them,), alternatives, ""), widening
+        )
 
 
 def test_series_cannot_be_told_apart_by_their_name() -> None:
-    widening = Widening(frozenset({"__name__"}), (Matcher("__name__", "=", "x"),), (Matcher("__name__", "!=", ""),))
+    widening = Widening(
+        frozenset({"__name__"}), (TreeMatcher("__name__", "=", "x"),), (TreeMatcher("__name__", "!=", ""),)
+    )
     assert "name" in (prove('{__name__="x"}', '{__name__!=""}', widening).reason or "")

@@ -6,7 +6,7 @@ import pytest
 
 from adapter.rulebook.plans.reach import oldest_sample, ranges_of
 from adapter.rulebook.plans.tree import parse_query
-from adapter.rulebook.template import parse_query_template
+from adapter.rulebook.rendering.template import parse_query_template
 
 
 @pytest.mark.parametrize(

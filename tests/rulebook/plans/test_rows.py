@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapter.objects.regex import quote_pattern
 from adapter.objects.selectors import EVERYTHING, Selector, parse_selector
-from adapter.rulebook.matchers import RenderError, selector_matchers, value_matcher
 from adapter.rulebook.plans import RowIndex, fold_rows, row_filter, select_rows
 from adapter.rulebook.plans import rows as rows_module
-from adapter.rulebook.regex import quote_pattern
+from adapter.rulebook.rendering.matchers import RenderError, selector_matchers, value_matcher
 from adapter.rulebook.requests import Fold, Row
 from tests.support.plan_trials import same_values
 

@@ -12,8 +12,8 @@ from adapter.objects.selectors import parse_selector
 from adapter.rulebook.model import Api, PlanKind
 from adapter.rulebook.plans import plan_of, planned_query
 from adapter.rulebook.plans.sample_age import SampleAgeError, times_of, times_template
+from adapter.rulebook.rendering.template import parse_query_template
 from adapter.rulebook.requests import Asked
-from adapter.rulebook.template import parse_query_template
 from tests.support.plan_trials import EXTERNAL, PODS, Tally, custom_metric, external_metric, try_template
 
 if TYPE_CHECKING:

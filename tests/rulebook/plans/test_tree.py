@@ -10,7 +10,7 @@ from adapter.rulebook.plans.tree import (
     Aggregation,
     Binary,
     Call,
-    Selector,
+    SelectorNode,
     UnreadableQueryError,
     is_scalar,
     parse_query,
@@ -71,7 +71,7 @@ def test_a_quoted_label_is_known_by_its_bare_name() -> None:
     tree = parse_query('sum by ("app.kubernetes.io/name") ({"http.requests", "app.kubernetes.io/name"="web"})')
     assert isinstance(tree, Aggregation)
     assert tree.labels == {"app.kubernetes.io/name"}
-    assert isinstance(tree.expression, Selector)
+    assert isinstance(tree.expression, SelectorNode)
     assert [matcher.label for matcher in tree.expression.matchers] == ["__name__", "app.kubernetes.io/name"]
 
 

@@ -12,12 +12,12 @@ import pytest
 
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import BySelector
+from adapter.readings.asking.planning import planned_with_times
+from adapter.readings.asking.queries import Failure, Query, QueryKey
 from adapter.readings.errors import NoSampleError, ReadingError
-from adapter.readings.planning import planned_with_times
-from adapter.readings.policies import STANDS_IN, asking_of, external_answer, objects_answer
-from adapter.readings.queries import Failure, Query, QueryKey
+from adapter.readings.samples.object_reading import ObjectReading
+from adapter.readings.samples.policies import STANDS_IN, asking_of, external_answer, objects_answer
 from adapter.readings.settings import ReadingSettings
-from adapter.readings.snapshot import ObjectReading
 from adapter.rulebook.model import OnNoData, PlanKind, Policy
 from adapter.rulebook.plans import plan_of
 from tests.support.plan_trials import EXTERNAL, PODS
@@ -26,7 +26,7 @@ from tests.support.readings import RealAnswers, make_house
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.readings.refresher import Refresher
+    from adapter.readings.asking.refresher import Refresher
     from adapter.rulebook.model import Metric
     from adapter.rulebook.requests import Asked
     from tests.support.plan_samples import AskedPrometheus

@@ -11,7 +11,7 @@ from adapter.objects.resources import BUILT_IN, Resource, UnknownResourceError, 
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.sources.files import FileObjects, FileProblem
 from adapter.sources.objects import ObjectsError, ObjectsNotServedError, ObjectsNotSyncedError, ObjectSource
-from adapter.sources.pace import UNPACED, Pace
+from adapter.timing.pace import UNPACED, Pace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

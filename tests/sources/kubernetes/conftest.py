@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.sources.kubernetes.access import from_kubeconfig
-from adapter.sources.kubernetes.client import Deadlines, KubernetesClient
+from adapter.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from tests.support.fake_apiserver import FakeApiServer
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from threading import Event
 
-QUICK = Deadlines(connect=2.0, silence=0.5, total=5.0)
+QUICK = RequestDeadlines(connect=2.0, silence=0.5, total=5.0)
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from adapter.sources.kubernetes.access import access, from_kubeconfig, in_cluster
-from adapter.sources.kubernetes.client import Answer, Deadlines, KubernetesClient
+from adapter.sources.kubernetes.client import Answer, KubernetesClient, RequestDeadlines
 from adapter.sources.kubernetes.errors import (
     ConfigurationError,
     ExpiredError,
@@ -24,7 +24,7 @@ from adapter.sources.kubernetes.errors import (
     StatusError,
     ThrottledError,
     UnauthorizedError,
-    UnexpectedAnswerError,
+    UnexpectedResponseError,
     UnreachableError,
     error_of_answer,
 )
@@ -124,7 +124,7 @@ def test_an_answer_that_drips_has_an_end(server: FakeApiServer, tmp_path: Path) 
         return now[0]
 
     kubeconfig = server.kubeconfig(tmp_path / "config")
-    client = KubernetesClient(from_kubeconfig(str(kubeconfig)), Deadlines(total=3.0), clock=clock)
+    client = KubernetesClient(from_kubeconfig(str(kubeconfig)), RequestDeadlines(total=3.0), clock=clock)
     with pytest.raises(UnreachableError, match="did not end within 3 s"):
         client.get(PODS, {"watch": "true", "allowWatchBookmarks": "true"})
 
@@ -399,7 +399,7 @@ def test_each_request_waits_for_its_turn_and_none_is_made_without(server: FakeAp
         return len(turns) < 3
 
     connect = from_kubeconfig(str(server.kubeconfig(tmp_path / "config")))
-    client = KubernetesClient(connect, Deadlines(silence=7.0), may_ask=may_ask)
+    client = KubernetesClient(connect, RequestDeadlines(silence=7.0), may_ask=may_ask)
     for _ in range(2):
         client.get(PODS)
     with pytest.raises(UnreachableError, match=r"^GET /api/v1/pods: not asked: .*--client-qps"):
@@ -415,5 +415,5 @@ def test_how_long_to_stay_away_is_bounded(asked: str, seconds: float) -> None:
 
 def test_an_answer_without_an_end_is_given_up(server: FakeApiServer, client: KubernetesClient) -> None:
     server.faults.append(Fault("list", "garbage", body=b"x" * 2_000_000))
-    with client.open("/api/v1/pods") as answer, pytest.raises(UnexpectedAnswerError, match="larger than 1 MiB"):
+    with client.open("/api/v1/pods") as answer, pytest.raises(UnexpectedResponseError, match="larger than 1 MiB"):
         answer.whole(10.0, 1 << 20)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.objects.resources import BUILT_IN, Resource, UnknownResourceError, find_resource
-from adapter.sources.kubernetes.discovery import Discovery
-from adapter.sources.kubernetes.errors import KubernetesError, UnexpectedAnswerError
+from adapter.sources.kubernetes.discovery import KindDiscovery
+from adapter.sources.kubernetes.errors import KubernetesError, UnexpectedResponseError
 from adapter.sources.kubernetes.groups import discover
 from tests.support.fake_apiserver import FakeApiServer, Fault
 from tests.support.waiting import until
@@ -30,7 +30,7 @@ class Clock:
         return self.now
 
 
-def known(discovery: Discovery) -> set[Resource]:
+def known(discovery: KindDiscovery) -> set[Resource]:
     return set(discovery._known.resources)
 
 
@@ -40,7 +40,7 @@ def test_all_kinds_are_found(server: FakeApiServer, client: KubernetesClient, ag
     server.define(WIDGETS)
     server.define(WIDGETS_BETA)
     server.define(GADGETS_BETA)
-    discovery = Discovery(client)
+    discovery = KindDiscovery(client)
     discovery.refresh()
     assert known(discovery) == {*BUILT_IN, WIDGETS, GADGETS_BETA}
     assert discovery.resource("", "widget") == WIDGETS
@@ -75,7 +75,7 @@ def test_a_group_whose_server_is_away_keeps_what_was_known_of_it(
 ) -> None:
     server.aggregated = aggregated
     server.define(WIDGETS)
-    discovery = Discovery(client)
+    discovery = KindDiscovery(client)
     discovery.refresh()
     server.stale.add("shop.example")
     discovery.refresh()
@@ -91,7 +91,7 @@ def test_the_metrics_that_this_program_serves_are_no_kinds(server: FakeApiServer
     for group in ("custom.metrics.k8s.io", "external.metrics.k8s.io", "metrics.k8s.io"):
         server.define(Resource(group, "v1beta1", "queue_length", "", "ExternalMetricValueList", namespaced=True))
     for server.aggregated in (True, False):
-        discovery = Discovery(client)
+        discovery = KindDiscovery(client)
         discovery.refresh()
         with pytest.raises(UnknownResourceError):
             discovery.resource("", "queue_length")
@@ -99,13 +99,13 @@ def test_the_metrics_that_this_program_serves_are_no_kinds(server: FakeApiServer
 
 
 def test_the_built_in_kinds_are_known_before_anything_is_asked(server: FakeApiServer, client: KubernetesClient) -> None:
-    assert Discovery(client).resource("apps", "deployment") == find_resource(BUILT_IN, "apps", "deployments")
+    assert KindDiscovery(client).resource("apps", "deployment") == find_resource(BUILT_IN, "apps", "deployments")
     assert server.requests == []
 
 
 def test_an_unknown_name_is_asked_for_at_once_and_then_rarely(server: FakeApiServer, client: KubernetesClient) -> None:
     clock = Clock()
-    discovery = Discovery(client, clock=clock)
+    discovery = KindDiscovery(client, clock=clock)
     with pytest.raises(UnknownResourceError):
         discovery.resource("", "widgets")
     assert len(server.requests) == 2
@@ -122,7 +122,7 @@ def test_an_unknown_name_is_asked_for_at_once_and_then_rarely(server: FakeApiSer
 def test_an_unknown_name_while_the_server_is_away(server: FakeApiServer, client: KubernetesClient) -> None:
     server.stop()
     with pytest.raises(UnknownResourceError, match="widgets"):
-        Discovery(client).resource("", "widgets")
+        KindDiscovery(client).resource("", "widgets")
 
 
 @pytest.mark.parametrize("body", [b"<html>", b'{"kind":"APIGroupDiscoveryList","items":[{"versions":5}]}', b"\xff"])
@@ -130,8 +130,8 @@ def test_what_is_known_stays_when_the_answer_is_not_one(
     server: FakeApiServer, client: KubernetesClient, body: bytes
 ) -> None:
     server.faults.append(Fault("discover", "garbage", body=body))
-    discovery = Discovery(client)
-    with pytest.raises(UnexpectedAnswerError, match="not a discovery document"):
+    discovery = KindDiscovery(client)
+    with pytest.raises(UnexpectedResponseError, match="not a discovery document"):
         discovery.refresh()
     assert known(discovery) == set(BUILT_IN)
 
@@ -139,14 +139,14 @@ def test_what_is_known_stays_when_the_answer_is_not_one(
 def test_a_failure_of_the_root_is_told(server: FakeApiServer, client: KubernetesClient) -> None:
     server.faults.append(Fault("discover", "status", code=503))
     with pytest.raises(KubernetesError):
-        Discovery(client).refresh()
+        KindDiscovery(client).refresh()
 
 
 def test_it_is_refreshed_now_and_then_and_sooner_after_a_failure(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks
 ) -> None:
     server.faults.append(Fault("discover", "status", code=500, times=2))
-    discovery = Discovery(client, refresh_seconds=0.05, retry_seconds=0.01)
+    discovery = KindDiscovery(client, refresh_seconds=0.05, retry_seconds=0.01)
     tasks.start("discovery", discovery.run)
     until(lambda: len(server.requests) > 6)
     server.define(WIDGETS)
@@ -155,7 +155,7 @@ def test_it_is_refreshed_now_and_then_and_sooner_after_a_failure(
 
 def test_many_who_ask_for_an_unknown_name_cause_one_request(server: FakeApiServer, client: KubernetesClient) -> None:
     server.define(WIDGETS)
-    discovery = Discovery(client)
+    discovery = KindDiscovery(client)
     found: list[Resource] = []
     threads = [
         threading.Thread(target=lambda: found.append(discovery.resource("", "widgets")), daemon=True) for _ in range(8)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from adapter.sources.kubernetes.access import from_kubeconfig
-from adapter.sources.kubernetes.client import Deadlines, KubernetesClient
+from adapter.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from adapter.sources.kubernetes.errors import (
     ConflictError,
     DeadlineError,
@@ -56,7 +56,7 @@ def server() -> Iterator[ObjectApiServer]:
 @pytest.fixture
 def client(server: ObjectApiServer, tmp_path: Path) -> KubernetesClient:
     config = server.kubeconfig(tmp_path / "config")
-    return KubernetesClient(from_kubeconfig(str(config)), Deadlines(2.0, 1.0, 4.0))
+    return KubernetesClient(from_kubeconfig(str(config)), RequestDeadlines(2.0, 1.0, 4.0))
 
 
 @pytest.fixture

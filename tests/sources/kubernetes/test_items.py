@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.sources.kubernetes.items import ItemsError, JsonList, start_of_items
-from adapter.sources.pace import UNPACED
+from adapter.timing.pace import UNPACED
 
 TRICKY = ["", "},{", '"items":[', "]}", "\\", '"', "ü", '},{"metadata":{', "[]"]
 

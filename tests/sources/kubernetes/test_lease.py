@@ -14,7 +14,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from adapter.sources.kubernetes.access import from_kubeconfig
-from adapter.sources.kubernetes.client import Deadlines, KubernetesClient
+from adapter.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from adapter.sources.kubernetes.lease import LeaseElector, LeaseSettings, since_boot, unique_identity
 from adapter.sources.kubernetes.lease_rules import LeaseTiming
 from adapter.sources.kubernetes.telemetry import LeaseMetrics
@@ -79,7 +79,7 @@ class Candidates:
         server = ObjectApiServer(self.objects)
         server.start()
         config = server.kubeconfig(self._folder / name)
-        client = KubernetesClient(from_kubeconfig(str(config)), Deadlines(2.0, 1.0, 4.0))
+        client = KubernetesClient(from_kubeconfig(str(config)), RequestDeadlines(2.0, 1.0, 4.0))
         candidate = Candidate(server, None)  # type: ignore[arg-type]  # set in the next line
         candidate.elector = LeaseElector(
             ObjectClient(client),

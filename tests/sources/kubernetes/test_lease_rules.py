@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.sources.kubernetes.errors import UnexpectedAnswerError
+from adapter.sources.kubernetes.errors import UnexpectedResponseError
 from adapter.sources.kubernetes.lease_rules import (
     Action,
     Create,
+    LeaseRecord,
     LeaseTiming,
     Read,
-    Record,
     Standing,
     Wait,
     Write,
@@ -52,16 +52,16 @@ def test_nothing_is_decided_before_the_lease_was_read() -> None:
 @pytest.mark.parametrize(
     ("found", "later", "expected"),
     [
-        (None, 0.0, Create(Record("me", 15, STAMP, STAMP, 0))),
+        (None, 0.0, Create(LeaseRecord("me", 15, STAMP, STAMP, 0))),
         (lease("other"), 0.0, Wait()),
         (lease("other"), 14.999, Wait()),
-        (lease("other"), 15.0, Record("me", 15, STAMP, STAMP, 4)),
+        (lease("other"), 15.0, LeaseRecord("me", 15, STAMP, STAMP, 4)),
         (lease("other", seconds=40), 39.0, Wait()),
-        (lease("other", seconds=None), 0.0, Record("me", 15, STAMP, STAMP, 4)),
-        (lease(""), 0.0, Record("me", 15, STAMP, STAMP, 4)),
-        (lease("", seconds=1), 0.0, Record("me", 15, STAMP, STAMP, 4)),
-        (lease("me"), 0.0, Record("me", 15, "begun", STAMP, 3)),
-        ({"metadata": {}}, 0.0, Record("me", 15, STAMP, STAMP, 1)),
+        (lease("other", seconds=None), 0.0, LeaseRecord("me", 15, STAMP, STAMP, 4)),
+        (lease(""), 0.0, LeaseRecord("me", 15, STAMP, STAMP, 4)),
+        (lease("", seconds=1), 0.0, LeaseRecord("me", 15, STAMP, STAMP, 4)),
+        (lease("me"), 0.0, LeaseRecord("me", 15, "begun", STAMP, 3)),
+        ({"metadata": {}}, 0.0, LeaseRecord("me", 15, STAMP, STAMP, 1)),
     ],
 )
 def test_what_was_read_decides(found: dict[str, Any] | None, later: float, expected: object) -> None:
@@ -131,7 +131,7 @@ def test_a_leader_renews_what_it_knows_and_all_others_look_first() -> None:
 def test_a_lease_is_let_go_as_client_go_does_it() -> None:
     write = NEW.wrote(lease("me"), 0.0, 0.0).released(WALL)
     assert write is not None
-    assert write.record == Record("", 1, STAMP, STAMP, 3)
+    assert write.record == LeaseRecord("", 1, STAMP, STAMP, 3)
     assert NEW.released(WALL) is None
     assert NEW.observed(lease("other"), 0.0).released(WALL) is None
 
@@ -162,7 +162,7 @@ def test_tries_are_spread(leads: bool, shortest: float, longest: float) -> None:
 
 @pytest.mark.parametrize("spec", [{"holderIdentity": 3}, {"leaseDurationSeconds": "15"}, {"leaseTransitions": True}])
 def test_a_lease_of_another_form_is_no_lease(spec: dict[str, Any]) -> None:
-    with pytest.raises(UnexpectedAnswerError):
+    with pytest.raises(UnexpectedResponseError):
         record_of({"spec": spec})
 
 

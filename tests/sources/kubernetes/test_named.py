@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.sources.kubernetes.backoff import Backoff
-from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, ServerError, UnexpectedAnswerError
+from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, ServerError, UnexpectedResponseError
 from adapter.sources.kubernetes.named import NamedObject, NamedWatch
 from adapter.sources.kubernetes.settings import WatchSettings
 from tests.support.fake_apiserver import FakeApiServer, Fault
@@ -70,10 +70,13 @@ def test_its_content_is_told_and_each_change_of_it(server: FakeApiServer, heard:
     [
         (Fault("list", "status", code=403, times=2), ForbiddenError),
         (Fault("list", "status", code=500, times=2), ServerError),
-        (Fault("list", "garbage", times=2), UnexpectedAnswerError),
-        (Fault("list", "garbage", body=b'{"metadata": {}, "items": []}', times=2), UnexpectedAnswerError),
-        (Fault("list", "garbage", body=b'{"metadata": {"resourceVersion": "1"}, "items": [1]}'), UnexpectedAnswerError),
-        (Fault("list", "garbage", body=b'{"metadata": {"resourceVersion": "1"}}'), UnexpectedAnswerError),
+        (Fault("list", "garbage", times=2), UnexpectedResponseError),
+        (Fault("list", "garbage", body=b'{"metadata": {}, "items": []}', times=2), UnexpectedResponseError),
+        (
+            Fault("list", "garbage", body=b'{"metadata": {"resourceVersion": "1"}, "items": [1]}'),
+            UnexpectedResponseError,
+        ),
+        (Fault("list", "garbage", body=b'{"metadata": {"resourceVersion": "1"}}'), UnexpectedResponseError),
     ],
 )
 def test_what_cannot_be_read_is_told_as_a_failure_and_tried_again(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.sources.kubernetes.errors import UnexpectedAnswerError
+from adapter.sources.kubernetes.errors import UnexpectedResponseError
 from adapter.sources.kubernetes.streams import LONGEST_LINE_BYTES, lines_of
 
 
@@ -31,6 +31,6 @@ def test_a_line_without_an_end_is_given_up(begun: bytes) -> None:
             read += 1 << 16
             yield b"x" * (1 << 16)
 
-    with pytest.raises(UnexpectedAnswerError, match="one event of a watch has more than 16,777,216 bytes"):
+    with pytest.raises(UnexpectedResponseError, match="one event of a watch has more than 16,777,216 bytes"):
         list(lines_of(endless()))  # type: ignore[arg-type]  # it never ends
     assert read == LONGEST_LINE_BYTES + (1 << 16)

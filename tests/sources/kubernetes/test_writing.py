@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from adapter.sources.kubernetes.access import from_kubeconfig
-from adapter.sources.kubernetes.client import Deadlines, KubernetesClient
+from adapter.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from adapter.sources.kubernetes.errors import (
     ForbiddenError,
     NotFoundError,
     StatusError,
     UnauthorizedError,
-    UnexpectedAnswerError,
+    UnexpectedResponseError,
     UnreachableError,
 )
 from adapter.sources.kubernetes.writing import ObjectClient
@@ -47,7 +47,7 @@ def server() -> Iterator[ObjectApiServer]:
 @pytest.fixture
 def objects(server: ObjectApiServer, tmp_path: Path) -> ObjectClient:
     config = server.kubeconfig(tmp_path / "config")
-    return ObjectClient(KubernetesClient(from_kubeconfig(str(config)), Deadlines(2.0, 1.0, 4.0)), 1.0)
+    return ObjectClient(KubernetesClient(from_kubeconfig(str(config)), RequestDeadlines(2.0, 1.0, 4.0)), 1.0)
 
 
 def refusal(call: object, *arguments: object) -> int:
@@ -152,7 +152,7 @@ def test_an_answer_that_does_not_come_is_not_waited_for(server: ObjectApiServer,
 
 def test_an_answer_that_is_no_object_is_refused(server: ObjectApiServer, objects: ObjectClient) -> None:
     server.answers["/apis/x/v1"] = (200, [])  # type: ignore[assignment]  # what no API server sends
-    with pytest.raises(UnexpectedAnswerError, match="not an object"):
+    with pytest.raises(UnexpectedResponseError, match="not an object"):
         objects.get("/apis/x/v1")
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from adapter.sources.pace import UNPACED
 from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.decoding import AnswerLimits
 from adapter.sources.prometheus.errors import (
@@ -24,6 +23,7 @@ from adapter.sources.prometheus.errors import (
     UnexpectedAnswerError,
 )
 from adapter.sources.prometheus.settings import PrometheusSettings
+from adapter.timing.pace import UNPACED
 from demo.machine.ports import free_port
 from tests.support.raw_server import Peer, answering, raw_server
 

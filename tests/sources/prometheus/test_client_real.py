@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.sources.pace import UNPACED
 from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.decoding import AnswerLimits, InstantAnswer, Sample
 from adapter.sources.prometheus.errors import (
@@ -19,6 +18,7 @@ from adapter.sources.prometheus.errors import (
     UnexpectedAnswerError,
 )
 from adapter.sources.prometheus.settings import PrometheusSettings
+from adapter.timing.pace import UNPACED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,10 +6,10 @@ from email.utils import formatdate
 
 import pytest
 
-from adapter.sources.pace import UNPACED
 from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.errors import UnexpectedAnswerError
 from adapter.sources.prometheus.settings import PrometheusSettings
+from adapter.timing.pace import UNPACED
 from tests.support.raw_server import answering, raw_server
 
 NOW = 1_800_000_000.4

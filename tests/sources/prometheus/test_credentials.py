@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adapter.sources.pace import UNPACED
 from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.credentials import Credentials, FollowedFiles
 from adapter.sources.prometheus.errors import (
@@ -18,6 +17,7 @@ from adapter.sources.prometheus.errors import (
     SettingsError,
 )
 from adapter.sources.prometheus.settings import PrometheusSettings
+from adapter.timing.pace import UNPACED
 from demo.machine.certificates import Authority, KeyPair
 from tests.support.raw_server import answering, raw_server
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from adapter.sources.pace import UNPACED
 from adapter.sources.prometheus import slicing
 from adapter.sources.prometheus.decoding import (
     INSTANT_LIMITS,
@@ -25,6 +24,7 @@ from adapter.sources.prometheus.decoding import (
 )
 from adapter.sources.prometheus.errors import AnswerTooLargeError, UnexpectedAnswerError
 from adapter.sources.prometheus.slicing import SERIES, VECTOR, Cut, Shape, cut_compact, cut_walked
+from adapter.timing.pace import UNPACED
 
 if TYPE_CHECKING:
     from collections.abc import Callable

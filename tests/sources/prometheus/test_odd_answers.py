@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.sources.pace import UNPACED, Pace, Slice
 from adapter.sources.prometheus.clocks import refuse_other_time
 from adapter.sources.prometheus.decoding import INSTANT_LIMITS, read_instant, read_series
 from adapter.sources.prometheus.errors import UnexpectedAnswerError
 from adapter.sources.prometheus.slicing import VECTOR, cut_walked
+from adapter.timing.pace import UNPACED, Pace, Slice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.sources.pace import UNPACED
 from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.errors import (
     AnswerTooLargeError,
@@ -34,6 +33,7 @@ from adapter.sources.prometheus.ranges import (
     parts_of,
 )
 from adapter.sources.prometheus.settings import PrometheusSettings
+from adapter.timing.pace import UNPACED
 from tests.support.raw_server import Peer, answering, raw_server
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.sources.pace import UNPACED
 from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.connection import check_connection
 from adapter.sources.prometheus.errors import AuthenticationRefusedError, PrometheusUnreachableError
 from adapter.sources.prometheus.settings import PrometheusSettings
+from adapter.timing.pace import UNPACED
 from demo.machine.certificates import Authority
 from demo.machine.prometheus import Access, running_prometheus
 

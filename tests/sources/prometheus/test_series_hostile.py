@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.sources.pace import UNPACED
 from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.decoding import SERIES_LIMITS, AnswerLimits
 from adapter.sources.prometheus.errors import (
@@ -21,6 +20,7 @@ from adapter.sources.prometheus.errors import (
     UnexpectedAnswerError,
 )
 from adapter.sources.prometheus.settings import PrometheusSettings
+from adapter.timing.pace import UNPACED
 from tests.support.raw_server import Peer, answering, raw_server
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from adapter.sources.pace import UNPACED
 from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.decoding import AnswerLimits
 from adapter.sources.prometheus.errors import (
@@ -15,6 +14,7 @@ from adapter.sources.prometheus.errors import (
 )
 from adapter.sources.prometheus.settings import PrometheusSettings
 from adapter.sources.prometheus.telemetry import PrometheusTelemetry
+from adapter.timing.pace import UNPACED
 from tests.support.raw_server import Peer, raw_server
 
 EMPTY = b'{"status":"success","data":{"resultType":"vector","result":[]}}'

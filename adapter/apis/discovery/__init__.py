@@ -1,0 +1,1 @@
+"""Groups, versions and lists of metrics: what there is to ask for."""

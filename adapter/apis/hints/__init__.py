@@ -1,0 +1,1 @@
+"""Suggestions for names that no metric has."""

@@ -1,0 +1,249 @@
+"""What to tell somebody who asks for a metric that is not there: the nearest thing that is, or which rule says no.
+
+All in one short clause, since it becomes the text of an event of an autoscaler. The command that tells more is named.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+import time
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from adapter.apis.hints.typos import nearest
+from adapter.apis.slices import in_one_piece
+from adapter.rulebook.lint.examples import distance_from_pods
+from adapter.rulebook.near_misses import Closeness, near_miss, selecting
+from adapter.rulebook.reload.refused_misses import refusal, refused_for, refused_of_names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from adapter.apis.slices import Slices
+    from adapter.readings.catalogue.catalogue import Catalogue
+    from adapter.readings.catalogue.look_ups import LookUp
+    from adapter.rulebook.model import Metric, RefusedRule, Rule
+    from adapter.rulebook.near_misses import NearMiss, Selecting
+    from adapter.rulebook.reload.refused_misses import Refusal
+
+MOST_NAMED = 5
+LONGEST_CHARACTERS = 240
+"""Of a clause that quotes rules or Prometheus, without the command that tells more."""
+MOST_REMEMBERED = 1000
+"""Names whose near misses are remembered: autoscalers ask for the same again and again."""
+_COMMAND = re.compile(r"[A-Za-z0-9_:./ -]{1,160}")
+"""Arguments that are repeated as part of a command: what a shell would take for more than words is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    catalogue: Catalogue
+    places: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Metric name to all that it is served for."""
+    renamed: dict[str, str] = field(default_factory=dict)
+    """Series name to the name under which a metric made of it is served."""
+    likeliest: dict[str, Metric] = field(default_factory=dict)
+    """Name of a custom metric to the one that somebody means who names no kind of object."""
+    by_length: dict[int, list[str]] = field(default_factory=dict)
+    """Length to the names of metrics."""
+    meant: dict[str, str | None] = field(default_factory=dict)
+    """Name that is none to the one that is most like it, of those that were asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Missed:
+    in_force: NearMiss | None
+    refused: RefusedRule | None
+    is_refused: bool
+    """Whether it is the refused one that would make the metric, whatever the other would do."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    rules: tuple[Rule, ...] = ()
+    selecting: tuple[Selecting, ...] = ()
+    refused: tuple[RefusedRule, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    missed: dict[str, _Missed] = field(default_factory=dict)
+    """Name to the rules that come closest, of those that were asked for."""
+
+
+class Hints:
+    """Hints from one catalogue and the rules behind it, indexed before they are needed; `prepare` changes to others.
+
+    `look_ups` tells of the rules in force, and how the last look-up of each one's series went, `refused` of those that
+    are not; `wall` is unix seconds.
+    """
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        look_ups: Callable[[], Sequence[LookUp]] = tuple,
+        wall: Callable[[], float] = time.time,
+        refused: Callable[[], Sequence[RefusedRule]] = tuple,
+    ) -> None:
+        self._look_ups = look_ups
+        self._wall = wall
+        self._refused = refused
+        self._index = _index(catalogue, in_one_piece)
+        self._rules = _Rules()
+        self._prepare_rules(in_one_piece)
+
+    def prepare(self, catalogue: Catalogue, slices: Slices) -> None:
+        """Index this catalogue and the rules, unless they are those that are indexed."""
+        if self._index.catalogue is not catalogue:
+            self._index = _index(catalogue, slices)
+        self._prepare_rules(slices)
+
+    def for_missing(self, name: str, command: str = "") -> str:
+        """Return one clause on where a metric of this name is to be found, or why it may be nowhere.
+
+        `command` are the arguments of `explain` that ask for more; empty: it is not named.
+        """
+        return f"{self._clause(name)}{more(command)}"
+
+    def likeliest(self, name: str) -> Metric | None:
+        """Return the custom metric of that name that is meant where no kind is named; None where none is known."""
+        return self._index.likeliest.get(name)
+
+    def _clause(self, name: str) -> str:
+        index = self._index
+        if places := index.places.get(name):
+            return f"a metric of this name is served {_listed(places)}"
+        if renamed := index.renamed.get(name):
+            places = index.places[renamed]
+            return f"the series of this name is served as the metric {renamed}, {_listed(places)}"
+        return cut(self._of_rules(name) or self._of_look_ups(name))
+
+    def _of_rules(self, name: str) -> str | None:
+        """Return which rule nearly serves the metric; None where no rule is about it."""
+        missed = self._missed(name)
+        miss, refused = missed.in_force, missed.refused
+        if refused is not None and (missed.is_refused or miss is None):
+            place = f"{PurePath(refused.file).name}:{refused.line}"
+            return f"{refused.id} ({place}) would make it and is refused: see the adapter's log"
+        return None if miss is None else self._of_miss(miss)
+
+    def _missed(self, name: str) -> _Missed:
+        rules = self._rules
+        if name not in rules.missed:
+            if len(rules.missed) >= MOST_REMEMBERED:
+                rules.missed.clear()
+            closeness, refused = refused_for(rules.refusals, name) or (Closeness.NONE, None)
+            rules.missed[name] = _Missed(near_miss(rules.selecting, name), refused, closeness is Closeness.EXACT)
+        return rules.missed.get(name) or _Missed(None, None, is_refused=False)
+
+    def _of_miss(self, miss: NearMiss) -> str:
+        rule = miss.rule.id
+        if miss.obstacle is not None:
+            return f"{rule} does not serve it: {miss.obstacle}"
+        look_up = next((one for one in self._look_ups() if one.rule is miss.rule), None)
+        if look_up is not None and look_up.failure is not None:
+            return f"{rule} would make it of the series {miss.series}, and {self._failed(look_up)}"
+        return (
+            f"{rule} would make it of the series {miss.series}, and found none whose labels name an object and its "
+            f"namespace{self._looked_up(look_up)}"
+        )
+
+    def _of_look_ups(self, name: str) -> str:
+        look_ups, number = self._look_ups(), len(self._rules.refused)
+        refused = f"; {number} rule{' is' if number == 1 else 's are'} refused: see the adapter's log" if number else ""
+        if not look_ups and not self._index.places:
+            return f"no rule for custom or external metrics is in force{refused or ': the rule files hold none'}"
+        for look_up in look_ups:
+            if look_up.failure is not None:
+                return f"no metric of this name is known, and {look_up.rule.id} {self._failed(look_up)}"
+        newest = max(look_ups, key=lambda one: one.succeeded_at or 0.0, default=None)
+        when = self._looked_up(newest)
+        if not self._index.places:
+            return f"no metric is known yet: no rule has found a series in Prometheus{when}{refused}"
+        meant = self._meant(name)
+        if meant is not None:
+            return f"did you mean {meant}? No rule gives a metric of this name{refused}"
+        return f"no rule gives a metric of this name, or none of its series is in Prometheus{when}{refused}"
+
+    def _meant(self, name: str) -> str | None:
+        """Return the metric that is spelt nearly so."""
+        index = self._index
+        if name not in index.meant:
+            if len(index.meant) >= MOST_REMEMBERED:
+                index.meant.clear()
+            index.meant[name] = nearest(name, index.by_length)
+        return index.meant.get(name)
+
+    def _failed(self, look_up: LookUp) -> str:
+        before = "" if look_up.succeeded_at is None else f", the last time it could was {self._ago(look_up)}"
+        return f"cannot look up its series{before}: {look_up.failure}"
+
+    def _looked_up(self, look_up: LookUp | None) -> str:
+        if look_up is None or look_up.succeeded_at is None:
+            return ""
+        return f" (looked up {self._ago(look_up)})"
+
+    def _ago(self, look_up: LookUp) -> str:
+        return f"{max(0.0, self._wall() - (look_up.succeeded_at or 0.0)):.0f} s ago"
+
+    def _prepare_rules(self, slices: Slices) -> None:
+        rules = tuple(look_up.rule for look_up in self._look_ups())
+        refused = refused_of_names(self._refused())
+        known = self._rules
+        if _are(rules, known.rules) and _are(refused, known.refused):
+            return
+        # One rule a slice: reading its query takes a tenth of a millisecond.
+        read = [selecting(rule) for one in rules for part in slices((one,)) for rule in part]
+        refusals = [refusal(rule) for one in refused for part in slices((one,)) for rule in part]
+        self._rules = _Rules(rules, tuple(read), refused, tuple(refusals))
+
+
+def more(command: str) -> str:
+    """Return where to learn more, to be put behind a clause; empty where there is no command that could be typed."""
+    return f" (more: tidewatch-adapter explain {command})" if _COMMAND.fullmatch(command) else ""
+
+
+def _are(these: Sequence[object], those: Sequence[object]) -> bool:
+    return len(these) == len(those) and all(map(operator.is_, these, those))
+
+
+def cut(clause: str) -> str:
+    """Return the clause on one line and fit for an event of an autoscaler."""
+    line = " ".join(clause.split())
+    return line if len(line) <= LONGEST_CHARACTERS else f"{line[: LONGEST_CHARACTERS - 1]}…"
+
+
+def _index(catalogue: Catalogue, slices: Slices) -> _Index:
+    index = _Index(catalogue)
+    shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for part in slices(_all(catalogue)):
+        for metric in part:
+            places = (*index.places.get(metric.name, ()), _place(metric))
+            # Most metrics are served for the same kinds: one tuple for all of them.
+            if metric.name not in index.places:
+                index.by_length.setdefault(len(metric.name), []).append(metric.name)
+            index.places[metric.name] = shared.setdefault(places, places)
+            if metric.series != metric.name:
+                index.renamed[metric.series] = metric.name
+            if metric.resource is not None:
+                known = index.likeliest.get(metric.name, metric)
+                index.likeliest[metric.name] = min(known, metric, key=distance_from_pods)
+    return index
+
+
+def _all(catalogue: Catalogue) -> Iterator[Metric]:
+    yield from catalogue.custom
+    yield from catalogue.external
+
+
+def _place(metric: Metric) -> str:
+    if metric.resource is None:
+        return "as external metric"
+    scope = "inside of namespaces" if metric.namespaced else "outside of namespaces"
+    return f"for {metric.resource.qualified} ({scope})"
+
+
+def _listed(places: tuple[str, ...]) -> str:
+    if len(places) > MOST_NAMED:
+        return f"{', '.join(places[:MOST_NAMED])} and {len(places) - MOST_NAMED} more"
+    *first, last = places
+    return f"{', '.join(first)} and {last}" if first else last

@@ -1,0 +1,1 @@
+"""Values of metrics as the three metrics APIs serve them."""

@@ -1,0 +1,152 @@
+"""`custom.metrics.k8s.io`: metrics of objects, one by its name or all that selectors choose."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from adapter.apis.compatibility import OURS
+from adapter.apis.failures import NOT_LISTED, empty_is_error, fetching, no_data, not_found
+from adapter.apis.routing import ALL_OBJECTS
+from adapter.apis.status import ApiError
+from adapter.apis.values.answered import AnswerValues
+from adapter.apis.values.parameters import parameters, refuse_fields, selector
+from adapter.apis.values.value_lists import metric_value_list
+from adapter.objects.names import is_namespace_name, is_object_name
+from adapter.objects.resources import UnknownResourceError
+from adapter.objects.selectors import SelectorError
+from adapter.readings.answers import ByName, BySelector
+from adapter.rulebook.rendering.quoting import go_quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adapter.apis.compatibility import Compatibility
+    from adapter.apis.hints.hints import Hints
+    from adapter.apis.routing import CustomValues
+    from adapter.apis.served import Served
+    from adapter.objects.resources import ResolveResource, Resource
+    from adapter.rulebook.model import Metric
+
+
+class CustomMetrics:
+    """Values of custom metrics.
+
+    `resolve` knows the kinds of objects by every name that a path may use. With `empty_is_error` an answer without any
+    value is a 404. `wall` tells the time in unix seconds, for answers that state their own moment.
+    """
+
+    def __init__(
+        self,
+        served: Served,
+        resolve: ResolveResource,
+        hints: Hints,
+        *,
+        empty_is_error: bool,
+        compatibility: Compatibility = OURS,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._served = served
+        self._resolve = resolve
+        self._hints = hints
+        self._empty_is_error = empty_is_error
+        self._compatibility = compatibility
+        self._wall = wall
+
+    def get(self, asked: CustomValues, query: str) -> AnswerValues:
+        """Return a `MetricValueList`. Raises ApiError."""
+        given = parameters(query)
+        refuse_fields(given, asked.name)
+        which = _which(asked, given)
+        metric_selector = selector(given, "metricLabelSelector")
+        metric, resource = self._find(asked)
+        what, command = _described(asked), _command(asked)
+        if metric.narrowed:
+            _require_name(asked, resource)
+            # `explain` tells of all that there is of such objects, and not of what one namespace has of them.
+            command = ""
+        with fetching(what, command, beside=_narrowing(metric, asked)):
+            answer = self._served.objects(metric, asked.namespace, which, metric_selector)
+        if not answer.values and empty_is_error(metric, otherwise=self._empty_is_error):
+            raise no_data(what, command)
+        compatibility = self._compatibility
+        stated = replace(answer, evaluated_at=compatibility.moment(answer.evaluated_at, self._wall()))
+        try:
+            body = metric_value_list(
+                asked.version, resource, asked.namespace, metric.name, metric_selector, stated, compatibility
+            )
+        except SelectorError as e:
+            raise ApiError(400, f"unable to use the metric's selector: {e}") from e
+        return AnswerValues(body, answer.evaluated_at, answer.warnings)
+
+    def _find(self, asked: CustomValues) -> tuple[Metric, Resource]:
+        catalogue = self._served.catalogue
+        namespaced = asked.namespace is not None
+        metric = catalogue.find_custom(asked.resource, namespaced, asked.metric)
+        if metric is None:
+            # Paths may use any name of a kind, such as the singular: kube-apiserver's clients map names as they like.
+            metric = catalogue.find_custom(self._qualified(asked), namespaced, asked.metric)
+        if metric is None or metric.resource is None:
+            why = self._hints.for_missing(asked.metric, _command(asked))
+            raise not_found(_described(asked), why, formerly=_without_name(asked))
+        return metric, metric.resource
+
+    def _qualified(self, asked: CustomValues) -> str:
+        name, _, group = asked.resource.partition(".")
+        try:
+            return self._resolve(group, name).qualified
+        except UnknownResourceError as e:
+            # Objects that are not named are listed first there.
+            former = NOT_LISTED if asked.name == ALL_OBJECTS else None
+            raise not_found(_described(asked), str(e), formerly=_without_name(asked), former=former) from e
+
+
+def _which(asked: CustomValues, given: Mapping[str, str]) -> ByName | BySelector:
+    """Return which objects are meant; raises ApiError 400 for names that no object can have.
+
+    A selector must be one, but says nothing about an object that is asked for by its name.
+    """
+    label_selector = selector(given, "labelSelector")
+    if asked.namespace is not None and not is_namespace_name(asked.namespace):
+        raise ApiError(400, f"{asked.namespace!r} cannot be the name of a namespace")
+    if asked.name == ALL_OBJECTS:
+        return BySelector(label_selector)
+    if not is_object_name(asked.name):
+        raise ApiError(400, f"{asked.name!r} cannot be the name of an object")
+    return ByName(asked.name)
+
+
+def _command(asked: CustomValues) -> str:
+    """Return the arguments of `explain` that ask why; empty where a name cannot be told from a path."""
+    if "/" in asked.metric:
+        return ""
+    where = "" if asked.namespace is None else f" -n {asked.namespace}"
+    named = "" if asked.name == ALL_OBJECTS else f" --object {asked.resource}/{asked.name}"
+    return f"{asked.resource}/{asked.metric}{where}{named}"
+
+
+def _described(asked: CustomValues) -> str:
+    """Return the metric in prometheus-adapter's words: `metric M for pods`, with the name where one object is meant."""
+    named = "" if asked.name == ALL_OBJECTS else f" {asked.name}"
+    return f"{_without_name(asked)}{named}"
+
+
+def _without_name(asked: CustomValues) -> str:
+    """Return the metric likewise, as it is called where no object has it."""
+    return f"metric {asked.metric} for {asked.resource}"
+
+
+def _require_name(asked: CustomValues, resource: Resource) -> None:
+    """Raise ApiError 404 where those objects of a namespace are asked for that are in none."""
+    if asked.name == ALL_OBJECTS:
+        why = f"{resource.qualified} are in no namespace: name one of them, or ask outside of namespaces"
+        raise not_found(_described(asked), why, former=NOT_LISTED)
+
+
+def _narrowing(metric: Metric, asked: CustomValues) -> str:
+    """Return what to say of a value that is not found because only the series of the namespace that asks count."""
+    if not metric.narrowed:
+        return ""
+    matcher = f"{metric.namespace_label}={go_quoted(asked.namespace or '')}"
+    return f"; asked for within a namespace, only series with {matcher} count"

@@ -1,0 +1,118 @@
+"""`metrics.k8s.io`: what pods and nodes use of CPU and memory, for `kubectl top` and for HPAs on either."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from adapter.apis.failures import fetching
+from adapter.apis.status import ApiError
+from adapter.apis.values.answered import AnswerValues
+from adapter.apis.values.field_selectors import parse_field_selector
+from adapter.apis.values.parameters import parameters, refuse_watch, selector
+from adapter.apis.values.tables import INCLUDES, usage_table
+from adapter.apis.values.usage_lists import KINDS, Pieces, usage_list, usage_object
+from adapter.objects.names import is_namespace_name, is_object_name
+from adapter.readings.answers import ByName, BySelector, NamedBySelector
+from adapter.readings.errors import NoSampleError
+from adapter.rulebook.parsing.resource_rules import NODES, PODS
+from adapter.web.negotiation import table_version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adapter.apis.routing import UsageValues
+    from adapter.apis.served import Served
+    from adapter.objects.resources import Resource
+    from adapter.readings.answers import UsageAnswer, UsageItem
+
+_RESOURCES = {"pods": PODS, "nodes": NODES}
+
+
+class ResourceMetrics:
+    """What pods and nodes use. `wall` tells the time in unix seconds."""
+
+    def __init__(self, served: Served, wall: Callable[[], float] = time.time) -> None:
+        self._served = served
+        self._wall = wall
+
+    def get(self, asked: UsageValues, query: str, accept: str) -> AnswerValues:
+        """Return `PodMetrics`, `NodeMetrics`, a list of them, or either as a `Table`. Raises ApiError."""
+        given = parameters(query)
+        refuse_watch(given)
+        kind = _RESOURCES[asked.resource]
+        _check_names(asked)
+        columns = sorted(metric.name for metric in self._served.catalogue.usage_of(kind))
+        if not columns:
+            raise ApiError(404, self._unserved(asked.resource))
+        if asked.name is None:
+            answer, items = self._list(asked, kind, given)
+        else:
+            answer = self._one(asked, kind, asked.name)
+            items = answer.items
+        body = self._body(asked, items, answer.window_seconds, columns, accept, given)
+        moment = self._wall() if answer.evaluated_at is None else answer.evaluated_at
+        return AnswerValues(body, moment, answer.warnings)
+
+    def _unserved(self, resource: str) -> str:
+        if not self._served.catalogue.resource.rules:
+            return f"nothing tells what {resource} use: the rule files hold no `resourceRules` that are in force"
+        return f"no resource rule tells what {resource} use: each lacks its query or a label for them"
+
+    def _list(
+        self, asked: UsageValues, kind: Resource, given: Mapping[str, str]
+    ) -> tuple[UsageAnswer, tuple[UsageItem, ...]]:
+        """Return what is listed, and which items of it the field selector leaves."""
+        labels = selector(given, "labelSelector")
+        fields = parse_field_selector(given.get("fieldSelector", ""))
+        namespace = asked.namespace
+        if namespace is None and kind.namespaced and fields.namespace and is_namespace_name(fields.namespace):
+            # One namespace is all that is left by it: no other need be asked for.
+            namespace = fields.namespace
+        # Who may list objects of one name alone is not to be told of others, in warnings neither.
+        which = BySelector(labels) if fields.name is None else NamedBySelector(fields.name, labels)
+        with fetching(f"{asked.resource} metrics"):
+            answer = self._served.usage(kind, namespace, which)
+        return answer, tuple(item for item in answer.items if fields.matches(item.namespace, item.name))
+
+    def _one(self, asked: UsageValues, kind: Resource, name: str) -> UsageAnswer:
+        with fetching(f"{asked.resource} metrics"):
+            try:
+                return self._served.usage(kind, asked.namespace, ByName(name))
+            except NoSampleError as e:
+                shown = f"{asked.namespace}/{name}" if asked.namespace else name
+                group = f"{KINDS[asked.resource].lower()}.metrics.k8s.io"
+                raise ApiError(404, f'{group} "{shown}" not found: {e.message}') from e
+
+    def _body(
+        self,
+        asked: UsageValues,
+        items: tuple[UsageItem, ...],
+        window_seconds: float,
+        columns: list[str],
+        accept: str,
+        given: Mapping[str, str],
+    ) -> bytes:
+        now = self._wall()
+        version = table_version(accept)
+        if version is not None:
+            return usage_table(version, asked.resource, columns, items, window_seconds, now, _included(given))
+        if asked.name is not None:
+            return usage_object(asked.resource, items[0], Pieces(window_seconds, now)) + b"\n"
+        return usage_list(asked.resource, items, window_seconds, now)
+
+
+def _included(given: Mapping[str, str]) -> str:
+    """Return what a table's rows are to hold; raises ApiError 400."""
+    include = given.get("includeObject", "") or "Metadata"
+    if include not in INCLUDES:
+        raise ApiError(400, f"unable to parse includeObject {include!r}: write one of {', '.join(INCLUDES)}")
+    return include
+
+
+def _check_names(asked: UsageValues) -> None:
+    """Raise ApiError 400 for names that no namespace or object can have."""
+    if asked.namespace is not None and not is_namespace_name(asked.namespace):
+        raise ApiError(400, f"{asked.namespace!r} cannot be the name of a namespace")
+    if asked.name is not None and not is_object_name(asked.name):
+        raise ApiError(400, f"{asked.name!r} cannot be the name of an object")

@@ -1,0 +1,75 @@
+"""What pods and nodes use as a table, which `kubectl get` prints: `Table` of meta.k8s.io (pure)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from adapter.apis.values.usage_lists import Pieces, resource_quantity, usage_object
+from adapter.objects.durations import format_go_duration
+from adapter.objects.quantities import Format, milli_of, quantity_text
+from adapter.web.http import json_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from adapter.readings.answers import UsageItem
+
+UNKNOWN = "<unknown>"
+"""In a cell, where a sum would be too low: one of the containers has no value."""
+INCLUDES = ("None", "Metadata", "Object")
+"""What the rows of a table can hold beside their cells."""
+
+
+def usage_table(
+    version: str,
+    resource: str,
+    columns: Sequence[str],
+    items: Iterable[UsageItem],
+    window_seconds: float,
+    now: float,
+    include: str,
+) -> bytes:
+    """Return the table in version `v1` or `v1beta1`; `columns` are the resources that are served."""
+    window, pieces = format_go_duration(window_seconds), Pieces(window_seconds, now)
+    rows = [
+        {
+            "cells": [item.name, *(_cell(item, column) for column in columns), window],
+            "object": _object(version, resource, item, pieces, include),
+        }
+        for item in items
+    ]
+    head = {"kind": "Table", "apiVersion": f"meta.k8s.io/{version}", "metadata": {}}
+    return json_line({**head, "columnDefinitions": _definitions(resource, columns), "rows": rows})
+
+
+def _definitions(resource: str, columns: Sequence[str]) -> list[dict[str, object]]:
+    told = [("Name", "name", f"Which of the {resource} it is.")]
+    told += [(column, "quantity", f"How much {column} it uses.") for column in columns]
+    told.append(("Window", "duration", "The span that the values are measured over."))
+    return [
+        {"name": name, "type": "string", "format": form, "description": description, "priority": 0}
+        for name, form, description in told
+    ]
+
+
+def _cell(item: UsageItem, resource: str) -> str:
+    """Return what all containers use together: the sum of the quantities that are served for each."""
+    values = [used.get(resource) for used in item.used.values()]
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return UNKNOWN
+    if len(known) == 1:
+        return resource_quantity(resource, known[0])
+    form = Format.BINARY_SI if resource == "memory" else Format.DECIMAL_SI
+    return quantity_text(sum(map(milli_of, known)), form)
+
+
+def _object(version: str, resource: str, item: UsageItem, pieces: Pieces, include: str) -> msgspec.Raw | None:
+    if include == "None":
+        return None
+    if include == "Object":
+        return msgspec.Raw(usage_object(resource, item, pieces))
+    head = f'{{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/{version}","metadata":'
+    return msgspec.Raw(b"%b%b}" % (head.encode(), pieces.metadata(item)))

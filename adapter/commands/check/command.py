@@ -1,0 +1,188 @@
+"""`tidewatch-adapter check`: what is wrong or doubtful in rule files, and what they would serve."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import msgspec
+
+from adapter.commands.check.output import as_json, as_text
+from adapter.commands.rule_files import load_each, rule_files_of
+from adapter.commands.trials.budget import Budgeted
+from adapter.commands.trials.served import served_by
+from adapter.commands.trials.usage import usage_served_by
+from adapter.documents.load import DocumentError
+from adapter.options.common_flags import (
+    CLUSTER_FLAGS,
+    LOG_FLAGS,
+    PROGRAM,
+    PROMETHEUS_FLAGS,
+    configure_logs_by,
+    program_version,
+    prometheus_settings,
+)
+from adapter.options.kinds import kinds_by
+from adapter.rulebook.lint.repairs import repaired
+from adapter.rulebook.model import Severity
+from adapter.rulebook.parsing.parse import parse_rulebook
+from adapter.rulebook.report import rulebook_report
+from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.service.flags.table import BOOLEAN, DURATION, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
+from adapter.service.watched import FileContent, FilesError
+from adapter.sources.kubernetes.access import access
+from adapter.sources.kubernetes.client import KubernetesClient
+from adapter.sources.kubernetes.errors import KubernetesError
+from adapter.sources.prometheus.client import PrometheusClient
+from adapter.sources.prometheus.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.documents.load import Document
+    from adapter.objects.resources import ResolveResource
+    from adapter.rulebook.model import Rulebook
+    from adapter.rulebook.report import RulebookReport, ServedMetrics
+    from adapter.service.flags.table import FlagValues
+
+QUERY_SECONDS = 30.0
+ALL_QUERIES_SECONDS = 60.0
+"""For all queries together: rules that come after that are told not to have been asked about."""
+
+CHECK = CommandFlags(
+    program=f"{PROGRAM} check",
+    version=program_version(),
+    summary=(
+        "Says what is wrong or doubtful in rule files; with --prometheus-url also what each rule would serve. "
+        "Exit status 1 if there is an error, 2 if no file can be read at all."
+    ),
+    flags=(
+        Flag(name="config", kind=PATH, help="Rule file, or a folder of *.yaml; may be repeated.", repeat=Repeat.EACH),
+        Flag(
+            name="configmap",
+            kind=TEXT,
+            help="NAMESPACE/NAME of a ConfigMap that holds rule files, in place of --config.",
+        ),
+        Flag(name="output", short="o", kind=one_of("text", "json"), default="text", help="How the report is printed."),
+        Flag(name="fix", kind=BOOLEAN, default=False, help="Mend what is mechanical, in the files themselves."),
+        Flag(
+            name="metrics-max-age",
+            kind=DURATION,
+            default=60.0,
+            help="With --prometheus-url: how far back a series may lie to count as there.",
+        ),
+        *PROMETHEUS_FLAGS,
+        *CLUSTER_FLAGS,
+        *LOG_FLAGS,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """Rule files, read and parsed."""
+
+    contents: tuple[FileContent, ...]
+    documents: tuple[Document, ...]
+    rulebook: Rulebook
+
+
+def check(arguments: Sequence[str]) -> NoReturn:
+    """Run the command; leaves by SystemExit."""
+    values = flags_or_exit(CHECK, arguments, os.environ)
+    configure_logs_by(values)
+    try:
+        resolve = kinds_by(values)
+        checked = _read(_contents(values), resolve)
+        mended = _mend(checked) if values.boolean("fix") else 0
+        if mended:
+            checked = _read(_contents(values), resolve)
+        report = rulebook_report(checked.documents, checked.rulebook, resolve, _served(values, checked, resolve))
+    except (UsageError, FilesError, DocumentError, KubernetesError, SettingsError) as error:
+        exit_for_usage(PROGRAM, str(error))
+    _print(values, report, checked, mended)
+    sys.exit(1 if report.count(Severity.ERROR) else 0)
+
+
+def _print(values: FlagValues, report: RulebookReport, checked: _Checked, mended: int) -> None:
+    if values.text("output") == "json":
+        print(as_json(report))  # noqa: T201 - what was asked for
+        return
+    if values.boolean("fix"):
+        print(f"mended {mended} finding{'' if mended == 1 else 's'}")  # noqa: T201 - likewise
+    print(as_text(report, {str(content.path): content.text for content in checked.contents}))  # noqa: T201 - likewise
+
+
+def _read(contents: tuple[FileContent, ...], resolve: ResolveResource) -> _Checked:
+    files = load_each(contents)
+    rulebook = parse_rulebook(files.documents, resolve)
+    return _Checked(contents, files.documents, replace(rulebook, findings=(*files.broken, *rulebook.findings)))
+
+
+def _contents(values: FlagValues) -> tuple[FileContent, ...]:
+    paths, configmap = values.paths("config"), values.text("configmap")
+    if bool(paths) == bool(configmap):
+        raise UsageError("give either --config (a rule file or a folder) or --configmap NAMESPACE/NAME")
+    if paths:
+        return rule_files_of(paths)
+    if values.boolean("fix"):
+        raise UsageError("--fix mends files, and a ConfigMap is none: save it to a file first")
+    return _of_configmap(values, configmap)
+
+
+def _of_configmap(values: FlagValues, name: str) -> tuple[FileContent, ...]:
+    namespace, slash, name = name.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        raise UsageError("--configmap: write NAMESPACE/NAME")
+    kubeconfig = values.path("kubeconfig")
+    client = KubernetesClient(access(str(kubeconfig) if kubeconfig else None, values.text("context") or None))
+    found = msgspec.json.decode(client.get(f"/api/v1/namespaces/{namespace}/configmaps/{name}"))
+    data = {key: text for key, text in (found.get("data") or {}).items() if key.endswith((".yaml", ".yml"))}
+    if not data:
+        raise UsageError(f"the ConfigMap {namespace}/{name} holds no *.yaml: name the one with the rules")
+    return tuple(FileContent(Path(f"{namespace}/{name}:{key}"), data[key]) for key in sorted(data))
+
+
+def _mend(checked: _Checked) -> int:
+    """Mend the files, each replaced at once; return how many findings that were."""
+    mended = 0
+    for content in checked.contents:
+        own = [finding for finding in checked.rulebook.findings if finding.file == str(content.path)]
+        text, done = repaired(content.text, own)
+        if done:
+            _replace(content.path, text)
+            mended += len(done)
+    return mended
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write beside the file and rename: whoever watches it never reads a half."""
+    target = path.resolve()
+    beside = target.with_name(f".{target.name}.mended")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.chmod(target.stat().st_mode)
+        beside.replace(target)
+    except OSError as error:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+        raise FilesError(f"{path}: cannot be mended: {error.strerror}: check that its folder may be written") from error
+
+
+def _served(values: FlagValues, checked: _Checked, resolve: ResolveResource) -> dict[str, ServedMetrics] | None:
+    if "prometheus-url" not in values.given:
+        return None
+    with PrometheusClient(prometheus_settings(values)) as prometheus:
+        client = Budgeted(prometheus, ALL_QUERIES_SECONDS)
+        of_rules = served_by(
+            checked.rulebook.rules,
+            client,
+            resolve,
+            max_age_seconds=values.seconds("metrics-max-age"),
+            timeout_seconds=QUERY_SECONDS,
+        )
+        return of_rules | usage_served_by(checked.rulebook.resource.rules, client, timeout_seconds=QUERY_SECONDS)

@@ -1,0 +1,153 @@
+"""How `tidewatch-adapter check` prints its report: for people, as a compiler would, and for programs as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from adapter.objects.quantities import quantity_of
+from adapter.reports.terminal import printable
+from adapter.rulebook.model import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from adapter.rulebook.model import Finding, Policy
+    from adapter.rulebook.report import RulebookReport, RuleReport, ServedMetric
+
+_MOST_METRICS = 20
+_LONGEST_LINE = 160
+
+
+def as_json(report: RulebookReport) -> str:
+    """Return the report as one JSON document, indented."""
+    document = {
+        "apiVersion": "tidewatch.io/v1alpha1",
+        "kind": "RulebookReport",
+        "files": report.files,
+        "errors": report.count(Severity.ERROR),
+        "warnings": report.count(Severity.WARNING),
+        "findings": [{"file": finding.file, **_finding(finding)} for finding in report.findings],
+        "rules": [_rule(rule) for rule in report.rules],
+    }
+    return msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
+
+
+def as_text(report: RulebookReport, sources: Mapping[str, str]) -> str:
+    """Return the report for people; `sources` holds the text of each file."""
+    lines = [line for finding in report.all_findings for line in _shown(finding, sources)]
+    lines += [line for rule in report.rules for line in _served(rule)]
+    return "\n".join([*map(printable, lines), printable(_summary(report))])
+
+
+def _rule(rule: RuleReport) -> dict[str, object]:
+    return {
+        "id": rule.id,
+        "api": rule.api.value,
+        "file": rule.file,
+        "line": rule.line,
+        "status": rule.status,
+        "plan": rule.plan.kind.value if rule.plan else None,
+        "plan_reason": rule.plan.reason if rule.plan else None,
+        "policy": None if rule.policy is None else _policy(rule.policy),
+        "findings": [_finding(finding) for finding in rule.findings],
+        "metrics": None if rule.metrics is None else [_metric(metric) for metric in rule.metrics],
+    }
+
+
+def _policy(policy: Policy) -> dict[str, object]:
+    return {
+        "on_no_data": policy.on_no_data.value if policy.on_no_data else None,
+        "no_data_value": policy.no_data_value,
+        "max_sample_age_seconds": policy.max_sample_age_seconds,
+        "refresh_seconds": policy.refresh_seconds,
+        "window_seconds": policy.window_seconds,
+    }
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    return {
+        "severity": finding.severity.value,
+        "code": finding.code,
+        "line": finding.line,
+        "column": finding.column,
+        "message": finding.message,
+        "fix": finding.fix,
+    }
+
+
+def _metric(metric: ServedMetric) -> dict[str, object]:
+    return {
+        "name": metric.name,
+        "namespaced": metric.namespaced,
+        "series": metric.series,
+        "query": metric.query,
+        "times_query": metric.times_query,
+    }
+
+
+def _shown(finding: Finding, sources: Mapping[str, str]) -> Iterator[str]:
+    """Yield a finding as a compiler shows it: the place, the line, a caret, the repair."""
+    place = f"{finding.file}:{finding.line}:{finding.column}"
+    yield f"{place}: {finding.severity.value}[{finding.code}]: {finding.message}"
+    lines = sources.get(finding.file, "").splitlines()
+    if 0 < finding.line <= len(lines):
+        text = lines[finding.line - 1].replace("\t", " ")
+        number = f"{finding.line:>5}"
+        yield f"{number} | {text[:_LONGEST_LINE]}"
+        if finding.column <= _LONGEST_LINE:
+            yield f"{' ' * len(number)} | {' ' * (finding.column - 1)}^"
+    yield f"      fix: {finding.fix}"
+    yield ""
+
+
+def _served(rule: RuleReport) -> Iterator[str]:
+    """Yield what a rule serves, where Prometheus was asked."""
+    if rule.metrics is None:
+        return
+    plan = f", {rule.plan.kind} plan" if rule.plan else ""
+    yield f"{rule.id} ({rule.file}:{rule.line}): {_number(len(rule.metrics), 'metric')}{plan}"
+    for metric in rule.metrics[:_MOST_METRICS]:
+        scope = "" if metric.namespaced else ", outside of namespaces"
+        yield f"    {metric.name}: {metric.series} series{scope}"
+    if rule.metrics:
+        yield from _lines("asked as", rule.metrics[0].query)
+        if rule.metrics[0].times_query:
+            yield from _lines("times of its samples", rule.metrics[0].times_query)
+    if rule.policy and (said := ", ".join(_said(rule.policy))):
+        yield f"    policy: {said}"
+    if len(rule.metrics) > _MOST_METRICS:
+        yield f"    … and {len(rule.metrics) - _MOST_METRICS} more (-o json lists all)"
+    yield ""
+
+
+def _lines(what: str, query: str) -> Iterator[str]:
+    """Yield a query as it is broken into lines."""
+    first, *others = query.strip().expandtabs().split("\n")
+    yield f"    {what}: {first}"
+    yield from others
+
+
+def _said(policy: Policy) -> Iterator[str]:
+    """Yield what a rule asks for beside its values, as its author wrote it."""
+    if policy.on_no_data is not None:
+        yield f"onNoData {policy.on_no_data if policy.no_data_value is None else quantity_of(policy.no_data_value)}"
+    spans = {
+        "maxSampleAge": policy.max_sample_age_seconds,
+        "refresh": policy.refresh_seconds,
+        "window": policy.window_seconds,
+    }
+    yield from (f"{key} {seconds:g}s" for key, seconds in spans.items() if seconds is not None)
+
+
+def _summary(report: RulebookReport) -> str:
+    errors, warnings = report.count(Severity.ERROR), report.count(Severity.WARNING)
+    files = ", ".join(report.files) or "no file"
+    return (
+        f"{_number(len(report.rules), 'rule')} in {files}: {_number(errors, 'error')}, {_number(warnings, 'warning')}"
+    )
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -1,0 +1,92 @@
+"""Doctor: which HPAs miss a value of ours, and whether the adapter survives the end of one pod."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from adapter.commands.doctor.apiservices import unread
+from adapter.reports.lines import Line, error, ok, warning
+from adapter.sources.kubernetes.errors import KubernetesError, trimmed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from adapter.identity.certificates.certificate_secret import ObjectName
+    from adapter.sources.kubernetes.writing import ObjectClient
+
+HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
+OURS = frozenset({"FailedGetPodsMetric", "FailedGetObjectMetric", "FailedGetExternalMetric"})
+"""Reasons of the condition ScalingActive that name custom.metrics.k8s.io or external.metrics.k8s.io."""
+MOST_HPAS = 5
+"""That are shown one by one."""
+
+
+def look_at_hpas(client: ObjectClient) -> tuple[Line, ...]:
+    """List the HPAs of all namespaces, and judge their conditions."""
+    try:
+        found = list(_listed(client, HPAS, {"limit": "500"}))
+    except KubernetesError as e:
+        return (unread("hpas", e, "list on horizontalpodautoscalers.autoscaling"),)
+    return tuple(judge_hpas(found))
+
+
+def judge_hpas(hpas: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
+    """Yield a line for each of the first HPAs that miss a value of ours, and one about all."""
+    failing = [(hpa, condition) for hpa in hpas for condition in _failing(hpa)]
+    for hpa, condition in failing[:MOST_HPAS]:
+        metadata = hpa.get("metadata") or {}
+        namespace, name = metadata.get("namespace"), metadata.get("name")
+        cause = trimmed(f"{condition.get('reason')}: {condition.get('message', '')}")
+        fix = f"tidewatch-adapter explain METRIC --namespace {namespace}, with the metric that the message names"
+        yield warning(f"hpa/{namespace}/{name}", f"it does not scale: {cause}", fix)
+    if failing:
+        rest = len(failing) - MOST_HPAS
+        more = f", {rest} of them not shown" if rest > 0 else ""
+        yield warning("hpas", f"{len(failing)} of {len(hpas)} HPAs miss a metric{more}", "see why, one by one")
+    else:
+        yield ok("hpas", f"none of {len(hpas)} HPAs misses a custom or external metric")
+
+
+def _failing(hpa: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    conditions = (hpa.get("status") or {}).get("conditions") or ()
+    active = (one for one in conditions if one.get("type") == "ScalingActive" and one.get("status") == "False")
+    return [one for one in active if one.get("reason") in OURS]
+
+
+def look_at_replicas(client: ObjectClient, service: ObjectName) -> tuple[Line]:
+    """List the endpoints of the adapter's Service, and judge how many are ready."""
+    path = f"/apis/discovery.k8s.io/v1/namespaces/{service.namespace}/endpointslices"
+    try:
+        found = list(_listed(client, path, {"labelSelector": f"kubernetes.io/service-name={service.name}"}))
+    except KubernetesError as e:
+        return (unread("replicas", e, f"list on endpointslices.discovery.k8s.io in {service.namespace}"),)
+    return (judge_replicas(service, found),)
+
+
+def judge_replicas(service: ObjectName, slices: Sequence[Mapping[str, Any]]) -> Line:
+    """Return the line about the pods behind the Service; one that says nothing of itself counts as ready."""
+    ready = {
+        address
+        for one in slices
+        for endpoint in one.get("endpoints") or ()
+        if (endpoint.get("conditions") or {}).get("ready") is not False
+        for address in endpoint.get("addresses") or ()
+    }
+    if not ready:
+        fix = f"see the adapter's pods in {service.namespace}, and their /readyz?verbose"
+        return error("replicas", f"no pod behind the service {service} is ready", fix)
+    if len(ready) == 1:
+        fix = "run two or more replicas: without any, the API is unavailable, and no namespace can be deleted"
+        return warning("replicas", f"one pod alone is ready behind the service {service}", fix)
+    return ok("replicas", f"{len(ready)} pods are ready behind the service {service}")
+
+
+def _listed(client: ObjectClient, path: str, query: Mapping[str, str]) -> Iterable[Mapping[str, Any]]:
+    """Yield the objects of all pages."""
+    following = ""
+    while True:
+        document = client.get(path, {**query, **({"continue": following} if following else {})}).document
+        yield from document.get("items") or ()
+        following = str((document.get("metadata") or {}).get("continue") or "")
+        if not following:
+            return

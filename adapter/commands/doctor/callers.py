@@ -1,0 +1,59 @@
+"""Doctor: what kube-apiserver publishes about its front proxy, from which callers are known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from adapter.commands.doctor.apiservices import unread
+from adapter.identity.authorities import parse_bundle
+from adapter.identity.callers import IdentitySettingsError
+from adapter.identity.config_map import CLIENT_CA, COLLECTION, NAME, WHERE, front_proxy_of
+from adapter.reports.lines import Line, error, ok, warning
+from adapter.sources.kubernetes.errors import KubernetesError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from datetime import datetime
+
+    from cryptography import x509
+
+    from adapter.sources.kubernetes.writing import ObjectClient
+
+LINE = "front-proxy"
+
+
+def look_at_front_proxy(client: ObjectClient, now: datetime) -> tuple[Line]:
+    """Read the ConfigMap by its name, and judge it."""
+    try:
+        document = client.get(f"{COLLECTION}/{NAME}").document
+    except KubernetesError as e:
+        role = "the Role extension-apiserver-authentication-reader by a RoleBinding in kube-system"
+        return (unread(LINE, e, role),)
+    return (judge_front_proxy(document, now),)
+
+
+def judge_front_proxy(document: Mapping[str, Any], now: datetime) -> Line:
+    """Return the line about the ConfigMap's content."""
+    data = document.get("data") or {}
+    flags = "give kube-apiserver --requestheader-client-ca-file and the flags beside it"
+    try:
+        material = front_proxy_of(data)
+        client_ca = str(data.get(CLIENT_CA) or "")
+        clients = parse_bundle(client_ca.encode(), CLIENT_CA).keys if client_ca else frozenset()
+    except IdentitySettingsError as e:
+        return error(LINE, f"no front proxy is known: {e}", flags)
+    front, ended = material.authorities.parsed, _ended(material.authorities.parsed, now)
+    if ended == len(front):
+        return error(LINE, f"every request-header CA in {WHERE} has ended", "renew the front-proxy CA")
+    if not material.allowed_names and material.authorities.keys & clients:
+        fix = "give kube-apiserver a CA of its own for --requestheader-client-ca-file, or --requestheader-allowed-names"
+        message = "the request-header CA is the client CA too, and any name is allowed: whoever holds a client "
+        return warning(LINE, f"{message}certificate can speak for everybody", fix)
+    if ended:
+        return warning(LINE, "one of the request-header CAs has ended", "take it out of the front-proxy bundle")
+    names = ", ".join(material.allowed_names) or "any name of that CA"
+    return ok(LINE, f"{WHERE} is readable: {len(front)} request-header CA, for {names}")
+
+
+def _ended(certificates: Iterable[x509.Certificate], now: datetime) -> int:
+    return sum(one.not_valid_after_utc <= now for one in certificates)

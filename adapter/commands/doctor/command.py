@@ -1,0 +1,254 @@
+"""`tidewatch-adapter doctor`: looks at an installation from inside of the cluster for what usually goes wrong.
+
+What is gathered and what is thought of it are apart: the `judge_…` functions of the modules beside this one take what
+was found and return a line, `look_at_…` find it. Here it is put together and printed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, NoReturn
+
+from adapter.commands.doctor.apiservices import (
+    Seen,
+    judge_apiservice,
+    look_at_apiservice,
+    look_at_request,
+)
+from adapter.commands.doctor.autoscalers import look_at_hpas, look_at_replicas
+from adapter.commands.doctor.callers import look_at_front_proxy
+from adapter.commands.doctor.prometheus import look_at_apiserver, look_at_prometheus
+from adapter.commands.doctor.resource_api import RESOURCE_API, holds_resource_rules, judge_resource_api
+from adapter.commands.doctor.rights import (
+    HPA_CONTROLLER,
+    Subject,
+    look_at_right,
+    needs_of_adapter,
+    needs_of_hpa_controller,
+)
+from adapter.commands.doctor.tls import look_at_certificate
+from adapter.commands.serve.certificates import apiservice_name, object_name
+from adapter.options.common_flags import (
+    CLUSTER_FLAGS,
+    LOG_FLAGS,
+    PROGRAM,
+    PROMETHEUS_FLAGS,
+    configure_logs_by,
+    program_version,
+    prometheus_settings,
+)
+from adapter.reports.checks import Check, run_checks
+from adapter.reports.lines import CheckStatus, as_json, as_text, count, unknown
+from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.service.flags.table import ADDRESS, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
+from adapter.service.server.addresses import Address
+from adapter.sources.kubernetes.access import access
+from adapter.sources.kubernetes.client import KubernetesClient, RequestDeadlines
+from adapter.sources.kubernetes.errors import KubernetesError
+from adapter.sources.kubernetes.writing import ObjectClient
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from adapter.commands.doctor.apiservices import State
+    from adapter.identity.certificates.certificate_secret import ObjectName
+    from adapter.reports.lines import Line
+    from adapter.service.flags.table import FlagValues
+    from adapter.sources.prometheus.settings import PrometheusSettings
+
+EXPECTED = ("v1beta1.custom.metrics.k8s.io", "v1beta1.external.metrics.k8s.io")
+"""Looked at where no APIService is named."""
+CALL_SECONDS = 6.0
+
+DOCTOR = CommandFlags(
+    program=f"{PROGRAM} doctor",
+    version=program_version(),
+    summary=(
+        "Looks at an installation for what usually goes wrong, and says for each thing how to put it right. "
+        "Exit status 1 if something is wrong. Run it in the adapter's pod, or with a kubeconfig."
+    ),
+    flags=(
+        Flag(name="output", short="o", kind=one_of("text", "json"), default="text", help="How the report is printed."),
+        Flag(
+            name="service",
+            kind=TEXT,
+            help="NAMESPACE/NAME of the adapter's Service (default: the one that the first APIService points to).",
+        ),
+        Flag(
+            name="apiservice",
+            kind=TEXT,
+            repeat=Repeat.EACH,
+            help=f"APIService that the adapter is to answer; may be repeated (default {', '.join(EXPECTED)}).",
+        ),
+        Flag(
+            name="config",
+            kind=PATH,
+            repeat=Repeat.EACH,
+            help=(
+                "Rule file, or a folder of *.yaml, as `serve` is given it; may be repeated: whether the adapter is to "
+                f"answer for {RESOURCE_API} too."
+            ),
+        ),
+        Flag(
+            name="serving-secret",
+            kind=TEXT,
+            help="NAMESPACE/NAME of the Secret in which it keeps its certificate: to look at the rights to that too.",
+        ),
+        Flag(
+            name="service-account",
+            kind=TEXT,
+            help="NAMESPACE/NAME of the account whose rights are looked at (default: those of whoever asks).",
+        ),
+        Flag(
+            name="endpoint",
+            kind=ADDRESS,
+            help="Where the adapter's HTTPS port is reached from here (default: the Service's name in the cluster).",
+        ),
+        *PROMETHEUS_FLAGS,
+        *CLUSTER_FLAGS,
+        *LOG_FLAGS,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorSettings:
+    """What is looked at."""
+
+    apiservices: tuple[str, ...]
+    named: bool
+    """Whether somebody asked for these, so that each must be there."""
+    service: ObjectName | None
+    serving_secret: ObjectName | None
+    subject: Subject
+    endpoint: Address | None
+    prometheus: PrometheusSettings | None
+    """None: nobody said where it is."""
+    serves_resources: bool | None
+    """Whether the rules hold `resourceRules`; None: nobody said where they are."""
+
+
+def doctor(arguments: Sequence[str]) -> NoReturn:
+    """Run the command; leaves by SystemExit."""
+    values = flags_or_exit(DOCTOR, arguments, os.environ)
+    configure_logs_by(values)
+    try:
+        settings = doctor_settings(values)
+        kubeconfig = values.path("kubeconfig")
+        connect = access(str(kubeconfig) if kubeconfig else None, values.text("context") or None)
+        deadlines = RequestDeadlines(connect=3.0, silence=CALL_SECONDS, total=2 * CALL_SECONDS)
+        client = ObjectClient(KubernetesClient(connect, deadlines), CALL_SECONDS)
+    except (UsageError, KubernetesError) as e:
+        exit_for_usage(PROGRAM, str(e))
+    lines = examined(client, settings)
+    print(as_json(lines) if values.text("output") == "json" else as_text(lines))  # noqa: T201 - what was asked for
+    sys.exit(1 if count(lines, CheckStatus.ERROR) else 0)
+
+
+def doctor_settings(values: FlagValues) -> DoctorSettings:
+    """Return what the flags ask for; raises UsageError."""
+    named = values.texts("apiservice")
+    account = _object(values, "service-account")
+    return DoctorSettings(
+        apiservices=tuple(dict.fromkeys(map(apiservice_name, named or EXPECTED))),
+        named=bool(named),
+        service=_object(values, "service"),
+        serving_secret=_object(values, "serving-secret"),
+        subject=Subject(account),
+        endpoint=values.address("endpoint"),
+        prometheus=prometheus_settings(values) if "prometheus-url" in values.given else None,
+        serves_resources=holds_resource_rules(values.paths("config")),
+    )
+
+
+def _object(values: FlagValues, flag: str) -> ObjectName | None:
+    text = values.text(flag)
+    return object_name(flag, text) if text else None
+
+
+def examined(client: ObjectClient, settings: DoctorSettings) -> list[Line]:
+    """Look at everything; returns the lines in the order in which one thing rests on another."""
+    registered = _Registered(client, settings)
+    lines = run_checks([Check("kube-apiserver", partial(look_at_apiserver, client))])
+    lines += run_checks([Check(f"apiservice/{name}", partial(registered.look, name)) for name in registered.names])
+    # Whether this one is ours, the others tell.
+    lines += run_checks([Check(f"owner/{RESOURCE_API}", registered.look_at_resource_api)])
+    return [*lines, *run_checks([*_checks(client, settings, registered)])]
+
+
+class _Registered:
+    """The APIServices that were found."""
+
+    def __init__(self, client: ObjectClient, settings: DoctorSettings) -> None:
+        self.names = tuple(name for name in settings.apiservices if name != RESOURCE_API)
+        """Those that nobody but the adapter is expected to answer."""
+        self._client = client
+        self._settings = settings
+        self._found: dict[str, State] = {}
+
+    def look(self, name: str) -> tuple[Line]:
+        """Look at one that the adapter is to answer."""
+        self._found[name] = state = look_at_apiservice(self._client, name)
+        return (judge_apiservice(name, state, self._settings.service, required=self._settings.named),)
+
+    def look_at_resource_api(self) -> tuple[Line]:
+        """Look at the one that metrics-server answers, or the adapter."""
+        self._found[RESOURCE_API] = state = look_at_apiservice(self._client, RESOURCE_API)
+        named = RESOURCE_API in self._settings.apiservices
+        return (judge_resource_api(state, self.service, served=self._settings.serves_resources, named=named),)
+
+    @property
+    def service(self) -> ObjectName | None:
+        """The adapter's Service, as far as is known."""
+        named = (RESOURCE_API,) if RESOURCE_API in self._settings.apiservices else ()
+        found = (_service_of(self._found.get(name)) for name in (*self.names, *named))
+        return self._settings.service or next((service for service in found if service), None)
+
+    @property
+    def to_answer(self) -> dict[str, Seen]:
+        """What was found of those that the adapter is to answer: metrics.k8s.io too, where it points here."""
+        service, resource = self.service, self._found.get(RESOURCE_API)
+        found = {name: state for name in self.names if isinstance(state := self._found.get(name), Seen)}
+        if isinstance(resource, Seen) and service is not None and resource.registered.service == service:
+            found[RESOURCE_API] = resource
+        return found
+
+
+def _service_of(state: State | None) -> ObjectName | None:
+    return state.registered.service if isinstance(state, Seen) else None
+
+
+def _checks(client: ObjectClient, settings: DoctorSettings, registered: _Registered) -> Iterator[Check]:
+    """Yield what is looked at once the APIServices are known."""
+    service, found = registered.service, registered.to_answer
+    for name, state in found.items():
+        if state.registered.service == service and service is not None:
+            yield Check(f"certificate/{name}", partial(_look_at_certificate, name, state, settings.endpoint))
+        yield Check(f"request/{name}", partial(look_at_request, client, name))
+    if service is not None:
+        yield Check("replicas", partial(look_at_replicas, client, service))
+    yield Check("front-proxy", lambda: look_at_front_proxy(client, datetime.now(tz=UTC)))
+    yield Check("prometheus", partial(_look_at_prometheus, settings.prometheus))
+    for need in needs_of_adapter(settings.serving_secret, list(dict.fromkeys((*settings.apiservices, *found)))):
+        yield Check(need.name, partial(look_at_right, client, need, settings.subject))
+    for need in needs_of_hpa_controller():
+        yield Check(need.name, partial(look_at_right, client, need, Subject(HPA_CONTROLLER)))
+    yield Check("hpas", partial(look_at_hpas, client))
+
+
+def _look_at_certificate(name: str, state: Seen, endpoint: Address | None) -> tuple[Line]:
+    service = state.registered.service
+    host = f"{service.name}.{service.namespace}.svc" if service else ""
+    return look_at_certificate(name, state.registered, endpoint or Address(host, state.port))
+
+
+def _look_at_prometheus(settings: PrometheusSettings | None) -> tuple[Line, ...]:
+    if settings is None:
+        return (
+            unknown("prometheus", "it was not asked", "give --prometheus-url, and what `serve` is given beside it"),
+        )
+    return look_at_prometheus(settings)

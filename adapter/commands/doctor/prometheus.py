@@ -1,0 +1,132 @@
+"""Doctor: whether Prometheus answers, which one it is, and whether all clocks tell the same time."""
+
+from __future__ import annotations
+
+import time
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from adapter.reports.lines import Line, error, ok, unknown, warning
+from adapter.sources.deadlines import Deadline
+from adapter.sources.kubernetes.errors import (
+    ConfigurationError,
+    KubernetesError,
+    UnauthorizedError,
+    UnreachableError,
+)
+from adapter.sources.prometheus.clocks import MOST_CLOCK_DIFFERENCE_SECONDS
+from adapter.sources.prometheus.connection import check_connection
+from adapter.sources.prometheus.errors import (
+    AuthenticationRefusedError,
+    PrometheusError,
+    PrometheusTimeoutError,
+    PrometheusUnreachableError,
+    SettingsError,
+)
+from adapter.sources.prometheus.server import Server
+from adapter.sources.prometheus.transport import HttpRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.sources.kubernetes.writing import ObjectClient
+    from adapter.sources.prometheus.settings import PrometheusSettings
+
+PROMETHEUS_SECONDS = 5.0
+DOUBTFUL_SECONDS = 5.0
+"""A difference between clocks that is no rounding: a `Date` has whole seconds."""
+_QUERY = "vector(1)"
+_MOST_BYTES = 1 << 16
+
+
+def look_at_prometheus(settings: PrometheusSettings) -> tuple[Line, ...]:
+    """Ask Prometheus for its version, and what time it is there."""
+    try:
+        version = check_connection(settings, PROMETHEUS_SECONDS)
+        clock = _prometheus_clock(settings)
+    except (PrometheusError, SettingsError) as e:
+        return (judge_prometheus(settings.endpoint.shown, e),)
+    return ok("prometheus", f"{settings.endpoint.shown} answers queries, version {version}"), clock
+
+
+def judge_prometheus(address: str, failure: PrometheusError | SettingsError) -> Line:
+    """Return the line about a Prometheus that does not answer."""
+    cause = failure.cause if isinstance(failure, PrometheusError) else str(failure)
+    return error("prometheus", f"{address} does not answer queries: {cause}", _repair(failure))
+
+
+def _repair(failure: PrometheusError | SettingsError) -> str:
+    if isinstance(failure, SettingsError):
+        return "put the --prometheus flags right"
+    if isinstance(failure, AuthenticationRefusedError):
+        return "give credentials that it takes: --prometheus-token-file, --prometheus-username, a client certificate"
+    if isinstance(failure, PrometheusTimeoutError):
+        return "see whether it is overloaded: `vector(1)` touches no data"
+    if isinstance(failure, PrometheusUnreachableError):
+        return "see --prometheus-url and --prometheus-ca-file, and whether a NetworkPolicy lets this pod reach it"
+    return "see whether --prometheus-url is Prometheus's base URL, with the prefix that its API has there"
+
+
+def _prometheus_clock(settings: PrometheusSettings) -> Line:
+    server = Server(settings)
+    endpoint = server.endpoint
+    parameters = urlencode([*endpoint.parameters, ("query", _QUERY)])
+    target = f"{endpoint.path}/api/v1/query?{parameters}"
+    request = HttpRequest("GET", target, headers={}, body=None, max_bytes=_MOST_BYTES)
+    try:
+        return compared(
+            "Prometheus", lambda: server.exchange(_QUERY, request, Deadline(PROMETHEUS_SECONDS)).headers.get("date", "")
+        )
+    finally:
+        server.close()
+
+
+def look_at_apiserver(client: ObjectClient) -> tuple[Line, ...]:
+    """Ask kube-apiserver for its version, and what time it is there."""
+    versions: list[str] = []
+
+    def date() -> str:
+        reply = client.get("/version")
+        versions.append(str(reply.document.get("gitVersion", "unknown")))
+        return reply.date
+
+    try:
+        clock = compared("kube-apiserver", date)
+    except KubernetesError as e:
+        return (judge_apiserver(e),)
+    return ok("kube-apiserver", f"it answers, version {versions[0]}"), clock
+
+
+def judge_apiserver(failure: KubernetesError) -> Line:
+    """Return the line about a kube-apiserver that does not answer."""
+    if isinstance(failure, ConfigurationError | UnauthorizedError):
+        fix = "give credentials that it takes: --kubeconfig, or a service account's token"
+    elif isinstance(failure, UnreachableError):
+        fix = "see the address and the CA in the kubeconfig, and whether this machine reaches it"
+    else:
+        fix = "see what answers at that address"
+    return error("kube-apiserver", f"it does not answer: {failure}", fix)
+
+
+def compared(who: str, ask: Callable[[], str], clock: Callable[[], float] = time.time) -> Line:
+    """Return the line about somebody's clock; `ask` returns the `Date` (RFC 9110) of an answer that it waited for."""
+    before = clock()
+    date = ask()
+    return judge_clock(who, date, (before + clock()) / 2)
+
+
+def judge_clock(who: str, date: str, now: float) -> Line:
+    """Return the line about a clock; `now` (Unix seconds) is what ours said when theirs said `date`."""
+    line = f"clock/{who.lower()}"
+    try:
+        # It is cut to whole seconds, so on average half of one is missing.
+        ahead = parsedate_to_datetime(date).timestamp() + 0.5 - now
+    except (ValueError, OverflowError):
+        return unknown(line, f"{who} does not tell its time", "compare the clocks by hand")
+    message = f"{who}'s clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
+    if abs(ahead) > MOST_CLOCK_DIFFERENCE_SECONDS:
+        return error(line, f"{message}: answers are refused, certificates may be", "set both clocks by NTP")
+    if abs(ahead) > DOUBTFUL_SECONDS:
+        return warning(line, message, "set both clocks by NTP")
+    return ok(line, f"{who}'s clock and this machine's agree")

@@ -1,0 +1,98 @@
+"""Doctor: who answers for metrics.k8s.io, from which `kubectl top` and HPAs on CPU and memory live.
+
+It has one server: metrics-server as a rule, or this adapter where its rule files hold `resourceRules`. Both at once is
+the clash that is told here: the rules of the one that is not asked mean nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from adapter.commands.doctor.apiservices import judge_apiservice, unread
+from adapter.commands.rule_files import load_configuration
+from adapter.documents.load import DocumentError
+from adapter.identity.certificates.apiservices import NotThere
+from adapter.objects.resources import BUILT_IN, find_resource
+from adapter.reports.lines import CheckStatus, Line, error, ok, warning
+from adapter.rulebook.parsing.parse import parse_rulebook
+from adapter.service.flags.parsing import UsageError
+from adapter.service.watched import FilesError, read_files
+from adapter.sources.kubernetes.errors import KubernetesError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from adapter.commands.doctor.apiservices import Seen, State
+    from adapter.identity.certificates.certificate_secret import ObjectName
+
+RESOURCE_API: Final = "v1beta1.metrics.k8s.io"
+
+_LINE: Final = f"owner/{RESOURCE_API}"
+_LOST: Final = "`kubectl top` and HPAs on CPU and memory get no values"
+
+
+def holds_resource_rules(paths: Sequence[Path]) -> bool | None:
+    """Return whether rule files hold `resourceRules` that can be served; None without files. Raises UsageError."""
+    if not paths:
+        return None
+    try:
+        documents = load_configuration(read_files(paths))
+    except (FilesError, DocumentError) as e:
+        raise UsageError(f"--config: {e}") from e
+    return bool(parse_rulebook(documents, partial(find_resource, BUILT_IN)).resource.rules)
+
+
+def judge_resource_api(state: State, ours: ObjectName | None, *, served: bool | None, named: bool) -> Line:
+    """Return the line about the API.
+
+    `ours` is the adapter's Service and `served` whether its rules hold resourceRules; None where nobody knows. `named`
+    says whether somebody asked for this API by its name, so that it must be ours.
+    """
+    if isinstance(state, KubernetesError):
+        return unread(_LINE, state, f"get on the apiservice {RESOURCE_API}")
+    if isinstance(state, NotThere):
+        return _of_nobody(served=bool(served or named))
+    service = state.registered.service
+    if service is None or service != ours:
+        return _of_another(
+            state, served=bool(served or named), status=CheckStatus.ERROR if named else CheckStatus.WARNING
+        )
+    return _of_ours(state, service, served=served)
+
+
+def _of_nobody(*, served: bool) -> Line:
+    if served:
+        fix = f"create the APIService {RESOURCE_API}, as the chart does for rules.resource"
+        return error(_LINE, f"no APIService sends anybody to this adapter's resourceRules: {_LOST}", fix)
+    fix = "install metrics-server, or give this adapter resourceRules (rules.resource of the chart)"
+    return warning(_LINE, f"nobody answers for it: {_LOST}", fix)
+
+
+def _of_another(state: Seen, *, served: bool, status: CheckStatus) -> Line:
+    owner = state.registered.service or "kube-apiserver itself"
+    away = f", and is not available: {state.reason}" if state.available is False else ""
+    if served:
+        message = f"it belongs to {owner}{away}; an API has one server, so nobody asks this adapter's resourceRules"
+        fix = (
+            f"take resourceRules out here; or remove that server, delete the APIService {RESOURCE_API} and create it "
+            "for this adapter, as the chart does for rules.resource"
+        )
+        return Line(_LINE, status, message, fix)
+    if away:
+        return warning(_LINE, f"it belongs to {owner}{away}", "see the pods of its owner")
+    return ok(_LINE, f"it belongs to {owner}")
+
+
+def _of_ours(state: Seen, service: ObjectName, *, served: bool | None) -> Line:
+    if served is False:
+        message = f"it points to {service}, whose rules hold no resourceRules that can be served: {_LOST}"
+        fix = "give resourceRules (see `tidewatch-adapter check`), or delete the APIService and install metrics-server"
+        return error(_LINE, message, fix)
+    line = replace(judge_apiservice(RESOURCE_API, state, service, required=True), name=_LINE)
+    if served is None and state.available is False:
+        # Without such rules the adapter answers 404, which is one more reason for a failed discovery check.
+        return replace(line, fix=f"{line.fix}; or its rules hold no resourceRules, which --config tells")
+    return line

@@ -1,0 +1,220 @@
+"""`tidewatch-adapter explain METRIC`: why a metric has, or lacks, a value."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NoReturn
+
+from adapter.commands.explain.server import SERVER_FLAGS, asked_of_server
+from adapter.commands.rule_files import load_configuration, rule_files_of
+from adapter.documents.load import DocumentError
+from adapter.objects.resources import BUILT_IN, find_resource
+from adapter.objects.selectors import EVERYTHING
+from adapter.options.common_flags import (
+    CLUSTER_FLAGS,
+    LOG_FLAGS,
+    PROGRAM,
+    PROMETHEUS_FLAGS,
+    configure_logs_by,
+    program_version,
+    prometheus_settings,
+)
+from adapter.options.kinds import kinds_by
+from adapter.readings.explain.explainer import Explainer
+from adapter.readings.explain.explanation import ExplanationStep, ExplanationVerdict, Outcome
+from adapter.readings.explain.questions import APIS, QuestionError, Texts, question_of
+from adapter.readings.prometheus_uptime import ASK_SECONDS, PrometheusUptime
+from adapter.readings.settings import Clock, ReadingSettings
+from adapter.reports.terminal import printable, printable_lines
+from adapter.rulebook.model import Api
+from adapter.rulebook.parsing.parse import parse_rulebook
+from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.service.flags.table import DURATION, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
+from adapter.service.watched import FilesError
+from adapter.sources.files import FileObjects
+from adapter.sources.kubernetes.access import access
+from adapter.sources.kubernetes.client import KubernetesClient
+from adapter.sources.kubernetes.cluster import ClusterObjects
+from adapter.sources.kubernetes.errors import KubernetesError
+from adapter.sources.objects import ObjectsError, ObjectsNotSyncedError
+from adapter.sources.prometheus.client import PrometheusClient
+from adapter.sources.prometheus.errors import PrometheusError, SettingsError
+from adapter.timing.pace import UNPACED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from adapter.objects.resources import ResolveResource, Resource
+    from adapter.readings.explain.explanation import Explanation, Question
+    from adapter.rulebook.model import Rulebook
+    from adapter.service.flags.table import FlagValues
+    from adapter.sources.objects import ObjectSource
+
+LISTING_SECONDS = 15.0
+"""How long the objects of a cluster are waited for."""
+
+_ASKERS_UNKNOWN = ExplanationStep(
+    "asked", Outcome.INFO, "who asked last is known to a running server alone: ask it by --server"
+)
+
+EXPLAIN = CommandFlags(
+    program=f"{PROGRAM} explain",
+    version=program_version(),
+    summary=(
+        "Says why a metric has, or lacks, a value: which rule makes it, what is asked of Prometheus, what came, and "
+        "which objects have no sample. METRIC is NAME or KIND/NAME, as in pods/http_requests. Exit status 1 if there "
+        "is no value."
+    ),
+    arguments=("METRIC",),
+    flags=(
+        Flag(
+            name="config",
+            kind=PATH,
+            help="Rule file, or a folder of *.yaml; may be repeated. Needed unless a --server is asked.",
+            repeat=Repeat.EACH,
+        ),
+        Flag(name="namespace", short="n", kind=TEXT, help="The namespace that is asked about."),
+        Flag(
+            name="object", kind=TEXT, help="KIND/NAME of one object, as in pods/web-0 (default: all of the namespace)."
+        ),
+        Flag(name="selector", short="l", kind=TEXT, help="The metric's selector, as in queue=orders."),
+        Flag(name="api", kind=one_of(*APIS), help="Which API, where the name is in more than one."),
+        Flag(name="objects", kind=PATH, help="Folder of objects (*.json, *.yaml) in place of a cluster."),
+        Flag(name="output", short="o", kind=one_of("text", "json"), default="text", help="How the answer is printed."),
+        Flag(
+            name="metrics-max-age",
+            kind=DURATION,
+            default=60.0,
+            help="How far back a series may lie to count as there.",
+        ),
+        *SERVER_FLAGS,
+        *PROMETHEUS_FLAGS,
+        *CLUSTER_FLAGS,
+        *LOG_FLAGS,
+    ),
+)
+
+
+def explain(arguments: Sequence[str]) -> NoReturn:
+    """Run the command; leaves by SystemExit."""
+    values = flags_or_exit(EXPLAIN, arguments, os.environ)
+    configure_logs_by(values)
+    try:
+        found = asked_of_server(values) if values.text("server") else _explained(values)
+    except (UsageError, FilesError, DocumentError, KubernetesError, ObjectsError, SettingsError) as error:
+        exit_for_usage(PROGRAM, printable(str(error)))
+    text = found.as_json().decode() if values.text("output") == "json" else as_text(found)
+    print(text)  # noqa: T201 - what was asked for
+    sys.exit(0 if found.verdict is ExplanationVerdict.VALUE else 1)
+
+
+def as_text(found: Explanation) -> str:
+    """Return the explanation for people: the answer first, then the way to it."""
+    where = f" in {found.namespace}" if found.namespace else ""
+    whom = f" of {found.object}" if found.object else ""
+    verdict = {
+        ExplanationVerdict.VALUE: "has a value",
+        ExplanationVerdict.NO_VALUE: "has no value",
+        ExplanationVerdict.ERROR: "gives an error",
+    }
+    lines = [f"{found.metric}{whom}{where} {verdict[found.verdict]}: {found.cause}"]
+    lines += [f"  what to do: {found.fix}"] if found.fix else []
+    lines += ["", *(f"  {step.outcome.value:<5} {step.step:<8} {step.detail}" for step in found.steps)]
+    lines = [printable(line) for line in lines]
+    lines += [f"  query: {printable_lines(found.query)}"] if found.query else []
+    for value in found.values:
+        age = "" if value.age_seconds is None else f"  (newest sample {value.age_seconds:.0f} s old)"
+        lines.append(f"  value: {printable(value.object)}  {value.value:.15g}{age}")
+    return "\n".join(lines)
+
+
+def _explained(values: FlagValues) -> Explanation:
+    if not values.paths("config"):
+        raise UsageError("--config is missing: name a rule file or a folder, or give the --server that serves it")
+    with _objects(values) as (objects, resolve), PrometheusClient(prometheus_settings(values)) as prometheus:
+        rulebook = parse_rulebook(load_configuration(rule_files_of(values.paths("config"))), resolve)
+        question = _question(values, resolve)
+        explainer = Explainer(
+            prometheus=prometheus,
+            objects=objects,
+            resolve=resolve,
+            settings=ReadingSettings(metrics_max_age_seconds=values.seconds("metrics-max-age")),
+            clock=Clock(),
+            pace=UNPACED,
+            steadiness=_steadiness(prometheus, rulebook),
+        )
+        if objects is not None and question.api is not Api.EXTERNAL:
+            _wait_for(objects, question.resource or find_resource(BUILT_IN, "", "pods"))
+        return explainer.explain(question, rulebook, (_ASKERS_UNKNOWN,))
+
+
+def _steadiness(prometheus: PrometheusClient, rulebook: Rulebook) -> PrometheusUptime | None:
+    """Return for how long Prometheus collects, by its own word; None where it does not tell, or no rule asks."""
+    if all(rule.policy.no_data_value is None for rule in rulebook.rules):
+        return None
+    try:
+        started = prometheus.started(ASK_SECONDS)
+    except PrometheusError:
+        return None
+    steadiness = PrometheusUptime(Clock(), lambda _seconds: started)
+    steadiness.wanted = True
+    return steadiness
+
+
+def _question(values: FlagValues, resolve: ResolveResource) -> Question:
+    texts = Texts(
+        metric=values.arguments[0],
+        namespace=values.text("namespace"),
+        object=values.text("object"),
+        selector=values.text("selector"),
+        api=values.text("api"),
+    )
+    try:
+        return question_of(texts, resolve)
+    except QuestionError as error:
+        what = "METRIC" if error.name == "metric" else f"--{error.name}"
+        raise UsageError(f"{what}: {error.message}") from error
+
+
+@contextmanager
+def _objects(values: FlagValues) -> Iterator[tuple[ObjectSource | None, ResolveResource]]:
+    """Yield where objects come from, and how kinds are found: a folder, a cluster that is named, or neither."""
+    folder, kubeconfig, context = values.path("objects"), values.path("kubeconfig"), values.text("context")
+    if folder is not None:
+        files = FileObjects(folder, UNPACED)
+        files.refresh()
+        yield files, files.resource
+    elif kubeconfig is not None or context:
+        client = KubernetesClient(access(str(kubeconfig) if kubeconfig else None, context or None))
+        stop = threading.Event()
+
+        def start(name: str, run: Callable[[threading.Event], None]) -> None:
+            threading.Thread(target=run, args=(stop,), name=name, daemon=True).start()
+
+        try:
+            cluster = ClusterObjects(client, start)
+            yield cluster, cluster.resource
+        finally:
+            stop.set()
+    else:
+        yield None, kinds_by(values)
+
+
+def _wait_for(objects: ObjectSource, resource: Resource) -> None:
+    """Wait until the objects of the kind are listed; the explanation says it where they never are."""
+    until = time.monotonic() + LISTING_SECONDS
+    pause = threading.Event()
+    while time.monotonic() < until:
+        try:
+            # The watch of most kinds starts with the first question.
+            objects.names(resource, None, EVERYTHING)
+        except ObjectsNotSyncedError:
+            pause.wait(0.05)
+        except ObjectsError:
+            return
+        else:
+            return

@@ -1,0 +1,223 @@
+"""The rule files of a running process: read, watched, and made into the rulebook that is in force.
+
+What holds is taken in. Of a file of which nothing can be used goes on what it said last, as does a rule that a change
+broke (`rulebook/reload/last_good`).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from prometheus_client import Counter, Gauge
+
+from adapter.commands.rule_files import EMPTY_FOLDER, load_each
+from adapter.rulebook.findings import Code
+from adapter.rulebook.model import Rulebook, Severity
+from adapter.rulebook.parsing.parse import parse_rulebook
+from adapter.rulebook.reload.last_good import lost_list, retained_in
+from adapter.service.runtime.logs import fields
+from adapter.service.watched import FilesError, WatchedFiles, empty_folders
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from prometheus_client import CollectorRegistry
+
+    from adapter.commands.trials.queries import QueryTrials
+    from adapter.documents.load import Document
+    from adapter.objects.resources import ResolveResource
+    from adapter.rulebook.model import Finding
+    from adapter.rulebook.reload.last_good import Retention
+    from adapter.service.watched import FileContent
+
+_log = logging.getLogger(__name__)
+
+RESOLVE_AGAIN_SECONDS = 15.0
+"""How often a rule is tried again that names a kind of object which the cluster did not know."""
+LOOKS_UNTIL_SETTLED = 2
+"""Looks, a second apart, that must see the same: an editor may empty a file before it writes it."""
+MOST_LOGGED = 500
+"""Findings of one look at the files: a megabyte of rubbish may hold a hundred thousand rules."""
+_VANISHED = "all rules of one kind vanished from the file with it"
+RESULTS = ("success", "partial", "failure")
+"""All was taken in; what holds was taken in, and something was refused; nothing was taken in."""
+
+
+class _Loaded(NamedTuple):
+    """Rule files of which something can be used."""
+
+    documents: tuple[Document, ...]
+    """Of a file that is broken now what it said last."""
+    parsed: Rulebook
+    broken: tuple[Finding, ...]
+    empty: tuple[Path, ...]
+    """Folders without files."""
+
+
+class RuleReloader:
+    """The rulebook in force. `check` looks for changes and hands each new rulebook to `apply`."""
+
+    def __init__(self, paths: Sequence[Path], resolve: ResolveResource, registry: CollectorRegistry) -> None:
+        """Read the files; raises FilesError or DocumentError: at the start there is no last good value."""
+        self._resolve = resolve
+        self._apply: Callable[[Rulebook], None] = lambda _: None
+        self._well = Gauge(
+            "tidewatch_adapter_config_last_reload_successful",
+            "Whether all that the rule files say now is in force; 0 while a file or a rule is refused.",
+            registry=registry,
+        )
+        self._reloads = Counter(
+            "tidewatch_adapter_config_reloads",
+            "Changes of the rule files, by result: success, partial (some of it is refused), failure (nothing is new).",
+            ["result"],
+            registry=registry,
+        )
+        for result in RESULTS:
+            self._reloads.labels(result)
+        self.rulebook = Rulebook()
+        """What is in force."""
+        self._paths = tuple(paths)
+        self._trials: QueryTrials | None = None
+        self._documents: tuple[Document, ...] = ()
+        self._broken: tuple[Finding, ...] = ()
+        """Why nothing of which file can be used now."""
+        self._files = WatchedFiles(
+            paths,
+            self._load,
+            settled_after=LOOKS_UNTIL_SETTLED,
+            on_success=self._changed,
+            on_failure=self._refused,
+        )
+        self._files_are_good = True
+        self._resolved_at = time.monotonic()
+        self._put_in_force(self._files.value)
+
+    def on_change(self, apply: Callable[[Rulebook], None], trials: QueryTrials | None = None) -> None:
+        """Hand every further rulebook to this function, its doubtful queries tried before."""
+        self._apply = apply
+        self._trials = trials
+
+    def check(self) -> None:
+        """Look whether the files changed, or a kind of object that a rule waits for has come to be known."""
+        self._files.check()
+        now = time.monotonic()
+        if now - self._resolved_at >= RESOLVE_AGAIN_SECONDS and _waits_for_a_kind(self.rulebook):
+            self._resolved_at = now
+            judge = self._trials.remembered if self._trials else None
+            renewed = parse_rulebook(self._documents, self._resolve, judge)
+            if renewed.refused != self.rulebook.refused:
+                self._take_in(renewed)
+                self._tell("rules that waited for a kind of object are taken in")
+
+    def _load(self, contents: Sequence[FileContent]) -> _Loaded:
+        files = load_each(contents, self._said_last)
+        judge = self._trials.of_a_change(self.rulebook) if self._trials else None
+        documents, broken = files.documents, files.broken
+        parsed = parse_rulebook(documents, self._resolve, judge)
+        lost = lost_list(parsed, self.rulebook)
+        while lost is not None and all(lost.file != finding.file for finding in broken):
+            if len(broken) + 1 == len(contents):
+                raise FilesError(f"{lost}; {_VANISHED}")
+            broken = (*broken, replace(lost, message=f"{lost.message}; {_VANISHED}"))
+            documents = tuple(each for document in documents for each in self._unless_lost(document, lost.file))
+            parsed = parse_rulebook(documents, self._resolve, judge)
+            lost = lost_list(parsed, self.rulebook)
+        return _Loaded(documents, parsed, broken, empty_folders(self._paths, contents))
+
+    def _said_last(self, path: Path) -> tuple[Document, ...]:
+        """Return what a file said last, or all files of a folder, each once."""
+        last = {Path(document.file): document for document in self._documents}
+        return tuple(document for file, document in last.items() if path in (file, file.parent))
+
+    def _unless_lost(self, document: Document, file: str) -> tuple[Document, ...]:
+        return self._said_last(Path(file)) if document.file == file else (document,)
+
+    def _changed(self, loaded: _Loaded) -> None:
+        self._put_in_force(loaded)
+        is_whole = not loaded.broken and not _has_errors(self.rulebook)
+        self._reloads.labels("success" if is_whole else "partial").inc()
+        self._tell("changed rule files are taken in")
+
+    def _put_in_force(self, loaded: _Loaded) -> None:
+        self._files_are_good = not loaded.broken
+        self._take_in(loaded.parsed)
+        for finding in loaded.broken:
+            if finding not in self._broken:
+                _log_broken(finding, goes_on=bool(self._said_last(Path(finding.file))))
+        for folder in loaded.empty:
+            _log.warning("%s: %s, so nothing is served from it", folder, EMPTY_FOLDER)
+        self._documents, self._broken = loaded.documents, loaded.broken
+
+    def _refused(self, message: str) -> None:
+        self._files_are_good = False
+        self._well.set(0)
+        self._reloads.labels("failure").inc()
+        _log.error("%s; the last good rules stay in force", message)
+
+    def _take_in(self, parsed: Rulebook) -> None:
+        retention = retained_in(parsed, self.rulebook)
+        try:
+            self._apply(retention.rulebook)
+        except Exception:
+            # The supervisor of tasks logs it, and the next look tries again.
+            self._well.set(0)
+            raise
+        self.rulebook = retention.rulebook
+        self._well.set(self._files_are_good and not _has_errors(parsed))
+        log_findings(parsed)
+        _log_retention(retention)
+
+    def _tell(self, what: str) -> None:
+        rulebook = self.rulebook
+        number = len(rulebook.rules) + len(rulebook.resource.rules)
+        counts = fields(rules=number, refused=len(rulebook.refused), retained=len(rulebook.retained))
+        _log.info(what, extra=counts)
+
+
+def log_findings(rulebook: Rulebook) -> None:
+    """Log each finding by itself: file, line, what is wrong, what to do; of very many the first ones."""
+    for finding in rulebook.findings[:MOST_LOGGED]:
+        about = fields(code=str(finding.code), rule=finding.rule or "", file=finding.file, line=finding.line)
+        _log.log(_level(finding), "%s", finding, extra=about)
+    left_out = len(rulebook.findings) - MOST_LOGGED
+    if left_out > 0:
+        _log.error("%d further findings are not logged: `tidewatch-adapter check` tells all of them", left_out)
+
+
+def _log_broken(finding: Finding, *, goes_on: bool) -> None:
+    """Log what is wrong with a whole file, and what serves in its place."""
+    about = fields(code=finding.code, file=finding.file, line=finding.line)
+    what = "the last good rules of it stay in force" if goes_on else "nothing is served from it"
+    _log.error("%s; %s", finding, what, extra=about)
+
+
+def _log_retention(retention: Retention) -> None:
+    """Log of each refused rule that had a last good version, or may have had one, whether that goes on."""
+    unsure = {rule.id for rule in retention.unsure}
+    for rule in retention.rulebook.refused[:MOST_LOGGED]:
+        about = {"rule": rule.id, "file": rule.file, "line": rule.line}
+        if rule.id in retention.rulebook.retained:
+            message = "%s (%s:%d): what it says now is refused, so its last good version goes on serving"
+            _log.warning(message, rule.id, rule.file, rule.line, extra=fields(**about, state="retained"))
+        elif rule.id in unsure:
+            message = (
+                "%s (%s:%d): refused, and which of the rules that are gone it has been cannot be told, so none of "
+                "them goes on serving: change one rule at a time"
+            )
+            _log.error(message, rule.id, rule.file, rule.line, extra=fields(**about, state="refused"))
+
+
+def _level(finding: Finding) -> int:
+    return logging.ERROR if finding.severity is Severity.ERROR else logging.WARNING
+
+
+def _has_errors(rulebook: Rulebook) -> bool:
+    return any(finding.severity is Severity.ERROR for finding in rulebook.findings)
+
+
+def _waits_for_a_kind(rulebook: Rulebook) -> bool:
+    return any(finding.code == Code.UNKNOWN_RESOURCE for finding in rulebook.findings)

@@ -1,0 +1,237 @@
+"""What the flags of `serve` ask for, as values: everything that can be wrong is found here, before a port is opened."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.apis.compatibility import OURS, PROMETHEUS_ADAPTER
+from adapter.commands.rule_files import load_each
+from adapter.commands.serve.certificates import KeptCertificate, first_certificate, kept_certificate
+from adapter.commands.serve.identity import ServeIdentity, identity_of_flags
+from adapter.commands.serve.tls import tls_choice
+from adapter.documents.load import DocumentError
+from adapter.identity.callers import IdentitySettingsError
+from adapter.identity.certificates.serving import ServingCertificate, given_certificate, made_certificate
+from adapter.options.common_flags import PROGRAM, program_version, prometheus_settings
+from adapter.readings.settings import ReadingSettings
+from adapter.service.flags.parsing import UsageError
+from adapter.service.server.addresses import Address
+from adapter.service.server.settings import ConnectionLimits, ServerOptions
+from adapter.service.server.tls import TlsSettings
+from adapter.service.watched import FilesError, read_each
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from adapter.apis.compatibility import Compatibility
+    from adapter.commands.serve.tls import TlsChoice
+    from adapter.identity.material import CallerCAs
+    from adapter.service.flags.table import FlagValues
+    from adapter.sources.prometheus.settings import PrometheusSettings
+
+METRICS_PREFIX = "tidewatch_adapter"
+SHORTEST_REFRESH_SECONDS = 1.0
+QPS_BESIDE_BURST = 5.0
+"""What prometheus-adapter takes for `--client-qps` where it is not given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelfMade:
+    """How to renew a serving certificate that the process made itself."""
+
+    folder: Path
+    names: tuple[str, ...]
+    hostname: str
+
+    def renew(self) -> ServingCertificate:
+        """Return the certificate, made anew where it is near its end. Raises IdentitySettingsError."""
+        return made_certificate(self.folder, self.names, hostname=self.hostname)
+
+
+@dataclass(frozen=True, slots=True)
+class AskingLimit:
+    """How often the API server may be asked for objects."""
+
+    per_second: float
+    burst: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeSettings:
+    """All that `serve` needs to know."""
+
+    configuration: tuple[Path, ...]
+    prometheus: PrometheusSettings
+    readings: ReadingSettings
+    objects: Path | None
+    """Folder of objects; None: a cluster."""
+    kubeconfig: Path | None
+    context: str | None
+    asking: AskingLimit | None
+    identity: ServeIdentity
+    certificate: ServingCertificate
+    self_made: SelfMade | None
+    kept: KeptCertificate | None
+    """How to keep a certificate in a Secret."""
+    empty_is_error: bool
+    compatibility: Compatibility
+    server: ServerOptions
+    warnings: tuple[str, ...]
+    """What is not done as the flags ask, for the log."""
+
+
+def serve_settings(values: FlagValues) -> ServeSettings:
+    """Return what the flags ask for; raises UsageError with one line that says what to do.
+
+    Raises StartError where a certificate is to come from a Secret, and does not.
+    """
+    if not values.paths("config"):
+        raise UsageError("--config is empty: name a rule file, or a folder of *.yaml")
+    try:
+        load_each(read_each(values.paths("config")))
+        kept = kept_certificate(values)
+        self_made = None if kept else _self_made(values)
+        identity = identity_of_flags(values, os.environ)
+        prometheus = prometheus_settings(values)
+        tls = tls_choice(values)
+        # Last: it may have to wait for the cluster.
+        certificate = _certificate(values, kept, self_made)
+        return ServeSettings(
+            configuration=values.paths("config"),
+            prometheus=prometheus,
+            readings=_readings(values),
+            objects=_folder(values.path("objects")),
+            kubeconfig=values.path("lister-kubeconfig") or values.path("kubeconfig"),
+            context=values.text("context") or None,
+            asking=_asking_limit(values),
+            identity=identity,
+            certificate=certificate,
+            self_made=self_made,
+            kept=kept,
+            empty_is_error=values.text("on-no-data") == "error",
+            compatibility=PROMETHEUS_ADAPTER if _is_as_before(values) else OURS,
+            server=_server(values, certificate, identity.materials, tls),
+            warnings=(*values.warnings, *tls.warnings),
+        )
+    except (FilesError, DocumentError, IdentitySettingsError) as error:
+        raise UsageError(str(error)) from error
+
+
+def _readings(values: FlagValues) -> ReadingSettings:
+    relist = _positive(values, "metrics-relist-interval")
+    max_age = _positive(values, "metrics-max-age") if "metrics-max-age" in values.given else relist
+    if max_age < relist:
+        raise UsageError(
+            f"--metrics-max-age ({max_age:g} s) is shorter than --metrics-relist-interval ({relist:g} s), so series "
+            "would be missed between two look-ups: make it at least as long"
+        )
+    refresh = _positive(values, "refresh-interval")
+    if refresh < SHORTEST_REFRESH_SECONDS:
+        raise UsageError(f"--refresh-interval is {refresh:g} s: nothing is asked oftener than once a second")
+    return ReadingSettings(
+        refresh_interval_seconds=refresh,
+        demand_ttl_seconds=_positive(values, "demand-ttl"),
+        max_demand_per_namespace=_at_least_one(values, "max-demand-per-namespace", "request must be let in"),
+        max_values=_at_least_one(values, "max-values", "value must be held"),
+        max_values_per_namespace=_at_least_one(values, "max-values-per-namespace", "value must be held"),
+        max_answer_age_seconds=_positive(values, "max-answer-age"),
+        look_back_seconds=_positive(values, "prometheus-look-back"),
+        relist_interval_seconds=relist,
+        metrics_max_age_seconds=max_age,
+        serves_unseen_series=not _is_as_before(values),
+        allow_foreign_namespaces=_is_as_before(values),
+    )
+
+
+def _is_as_before(values: FlagValues) -> bool:
+    """Return whether answers are to be prometheus-adapter's."""
+    return values.text("compatibility") == "prometheus-adapter"
+
+
+def _asking_limit(values: FlagValues) -> AskingLimit | None:
+    """Return how often the API server may be asked; None: as often as is needed. Below 0 there is none, as in Go."""
+    if not values.given & {"client-qps", "client-burst"}:
+        return None
+    per_second, burst = values.number("client-qps"), values.integer("client-burst")
+    if burst < 1:
+        raise UsageError(f"--client-burst is {burst}: at least 1 request must be let through")
+    if per_second is None:
+        per_second = QPS_BESIDE_BURST
+    return AskingLimit(per_second, burst) if per_second > 0 else None
+
+
+def _positive(values: FlagValues, name: str) -> float:
+    seconds = values.seconds(name)
+    if seconds <= 0:
+        raise UsageError(f"--{name} is {seconds:g} s: it must be above 0")
+    return seconds
+
+
+def _at_least_one(values: FlagValues, name: str, what: str) -> int:
+    number = values.integer(name)
+    if number < 1:
+        raise UsageError(f"--{name} is {number}: at least 1 {what}")
+    return number
+
+
+def _folder(path: Path | None) -> Path | None:
+    if path is not None and not path.is_dir():
+        raise UsageError(f"--objects: {path} is no folder: name one with the objects' *.json and *.yaml")
+    return path
+
+
+def _self_made(values: FlagValues) -> SelfMade | None:
+    """Return how to make the certificate; None where its files are given."""
+    given = values.path("tls-cert-file"), values.path("tls-private-key-file")
+    if all(given):
+        return None
+    if any(given):
+        raise UsageError("--tls-cert-file and --tls-private-key-file belong together: give both, or neither")
+    folder, host = values.path("cert-dir"), values.text("bind-address")
+    if folder is None:
+        raise UsageError("--cert-dir is empty: name a writable folder, or give the serving certificate's files")
+    names = () if host in {"", "0.0.0.0", "::"} else (host,)  # noqa: S104 - compared, not bound
+    return SelfMade(folder=folder, names=names, hostname=socket.gethostname())
+
+
+def _certificate(values: FlagValues, kept: KeptCertificate | None, self_made: SelfMade | None) -> ServingCertificate:
+    if kept is not None:
+        return first_certificate(kept)
+    return self_made.renew() if self_made else _given(values)
+
+
+def _given(values: FlagValues) -> ServingCertificate:
+    certificate, key = values.path("tls-cert-file"), values.path("tls-private-key-file")
+    if certificate is None or key is None:
+        raise AssertionError("asked for only where both files are given")
+    return given_certificate(certificate, key)
+
+
+def _most_requests(values: FlagValues) -> int:
+    most = values.integer("max-requests-inflight")
+    if most < 0:
+        raise UsageError(f"--max-requests-inflight is {most}: it must not be below 0; 0 sets no limit")
+    return most
+
+
+def _server(values: FlagValues, certificate: ServingCertificate, materials: CallerCAs, tls: TlsChoice) -> ServerOptions:
+    return ServerOptions(
+        program=PROGRAM,
+        version=program_version(),
+        metrics_prefix=METRICS_PREFIX,
+        address=Address(values.text("bind-address"), values.integer("secure-port")),
+        tls=TlsSettings(
+            certificate_file=certificate.certificate_file,
+            key_file=certificate.key_file,
+            client_authorities=materials.trusted if materials.settings.asks_for_certificates else None,
+            min_version=tls.min_version,
+            cipher_suites=tls.cipher_suites,
+        ),
+        plain_address=values.address("plain-bind-address"),
+        shutdown_delay_seconds=values.seconds("shutdown-delay"),
+        pin_cpu=values.boolean("pin-cpu"),
+        connections=ConnectionLimits(most_requests=_most_requests(values)),
+    )

@@ -1,0 +1,1 @@
+"""What rules would serve, tried on a real Prometheus."""

@@ -1,0 +1,38 @@
+"""One time limit for all that a command asks of Prometheus: one that hangs must not cost its deadline for each rule."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from adapter.sources.prometheus.errors import PrometheusTimeoutError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.readings.asking.refresher import Prometheus
+    from adapter.sources.prometheus.decoding import InstantAnswer, SeriesAnswer
+
+
+class Budgeted:
+    """A Prometheus that is asked for so many seconds, from now on, and then no more."""
+
+    def __init__(self, prometheus: Prometheus, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._prometheus = prometheus
+        self._seconds = seconds
+        self._monotonic = monotonic
+        self._end = monotonic() + seconds
+
+    def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
+        """Evaluate an expression, within what is left. Raises PrometheusError."""
+        return self._prometheus.instant(query, timeout_seconds=self._left(query, timeout_seconds), at=at)
+
+    def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
+        """Look series up, within what is left. Raises PrometheusError."""
+        return self._prometheus.series(selector, start=start, timeout_seconds=self._left(selector, timeout_seconds))
+
+    def _left(self, query: str, timeout_seconds: float) -> float:
+        left = self._end - self._monotonic()
+        if left <= 0:
+            raise PrometheusTimeoutError(query, f"not asked any more: all before it took {self._seconds:g} s")
+        return min(left, timeout_seconds)

@@ -1,0 +1,166 @@
+"""What each rule would serve, asked of a real Prometheus; and whether Prometheus takes the rule's query."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.objects.selectors import EVERYTHING
+from adapter.readings.catalogue.discovery import what_is_missing
+from adapter.rulebook.discover import SeriesShapes, metrics_by_name, static_metrics
+from adapter.rulebook.findings import Code
+from adapter.rulebook.model import Finding, Severity
+from adapter.rulebook.plans import plan_of, planned_query
+from adapter.rulebook.plans.sample_age import times_of
+from adapter.rulebook.rendering.render import RenderError, exact_query
+from adapter.rulebook.report import ServedMetric, ServedMetrics
+from adapter.rulebook.requests import Asked
+from adapter.sources.prometheus.errors import PrometheusError, QueryRefusedError
+from adapter.timing.pace import UNPACED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from adapter.objects.resources import ResolveResource
+    from adapter.readings.asking.refresher import Prometheus
+    from adapter.rulebook.model import Metric, Rule
+
+_NOBODY = ("some-namespace", ("some-object",))
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What Prometheus has for one series query."""
+
+    shapes: SeriesShapes
+    missing: str | None
+    """Why there may be more; None where all came."""
+    counts: Mapping[str, int]
+    """How many series each name has now."""
+
+
+def served_by(
+    rules: Sequence[Rule],
+    client: Prometheus,
+    resolve: ResolveResource,
+    *,
+    max_age_seconds: float,
+    timeout_seconds: float,
+) -> dict[str, ServedMetrics]:
+    """Return by rule what it makes of the series of the last `max_age_seconds`; each series query is asked once."""
+    known: dict[str, _Seen | PrometheusError] = {}
+    found: dict[str, ServedMetrics] = {}
+    for rule in rules:
+        query = rule.series_query
+        if query not in known:
+            known[query] = _seen(client, query, time.time() - max_age_seconds, timeout_seconds)
+        seen = known[query]
+        if isinstance(seen, PrometheusError):
+            found[rule.id] = ServedMetrics(findings=(_failed(rule, seen),))
+        else:
+            metrics = [metric for part in metrics_by_name(rule, seen.shapes, resolve) for metric in part]
+            found[rule.id] = _served(rule, metrics, static_metrics(rule, resolve), seen, client, timeout_seconds)
+    return found
+
+
+def _seen(client: Prometheus, query: str, start: float, timeout_seconds: float) -> _Seen | PrometheusError:
+    shapes = SeriesShapes()
+    try:
+        answer = client.series(query, start=start, timeout_seconds=timeout_seconds)
+        for series in answer.batches(UNPACED):
+            shapes.add(series)
+    except PrometheusError as error:
+        return error
+    return _Seen(shapes, what_is_missing(shapes, answer.warnings), _counts(client, query, timeout_seconds))
+
+
+def _counts(client: Prometheus, query: str, timeout_seconds: float) -> Mapping[str, int]:
+    """Return how many series each name has now; empty where that cannot be asked: it is for information."""
+    try:
+        answer = client.instant(f"count by (__name__) ({query})", timeout_seconds=timeout_seconds)
+        samples = [sample for batch in answer.batches(UNPACED) for sample in batch]
+    except PrometheusError:
+        return {}
+    return {sample.labels.get("__name__", ""): int(sample.value) for sample in samples}
+
+
+def _served(
+    rule: Rule,
+    metrics: list[Metric],
+    spelled_out: list[Metric],
+    seen: _Seen,
+    client: Prometheus,
+    timeout_seconds: float,
+) -> ServedMetrics:
+    """Return what the rule serves: of the series that Prometheus has, and what it spells out, seen or not."""
+    seen_ids = {_id(metric) for metric in metrics}
+    listed = [*metrics, *(metric for metric in spelled_out if _id(metric) not in seen_ids)]
+    told = [] if seen.missing is None else [_cut(rule, seen.missing)]
+    if not metrics and not told:
+        message = "Prometheus has no series that this rule makes a metric of"
+        fix = "compare `seriesQuery`, the filters and the labels with what Prometheus has"
+        told = [_finding(rule, Severity.WARNING, Code.NO_SERIES, message, fix)]
+    shown = tuple(
+        ServedMetric(
+            metric.qualified,
+            metric.namespaced,
+            seen.counts.get(metric.series, 0) if _id(metric) in seen_ids else 0,
+            _query(metric, metric),
+            None if (times := times_of(metric)) is None else _query(times, metric),
+        )
+        for metric in sorted(listed, key=lambda metric: metric.qualified)
+    )
+    for metric in listed[:1]:
+        told += trial(rule, metric, client, timeout_seconds)
+    return ServedMetrics(shown, tuple(told))
+
+
+def _id(metric: Metric) -> tuple[str, bool]:
+    return metric.qualified, metric.namespaced
+
+
+def _query(metric: Metric, planned_as: Metric) -> str:
+    try:
+        return planned_query(metric, asked_of_nobody(metric), plan_of(planned_as).kind).text
+    except RenderError as error:
+        return f"none: {error}"
+
+
+def trial(rule: Rule, metric: Metric, client: Prometheus, timeout_seconds: float) -> Iterator[Finding]:
+    """Ask the query for an object that does not exist: that costs nothing, and shows whether Prometheus takes it."""
+    try:
+        for each in filter(None, (metric, times_of(metric))):
+            client.instant(exact_query(each, asked_of_nobody(each)), timeout_seconds=timeout_seconds)
+    except RenderError as error:
+        message = f"no query can be made of {metric.qualified}: {error}"
+        yield _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, f"correct `{metric.query_key}`")
+    except QueryRefusedError as error:
+        message = f"Prometheus refuses the query of {metric.qualified}: {error}"
+        yield _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, f"correct `{metric.query_key}`")
+    except PrometheusError as error:
+        yield _failed(rule, error)
+
+
+def asked_of_nobody(metric: Metric) -> Asked:
+    """Return a request for an object that does not exist."""
+    namespace, names = _NOBODY
+    return Asked(namespace if metric.namespaced else None, names if metric.resource else (), EVERYTHING)
+
+
+def _cut(rule: Rule, missing: str) -> Finding:
+    message = f"only a part of the rule's series came, so it may serve more than is told here: {missing}"
+    fix = "select less by `seriesQuery`, or see why Prometheus sends a part"
+    return _finding(rule, Severity.WARNING, Code.NOT_ASKED, message, fix)
+
+
+def _failed(rule: Rule, error: PrometheusError) -> Finding:
+    if isinstance(error, QueryRefusedError):
+        message = f"Prometheus refuses `seriesQuery`: {error}"
+        return _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, "correct it")
+    message = f"Prometheus could not be asked: {error}"
+    return _finding(rule, Severity.ERROR, Code.NOT_ASKED, message, "see --prometheus-url and the flags beside it")
+
+
+def _finding(rule: Rule, severity: Severity, code: Code, message: str, fix: str) -> Finding:
+    return Finding(severity, code.value, rule.file, rule.line, message.replace("\n", " "), fix, rule=rule.id)

@@ -1,0 +1,64 @@
+"""What each resource rule would serve, asked of a real Prometheus; and whether Prometheus takes its queries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.commands.trials.served import trial
+from adapter.objects.selectors import EVERYTHING
+from adapter.rulebook.findings import Code
+from adapter.rulebook.model import Finding, Severity
+from adapter.rulebook.rendering.render import RenderError, wide_query
+from adapter.rulebook.report import ServedMetric, ServedMetrics
+from adapter.sources.prometheus.errors import PrometheusError
+from adapter.timing.pace import UNPACED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.readings.asking.refresher import Prometheus
+    from adapter.rulebook.model import Metric, ResourceRule
+
+
+def usage_served_by(
+    rules: Sequence[ResourceRule], client: Prometheus, *, timeout_seconds: float
+) -> dict[str, ServedMetrics]:
+    """Return by rule what it has of pods and of nodes, told by the query for all of them."""
+    return {rule.id: _served(rule, client, timeout_seconds) for rule in rules}
+
+
+def _served(rule: ResourceRule, client: Prometheus, timeout_seconds: float) -> ServedMetrics:
+    shown: list[ServedMetric] = []
+    findings: list[Finding] = []
+    for metric in rule.metrics:
+        refused = list(trial(metric.rule, metric, client, timeout_seconds))
+        findings += refused
+        if not refused:
+            query = _wide(metric)
+            number = _rows(client, query, timeout_seconds)
+            shown.append(ServedMetric(metric.qualified, metric.namespaced, number or 0, query))
+            findings += [_nothing(rule, metric)] if number == 0 else []
+    return ServedMetrics(tuple(shown), tuple(findings))
+
+
+def _wide(metric: Metric) -> str:
+    try:
+        return wide_query(metric, EVERYTHING)
+    except RenderError as error:
+        return f"none: {error}"
+
+
+def _rows(client: Prometheus, query: str, timeout_seconds: float) -> int | None:
+    """Return how many values there are now; None where that cannot be asked: it is for information."""
+    try:
+        answer = client.instant(f"count({query})", timeout_seconds=timeout_seconds)
+        samples = [sample for batch in answer.batches(UNPACED) for sample in batch]
+    except PrometheusError:
+        return None
+    return int(sum(sample.value for sample in samples))
+
+
+def _nothing(rule: ResourceRule, metric: Metric) -> Finding:
+    message = f"Prometheus has nothing now that `{metric.query_key}` asks for, so {metric.qualified} has no value"
+    fix = "compare its series, matchers and labels with what Prometheus has"
+    return Finding(Severity.WARNING, Code.NO_SERIES.value, rule.file, rule.line, message, fix, rule=rule.id)

@@ -1,0 +1,1 @@
+"""Strict YAML that remembers in which line everything stood."""

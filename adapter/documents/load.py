@@ -1,0 +1,242 @@
+"""Strict YAML that remembers where everything stood.
+
+Rule files of prometheus-adapter are read by Go, whose decoder knows the type of each field: `as: yes` stays the text
+`yes`, `as: 1e3` stays `1e3`, a key that stands twice is an error. A loader that guesses types has lost all that before
+anybody can ask, and has lost the lines that error messages need. So this module builds its own tree from the parser's
+events: every scalar as its literal text, every node with file, line and column, and what it should be is asked by the
+reader of the node (`mapping()`, `text()`, `boolean()`).
+
+What is broken for the whole file raises `DocumentError`: bad syntax, a key of the top level that stands twice. What is
+broken inside of something (a rule) is attached to the node as `problems`, so that it can harm that rule alone.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    CollectionEndEvent,
+    DocumentStartEvent,
+    MappingStartEvent,
+    NodeEvent,
+    ScalarEvent,
+    SequenceStartEvent,
+)
+
+from adapter.documents.merge_keys import Place, make_mapping
+from adapter.documents.tree import (
+    Document,
+    DocumentError,
+    DocumentProblem,
+    MappingEntry,
+    MappingNode,
+    Node,
+    ScalarNode,
+    SequenceNode,
+    WrongKindError,
+    nearest,
+    problems_within,
+    shortened,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from yaml.events import Event
+
+__all__ = [
+    "Document",
+    "DocumentError",
+    "DocumentProblem",
+    "MappingEntry",
+    "MappingNode",
+    "Node",
+    "ScalarNode",
+    "SequenceNode",
+    "WrongKindError",
+    "load_documents",
+    "nearest",
+    "problems_within",
+    "shortened",
+]
+
+DEEPEST = 64
+"""Levels of nesting. Rule files have about six; the limit keeps a hostile file from exhausting the stack."""
+MOST_NODES = 1_000_000
+"""Nodes after all aliases are followed: a few lines of nested aliases can stand for billions."""
+
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_CORE_TAG = "tag:yaml.org,2002:"
+_CORE_TYPES = frozenset({"str", "int", "float", "bool", "null", "map", "seq", "timestamp", "merge"})
+_UNQUOTED_TYPES = frozenset({"bool", "null", "merge"})
+"""Tags that make of a text in quotes what it would be without them."""
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+_Loader: TypeAlias = "type[yaml.CSafeLoader | yaml.SafeLoader]"
+
+
+class _Mark(Protocol):
+    """Where an event began; the C parser and the Python one each have a class for it."""
+
+    line: int
+    column: int
+
+
+def load_documents(text: str, file: str) -> Document:
+    """Return the one document of a YAML text; raises DocumentError where nothing of the file can be used.
+
+    `file` is the name that messages give. A second document in the same text is an error: Go reads the first and
+    silently leaves the rest.
+    """
+    _refuse_unprintable(text, file)
+    loader: _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        return _document(yaml.parse(text, Loader=loader), file)
+    except yaml.MarkedYAMLError as e:
+        mark = e.problem_mark or e.context_mark
+        reason = ", ".join(part for part in (e.context, e.problem) if part)
+        raise _broken(_place(file, mark), f"this is not YAML: {reason}", "correct the syntax") from e
+    except yaml.YAMLError as e:
+        raise _broken(_place(file, None), f"this is not YAML: {e}", "correct the syntax") from e
+
+
+def _refuse_unprintable(text: str, file: str) -> None:
+    found = _UNPRINTABLE.search(text)
+    if found:
+        line = text.count("\n", 0, found.start()) + 1
+        column = found.start() - text.rfind("\n", 0, found.start())
+        message = f"a character that YAML does not allow (U+{ord(found[0]):04X})"
+        raise DocumentError(
+            DocumentProblem(file, line, column, message, "remove it, or write it as an escape in double quotes")
+        )
+
+
+def _broken(place: Place, message: str, fix: str) -> DocumentError:
+    return DocumentError(DocumentProblem(*place, message, fix))
+
+
+def _place(file: str, mark: _Mark | None) -> Place:
+    return (file, mark.line + 1, mark.column + 1) if mark else (file, 1, 1)
+
+
+def _document(events: Iterator[Event], file: str) -> Document:
+    roots: list[Node] = []
+    for event in events:
+        if isinstance(event, DocumentStartEvent):
+            root = _Builder(events, file).node(_next_node(events), depth=1)
+            if roots and not root.is_null:
+                fix = "put it into a file of its own"
+                raise _broken(
+                    _place(file, event.start_mark), "a second document begins here; one file holds one document", fix
+                )
+            roots.append(root)
+    if not roots or roots[0].is_null:
+        return Document(file, None)
+    for problem in roots[0].problems:
+        raise DocumentError(problem)
+    return Document(file, roots[0])
+
+
+def _next_node(events: Iterator[Event]) -> NodeEvent:
+    event = next(events)
+    assert isinstance(event, NodeEvent), "a document starts with a node"
+    return event
+
+
+@dataclass(slots=True)
+class _Anchored:
+    """What an alias stands for."""
+
+    node: Node | None = None
+    """None while it is being read: an alias to it would contain itself."""
+    size: int = 0
+    """Nodes that it stands for."""
+    height: int = 0
+    """Levels of nesting inside of it."""
+
+
+class _Builder:
+    """Makes nodes of the events of one document."""
+
+    def __init__(self, events: Iterator[Event], file: str) -> None:
+        self._events = events
+        self._file = file
+        self._anchors: dict[str, _Anchored] = {}
+        """By its name the anchor that began last, as Go has it."""
+        self._nodes = 0
+        self._deepest = 0
+        """The deepest level so far inside of the node that is being read, aliases followed."""
+
+    def node(self, event: NodeEvent, depth: int) -> Node:
+        if isinstance(event, AliasEvent):
+            return self._aliased(event, depth)
+        self._reach(depth, event)
+        before, outer, self._deepest = self._nodes, self._deepest, depth
+        self._count(1, event)
+        anchored = _Anchored()
+        if event.anchor:
+            self._anchors[event.anchor] = anchored
+        anchored.node = self._made(event, depth)
+        anchored.size = self._nodes - before
+        anchored.height = self._deepest - depth
+        self._deepest = max(self._deepest, outer)
+        return anchored.node
+
+    def _aliased(self, event: AliasEvent, depth: int) -> Node:
+        name = event.anchor or ""
+        anchored = self._anchors.get(name)
+        if anchored is None:
+            known = nearest(name, self._anchors)
+            fix = f"did you mean *{known}?" if known else f"define it before with &{name}"
+            raise _broken(self._place(event), f"*{name} is not defined", fix)
+        if anchored.node is None:
+            raise _broken(self._place(event), f"*{name} contains itself", "write its content out")
+        self._reach(depth + anchored.height, event)
+        self._count(anchored.size, event)
+        return anchored.node
+
+    def _reach(self, depth: int, event: NodeEvent) -> None:
+        self._deepest = max(self._deepest, depth)
+        if depth > DEEPEST:
+            raise _broken(self._place(event), f"more than {DEEPEST} levels of nesting", "flatten it")
+
+    def _count(self, nodes: int, event: NodeEvent) -> None:
+        self._nodes += nodes
+        if self._nodes > MOST_NODES:
+            message = f"the aliases up to here stand for more than {MOST_NODES} values"
+            raise _broken(self._place(event), message, "write fewer aliases of aliases")
+
+    def _made(self, event: NodeEvent, depth: int) -> Node:
+        place = self._place(event)
+        problems = _tag_problems(event, place)
+        if isinstance(event, SequenceStartEvent):
+            return SequenceNode(*place, problems, tuple(self._children(depth)))
+        if isinstance(event, MappingStartEvent):
+            return make_mapping(place, problems, list(self._children(depth)))
+        assert isinstance(event, ScalarEvent), "nodes are aliases, lists, mappings and scalars"
+        plain = event.implicit[0] or (event.tag or "").removeprefix(_CORE_TAG) in _UNQUOTED_TYPES
+        null = plain and event.value in _NULLS
+        return ScalarNode(*place, problems, event.value, plain, null)
+
+    def _place(self, event: Event) -> Place:
+        return _place(self._file, event.start_mark)
+
+    def _children(self, depth: int) -> Iterator[Node]:
+        for event in self._events:
+            if isinstance(event, CollectionEndEvent):
+                return
+            assert isinstance(event, NodeEvent), "collections hold nodes"
+            yield self.node(event, depth + 1)
+
+
+def _tag_problems(event: NodeEvent, place: Place) -> tuple[DocumentProblem, ...]:
+    tag: str | None = getattr(event, "tag", None)
+    if tag == f"{_CORE_TAG}null" and getattr(event, "value", None) not in _NULLS:
+        return (DocumentProblem(*place, "what is called !!null here is something", "remove the tag"),)
+    if tag is None or tag == "!" or tag.removeprefix(_CORE_TAG) in _CORE_TYPES:
+        return ()
+    return (DocumentProblem(*place, f"the tag {shortened(tag)!r} has no meaning here", "remove it"),)

@@ -1,0 +1,106 @@
+"""Mappings of YAML with their merge keys (`<<`), as Go's yaml.v2 reads them into structs and maps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from adapter.documents.tree import DocumentProblem, MappingEntry, MappingNode, ScalarNode, SequenceNode, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.documents.tree import Node
+
+Place: TypeAlias = tuple[str, int, int]
+"""File, line and column."""
+
+
+def make_mapping(place: Place, problems: tuple[DocumentProblem, ...], children: list[Node]) -> MappingNode:
+    """Return the mapping, merge keys resolved, with what is wrong with its keys."""
+    own: dict[str, MappingEntry] = {}
+    merged: dict[str, _Slot] = {}
+    wrong = list(problems)
+    repeated: dict[DocumentProblem, None] = {}
+    for key, value in zip(children[::2], children[1::2], strict=True):
+        wrong.extend(key.problems)
+        if not isinstance(key, ScalarNode):
+            wrong.append(key.problem(f"{key.kind} stands where a key belongs", "write the key as a text"))
+        elif key.plain and key.value == "<<":
+            wrong.extend(_merge_all(merged, value, repeated))
+        elif key.value in own:
+            message = f"the key {shortened(key.value)!r} stands here for a second time, the first is in line {{}}"
+            wrong.append(key.problem(message.format(own[key.value].key.line), "remove one of them"))
+        else:
+            own[key.value] = MappingEntry(key, value)
+            _merge(merged, own[key.value], repeated)
+    return MappingNode(*place, tuple(wrong), _finished(merged), tuple(repeated))
+
+
+class _Slot:
+    """A key of a mapping that is being put together, which later merges may set anew or fill up."""
+
+    def __init__(self, entry: MappingEntry) -> None:
+        self._entry = entry
+        # What follows is in use from the first mapping on that fills up the one that is there.
+        self._fields: dict[str, _Slot] | None = None
+        # Each once, in order: thousands of aliases may bring the same ones.
+        self._problems: dict[DocumentProblem, None] = {}
+        self._repeated: dict[DocumentProblem, None] = {}
+
+    def fill_up(self, entry: MappingEntry) -> bool:
+        """Take over what the entry's mapping has; False, and nothing done, where one of the two is no mapping."""
+        there = self._entry.value
+        if not isinstance(there, MappingNode) or not isinstance(entry.value, MappingNode):
+            return False
+        if self._fields is None:
+            self._fields = {old.name: _Slot(old) for old in there.entries}
+            self._take_problems(there)
+        self._take_problems(entry.value)
+        for new in entry.value.entries:
+            _merge(self._fields, new, self._repeated)
+        self._entry = entry
+        return True
+
+    def finished(self) -> MappingEntry:
+        """Return the entry, with all that was merged into it."""
+        value = self._entry.value
+        if self._fields is None or not isinstance(value, MappingNode):
+            return self._entry
+        problems, repeated = tuple(self._problems), tuple(self._repeated)
+        whole = replace(value, problems=problems, entries=_finished(self._fields), repeated=repeated)
+        return MappingEntry(self._entry.key, whole)
+
+    def _take_problems(self, mapping: MappingNode) -> None:
+        self._problems |= dict.fromkeys(mapping.problems)
+        self._repeated |= dict.fromkeys(mapping.repeated)
+
+
+def _finished(slots: dict[str, _Slot]) -> tuple[MappingEntry, ...]:
+    return tuple(slot.finished() for slot in slots.values())
+
+
+def _merge_all(into: dict[str, _Slot], value: Node, repeated: dict[DocumentProblem, None]) -> Iterator[DocumentProblem]:
+    """Take over the entries of a merge key's mapping, or of its list of mappings, of which earlier ones win."""
+    sources = reversed(value.items) if isinstance(value, SequenceNode) else (value,)
+    for source in sources:
+        if isinstance(source, MappingNode):
+            yield from source.problems
+            for entry in source.entries:
+                _merge(into, entry, repeated)
+        else:
+            yield source.problem(f"{source.kind} is merged by `<<`", "merge a mapping or a list of mappings")
+
+
+def _merge(into: dict[str, _Slot], entry: MappingEntry, repeated: dict[DocumentProblem, None]) -> None:
+    """Set an entry as Go's yaml.v2 does: what stands later wins, and a mapping fills up the one that is there.
+
+    That decoder writes each field of a struct in place, whether it comes by a merge key or not, in the order of the
+    file. YAML's own rule (explicit keys win, nothing nested is combined) would read the same file differently.
+    """
+    there = into.get(entry.name)
+    if there:
+        message = f"the key {shortened(entry.name)!r} is set here, and by a merge as well"
+        repeated[entry.key.problem(message, "set it in one place")] = None
+    if there is None or not there.fill_up(entry):
+        into[entry.name] = _Slot(entry)

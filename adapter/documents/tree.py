@@ -1,0 +1,225 @@
+"""The tree of a YAML file: every value with the place where it stands, and what its reader may ask of it.
+
+Go's decoder knows the type of each field: `as: yes` stays the text `yes`, `as: 1e3` stays `1e3`. Here nothing is
+guessed either: a scalar is its literal text, and the reader of a node says what it should be (`mapping()`, `text()`,
+`boolean()`), so that a wrong kind is an error with file, line and remedy.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_LONGEST_WORD = 100
+"""Characters of words that are compared: comparing takes time with the product of their lengths."""
+
+_TRUE = frozenset({"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"})
+_FALSE = frozenset({"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"})
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentProblem:
+    """What is wrong at one place of a file, and what to do."""
+
+    file: str
+    line: int
+    column: int
+    message: str
+    fix: str
+
+    def __str__(self) -> str:
+        """`FILE:LINE: what is wrong: what to do`."""
+        return f"{self.file}:{self.line}: {self.message}: {self.fix}"
+
+
+class DocumentError(Exception):
+    """A file, or a node of it, cannot be used; `problem` says where and why."""
+
+    def __init__(self, problem: DocumentProblem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+
+class WrongKindError(DocumentError):
+    """A node is something else than its reader needs, such as a list where a mapping belongs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One value of a document; lines and columns count from 1."""
+
+    file: str
+    line: int
+    column: int
+    problems: tuple[DocumentProblem, ...]
+    """What is wrong with this very node; `problems_within` also looks at what it holds."""
+
+    @property
+    def kind(self) -> str:
+        """What it is, for messages."""
+        raise NotImplementedError
+
+    @property
+    def is_null(self) -> bool:
+        """Whether it is an explicit null or an empty value."""
+        return False
+
+    def mapping(self) -> MappingNode:
+        """Return itself as a mapping; raises WrongKindError."""
+        raise self.wrong_kind("a mapping (`key: value` lines)")
+
+    def sequence(self) -> tuple[Node, ...]:
+        """Return its items; raises WrongKindError."""
+        raise self.wrong_kind("a list (lines that start with `- `)")
+
+    def text(self) -> str:
+        """Return its literal text, as Go reads a string field; raises WrongKindError."""
+        raise self.wrong_kind("a text")
+
+    def boolean(self) -> bool:
+        """Return it as one of YAML 1.1's booleans (yes, no, on, off, true, false, y, n); raises WrongKindError."""
+        raise self.wrong_kind("true or false")
+
+    def wrong_kind(self, wanted: str) -> WrongKindError:
+        """Return the error that says what belongs here."""
+        return WrongKindError(self.problem(f"{self.kind} stands where {wanted} belongs", f"write {wanted}"))
+
+    def problem(self, message: str, fix: str) -> DocumentProblem:
+        """Return a problem at the place of this node."""
+        return DocumentProblem(self.file, self.line, self.column, message, fix)
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarNode(Node):
+    """A single value, as it was written, without quotes."""
+
+    value: str
+    plain: bool
+    """Written without quotes or block style: only such a scalar can be null or a boolean."""
+    null: bool
+
+    @property
+    def kind(self) -> str:
+        """What it is, for messages."""
+        return "null" if self.null else f"the text {shortened(self.value)!r}"
+
+    @property
+    def is_null(self) -> bool:
+        """Whether it is an explicit null or an empty value."""
+        return self.null
+
+    def text(self) -> str:
+        """Return its literal text, as Go reads a string field; raises WrongKindError for null."""
+        if self.null:
+            raise self.wrong_kind("a text")
+        return self.value
+
+    def boolean(self) -> bool:
+        """Return it as one of YAML 1.1's booleans; raises WrongKindError."""
+        if not self.plain or self.value not in _TRUE | _FALSE:
+            raise self.wrong_kind("true or false")
+        return self.value in _TRUE
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceNode(Node):
+    """A list of values."""
+
+    items: tuple[Node, ...]
+
+    @property
+    def kind(self) -> str:
+        """What it is, for messages."""
+        return "a list"
+
+    def sequence(self) -> tuple[Node, ...]:
+        """Return its items."""
+        return self.items
+
+
+@dataclass(frozen=True, slots=True)
+class MappingEntry:
+    """One key of a mapping with its value."""
+
+    key: ScalarNode
+    value: Node
+
+    @property
+    def name(self) -> str:
+        """The key's text."""
+        return self.key.value
+
+
+@dataclass(frozen=True, slots=True)
+class MappingNode(Node):
+    """Keys with values, in the order of the file; of a key that stands twice the first, as Go keeps it."""
+
+    entries: tuple[MappingEntry, ...]
+    repeated: tuple[DocumentProblem, ...] = ()
+    """Keys that a merge sets and something else too. Go refuses them where it reads a map, and not where a struct."""
+
+    @property
+    def kind(self) -> str:
+        """What it is, for messages."""
+        return "a mapping"
+
+    def mapping(self) -> MappingNode:
+        """Return itself."""
+        return self
+
+    def entry(self, name: str) -> MappingEntry | None:
+        """Return the key of this name with its value, null or not; None if it is absent."""
+        return next((entry for entry in self.entries if entry.name == name), None)
+
+    def get(self, name: str) -> Node | None:
+        """Return the value of the key; None if it is absent or null, which Go takes for the same."""
+        entry = self.entry(name)
+        return None if entry is None or entry.value.is_null else entry.value
+
+    def unknown(self, known: Iterable[str]) -> tuple[MappingEntry, ...]:
+        """Return the entries whose key is none of the known."""
+        names = frozenset(known)
+        return tuple(entry for entry in self.entries if entry.name not in names)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file."""
+
+    file: str
+    root: Node | None
+    """None for a file that is empty or holds comments alone."""
+
+
+def problems_within(node: Node) -> Iterator[DocumentProblem]:
+    """Yield the problems of the node and of everything in it, each once, in the order of the file."""
+    seen: set[int] = set()
+    waiting: list[Node] = [node]
+    while waiting:
+        current = waiting.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield from current.problems
+        if isinstance(current, SequenceNode):
+            waiting.extend(reversed(current.items))
+        elif isinstance(current, MappingNode):
+            waiting.extend(entry.value for entry in reversed(current.entries))
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that was probably meant; None if none is near."""
+    if len(word) > _LONGEST_WORD:
+        return None
+    by_lower = {candidate.lower(): candidate for candidate in known if len(candidate) <= _LONGEST_WORD}
+    matches = difflib.get_close_matches(word.lower(), by_lower, n=1)
+    return by_lower[matches[0]] if matches else None
+
+
+def shortened(text: str, limit: int = 60) -> str:
+    """Return the text, cut where it would swamp a message."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

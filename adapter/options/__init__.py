@@ -1,0 +1,1 @@
+"""Flags that several programs share, and the clients and settings that are made of them."""

@@ -1,0 +1,1 @@
+"""Which queries are asked, for whom, when, and how widely."""

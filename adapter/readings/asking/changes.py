@@ -1,0 +1,42 @@
+"""What follows from a change of the board, noted under its lock and carried out once that is released."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from adapter.readings.asking.demand import DemandEntry
+    from adapter.readings.asking.queries import Query, QueryGroup, Reading
+    from adapter.readings.asking.setbacks import Place
+    from adapter.rulebook.model import Rule
+
+
+class Remark(NamedTuple):
+    """A line for the log."""
+
+    level: int
+    text: str
+
+
+class Trial(NamedTuple):
+    """A wider plan that was refused, to be compared with the exact query of one who asks."""
+
+    entry: DemandEntry
+    group: QueryGroup
+    place: Place
+    wider: Query
+
+
+@dataclass(slots=True)
+class Change:
+    """What is to be done."""
+
+    begun: list[Query] = field(default_factory=list)
+    """Queries to launch."""
+    trials: list[Trial] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+    of_rules: list[tuple[Rule, str, str]] = field(default_factory=list)
+    """Rule, what kind of remark, and its text: told once for each kind."""
+    gone: list[Reading] = field(default_factory=list)
+    """Readings that nobody needs any longer: the caller frees them."""

@@ -1,0 +1,99 @@
+"""What is asked for: each different request once, however often it comes, bounded for each namespace."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from adapter.readings.asking.periods import Arrivals
+from adapter.readings.errors import TooMuchDemandError
+
+if TYPE_CHECKING:
+    from adapter.objects.selectors import Selector
+    from adapter.readings.answers import ByName, BySelector
+    from adapter.readings.asking.queries import QueryScope
+    from adapter.readings.settings import ReadingSettings
+    from adapter.rulebook.model import Metric
+
+
+class DemandedRequest(NamedTuple):
+    """One and the same request, whoever sends it.
+
+    A tuple, since it is the key of the look-up that every request pays.
+    """
+
+    metric: str
+    """Qualified name in the API."""
+    namespace: str | None
+    which: ByName | BySelector | None
+    """The objects; None for external metrics."""
+    selector: Selector
+    """The metric's selector."""
+
+
+class DemandEntry:
+    """A request that stands, and where its answer is found."""
+
+    __slots__ = ("arrivals", "metric", "request", "scope")
+
+    def __init__(self, request: DemandedRequest, metric: Metric, scope: QueryScope, now: float) -> None:
+        self.request = request
+        self.metric = metric
+        self.scope = scope
+        self.arrivals = Arrivals(now)
+
+
+class Demand:
+    """All requests that stand. Reading is safe from every thread; the owner locks around changes."""
+
+    def __init__(self, settings: ReadingSettings) -> None:
+        self._ttl_seconds = settings.demand_ttl_seconds
+        self._once_seconds = min(settings.once_asked_ttl_seconds, settings.demand_ttl_seconds)
+        self._bound_per_namespace = settings.max_demand_per_namespace
+        self._bound = settings.max_demand
+        self._entries: dict[DemandedRequest, DemandEntry] = {}
+        self._by_namespace: Counter[str | None] = Counter()
+
+    def find(self, request: DemandedRequest) -> DemandEntry | None:
+        """Return the request's entry, None if it is new."""
+        return self._entries.get(request)
+
+    def check_room(self, namespace: str | None) -> None:
+        """Raise TooMuchDemandError if as many requests stand as may, in the namespace or in all."""
+        once = f"one that is not repeated within {self._once_seconds:g} s is forgotten"
+        forgotten = f"{once}, others after four of their intervals"
+        if self._by_namespace[namespace] >= self._bound_per_namespace:
+            where = f"namespace {namespace!r}" if namespace else "objects outside of namespaces"
+            raise TooMuchDemandError(
+                f"{where}: {self._bound_per_namespace} different requests stand already (--max-demand-per-namespace); "
+                f"{forgotten}"
+            )
+        if len(self._entries) >= self._bound:
+            raise TooMuchDemandError(f"{self._bound} different requests stand already in all namespaces; {forgotten}")
+
+    def add(self, entry: DemandEntry) -> None:
+        """Let a new request stand."""
+        self._entries[entry.request] = entry
+        self._by_namespace[entry.request.namespace] += 1
+
+    def remove(self, entry: DemandEntry) -> None:
+        """Forget a request."""
+        del self._entries[entry.request]
+        self._by_namespace[entry.request.namespace] -= 1
+        if not self._by_namespace[entry.request.namespace]:
+            del self._by_namespace[entry.request.namespace]
+
+    def expired(self, entry: DemandEntry, now: float) -> bool:
+        """Tell whether nobody has asked for so long that the request is to be forgotten."""
+        return now > entry.arrivals.stands_until(self._once_seconds, self._ttl_seconds)
+
+    def holds(self, entry: DemandEntry) -> bool:
+        """Tell whether the entry still stands."""
+        return self._entries.get(entry.request) is entry
+
+    def entries(self) -> list[DemandEntry]:
+        """Return those that stand at this moment."""
+        return list(self._entries.values())
+
+    def __len__(self) -> int:
+        return len(self._entries)

@@ -1,0 +1,131 @@
+"""The reading that answers a request now: the newest in memory, while it is young enough, or the first one.
+
+Only a first reading, or the first list of a kind of objects, is waited for, by few requests at once and not for long: a
+server has as many threads as it has, and a Prometheus that hangs must not hold them all.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, TypeVar
+
+from adapter.readings.errors import AnswerTooOldError, FirstAnswerPendingError
+from adapter.readings.notices import reason_for_askers
+from adapter.sources.objects import ObjectsNotSyncedError
+from adapter.sources.prometheus.errors import shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.objects.resources import Resource
+    from adapter.readings.asking.demand import DemandEntry
+    from adapter.readings.asking.queries import Reading
+    from adapter.readings.asking.query_scheduler import QueryScheduler
+    from adapter.readings.settings import Clock, ReadingSettings
+    from adapter.sources.objects import ObjectSource
+
+T = TypeVar("T")
+
+
+class FirstAnswers:
+    """Hands out readings. Any thread may call it."""
+
+    def __init__(self, board: QueryScheduler, settings: ReadingSettings, clock: Clock) -> None:
+        self._board = board
+        self._settings = settings
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._waiting: Counter[str | None] = Counter()
+        """Requests that wait, by namespace."""
+
+    def current(self, entry: DemandEntry, until: float) -> Reading:
+        """Return what answers a request now; a first reading is waited for until then, in monotonic seconds.
+
+        Raises AnswerTooOldError where the newest is too old, and what kept a first one from coming.
+        """
+        reading = entry.scope.query.reading or self._first_reading(entry, until)
+        age = self.age(reading)
+        if age > self._settings.max_answer_age_seconds:
+            raise AnswerTooOldError(self._too_old(entry, age))
+        return reading
+
+    def listed(self, objects: ObjectSource, resource: Resource, until: float, look: Callable[[], T]) -> T:
+        """Return what `look` tells of objects; the first list of their kind is waited for until then.
+
+        Raises ObjectsError. What is not known by then, or what too many wait for already, is told as it is.
+        """
+        try:
+            return look()
+        except ObjectsNotSyncedError:
+            # A list is everybody's, so those who wait for one are counted together.
+            if not self._has_joined(None):
+                raise
+        try:
+            objects.await_first_list(resource, max(0.0, until - self._clock.monotonic()))
+        finally:
+            self._leave(None)
+        return look()
+
+    def age(self, reading: Reading) -> float:
+        """Return for how many seconds a reading has been one."""
+        return reading.evaluated.age(self._clock.wall(), self._clock.monotonic())
+
+    def _first_reading(self, entry: DemandEntry, until: float) -> Reading:
+        """Wait for the query that is on its way; what failed before is told at once."""
+        query = self._board.query_of(entry)
+        if query.settled.is_set() and query.failure is not None:
+            raise query.failure.raised()
+        self._enter(entry)
+        try:
+            return self._wait(entry, until)
+        finally:
+            self._leave(entry.request.namespace)
+
+    def _enter(self, entry: DemandEntry) -> None:
+        settings = self._settings
+        if self._has_joined(entry.request.namespace):
+            return
+        raise FirstAnswerPendingError(
+            f"{entry.request.metric}: asked of Prometheus for the first time, and no more than "
+            f"{settings.max_waiting_requests} requests wait at once, {settings.max_waiting_requests_per_namespace} of "
+            "one namespace: the answer will be there soon"
+        )
+
+    def _has_joined(self, namespace: str | None) -> bool:
+        """Return whether one more request of the namespace may wait; it is counted from then on, until it leaves."""
+        settings = self._settings
+        with self._lock:
+            if self._waiting[namespace] >= settings.max_waiting_requests_per_namespace:
+                return False
+            if self._waiting.total() >= settings.max_waiting_requests:
+                return False
+            self._waiting[namespace] += 1
+            return True
+
+    def _leave(self, namespace: str | None) -> None:
+        with self._lock:
+            self._waiting[namespace] -= 1
+            if not self._waiting[namespace]:
+                del self._waiting[namespace]
+
+    def _wait(self, entry: DemandEntry, until: float) -> Reading:
+        while True:
+            query = self._board.query_of(entry)
+            if query.reading is not None:
+                return query.reading
+            if query.failure is not None:
+                raise query.failure.raised()
+            if not query.settled.wait(max(0.0, until - self._clock.monotonic())):
+                wait = self._settings.first_answer_wait_seconds
+                raise FirstAnswerPendingError(
+                    f"{entry.request.metric}: Prometheus did not answer within {wait:g} s; the query goes on: "
+                    f"{shortened(query.key.planned.text)}"
+                )
+
+    def _too_old(self, entry: DemandEntry, age: float) -> str:
+        scope = entry.scope
+        query = scope.query if scope.query.failure else scope.wanted
+        reason = reason_for_askers(query.failure, query.kind) if query.failure else "the refresh has not come back"
+        limit = self._settings.max_answer_age_seconds
+        return f"{reason}; the last good answer is {age:.0f} s old, and none older than {limit:g} s is served"

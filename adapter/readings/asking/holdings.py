@@ -1,0 +1,173 @@
+"""How many values are held, for whom, and what gives way where they are too many.
+
+Each reading counts once, however many ask for it, and equal answers that queries share count once together. The values
+of one namespace's queries count for it; those of a query that serves several namespaces count for none of them. Beyond
+the bound of a namespace its new requests are refused, and an answer of its own that would exceed it is not taken in.
+Beyond the bound of all together it is the namespace that holds the most which gives way, its newest queries first.
+Nothing is ever cut: a query has its whole answer, or an error that says why.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.readings.errors import TooMuchDemandError
+from adapter.readings.samples.object_reading import ObjectReading
+
+if TYPE_CHECKING:
+    from adapter.readings.asking.fairness import Payer
+    from adapter.readings.asking.queries import Query, Reading
+
+VALUES_OF_A_ROW = 8
+"""A row of an external metric brings its own labels: it takes the memory of so many values of objects."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """What a reading holds."""
+
+    key: int
+    """Equal for readings that share their values."""
+    values: int
+
+
+@dataclass(frozen=True, slots=True)
+class HoldingVerdict:
+    """Whether an answer may be held."""
+
+    refusal: str | None = None
+    """Why it may not."""
+    shed: tuple[Query, ...] = ()
+    """Queries of the namespace that holds the most, whose readings must go for it."""
+
+
+@dataclass(slots=True)
+class _Held:
+    owner: Payer
+    values: int
+    holders: int = 0
+
+
+_SHARED = "\0shared"
+"""Stands for the owner of what serves several namespaces; no namespace has such a name."""
+
+
+def parcel_of(reading: Reading) -> Parcel:
+    """Return how much a reading holds: values and faults of objects, times of samples, rows with their labels."""
+    if isinstance(reading, ObjectReading):
+        parts = (*reading.values.values(), *reading.faults.values(), *(reading.times or {}).values())
+        return Parcel(id(reading.values), sum(map(len, parts)))
+    return Parcel(id(reading), VALUES_OF_A_ROW * sum(map(len, reading.parts())))
+
+
+class Holdings:
+    """The values held for all queries. Not thread-safe: its owner locks."""
+
+    def __init__(self, most: int, most_per_namespace: int) -> None:
+        self._most = most
+        self._most_per_namespace = most_per_namespace
+        self._held: dict[int, _Held] = {}
+        self._parcels: dict[Query, Parcel] = {}
+        self._owned: Counter[Payer] = Counter()
+        self.total = 0
+        """Values of all together."""
+
+    def owned(self, namespace: Payer) -> int:
+        """Return how many values are held for a namespace alone."""
+        return self._owned[namespace]
+
+    def check_room(self, namespace: Payer) -> None:
+        """Raise TooMuchDemandError where a namespace may ask for nothing new: its values are as many as may be.
+
+        So they are where all together are as many as may be, and no other namespace holds more.
+        """
+        if self._owned[namespace] >= self._most_per_namespace:
+            raise TooMuchDemandError(self._beyond_own(namespace))
+        if self.total >= self._most and self._owned[namespace] >= self._heaviest()[1]:
+            raise TooMuchDemandError(self.beyond_all())
+
+    def judge(self, query: Query, parcel: Parcel, owner: Payer, *, shared: bool) -> HoldingVerdict:
+        """Return whether a query may hold a parcel in place of what it holds, and what gives way.
+
+        `shared`: the query serves several namespaces, and `owner` means nothing.
+        """
+        growth = 0 if parcel.key in self._held else parcel.values
+        freed = self._freed_by(query)
+        own = 0 if shared else self._owned[owner] + growth - freed
+        if own > self._most_per_namespace and growth > freed:
+            return HoldingVerdict(self._beyond_own(owner))
+        excess = self.total + growth - freed - self._most
+        if excess <= 0 or growth <= freed:
+            return HoldingVerdict()
+        heaviest, held = self._heaviest()
+        if held <= own or (heaviest == owner and not shared):
+            return HoldingVerdict(self.beyond_all())
+        shed = self._newest(heaviest, excess)
+        return HoldingVerdict(shed=shed) if shed else HoldingVerdict(self.beyond_all())
+
+    def hold(self, query: Query, parcel: Parcel, owner: Payer, *, shared: bool) -> None:
+        """Enter what a query holds from now on, in place of what it held."""
+        held = self._held.get(parcel.key)
+        if held is None:
+            held = self._held[parcel.key] = _Held(_SHARED if shared else owner, parcel.values)
+            self.total += held.values
+            self._owned[held.owner] += held.values
+        held.holders += 1
+        former = self._parcels.get(query)
+        # One that is in already keeps its place in the order: the newest are the first to give way.
+        self._parcels[query] = parcel
+        self._let_go(former)
+
+    def release(self, query: Query) -> None:
+        """Forget what a query held."""
+        self._let_go(self._parcels.pop(query, None))
+
+    def _let_go(self, parcel: Parcel | None) -> None:
+        if parcel is None:
+            return
+        held = self._held[parcel.key]
+        held.holders -= 1
+        if not held.holders:
+            del self._held[parcel.key]
+            self.total -= held.values
+            self._owned[held.owner] -= held.values
+            if not self._owned[held.owner]:
+                del self._owned[held.owner]
+
+    def _freed_by(self, query: Query) -> int:
+        parcel = self._parcels.get(query)
+        if parcel is None:
+            return 0
+        held = self._held[parcel.key]
+        return held.values if held.holders == 1 else 0
+
+    def _heaviest(self) -> tuple[Payer, int]:
+        owned = ((namespace, values) for namespace, values in self._owned.items() if namespace != _SHARED)
+        return max(owned, key=lambda pair: pair[1], default=(None, 0))
+
+    def _newest(self, namespace: Payer, excess: int) -> tuple[Query, ...]:
+        """Return the newest queries of a namespace whose readings free so much; none where all of them do not."""
+        chosen: list[Query] = []
+        for query in reversed(self._parcels):
+            if excess <= 0:
+                break
+            if self._held[self._parcels[query].key].owner == namespace and (freed := self._freed_by(query)):
+                chosen.append(query)
+                excess -= freed
+        return tuple(chosen) if excess <= 0 else ()
+
+    def _beyond_own(self, namespace: Payer) -> str:
+        where = f"namespace {namespace!r}" if namespace else "objects outside of namespaces"
+        return (
+            f"{where}: the answers to its requests would hold more than {self._most_per_namespace} values "
+            "(--max-values-per-namespace): ask with fewer different selectors, or for fewer objects"
+        )
+
+    def beyond_all(self) -> str:
+        """Return why an answer is not held, or no longer, where all together are as many as may be."""
+        return (
+            f"the answers to all requests would hold more than {self._most} values (--max-values), and no namespace "
+            "holds more than this one: ask with fewer different selectors, or for fewer objects"
+        )

@@ -1,0 +1,198 @@
+"""When is which query due: pure arithmetic of arrivals, periods and due times."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from adapter.readings.settings import ReadingSettings
+    from adapter.rulebook.model import Metric
+
+SHORTEST_PERIOD_SECONDS = 1.0
+"""No query is refreshed more often, whoever asks."""
+LONGEST_RETRY_SECONDS = 5.0
+"""A failing query is tried again after this time at the latest."""
+
+_INTERVALS_STANDING = 4
+"""A request is forgotten after so many of its intervals."""
+_BURST_SECONDS = 0.25
+"""Arrivals this close together are one: two replicas of an asker, or a retry, and not an asker with that period."""
+_REMEMBERED = 4
+"""Intervals that a period is told from: a stray request between two regular ones is forgotten after so many more."""
+
+
+class Arrivals:
+    """When one and the same request came.
+
+    Not guarded by a lock: it is noted with every request. Two threads that note the same moment may lose one
+    interval, which the next request brings again.
+    """
+
+    __slots__ = ("last", "recent")
+
+    def __init__(self, now: float) -> None:
+        self.last = now
+        self.recent: tuple[float, ...] = ()
+
+    def note(self, now: float) -> float:
+        """Count a request in; return the seconds since the one before, infinite for one of the same burst."""
+        interval = now - self.last
+        if interval < _BURST_SECONDS:
+            return math.inf
+        self.recent = (interval, *self.recent[: _REMEMBERED - 1])
+        self.last = now
+        return interval
+
+    def interval(self, now: float) -> float:
+        """Seconds after which the request comes back, infinite while it came once.
+
+        The shortest of the last few. A silence counts as well: who asked each second and stopped must not be served
+        each second until the demand expires.
+        """
+        return max(min(self.recent, default=math.inf), now - self.last)
+
+    def stands_until(self, once_seconds: float, longest_seconds: float) -> float:
+        """Return when the request is to be forgotten unless it comes again, in monotonic seconds.
+
+        After four of its intervals, by the longest of the last few; while fewer are known, not before `once_seconds`;
+        and after `longest_seconds` at the latest.
+        """
+        seconds = _INTERVALS_STANDING * max(self.recent, default=0.0)
+        if len(self.recent) < _REMEMBERED:
+            seconds = max(seconds, once_seconds)
+        return self.last + min(seconds, longest_seconds)
+
+
+class Paces:
+    """When a query is due, of all who are answered by it: half of the shortest interval at which one comes back.
+
+    What came once tells nothing of its interval, so it counts only while nobody's is known.
+    """
+
+    __slots__ = ("_known", "_most", "_unknown")
+
+    def __init__(self) -> None:
+        self._known = self._unknown = self._most = math.inf
+
+    def add(self, metric: Metric, arrivals: Arrivals, now: float, settings: ReadingSettings) -> None:
+        """Take in a request that is answered by the query."""
+        self._most = min(self._most, most_period(metric, settings))
+        if arrivals.recent:
+            self._known = min(self._known, period_of(metric, arrivals.interval(now), settings))
+        else:
+            self._unknown = min(self._unknown, longest_period(metric, settings))
+
+    @property
+    def known(self) -> bool:
+        """Whether anybody's interval is."""
+        return self._known < math.inf
+
+    @property
+    def seconds(self) -> float:
+        """Between two refreshes."""
+        return min(self._known if self.known else self._unknown, self._most)
+
+
+def period_for(interval: float, most: float) -> float:
+    """Return the seconds between refreshes for a request that comes back each `interval` seconds.
+
+    Half of it, so that an answer is never older than half of the asker's own period; never more than `most`.
+    """
+    return min(most, max(SHORTEST_PERIOD_SECONDS, interval / 2))
+
+
+def most_period(metric: Metric, settings: ReadingSettings) -> float:
+    """Return the most seconds that may lie between refreshes of a metric, however seldom it is asked for.
+
+    A rule's own `refresh`; never so long that answers grow too old between two refreshes that succeed, or that samples
+    do (`maxSampleAge`).
+    """
+    policy = metric.rule.policy
+    most = min(longest_refresh(settings), policy.refresh_seconds or math.inf)
+    if policy.max_sample_age_seconds is not None:
+        most = min(most, policy.max_sample_age_seconds / 2)
+    return max(SHORTEST_PERIOD_SECONDS, most)
+
+
+def longest_period(metric: Metric, settings: ReadingSettings) -> float:
+    """Return the seconds between refreshes of a metric while nobody's interval is known.
+
+    A rule's own `refresh`, or else the refresh interval, within `most_period`.
+    """
+    own = metric.rule.policy.refresh_seconds or settings.refresh_interval_seconds
+    return max(SHORTEST_PERIOD_SECONDS, min(own, most_period(metric, settings)))
+
+
+def longest_refresh(settings: ReadingSettings) -> float:
+    """Return the longest `refresh` that a rule may have, in seconds: a query that is slow to answer comes on top."""
+    limit = settings.max_answer_age_seconds
+    return max(limit / 2, limit - settings.query_deadline_seconds - 1)
+
+
+def period_of(metric: Metric, interval: float, settings: ReadingSettings) -> float:
+    """Return the seconds between refreshes for a request for a metric that comes back each `interval` seconds.
+
+    Who asks often makes it more often, unless the rule says itself how often: its author knows what its query costs.
+    """
+    if metric.rule.policy.refresh_seconds is not None or math.isinf(interval):
+        return longest_period(metric, settings)
+    return period_for(interval, most_period(metric, settings))
+
+
+def retry_after(failures: int, period: float) -> float:
+    """Return the seconds until a query that failed so many times in a row is tried again: 1, 2, 4, and then 5."""
+    return min(period, LONGEST_RETRY_SECONDS, 2.0 ** min(failures - 1, 8))
+
+
+K = TypeVar("K")
+
+
+class DueQueue(Generic[K]):
+    """Due times by key, earliest first. Not thread-safe: its owner locks."""
+
+    def __init__(self) -> None:
+        self._due: dict[K, float] = {}
+        self._heap: list[tuple[float, int, K]] = []
+        self._order = itertools.count()
+
+    def set(self, key: K, due: float) -> None:
+        """Make the key due at that time, whatever it was before."""
+        self._due[key] = due
+        heapq.heappush(self._heap, (due, next(self._order), key))
+
+    def hasten(self, key: K, due: float) -> None:
+        """Make a scheduled key due at that time if it would be later; others stay as they are."""
+        if due < self._due.get(key, -math.inf):
+            self.set(key, due)
+
+    def discard(self, key: K) -> None:
+        """Forget the key."""
+        self._due.pop(key, None)
+
+    def first(self) -> K | None:
+        """Return the key that is due first; None where nothing is scheduled."""
+        return None if self.next_due() is None else self._heap[0][2]
+
+    def pop_due(self, now: float, limit: int) -> list[K]:
+        """Take out and return up to `limit` keys that are due, the longest due first."""
+        ready: list[K] = []
+        while len(ready) < limit and (due := self.next_due()) is not None and due <= now:
+            key = heapq.heappop(self._heap)[2]
+            del self._due[key]
+            ready.append(key)
+        return ready
+
+    def next_due(self) -> float | None:
+        """Return the earliest due time; None where nothing is scheduled."""
+        while self._heap:
+            due, _, key = self._heap[0]
+            if self._due.get(key) == due:
+                return due
+            heapq.heappop(self._heap)
+        return None
+
+    def __len__(self) -> int:
+        return len(self._due)

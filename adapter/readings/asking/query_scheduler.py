@@ -1,0 +1,398 @@
+"""What is asked for, by which queries, and when they are due: the state that requests, refreshes and reloads share.
+
+A request that has been made before takes no lock: it finds its entry, notes its arrival and reads. The lock is for
+what changes the board. Nothing under it waits for anything, and nothing is written or started there: a line for the
+log, or a query for a thread, is noted and carried out after the lock is released.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from adapter.readings.asking.changes import Change, Remark
+from adapter.readings.asking.demand import Demand, DemandEntry
+from adapter.readings.asking.keeping import TOO_MUCH_SECONDS, Keeping, is_too_much
+from adapter.readings.asking.lanes import Lanes
+from adapter.readings.asking.periods import Paces, longest_period, most_period, period_of, retry_after
+from adapter.readings.asking.planning import Planner
+from adapter.readings.asking.queries import Failure
+from adapter.readings.asking.rationing import Rations
+from adapter.readings.catalogue.catalogue import same_metric
+from adapter.readings.catalogue.rule_health import query_trouble
+from adapter.readings.errors import ReadingError, UnanswerableSelectorError
+from adapter.rulebook.model import PlanKind
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Iterator
+
+    from adapter.readings.asking.changes import Trial
+    from adapter.readings.asking.demand import DemandedRequest
+    from adapter.readings.asking.queries import Query, QueryGroup, QueryScope, Reading
+    from adapter.readings.catalogue.catalogue import Catalogue
+    from adapter.readings.catalogue.rule_health import RuleHealthLog, Trouble
+    from adapter.readings.settings import Clock, ReadingSettings
+    from adapter.readings.telemetry import ReadingsTelemetry
+    from adapter.rulebook.model import Metric
+    from adapter.timing.pace import Pace
+
+_log = logging.getLogger(__name__)
+
+_WORTH_HASTENING = 0.9
+_ENTRIES_A_SLICE = 300
+
+
+class QueryScheduler:
+    """All demand and all queries."""
+
+    def __init__(
+        self,
+        *,
+        settings: ReadingSettings,
+        clock: Clock,
+        telemetry: ReadingsTelemetry,
+        states: RuleHealthLog,
+        launch: Callable[[Query], object],
+        launch_trial: Callable[[Trial], object],
+    ) -> None:
+        """`launch` hands a query to a thread; it comes back through `settle`, and a trial through `tried`."""
+        self._settings = settings
+        self._clock = clock
+        self._telemetry = telemetry
+        self._launch = launch
+        self._launch_trial = launch_trial
+        self._lock = threading.Lock()
+        self._demand = Demand(settings)
+        self._planner = Planner(settings)
+        self._lanes = Lanes(settings)
+        self._keeping = Keeping(settings, self._lanes)
+        self._holdings = self._keeping.holdings
+        self._rations = Rations(self._planner, self._lanes, settings.max_answer_age_seconds)
+        self._states = states
+        self._source_failed = False
+        self.last_success: dict[str, float] = {}
+        """Rule id, and unix seconds of the evaluation that last brought a reading."""
+
+    def entry(self, metric: Metric, request: DemandedRequest) -> DemandEntry:
+        """Count a request in and return its entry; what it needs is asked for already.
+
+        Raises TooMuchDemandError and UnanswerableSelectorError.
+        """
+        now = self._clock.monotonic()
+        entry = self._demand.find(request)
+        if entry is None:
+            return self._admit(metric, request)
+        interval = entry.arrivals.note(now)
+        scope = entry.scope
+        if entry.metric is not metric or scope.retired or scope.group.retired:
+            self.rebind(entry, metric)
+        elif scope.wanted.asleep or scope.group.setbacks:
+            with self._changing() as change:
+                self._rations.pay(change, entry, now)
+                self._begin(change, now)
+        if interval < math.inf:
+            query, period = entry.scope.query, period_of(metric, interval, self._settings)
+            if period < _WORTH_HASTENING * query.period:
+                with self._lock:
+                    self._hasten(query, period)
+        return entry
+
+    def query_of(self, entry: DemandEntry) -> Query:
+        """Return the query that answers a request now, also after its plan was given up."""
+        if entry.scope.retired or entry.scope.group.retired:
+            self.rebind(entry, entry.metric)
+        return entry.scope.query
+
+    def rebind(self, entry: DemandEntry, metric: Metric) -> None:
+        """Find the entry's query anew.
+
+        What answered it so far goes on until the new one does, unless the metric has changed. Raises
+        UnanswerableSelectorError, and then the request stands no longer.
+        """
+        with self._changing() as change:
+            now = self._clock.monotonic()
+            if not self._demand.holds(entry):
+                return
+            former = entry.scope
+            keep = former.query if same_metric(entry.metric, metric) and former.query.reading is not None else None
+            if self._planner.distrusts(metric):
+                # What is known to be another's value is not served while the right one is on its way.
+                keep = None
+            try:
+                # Bound before it is released: a group that loses its last request is forgotten.
+                scope = self._planner.bind(metric, entry.request, now, keep)
+            except UnanswerableSelectorError:
+                self._remove(entry, now)
+                raise
+            self._planner.release(entry.request, former, now)
+            entry.metric, entry.scope = metric, scope
+            self._begin_for(change, scope, metric, now)
+
+    def take_due(self) -> None:
+        """Launch the queries that are due, as many as may be run at once."""
+        with self._changing() as change:
+            self._begin(change, self._clock.monotonic())
+
+    def next_due(self) -> float | None:
+        """Return when to look again, in monotonic seconds; None where nothing is due, or no more may run at once.
+
+        What is due while no more may run is not told: a caller that came back for it at once would spin.
+        """
+        with self._lock:
+            return self._lanes.next_due()
+
+    def settle(self, query: Query, outcome: Reading | Failure) -> list[Reading]:
+        """Enter how a query ended, and return the readings that nobody needs any longer."""
+        with self._changing() as change:
+            now = self._clock.monotonic()
+            self._lanes.end(query, now)
+            if not isinstance(outcome, Failure) and self._stands(query):
+                outcome = self._keeping.take_in(change, query, outcome, now)
+            if isinstance(outcome, Failure):
+                self._fail(change, query, outcome, now)
+            else:
+                self._succeed(change, query, outcome, now)
+            self._join(query)
+            self._begin(change, now)
+            query.settled.set()
+        return change.gone
+
+    def tried(self, trial: Trial, failure: str | None, *, lasting: bool = False) -> None:
+        """Enter how the trial of a wider plan ended: why it is not to be used yet, or None where it is used again."""
+        with self._changing() as change:
+            now = self._clock.monotonic()
+            self._rations.tried(change, trial, failure, now, lasting=lasting)
+            self._begin(change, now)
+
+    def sweep(self, pace: Pace) -> None:
+        """Forget demand that has expired and queries that nobody needs; tell each query's period from its askers."""
+        with self._lock:
+            # Whatever is bound after this moment is bound at a later time: see `bound_at` below.
+            began, standing = self._clock.monotonic(), self._demand.entries()
+        paces: dict[Query, Paces] = {}
+        for entries in pace.slices(standing, _ENTRIES_A_SLICE):
+            now = self._clock.monotonic()
+            for entry in entries:
+                if self._demand.expired(entry, now):
+                    self._expire(entry)
+                    continue
+                for query in (entry.scope.query, entry.scope.wanted):
+                    paces.setdefault(query, Paces()).add(entry.metric, entry.arrivals, now, self._settings)
+        with self._lock:
+            # Nobody asks any more, so nothing would tell that it is over.
+            self._source_failed &= bool(self._planner.queries)
+            for query in list(self._planner.queries.values()):
+                if query in paces:
+                    query.period, query.paced = paces[query].seconds, paces[query].known
+                elif query.bound_at < began:
+                    self._planner.drop(query)
+                    self._lanes.discard(query)
+                    self._holdings.release(query)
+
+    def replan(self, catalogue: Catalogue, pace: Pace) -> None:
+        """Prove all plans again and forget what was refused, as after a reload.
+
+        Demand for metrics that are gone is forgotten.
+        """
+        with self._lock:
+            self._planner.forget()
+        refused: list[str] = []
+        for entries in pace.slices(self._demand.entries(), _ENTRIES_A_SLICE):
+            for entry in entries:
+                metric = catalogue.current(entry.metric)
+                if metric is None:
+                    self._expire(entry)
+                    continue
+                try:
+                    self.rebind(entry, metric)
+                except UnanswerableSelectorError as error:
+                    refused.append(error.message)
+        with self._lock:
+            # Rules have other numbers now.
+            self.last_success = self._planner.last_successes()
+        if refused:
+            _log.info("%d requests are no longer answered, as the first: %s", len(refused), refused[0])
+
+    def entries(self) -> list[DemandEntry]:
+        """Return all requests that stand."""
+        return self._demand.entries()
+
+    def troubles(self, pace: Pace) -> list[Trouble]:
+        """Return what is wrong with rules whose queries fail, one for each query."""
+        with self._lock:
+            standing = list(self._planner.queries.values())
+        return [
+            query_trouble(query.metric.rule, failure)
+            for queries in pace.slices(standing, _ENTRIES_A_SLICE)
+            for query in queries
+            if (failure := query.failure) is not None and not failure.of_source and not is_too_much(failure)
+        ]
+
+    @property
+    def source_failed(self) -> bool:
+        """Whether Prometheus could not be asked when it was asked last."""
+        return self._source_failed
+
+    @property
+    def values_held(self) -> int:
+        """How many values are in memory."""
+        return self._holdings.total
+
+    def distrust(self, group: QueryGroup, difference: str) -> None:
+        """Ask a metric exactly until the next reload: its wider plan was seen to change somebody's answer."""
+        with self._changing() as change:
+            if group.retired or self._planner.distrusts(group.metric):
+                return
+            kind = group.kind
+            self._planner.distrust(group.metric, self._clock.monotonic())
+            told = (
+                f"{group.metric.qualified} ({group.metric.rule.id}): its {kind} plan gives other values than its exact "
+                f"query, so it is asked exactly until the next reload: {difference}"
+            )
+            change.remarks.append(Remark(logging.ERROR, told))
+
+    def distrusted(self) -> Counter[str]:
+        """Return rule ids and how many of a rule's metrics are asked exactly because their plan gave other values."""
+        with self._lock:
+            return self._planner.distrusted_rules()
+
+    def groups(self) -> list[QueryGroup]:
+        """Return what is asked for, by metric and selector."""
+        with self._lock:
+            return self._planner.groups()
+
+    @contextmanager
+    def _changing(self) -> Iterator[Change]:
+        """Hold the lock for a change of the board, and carry out what follows from it once it is released."""
+        change = Change()
+        with self._lock:
+            yield change
+            change.remarks += self._planner.take_remarks()
+        for query in change.begun:
+            self._launch(query)
+        for trial in change.trials:
+            self._launch_trial(trial)
+        for remark in change.remarks:
+            _log.log(remark.level, "%s", remark.text)
+        for rule, kind, text in change.of_rules:
+            self._states.remark(rule, kind, "%s", text)
+
+    def _admit(self, metric: Metric, request: DemandedRequest) -> DemandEntry:
+        with self._changing() as change:
+            now = self._clock.monotonic()
+            entry = self._demand.find(request)
+            if entry is not None:
+                return entry
+            self._demand.check_room(request.namespace)
+            self._holdings.check_room(request.namespace)
+            entry = DemandEntry(request, metric, self._planner.bind(metric, request, now), now)
+            self._demand.add(entry)
+            self._begin_for(change, entry.scope, metric, now)
+        return entry
+
+    def _expire(self, entry: DemandEntry) -> None:
+        with self._changing() as change:
+            now = self._clock.monotonic()
+            if self._demand.holds(entry):
+                self._remove(entry, now)
+            self._begin(change, now)
+
+    def _remove(self, entry: DemandEntry, now: float) -> None:
+        self._demand.remove(entry)
+        self._planner.release(entry.request, entry.scope, now)
+
+    def _begin(self, change: Change, now: float) -> None:
+        """Note the queries to launch: new ones are due at once."""
+        for query in self._planner.take_new():
+            self._lanes.set(query, now)
+        change.begun += self._lanes.begin(now)
+
+    def _begin_for(self, change: Change, scope: QueryScope, metric: Metric, now: float) -> None:
+        """Note the queries to launch after a request was bound: one that others share may be due sooner by it."""
+        query = scope.wanted
+        longest = most_period(metric, self._settings) if query.paced else longest_period(metric, self._settings)
+        if longest < query.period:
+            self._hasten(query, longest)
+        self._lanes.reassign(query)
+        self._begin(change, now)
+
+    def _hasten(self, query: Query, period: float) -> None:
+        query.period = min(query.period, period)
+        if not query.failures:
+            self._lanes.hasten(query, query.started_at + query.period)
+
+    def _stands(self, query: Query) -> bool:
+        return self._planner.queries.get(query.key) is query
+
+    def _succeed(self, change: Change, query: Query, reading: Reading, now: float) -> None:
+        if self._source_failed:
+            self._source_failed = False
+            change.remarks.append(Remark(logging.INFO, "Prometheus answers again"))
+        if query.reading is not None:
+            change.gone.append(query.reading)
+        query.reading = reading
+        query.failure, query.failures = None, 0
+        self.last_success[query.metric.rule.id] = reading.evaluated.wall
+        self._telemetry.refreshed("ok")
+        due = query.started_at + query.period
+        if not self._lanes.quiet:
+            # Where others wait, a query that takes long pauses at least as long as it took.
+            due = max(due, now + (now - query.started_at))
+        self._reschedule(query, due)
+
+    def _fail(self, change: Change, query: Query, failure: Failure, now: float) -> None:
+        self._telemetry.refreshed("fault" if failure.error is ReadingError else "failed")
+        if failure.narrows and query.kind is not PlanKind.EXACT:
+            self._narrow(change, query, failure, now)
+        elif failure.of_source and not self._source_failed:
+            # Told when it begins, once for all queries; what is wrong with single queries is told by rule.
+            self._source_failed = True
+            limit = f"answers are served until they are {self._settings.max_answer_age_seconds:g} s old"
+            change.remarks.append(Remark(logging.WARNING, f"Prometheus fails; {limit}: {failure.message}"))
+        query.failures += 1
+        # After the scopes have been turned to narrower queries: who sees the failure sees where to go, too.
+        query.failure = failure
+        self._reschedule(query, now + self._delay(query, failure))
+
+    def _delay(self, query: Query, failure: Failure) -> float:
+        """Return the seconds until a query that failed is asked again."""
+        if failure.of_source:
+            return retry_after(query.failures, query.period)
+        if is_too_much(failure):
+            return max(query.period, TOO_MUCH_SECONDS)
+        return min(query.period, self._settings.refresh_interval_seconds)
+
+    def _narrow(self, change: Change, query: Query, failure: Failure, now: float) -> None:
+        self._holdings.release(query)
+        where = "" if query.kind is PlanKind.WIDE else f" of {query.key.namespace!r}"
+        for group, kind in self._planner.narrow(query, now, lasting=failure.lasting):
+            metric, rule = group.metric, group.metric.rule
+            self._telemetry.narrowed(rule.id, query.kind)
+            told = (
+                f"{metric.qualified} ({rule.id}): its {query.kind} query{where} does not work, until it does again it "
+                f"is asked by the {kind} plan: {failure.message}"
+            )
+            change.of_rules.append((rule, f"{query.kind} plan", told))
+
+    def _reschedule(self, query: Query, due: float) -> None:
+        if self._stands(query) and not self._rations.puts_to_sleep(query):
+            self._lanes.set(query, due)
+
+    def _join(self, query: Query) -> None:
+        """Let the scopes that waited for the query's first reading use it."""
+        waiting, query.joining = query.joining, []
+        dropped = not self._stands(query)
+        for scope in waiting:
+            if scope.wanted is not query:
+                continue
+            if query.reading is not None:
+                scope.query = query
+                scope.retired |= scope.private
+            elif scope.private and dropped:
+                scope.retired = True
+            else:
+                query.joining.append(scope)

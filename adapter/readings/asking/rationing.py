@@ -1,0 +1,75 @@
+"""What a request pays for while a plan is given up: one query of the narrower plan, or its part of a trial."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from adapter.readings.asking.changes import Remark, Trial
+from adapter.rulebook.rendering.render import RenderError
+
+if TYPE_CHECKING:
+    from adapter.readings.asking.changes import Change
+    from adapter.readings.asking.demand import DemandEntry
+    from adapter.readings.asking.lanes import Lanes
+    from adapter.readings.asking.planning import Planner
+    from adapter.readings.asking.queries import Query
+    from adapter.readings.asking.setbacks import Place
+
+_MOST_TRIALS = 2
+"""That run at once: each takes a thread."""
+
+
+class Rations:
+    """Queries that are asked only when somebody asks for them, and trials. Not thread-safe: its owner locks."""
+
+    def __init__(self, planner: Planner, lanes: Lanes, max_answer_age_seconds: float) -> None:
+        self._planner = planner
+        self._lanes = lanes
+        self._longest_seconds = max_answer_age_seconds / 2
+        self._trials = 0
+
+    def pay(self, change: Change, entry: DemandEntry, now: float) -> None:
+        """Let a request pay for the trial of a plan that is due, or else wake the query that answers it."""
+        group, query = entry.scope.group, entry.scope.wanted
+        for place in self._planner.trial_places(group, entry.request.namespace):
+            if self._trials < _MOST_TRIALS and group.setbacks.pay(place, now):
+                if group.setbacks.begin(place):
+                    self._begin_trial(change, entry, place, now)
+                return
+        if query.asleep:
+            query.asleep = False
+            fails = query.failure is not None or query.reading is None
+            # Half of the asker's interval later: the answer is no older than that when the asker comes back.
+            self._lanes.set(query, now if fails else now + query.period)
+
+    def puts_to_sleep(self, query: Query) -> bool:
+        """Return whether a query that has ended is not due before somebody asks for it.
+
+        An asker who comes so seldom that an answer would be too old by then is refreshed for all the same.
+        """
+        query.asleep = query.rationed and query.period <= self._longest_seconds
+        return query.asleep
+
+    def tried(self, change: Change, trial: Trial, failure: str | None, now: float, *, lasting: bool) -> None:
+        """Enter how a trial ended: why its plan is not to be used yet, or None where it is used again."""
+        self._trials -= 1
+        group, place = trial.group, trial.place
+        if group.retired or place not in group.setbacks:
+            return
+        if failure is not None:
+            group.setbacks.fail(place, now, lasting=lasting)
+            return
+        self._planner.restore(group, place, trial.entry.request.selector, now)
+        told = f"{group.metric.qualified} ({group.metric.rule.id}): its {place[0]} query works again and is used again"
+        change.remarks.append(Remark(logging.INFO, told))
+
+    def _begin_trial(self, change: Change, entry: DemandEntry, place: Place, now: float) -> None:
+        group = entry.scope.group
+        try:
+            wider = self._planner.trial(group, entry.request, place[0])
+        except RenderError:
+            group.setbacks.fail(place, now, lasting=True)
+            return
+        self._trials += 1
+        change.trials.append(Trial(entry, group, place, wider))

@@ -1,0 +1,351 @@
+"""Asks one query and makes its reading, or the reason why there is none. Runs on a thread that the process gives."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from adapter.readings.asking.planning import render
+from adapter.readings.asking.queries import Failure
+from adapter.readings.errors import (
+    ObjectsNotKnownError,
+    PartialAnswerError,
+    QueryRefusedByPrometheusError,
+    ReadingError,
+    SourceSlowError,
+    SourceUnreachableError,
+)
+from adapter.readings.notices import told_to_askers, without_series
+from adapter.readings.prometheus_uptime import ASK_SECONDS
+from adapter.readings.samples.external_reading import ExternalReading
+from adapter.readings.samples.external_reading_builder import ExternalReadingBuilder
+from adapter.readings.samples.foreign_samples import MOST_STRANGERS
+from adapter.readings.samples.object_reading import Dropped, Evaluation, ObjectReading
+from adapter.readings.samples.object_reading_builder import HISTOGRAMS, Assignment, ObjectReadingBuilder
+from adapter.readings.samples.policies import allows_foreign
+from adapter.readings.samples.silent_series import SilentSeries
+from adapter.rulebook.model import PlanKind
+from adapter.rulebook.rendering.render import RenderError
+from adapter.sources.objects import ObjectsError
+from adapter.sources.prometheus.errors import (
+    AnswerTooLargeError,
+    AuthenticationRefusedError,
+    PrometheusError,
+    PrometheusTimeoutError,
+    PrometheusUnreachableError,
+    QueryRefusedError,
+    UnexpectedAnswerError,
+    shortened,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sized
+
+    from adapter.readings.asking.queries import Query, Reading
+    from adapter.readings.samples.shared_names import SharedNames
+    from adapter.readings.settings import Clock, ReadingSettings
+    from adapter.rulebook.model import Rule
+    from adapter.rulebook.requests import PlannedQuery
+    from adapter.sources.objects import ObjectSource
+    from adapter.sources.prometheus.decoding import InstantAnswer, SeriesAnswer
+    from adapter.timing.pace import Pace
+
+_MEANINGS: tuple[tuple[type[PrometheusError], type[ReadingError]], ...] = (
+    (PrometheusUnreachableError, SourceUnreachableError),
+    (PrometheusTimeoutError, SourceSlowError),
+    (QueryRefusedError, QueryRefusedByPrometheusError),
+    (AuthenticationRefusedError, SourceUnreachableError),
+    (AnswerTooLargeError, PartialAnswerError),
+    (UnexpectedAnswerError, SourceUnreachableError),
+)
+_OF_SOURCE = (PrometheusUnreachableError, AuthenticationRefusedError, UnexpectedAnswerError)
+_OF_TEXT = "bad_data"
+"""Prometheus's word for a query that it could not read, now or later."""
+_OF_PROMQL = "PromQL "
+"""How the query engine's own annotations begin: those that warn mean that samples were ignored."""
+_INFORMATION = "PromQL info"
+_FREED_A_SLICE = 2000
+_LEAST_RATIO = 0.1
+"""Of the deadline, for the second of two queries, however long the first took."""
+
+
+class Prometheus(Protocol):
+    """What readings ask of Prometheus."""
+
+    def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
+        """Evaluate an expression at one moment (unix seconds). Raises PrometheusError."""
+        ...
+
+    def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
+        """Look up the label sets of series that had samples since `start` (unix seconds). Raises PrometheusError."""
+        ...
+
+
+class Remarks(Protocol):
+    """Takes what is worth knowing of an answer beside its values. `RuleStates` is one: it logs each once a rule."""
+
+    def remark(self, rule: Rule, kind: str, message: str, *args: object) -> None:
+        """Take a remark in the form of `logging`; `kind` is what two of the same have in common."""
+        ...
+
+
+class Tally(Protocol):
+    """Counts. `ReadingsTelemetry` is one."""
+
+    def dropped(self, tally: Counter[Dropped]) -> None:
+        """Count samples that are nobody's value."""
+        ...
+
+
+class Presence(Protocol):
+    """Knows for how long Prometheus has been there. `Steadiness` is one."""
+
+    def answered(self) -> None:
+        """Note that Prometheus has answered just now."""
+        ...
+
+    def failed(self, error: PrometheusError, began: float) -> None:
+        """Note how a question ended that has no answer; it was asked at `began`, in monotonic seconds."""
+        ...
+
+    def ask_start(self, seconds: float) -> None:
+        """Ask Prometheus when it began, where that is to be known anew, within so many seconds."""
+        ...
+
+    def seconds_at(self, moment: float) -> float:
+        """Return for how long it had been there at a moment, in monotonic seconds."""
+        ...
+
+
+class _LeftOutError(PartialAnswerError):
+    """The query engine ignored samples that it could not make sense of; a narrower query may not meet them."""
+
+
+class Refresher:
+    """Turns queries into readings."""
+
+    def __init__(  # noqa: PLR0913 - the parts that it stands on, each named by its caller
+        self,
+        *,
+        prometheus: Prometheus,
+        objects: ObjectSource,
+        settings: ReadingSettings,
+        clock: Clock,
+        pace: Pace,
+        names: SharedNames,
+        telemetry: Tally,
+        states: Remarks,
+        steadiness: Presence,
+        silences: SilentSeries | None = None,
+    ) -> None:
+        """`silences`: the series that fell silent, as the process remembers them; None: a memory of its own."""
+        self._silences = SilentSeries(settings.look_back_seconds) if silences is None else silences
+        self._steadiness = steadiness
+        self._prometheus = prometheus
+        self._objects = objects
+        self._settings = settings
+        self._clock = clock
+        self._pace = pace
+        self._names = names
+        self._telemetry = telemetry
+        self._states = states
+
+    def ask(self, query: Query, second: float | None = None) -> Reading | Failure:
+        """Send the query and return what its answer says; `second` (unix seconds) asks for another time than now."""
+        try:
+            outcome = self._ask(query, second)
+            return outcome if isinstance(outcome, Failure) else self._steady(outcome)
+        except PrometheusError as error:
+            return failure_of(error)
+        except _LeftOutError as error:
+            # What is wrong with one namespace's series is not to be the failure of all, and no more than that.
+            return Failure(PartialAnswerError, error.message, narrows=query.kind is PlanKind.WIDE, told=error.told)
+        except ReadingError as error:
+            return Failure(type(error), error.message, told=error.told)
+        except ObjectsError as error:
+            return Failure(ObjectsNotKnownError, str(error))
+        except RenderError as error:
+            return Failure(QueryRefusedByPrometheusError, f"{query.metric.qualified}: {error}")
+
+    def _ask(self, query: Query, at: float | None) -> Reading | Failure:
+        wall, monotonic = self._clock.wall(), self._clock.monotonic()
+        second = float(math.floor(wall if at is None else at))
+        evaluated = Evaluation(second, monotonic - (wall - second))
+        names = self._names_for(query)
+        if names is not None and not names:
+            # Only objects that exist are asked for, and none does.
+            containers: dict[str, dict[str, str]] | None = None if query.metric.container_label is None else {}
+            return ObjectReading(evaluated, containers=containers, asked=frozenset())
+        planned, asking_times = render(query, names or ())
+        deadline = self._settings.query_deadline_seconds
+        if asking_times is None:
+            return self._read(query, planned, names, evaluated, deadline)
+        # The times come first: what arrives between the two queries may make the values younger, never older.
+        times = self._times(query, asking_times, names, evaluated)
+        if isinstance(times, Failure):
+            return times
+        left = max(_LEAST_RATIO * deadline, monotonic + deadline - self._clock.monotonic())
+        reading = with_times(self._read(query, planned, names, evaluated, left), times)
+        if at is None:
+            self._count_aged(query, reading)
+            if isinstance(reading, ExternalReading) and isinstance(times, ExternalReading):
+                reading.silent = self._silences.after(query.metric, times.all_rows(), second, self._pace)
+        return reading
+
+    def _steady(self, reading: Reading) -> Reading:
+        """Return a reading that knows for how long Prometheus had been there."""
+        self._steadiness.ask_start(min(ASK_SECONDS, self._settings.query_deadline_seconds))
+        seconds = self._steadiness.seconds_at(reading.evaluated.monotonic)
+        if isinstance(reading, ObjectReading):
+            return replace(reading, steady_seconds=seconds)
+        reading.steady_seconds = seconds
+        return reading
+
+    def _times(
+        self, query: Query, planned: PlannedQuery, names: tuple[str, ...] | None, evaluated: Evaluation
+    ) -> Reading | Failure:
+        """Return for which moments the query's series had samples, or why no value may be served without."""
+        try:
+            return self._read(query, planned, names, evaluated, self._settings.query_deadline_seconds)
+        except PrometheusError as error:
+            failure = failure_of(error)
+        except ReadingError as error:
+            failure = Failure(type(error), error.message, told=error.told)
+        untold = "the age of its samples (maxSampleAge) cannot be told: "
+        told = None if failure.told is None else f"{untold}{failure.told}"
+        return replace(failure, message=f"{untold}{failure.message}", told=told)
+
+    def _read(
+        self, query: Query, planned: PlannedQuery, names: tuple[str, ...] | None, evaluated: Evaluation, seconds: float
+    ) -> Reading:
+        """Send one text and file what comes within so many seconds. Raises PrometheusError and ReadingError."""
+        began = self._clock.monotonic()
+        try:
+            answer = self._prometheus.instant(planned.text, timeout_seconds=seconds, at=evaluated.wall)
+        except PrometheusError as error:
+            self._steadiness.failed(error, began)
+            raise
+        self._steadiness.answered()
+        self._heed(query, answer.warnings)
+        oldest = evaluated.wall - self._settings.max_answer_age_seconds
+        if planned.object_label is None:
+            return self._file_rows(query, planned, answer, evaluated, oldest)
+        label = planned.namespace_label or query.key.namespace_label
+        known = None if names is None else frozenset(names)
+        assignment = Assignment(
+            planned.object_label,
+            label,
+            query.key.namespace,
+            known,
+            container_label=planned.container_label,
+            non_negative=planned.non_negative,
+        )
+        return self._file_objects(query, assignment, answer, evaluated, oldest)
+
+    def _count_aged(self, query: Query, reading: Reading) -> None:
+        """Count the values whose samples are older than the rule allows; rows are counted when they are asked for."""
+        limit = query.metric.rule.policy.max_sample_age_seconds
+        if limit is not None and isinstance(reading, ObjectReading):
+            aged = sum(sum(part) for part in self._pace.timed(reading.aged(limit)))
+            self._telemetry.dropped(Counter({Dropped.STALE: aged}))
+
+    def _names_for(self, query: Query) -> tuple[str, ...] | None:
+        """Return the objects to ask for, None where the query's text is fixed."""
+        which, resource = query.key.which, query.key.resource
+        if which is None or resource is None:
+            return None
+        return tuple(self._objects.names(resource, query.key.namespace, which.selector))
+
+    def _heed(self, query: Query, warnings: Iterable[str]) -> None:
+        """Log what is for information once a rule; any other warning says that parts of the answer are missing."""
+        for warning in warnings:
+            what = shortened(query.key.planned.text)
+            if warning.startswith(_INFORMATION):
+                # What stands in quotes is the series that Prometheus saw first.
+                self._remark(query, warning.partition('"')[0], warning)
+            elif warning.startswith(_OF_PROMQL):
+                message = f"Prometheus left something out of {what}: "
+                raise _LeftOutError(message + warning, told=message + without_series(warning))
+            else:
+                message = f"Prometheus answered only a part of {what}: "
+                raise PartialAnswerError(message + warning, told=message + without_series(warning))
+
+    def _remark(self, query: Query, kind: str, text: str) -> None:
+        rule = query.metric.rule
+        self._states.remark(rule, kind, "%s (%s): %s", query.metric.qualified, rule.id, text)
+
+    def _file_objects(
+        self, query: Query, assignment: Assignment, answer: InstantAnswer, evaluated: Evaluation, oldest: float
+    ) -> ObjectReading:
+        # Values that may be served are all kept, as others' are.
+        most = None if allows_foreign(query.metric, self._settings) else MOST_STRANGERS
+        filing = ObjectReadingBuilder(assignment, self._names, oldest, most)
+        for samples in answer.batches(self._pace):
+            filing.add(samples, answer.histograms)
+        filing.end(self._pace)
+        if filing.has_rivals:
+            for samples in answer.batches(self._pace):
+                filing.compare(samples, answer.histograms)
+        self._names.rotate()
+        self._heed_histograms(query, answer)
+        self._telemetry.dropped(filing.dropped)
+        reading = filing.finish(evaluated, self._pace, is_exact=query.kind is PlanKind.EXACT)
+        for kind, text in (("ambiguous", filing.ambiguous_example), ("nameless", reading.note or reading.caution)):
+            if text is not None:
+                self._remark(query, kind, text)
+        return reading
+
+    def _file_rows(
+        self, query: Query, planned: PlannedQuery, answer: InstantAnswer, evaluated: Evaluation, oldest: float
+    ) -> ExternalReading:
+        builder = ExternalReadingBuilder(planned, query.key.namespace_label, oldest, query.labels)
+        for samples in answer.batches(self._pace):
+            builder.add(samples, answer.histograms)
+        self._heed_histograms(query, answer)
+        reading = builder.finish(evaluated)
+        self._telemetry.dropped(builder.dropped)
+        return reading
+
+    def _heed_histograms(self, query: Query, answer: InstantAnswer) -> None:
+        if answer.histograms_skipped:
+            self._remark(query, "histograms", HISTOGRAMS)
+
+
+def with_times(reading: Reading, times: Reading) -> Reading:
+    """Return a reading that knows for which moments its series had samples."""
+    if isinstance(reading, ObjectReading) and isinstance(times, ObjectReading):
+        return replace(reading, times=times.values)
+    if isinstance(reading, ExternalReading) and isinstance(times, ExternalReading):
+        reading.times = times
+        return reading
+    raise TypeError("values and their times are of one kind")
+
+
+def let_go(parts: list[Sized], pace: Pace) -> None:
+    """Free the parts of a reading in slices: 50,000 values at once would hold the interpreter for 3 ms.
+
+    Requests that still read it keep what they need.
+    """
+    while parts:
+        with pace.slice():
+            freed = 0
+            while parts and freed < _FREED_A_SLICE:
+                freed += len(parts.pop())
+
+
+def failure_of(error: PrometheusError) -> Failure:
+    """Return what an error of Prometheus means to an asker."""
+    meaning = next((meaning for kind, meaning in _MEANINGS if isinstance(error, kind)), SourceUnreachableError)
+    # A status without an error of Prometheus's own tells about the way to it, which is the same for narrower queries.
+    refused = isinstance(error, QueryRefusedError) and not error.error_type.startswith("http_")
+    too_large = isinstance(error, AnswerTooLargeError)
+    return Failure(
+        meaning,
+        str(error),
+        narrows=refused or too_large,
+        of_source=isinstance(error, _OF_SOURCE),
+        told=told_to_askers(error),
+        lasting=too_large or (isinstance(error, QueryRefusedError) and error.error_type == _OF_TEXT),
+    )

@@ -1,0 +1,1 @@
+"""Which metrics exist: series are looked up, and the rules make metrics of them."""

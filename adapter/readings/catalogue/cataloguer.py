@@ -1,0 +1,168 @@
+"""Keeps the catalogue: looks up each rule's series when due, and swaps in another catalogue when metrics changed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from adapter.readings.asking.periods import DueQueue, retry_after
+from adapter.readings.catalogue.catalogue import Catalogue
+from adapter.readings.catalogue.discovery import LookUpResult
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adapter.readings.catalogue.discovery import DiscoveredRule, SeriesDiscovery
+    from adapter.readings.settings import Clock, ReadingSettings
+    from adapter.rulebook.model import Rulebook
+
+_log = logging.getLogger(__name__)
+
+
+class Cataloguer:
+    """The rulebook in force and the catalogue made of it.
+
+    Any thread may call it. What is due is told at once, whatever goes on; look-ups are made side by side, and what they
+    bring is entered one after the other, in slices that leave the interpreter to requests.
+    """
+
+    def __init__(
+        self, *, discovery: SeriesDiscovery, rulebook: Rulebook, settings: ReadingSettings, clock: Clock
+    ) -> None:
+        self._discovery = discovery
+        self._settings = settings
+        self._clock = clock
+        self._lock = threading.Lock()
+        """For the schedule, and never held for long."""
+        self._entering = threading.Lock()
+        """For the states of the rules and the catalogue."""
+        self._schedule: DueQueue[str] = DueQueue()
+        self._failures: dict[str, int] = {}
+        self._running = 0
+        self._behind = False
+        """Whether the states have changed since the catalogue was made."""
+        self.catalogue = Catalogue()
+        """The metrics that are served now."""
+        self.rulebook = rulebook
+        """The rules that they are of."""
+        self._adopt(rulebook)
+
+    def replace(self, rulebook: Rulebook) -> None:
+        """Put another rulebook in force.
+
+        Series of rules that are new are looked up before, for as long as the settings allow, so that a changed rule
+        does not take its metrics from the API until the next look-up.
+        """
+        states = self._discovery.prepared(rulebook)
+        until = self._clock.monotonic() + self._settings.reload_discovery_seconds
+        findings: list[LookUpResult] = []
+        for series_query in _series_queries(state for state in states if not state.looked_up):
+            left = until - self._clock.monotonic()
+            if left <= 0:
+                break
+            findings.append(self._finding(series_query, states, left))
+        self._adopt(rulebook, findings)
+
+    def take_due(self) -> list[str]:
+        """Return the series queries to look up now, as many as may be at once; `look_up` is to be called for each."""
+        with self._lock:
+            due = self._schedule.pop_due(self._clock.monotonic(), self._free())
+            self._running += len(due)
+            return due
+
+    def next_due(self) -> float | None:
+        """Return when the next look-up is due, in monotonic seconds; None where none is, or no more may run at once."""
+        with self._lock:
+            return self._schedule.next_due() if self._free() else None
+
+    def look_up(self, series_query: str) -> None:
+        """Look up the series of all rules with that query, and swap the catalogue if that changed it."""
+        started = self._clock.monotonic()
+        finding = LookUpResult(series_query, failure="it was broken off by a fault of the program")
+        try:
+            deadline = self._settings.discovery_deadline_seconds
+            finding = self._finding(series_query, self._discovery.states, deadline)
+            with self._entering:
+                self._enter(finding)
+        finally:
+            with self._lock:
+                self._running -= 1
+                if series_query in _series_queries(self._discovery.states):
+                    self._schedule.set(series_query, self._next(finding, started))
+
+    def states(self) -> tuple[DiscoveredRule, ...]:
+        """Return what is known of each rule."""
+        return self._discovery.states
+
+    def has_looked_up_all(self) -> bool:
+        """Return whether the series of every rule have been looked up once, be it in vain."""
+        return all(state.looked_up or state.failure or not state.rule.series_query for state in self.states())
+
+    def _free(self) -> int:
+        return self._settings.max_concurrent_look_ups - self._running
+
+    def _finding(self, series_query: str, states: Iterable[DiscoveredRule], timeout_seconds: float) -> LookUpResult:
+        asking = [state for state in states if state.rule.series_query == series_query]
+        try:
+            return self._discovery.look_up(series_query, asking, timeout_seconds)
+        except Exception as error:  # noqa: BLE001 - see below
+            # The one place where a fault in one rule's look-up is kept from all others.
+            _log.exception("looking up %s failed by a fault of the program", series_query)
+            return LookUpResult(series_query, failure=f"{type(error).__name__}: {error}")
+
+    def _next(self, finding: LookUpResult, started: float) -> float:
+        interval, now = self._settings.relist_interval_seconds, self._clock.monotonic()
+        if finding.failure is None and not self._looked_up(finding.series_query, self._discovery.states):
+            # A reload in between brought another rule with this query.
+            return started
+        if not finding.unreachable:
+            self._failures.pop(finding.series_query, None)
+            # Prometheus is not asked all the time: at least as long as the look-up took lies between two.
+            return max(started + interval, now + (now - started))
+        failures = self._failures[finding.series_query] = self._failures.get(finding.series_query, 0) + 1
+        return now + retry_after(failures, interval)
+
+    def _adopt(self, rulebook: Rulebook, findings: Iterable[LookUpResult] = ()) -> None:
+        with self._entering:
+            # Not before: other look-ups have been entered while those of the findings were made.
+            states = self._discovery.prepared(rulebook)
+            for finding in findings:
+                self._discovery.take_in(finding, states)
+            self._discovery.adopt(states)
+            self.rulebook = rulebook
+            with self._lock:
+                self._schedule = self._scheduled(states)
+            self._swap()
+
+    def _scheduled(self, states: tuple[DiscoveredRule, ...]) -> DueQueue[str]:
+        now = self._clock.monotonic()
+        schedule: DueQueue[str] = DueQueue()
+        for series_query in _series_queries(states):
+            known = self._looked_up(series_query, states)
+            schedule.set(series_query, now + self._settings.relist_interval_seconds if known else now)
+        return schedule
+
+    @staticmethod
+    def _looked_up(series_query: str, states: Iterable[DiscoveredRule]) -> bool:
+        return all(state.looked_up for state in states if state.rule.series_query == series_query)
+
+    def _enter(self, finding: LookUpResult) -> None:
+        # Whatever breaks off here, the next look-up makes the catalogue.
+        behind, self._behind = self._behind, True
+        self._behind = self._discovery.take_in(finding, self._discovery.states) or behind
+        if self._behind:
+            self._swap()
+
+    def _swap(self) -> None:
+        self.catalogue = Catalogue(
+            self._discovery.metrics(self.rulebook.retained),
+            self.catalogue.generation + 1,
+            self._discovery.pace,
+            self.rulebook.resource,
+        )
+        self._behind = False
+
+
+def _series_queries(states: Iterable[DiscoveredRule]) -> list[str]:
+    return list(dict.fromkeys(state.rule.series_query for state in states if state.rule.series_query))

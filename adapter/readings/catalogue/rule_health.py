@@ -1,0 +1,226 @@
+"""Whether each rule works, in the log: a line when that changes, however many queries and askers it has.
+
+A rule with an exact plan may be a thousand queries. Whether it works is told from all of them together, every few
+seconds, and a rule that comes and goes is told of once a minute, with how often it changed. What Prometheus itself
+does (it is away, for all rules at once) is not told here.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+from adapter.readings.errors import (
+    ObjectsNotKnownError,
+    PartialAnswerError,
+    QueryRefusedByPrometheusError,
+    ReadingError,
+    SourceSlowError,
+    UnanswerableSelectorError,
+)
+from adapter.rulebook.model import Api
+from adapter.rulebook.reload.last_good import says
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from adapter.readings.asking.queries import Failure
+    from adapter.readings.catalogue.discovery import DiscoveredRule
+    from adapter.rulebook.model import Rule
+
+_log = logging.getLogger(__name__)
+
+_Identity: TypeAlias = "Rule | str"
+
+SECONDS_BETWEEN_LINES = 60.0
+_TIMES_UNTIL_TOLD = 3
+"""A look-up that failed is tried again within five seconds, so what is over is not told as new."""
+_MOST_REMARKS = 50
+"""Different remarks on one rule."""
+
+_REASONS: Mapping[type[ReadingError], str] = {
+    QueryRefusedByPrometheusError: "refused",
+    SourceSlowError: "slow",
+    PartialAnswerError: "partial",
+    ObjectsNotKnownError: "objects",
+    UnanswerableSelectorError: "selector",
+    ReadingError: "fault",
+}
+_SERIES = "series"
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What does not work of a rule."""
+
+    rule: Rule
+    reasons: frozenset[str]
+    """`refused`, `slow`, `partial`, `objects`, `selector`, `fault` for queries; `series` for the look-up."""
+    message: str
+    """Of one of them."""
+    queries: int = 0
+    """How many fail; 0 where it is the look-up."""
+
+
+@dataclass(slots=True)
+class _Told:
+    """What was said last about a rule."""
+
+    rule: Rule
+    reasons: frozenset[str] = frozenset()
+    """Empty: it works."""
+    at: float | None = None
+    """In monotonic seconds; None: nothing was said."""
+    latest: frozenset[str] = frozenset()
+    changes: int = 0
+    """Since then."""
+
+
+class RuleHealthLog:
+    """What was said about each rule. For any number of threads."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._told: dict[_Identity, _Told] = {}
+        self._source_failed = 0
+        """Calls in a row that told so."""
+        self._remarked: defaultdict[str, set[str]] = defaultdict(set)
+        self.failing: frozenset[str] = frozenset()
+        """Ids of rules that did not work when that was last told."""
+
+    def tell(self, troubles: Iterable[Trouble], rules: Iterable[Rule]) -> None:
+        """Log what changed, where nothing was said of the rule within a minute. `rules` are those in force."""
+        by_rule = _merged(troubles)
+        lines: list[Callable[[], None]] = []
+        with self._lock:
+            self.failing = frozenset(trouble.rule.id for trouble in by_rule.values())
+            if self._told:
+                standing = {_identity(rule): rule for rule in rules}
+                self._told = {key: told for key, told in self._told.items() if key in standing}
+                for key, told in self._told.items():
+                    told.rule = standing[key]
+            for key, trouble in by_rule.items():
+                self._told.setdefault(key, _Told(trouble.rule))
+            now = self._monotonic()
+            for key, told in list(self._told.items()):
+                self._tell_of(told, by_rule.get(key), now, lines)
+                if not told.latest and not told.reasons and told.at is not None and not _is_recent(told, now):
+                    del self._told[key]
+        # Written when the lock is released: others must not wait for whoever reads the log.
+        for line in lines:
+            line()
+
+    def tell_source(self, failure: str | None) -> None:
+        """Log that Prometheus cannot be asked for series, when that has lasted for some calls and when it ends."""
+        with self._lock:
+            times, self._source_failed = self._source_failed, 0 if failure is None else self._source_failed + 1
+        if failure is None and times >= _TIMES_UNTIL_TOLD:
+            _log.info("Prometheus can be asked for series again")
+        if failure is not None and times + 1 == _TIMES_UNTIL_TOLD:
+            _log.warning("Prometheus fails; no series are looked up, and rules keep what they have: %s", failure)
+
+    def remark(self, rule: Rule, kind: str, message: str, *arguments: object) -> None:
+        """Log something about a rule that is not to be repeated before the next reload; once for each kind."""
+        with self._lock:
+            remarked = self._remarked[rule.id]
+            if kind in remarked or len(remarked) >= _MOST_REMARKS:
+                return
+            remarked.add(kind)
+        _log.warning(message, *arguments, extra=_fields(rule))
+
+    def forget_remarks(self) -> None:
+        """Begin anew, as after a reload."""
+        with self._lock:
+            self._remarked.clear()
+
+    @staticmethod
+    def _tell_of(told: _Told, trouble: Trouble | None, now: float, lines: list[Callable[[], None]]) -> None:
+        reasons = trouble.reasons if trouble else frozenset[str]()
+        if reasons != told.latest:
+            told.latest = reasons
+            told.changes += 1
+        if not told.changes or _is_recent(told, now):
+            return
+        if reasons != told.reasons or told.changes > 1:
+            lines.append(partial(_log_state, replace(told), trouble, now))
+            told.reasons, told.at = reasons, now
+        told.changes = 0
+
+
+def query_trouble(rule: Rule, failure: Failure) -> Trouble:
+    """Return what is wrong with a rule one of whose queries fails."""
+    reason = next((_REASONS[kind] for kind in failure.error.__mro__ if kind in _REASONS), "fault")
+    return Trouble(rule, frozenset((reason,)), failure.message, 1)
+
+
+def unreachable(states: Iterable[DiscoveredRule], answered_at: float) -> str | None:
+    """Return why Prometheus cannot be asked for series; None where it can.
+
+    `answered_at` is when it last answered anything, in unix seconds.
+    """
+    return next((state.failure for state in states if _is_of_all(state, answered_at)), None)
+
+
+def look_up_troubles(states: Iterable[DiscoveredRule], answered_at: float) -> Iterator[Trouble]:
+    """Yield what is wrong with rules whose series cannot be looked up, though Prometheus is there."""
+    for state in states:
+        if state.failure is not None and not _is_of_all(state, answered_at):
+            keeps = "its series cannot be looked up, or not all of them, and it keeps what it has"
+            yield Trouble(state.rule, frozenset((_SERIES,)), f"{keeps}: {state.failure}")
+
+
+def _is_of_all(state: DiscoveredRule, answered_at: float) -> bool:
+    """Return whether nothing answers, and nothing has answered anything since."""
+    return state.unreachable_since is not None and answered_at <= state.unreachable_since
+
+
+def _identity(rule: Rule) -> _Identity:
+    """Return what stays of a rule when a reload moves it: what it says, or its name where it has one.
+
+    A resource rule says two things, one of containers and one of nodes.
+    """
+    return rule.id if rule.api is Api.RESOURCE else says(rule)
+
+
+def _merged(troubles: Iterable[Trouble]) -> dict[_Identity, Trouble]:
+    """Return the troubles of each rule together."""
+    by_id: dict[str, Trouble] = {}
+    reasons: defaultdict[str, set[str]] = defaultdict(set)
+    queries: Counter[str] = Counter()
+    for trouble in troubles:
+        rule_id = trouble.rule.id
+        by_id.setdefault(rule_id, trouble)
+        reasons[rule_id] |= trouble.reasons
+        queries[rule_id] += trouble.queries
+    return {
+        _identity(first.rule): replace(first, reasons=frozenset(reasons[rule_id]), queries=queries[rule_id])
+        for rule_id, first in by_id.items()
+    }
+
+
+def _is_recent(told: _Told, now: float) -> bool:
+    return told.at is not None and now - told.at < SECONDS_BETWEEN_LINES
+
+
+def _log_state(told: _Told, trouble: Trouble | None, now: float) -> None:
+    rule = told.rule
+    often = f", after {told.changes} changes in {now - told.at:.0f} s" if told.at and told.changes > 1 else ""
+    place = f"{rule.id} ({rule.file}:{rule.line})"
+    if trouble is None:
+        _log.info("%s works again%s", place, often, extra=_fields(rule, state="ok", changes=told.changes))
+        return
+    what = f"{trouble.queries} of its queries" if trouble.queries > 1 else "a query" if trouble.queries else "look-up"
+    about = _fields(
+        rule, state="failing", reason=",".join(sorted(trouble.reasons)), queries=trouble.queries, changes=told.changes
+    )
+    _log.warning("%s fails (%s)%s: %s", place, what, often, trouble.message, extra=about)
+
+
+def _fields(rule: Rule, **more: object) -> dict[str, object]:
+    """Return the `extra` of a log call about a rule."""
+    return {"fields": {"rule": rule.id, "file": rule.file, "line": rule.line, **more}}

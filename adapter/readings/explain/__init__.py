@@ -1,0 +1,1 @@
+"""Why a metric has a value, or has none."""

@@ -1,0 +1,180 @@
+"""Finds out why a metric has, or lacks, a value: by going the way that a request goes, and saying what it met.
+
+Values are asked of Prometheus anew: who explains must not believe what is in memory. The verdict is what the API
+answers to that: a value, none (an empty list, or 404), or an error. A running process knows which rule makes the
+metric, and tells beside that what it remembers; by itself a command looks the series up. Each query has a deadline, and
+so has the whole, so an explanation ends whatever Prometheus does.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Protocol
+
+from adapter.readings.errors import (
+    NoDataUncertainError,
+    NoObjectsMatchError,
+    NoSampleError,
+    ObjectsNotKnownError,
+    QueryRefusedByPrometheusError,
+    ReadingError,
+    SampleTooOldError,
+    SourceSlowError,
+    SourceUnreachableError,
+    UnanswerableSelectorError,
+)
+from adapter.readings.explain.answers import AnswerSteps
+from adapter.readings.explain.asked_now import SeenObjects, Sources
+from adapter.readings.explain.explanation import Explanation, ExplanationVerdict
+from adapter.readings.explain.rules import RuleSearch, chosen, note_refused
+from adapter.readings.explain.way import PATIENT, Answered, Way, count, shown
+from adapter.readings.prometheus_uptime import always_there
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from adapter.objects.resources import ResolveResource
+    from adapter.readings.asking.refresher import Prometheus
+    from adapter.readings.explain.explanation import ExplanationStep, Question
+    from adapter.readings.explain.way import ExplainDeadlines
+    from adapter.readings.prometheus_uptime import PrometheusUptime
+    from adapter.readings.samples.silent_series import SilentSeries
+    from adapter.readings.settings import Clock, ReadingSettings
+    from adapter.rulebook.model import Metric, Rulebook
+    from adapter.sources.objects import ObjectSource
+    from adapter.timing.pace import Pace
+
+_log = logging.getLogger(__name__)
+
+_LOOK_AT_NAMES = "look whether it runs, and whether its name and the namespace are right"
+_FIXES: Mapping[type[ReadingError], tuple[str, str]] = {
+    QueryRefusedByPrometheusError: ("query", "change the rule's metricsQuery so that Prometheus can answer it"),
+    SourceSlowError: ("query", "make the query cheaper, as by a recording rule"),
+    SourceUnreachableError: ("query", "look whether Prometheus runs, and at its address and credentials"),
+    UnanswerableSelectorError: ("query", "ask otherwise, or change the rule"),
+    ObjectsNotKnownError: ("objects", "look whether they may be listed and watched"),
+    NoDataUncertainError: ("onNoData", ""),
+    SampleTooOldError: (
+        "maxSampleAge",
+        "look whether the targets are up, and how often they are scraped; or allow more by `maxSampleAge`",
+    ),
+}
+"""The step at which an answer ends that way, and what to do where the error does not say it itself."""
+
+
+class Memory(Protocol):
+    """What a process that serves knows already."""
+
+    def metrics(self, question: Question) -> Sequence[Metric]:
+        """Return the metrics that are served under the name, those that come later in the files last."""
+        ...
+
+    def steps(self, metric: Metric, namespace: str | None) -> Iterable[ExplanationStep]:
+        """Return what is remembered of the metric, for one namespace."""
+        ...
+
+
+class Explainer:
+    """Answers questions; safe to call from any thread."""
+
+    def __init__(  # noqa: PLR0913 - the parts that it stands on, each named by its caller
+        self,
+        *,
+        prometheus: Prometheus,
+        objects: ObjectSource | None,
+        resolve: ResolveResource,
+        settings: ReadingSettings,
+        clock: Clock,
+        pace: Pace,
+        patience: ExplainDeadlines = PATIENT,
+        steadiness: PrometheusUptime | None = None,
+        silences: SilentSeries | None = None,
+    ) -> None:
+        """`objects` is None where no cluster is at hand: then it cannot be said which objects lack a sample.
+
+        `steadiness` tells for how long Prometheus has been there, `silences` which series fell silent; None: neither
+        is known.
+        """
+        self._silences = silences
+        self._prometheus = prometheus
+        self._objects = objects
+        self._resolve = resolve
+        self._settings = settings
+        self._clock = clock
+        self._pace = pace
+        self._steadiness = steadiness or always_there(clock)
+        self._patience = patience
+        self._search = RuleSearch(prometheus=prometheus, resolve=resolve, settings=settings, clock=clock, pace=pace)
+
+    def explain(
+        self,
+        question: Question,
+        rulebook: Rulebook,
+        notes: Iterable[ExplanationStep] = (),
+        memory: Memory | None = None,
+    ) -> Explanation:
+        """Return why; never raises for anything that Prometheus or the cluster does.
+
+        `notes` are steps that whoever asks knows already, such as who asked for the metric last. With `memory` the
+        rule is known without asking, and what is remembered is told.
+        """
+        way = Way(question, self._patience, self._clock.monotonic, to_owner=memory is None)
+        try:
+            metric = self._metric(way, rulebook, notes, memory)
+            AnswerSteps(self._sources(), way, metric).take(rulebook.resource)
+            verdict, cause, fix = ExplanationVerdict.VALUE, f"{count(len(way.values), 'value')} found", ""
+        except Answered as answered:
+            verdict, cause, fix = answered.verdict, answered.cause, answered.fix
+        except ReadingError as error:
+            ended = _ended(way, error)
+            verdict, cause, fix = ended.verdict, ended.cause, ended.fix
+        return Explanation(
+            metric=shown(question),
+            namespace=question.namespace,
+            object=None if question.object is None else f"{_kind(question)}/{question.object}",
+            verdict=verdict,
+            cause=cause,
+            fix=fix,
+            rule=way.rule,
+            query=way.query,
+            steps=tuple(way.steps),
+            values=way.values,
+        )
+
+    def _sources(self) -> Sources:
+        objects = self._objects or SeenObjects(self._resolve)
+        return Sources(
+            self._prometheus, objects, self._settings, self._clock, self._pace, self._steadiness, self._silences
+        )
+
+    def _metric(self, way: Way, rulebook: Rulebook, notes: Iterable[ExplanationStep], memory: Memory | None) -> Metric:
+        """Return the metric that is meant; raises Answered where no rule makes it."""
+        note_refused(way, rulebook)
+        known = list(memory.metrics(way.question)) if memory else []
+        try:
+            metric = chosen(way, known) if known else self._search.metric(way, rulebook)
+        finally:
+            way.steps.extend(notes)
+        if memory:
+            way.steps.extend(memory.steps(metric, way.question.namespace))
+        return metric
+
+
+def _ended(way: Way, error: ReadingError) -> Answered:
+    """Return what it means that the API answers with this error: 404 is no value, any other code an error."""
+    if isinstance(error, NoSampleError) and way.absent:
+        return Answered(ExplanationVerdict.NO_VALUE, way.absent, _LOOK_AT_NAMES)
+    verdict = (
+        ExplanationVerdict.NO_VALUE
+        if isinstance(error, NoSampleError | NoObjectsMatchError)
+        else ExplanationVerdict.ERROR
+    )
+    if error.told != error.message and not way.to_owner:
+        _log.info("explaining %s: %s", shown(way.question), error.message)
+    step, fix = next((_FIXES[kind] for kind in type(error).__mro__ if kind in _FIXES), ("values", ""))
+    # Not any subclass of it: only plain strings go into the document.
+    return way.end(step, verdict, str(error.message if way.to_owner else error.told), fix)
+
+
+def _kind(question: Question) -> str:
+    return question.resource.qualified if question.resource else "object"

@@ -1,0 +1,246 @@
+"""Which rule makes the metric that is asked about, or nearly does: told from what Prometheus has now.
+
+Look-ups of series are asked anew. Those of all rules together have one deadline, so an explanation ends, whatever
+Prometheus does.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from adapter.objects.selectors import EVERYTHING
+from adapter.readings.catalogue.discovery import what_is_missing
+from adapter.readings.explain.explanation import ExplanationVerdict, Outcome
+from adapter.readings.explain.way import Answered, place, shown
+from adapter.readings.notices import without_series
+from adapter.rulebook.derivation import Trace, WantedMetric, passes, traces
+from adapter.rulebook.discover import SeriesShapes, static_metrics
+from adapter.rulebook.lint.examples import distance_from_pods
+from adapter.rulebook.model import Api, Severity
+from adapter.rulebook.near_misses import MOST_RULES, Closeness
+from adapter.rulebook.reload.refused_misses import refusal, refused_for, refused_of_names
+from adapter.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from adapter.objects.resources import ResolveResource
+    from adapter.readings.asking.refresher import Prometheus
+    from adapter.readings.explain.explanation import Question
+    from adapter.readings.explain.way import Way
+    from adapter.readings.settings import Clock, ReadingSettings
+    from adapter.rulebook.model import Metric, RefusedRule, ResourceRules, Rule, Rulebook
+    from adapter.timing.pace import Pace
+
+
+_MOST_COMPARED = 1000
+"""Names of metrics that are compared with the one asked for, letter by letter."""
+_LETTERS_APART = 6
+
+
+class RuleSearch:
+    """Finds the metric of a question; safe to call from any thread."""
+
+    def __init__(
+        self, *, prometheus: Prometheus, resolve: ResolveResource, settings: ReadingSettings, clock: Clock, pace: Pace
+    ) -> None:
+        self._prometheus = prometheus
+        self._resolve = resolve
+        self._settings = settings
+        self._clock = clock
+        self._pace = pace
+
+    def metric(self, way: Way, rulebook: Rulebook) -> Metric:
+        """Return the metric that is meant: the one of the last rule that makes it. Raises Answered where none does."""
+        question = way.question
+        if question.api is Api.RESOURCE:
+            return _usage(way, rulebook)
+        wanted = WantedMetric(question.name, question.resource.qualified if question.resource else None)
+        looked_up: dict[str, SeriesShapes | PrometheusError] = {}
+        found: list[Trace] = []
+        names: set[str] = set()
+        """Of other metrics that may be meant."""
+        rules = tuple(_of_api(rulebook.rules, question))
+        for rule in rules:
+            shapes = self._shapes(way, rule, looked_up)
+            if isinstance(shapes, PrometheusError):
+                told = f"{place(rule)}: its series cannot be looked up: {way.reason(shapes)}"
+                way.note("series", Outcome.ERROR, told)
+                way.sees_all = False
+                continue
+            found += traces(rule, self._near(way, rule, shapes, names), wanted, self._resolve)
+        metrics = [trace.metric for trace in found if trace.metric] or list(self._static(rules, wanted))
+        metrics = metrics or unnamed_usage(rulebook.resource, question)
+        if not metrics:
+            raise _no_rule(way, rulebook, found, names)
+        return chosen(way, metrics)
+
+    def _near(self, way: Way, rule: Rule, shapes: SeriesShapes, names: set[str]) -> SeriesShapes:
+        """Return those of the series that could be meant, and enter what others are called that have similar names.
+
+        Beside requests: there may be 50,000, each of which is held against the patterns of the rule.
+        """
+        near, name = SeriesShapes(), way.question.name
+        for part in self._pace.slices(shapes.names()):
+            if way.seconds_to_look_up() <= 0:
+                way.note("series", Outcome.ERROR, f"{place(rule)}: its series are too many to look through in time")
+                way.sees_all = False
+                break
+            for series in part:
+                served_as = rule.naming.name_for(series)
+                if name in {series, served_as}:
+                    near.add(({**dict.fromkeys(shapes.labels(series), ""), "__name__": series},))
+                elif served_as and len(names) < _MOST_COMPARED and abs(len(served_as) - len(name)) <= _LETTERS_APART:
+                    names.update((served_as,) if passes(rule, series) else ())
+        return near
+
+    def _static(self, rules: Iterable[Rule], wanted: WantedMetric) -> Iterator[Metric]:
+        """Yield the metrics that rules spell out, whose series need not exist."""
+        for rule in rules:
+            metric = wanted.among(static_metrics(rule, self._resolve))
+            if metric is not None:
+                yield metric
+
+    def _shapes(
+        self, way: Way, rule: Rule, known: dict[str, SeriesShapes | PrometheusError]
+    ) -> SeriesShapes | PrometheusError:
+        if rule.series_query not in known:
+            try:
+                known[rule.series_query] = self._looked_up(way, rule)
+            except PrometheusError as error:
+                known[rule.series_query] = error
+        return known[rule.series_query]
+
+    def _looked_up(self, way: Way, rule: Rule) -> SeriesShapes:
+        """Return what Prometheus has for the rule; raises PrometheusError."""
+        shapes = SeriesShapes()
+        start = self._clock.wall() - self._settings.metrics_max_age_seconds
+        answer = self._prometheus.series(rule.series_query, start=start, timeout_seconds=_time_left(way, rule))
+        for batch in answer.batches(self._pace):
+            shapes.add(batch)
+            _time_left(way, rule)
+        if missing := what_is_missing(shapes, answer.warnings):
+            told = missing if way.to_owner else without_series(missing)
+            way.note("series", Outcome.INFO, f"{place(rule)}: only a part of its series came: {told}")
+            way.sees_all = False
+        return shapes
+
+
+def chosen(way: Way, metrics: list[Metric]) -> Metric:
+    """Return the metric that is meant of several, and note what the others are.
+
+    Nobody who names no kind means all: of the likeliest kind, the last rule in the files wins.
+    """
+    metric = min(reversed(metrics), key=distance_from_pods)
+    way.rule = metric.rule.id
+    source = f" of the series {metric.series}" if metric.series else ""
+    way.note("rule", Outcome.OK, f"{place(metric.rule)} makes {metric.qualified}{source}")
+    for other in {other.rule.id: other for other in metrics if other.rule is not metric.rule}.values():
+        way.note("rule", Outcome.INFO, f"{place(other.rule)} makes {_beside(other, metric)}")
+    return metric
+
+
+def of_usage(rules: ResourceRules, question: Question) -> list[Metric]:
+    """Return what `resourceRules` serve under the name: of the kind that is named, or of any."""
+    kinds = {question.resource} if question.resource else {metric.resource for metric in rules.metrics}
+    return [metric for metric in rules.metrics if metric.name == question.name and metric.resource in kinds]
+
+
+def unnamed_usage(rules: ResourceRules, question: Question) -> list[Metric]:
+    """Return what `resourceRules` serve under the name to who names no API: what the others give goes before."""
+    named = question.api is not None or question.selector != EVERYTHING
+    return [] if named else of_usage(rules, question)
+
+
+def _usage(way: Way, rulebook: Rulebook) -> Metric:
+    metrics = of_usage(rulebook.resource, way.question)
+    if metrics:
+        return chosen(way, metrics)
+    for rule in rulebook.refused:
+        if rule.id == f"resourceRules.{way.question.name}":
+            raise _refused(way, rulebook, rule)
+    served = ", ".join(metric.qualified for metric in rulebook.resource.metrics) or "nothing"
+    cause = f"no rule under `resourceRules` makes {shown(way.question)}; what they make: {served}"
+    raise way.end("rule", ExplanationVerdict.NO_VALUE, cause, "write resourceRules.cpu and resourceRules.memory")
+
+
+def note_refused(way: Way, rulebook: Rulebook) -> None:
+    """Note how many rules are in force, and which are not: with the reason to whoever has the files anyway.
+
+    Others may read one metric, and what stands in other rules is not theirs to know.
+    """
+    reasons = {finding.rule: finding for finding in reversed(rulebook.findings) if finding.severity is Severity.ERROR}
+    for rule in rulebook.refused:
+        serves = "serves what it said before" if rule.id in rulebook.retained else "serves nothing"
+        why = f": {reasons[rule.id]}" if way.to_owner and rule.id in reasons else f" ({rule.file}:{rule.line})"
+        way.note("rules", Outcome.INFO, f"{rule.id} is refused and {serves}{why}")
+    number = len(rulebook.rules) + len(rulebook.resource.rules)
+    way.note("rules", Outcome.OK, f"{number} rule{'' if number == 1 else 's'} in force")
+
+
+def _time_left(way: Way, rule: Rule) -> float:
+    """Return the seconds that the look-up may take; raises PrometheusTimeoutError where none is left."""
+    left = way.seconds_to_look_up()
+    if left <= 0:
+        cause = f"not looked up any more: all look-ups together took more than {way.patience.look_ups:g} s"
+        raise PrometheusTimeoutError(rule.series_query, cause)
+    return left
+
+
+def _refused(way: Way, rulebook: Rulebook, rule: RefusedRule) -> Answered:
+    """Return that it is this rule that would make the metric, with what is wrong with it."""
+    errors = (one for one in rulebook.findings if one.rule == rule.id and one.severity is Severity.ERROR)
+    finding = next(errors, None)
+    cause = f"{rule.id} ({rule.file}:{rule.line}) would make {shown(way.question)}, and is refused"
+    if finding is None:
+        return way.end("rule", ExplanationVerdict.NO_VALUE, cause, "see the log of the adapter for the reason")
+    return way.end("rule", ExplanationVerdict.NO_VALUE, f"{cause}: {finding.message}", finding.fix)
+
+
+def _refused_for(rulebook: Rulebook, question: Question) -> tuple[Closeness, RefusedRule] | None:
+    """Return the refused rule that would make the metric, and how surely."""
+    rules = [rule for rule in refused_of_names(rulebook.refused) if _is_of_api(rule.api, question)]
+    return refused_for([refusal(rule) for rule in rules[:MOST_RULES]], question.name)
+
+
+def _no_rule(way: Way, rulebook: Rulebook, found: list[Trace], names: set[str]) -> Answered:
+    for trace in found:
+        way.note("rule", Outcome.NO, f"{place(trace.rule)}: {trace.obstacle}")
+    metric = shown(way.question)
+    refused = _refused_for(rulebook, way.question)
+    if refused is not None and (refused[0] is Closeness.EXACT or not found):
+        return _refused(way, rulebook, refused[1])
+    if not rulebook.rules and not rulebook.refused:
+        told = "the rule files hold no rule for custom or external metrics"
+        return way.end(
+            "rule", ExplanationVerdict.NO_VALUE, f"no rule makes {metric}: {told}", "write one that makes it"
+        )
+    if found:
+        first = found[0]
+        cause = f"no rule makes {metric}: {place(first.rule)}: {first.obstacle}"
+        return Answered(ExplanationVerdict.NO_VALUE, cause, "change that rule")
+    if not way.sees_all:
+        fix = "ask again when Prometheus answers the look-ups that failed"
+        return way.end("rule", ExplanationVerdict.ERROR, f"it cannot be told whether a rule makes {metric}", fix)
+    near = difflib.get_close_matches(way.question.name, sorted(names), n=3)
+    hint = f"did you mean {', '.join(near)}?" if near else "look whether Prometheus has such a series at all"
+    return way.end(
+        "rule", ExplanationVerdict.NO_VALUE, f"no rule makes {metric} of the series that Prometheus has", hint
+    )
+
+
+def _of_api(rules: Iterable[Rule], question: Question) -> Iterator[Rule]:
+    return (rule for rule in rules if _is_of_api(rule.api, question))
+
+
+def _is_of_api(api: Api, question: Question) -> bool:
+    return (question.api or (Api.CUSTOM if question.resource else None)) in {None, api}
+
+
+def _beside(other: Metric, metric: Metric) -> str:
+    """Return what the other metric is to the one that is explained."""
+    if (other.rule.api, other.qualified) == (metric.rule.api, metric.qualified):
+        return "it, too; the last rule in the files wins"
+    how = f"ask for {other.qualified}" if other.resource else "ask with --api=external"
+    return f"the {other.rule.api} metric {other.qualified}, which is another: {how} to have that explained"

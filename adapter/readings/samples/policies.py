@@ -1,0 +1,226 @@
+"""What a rule's own policy makes of a reading: which values are too old to be any, and what stands for no data.
+
+A value stands for no data only where Prometheus answered, had nothing, and has been there for long enough to know. What
+is missing for any other reason (an answer that failed or aged, samples that are too old, infinite or claimed by
+several) stays an error: a made-up number must not hide it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.readings.answers import ByName, ExternalAnswer, ObjectsAnswer
+from adapter.readings.asking.periods import longest_refresh
+from adapter.readings.errors import (
+    ForeignNamespaceError,
+    NoDataUncertainError,
+    NoSampleError,
+    SampleTooOldError,
+)
+from adapter.readings.notices import left_out
+from adapter.readings.prometheus_uptime import may_stand_in
+from adapter.readings.samples.object_reading import Dropped
+from adapter.rulebook.model import ForeignNamespaces
+from adapter.rulebook.requests import Row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from adapter.objects.selectors import Selector
+    from adapter.readings.answers import BySelector
+    from adapter.readings.samples.external_reading import ExternalReading
+    from adapter.readings.samples.object_reading import ObjectReading
+    from adapter.readings.settings import ReadingSettings
+    from adapter.rulebook.model import Metric, Policy, Rule
+
+_log = logging.getLogger(__name__)
+
+STANDS_IN = "no data in Prometheus: the rule's onNoData value stands for it"
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What is to be done with a reading."""
+
+    policy: Policy
+    age: float
+    """The reading's, in seconds."""
+    look_back_seconds: float
+    """How long Prometheus takes a series' last sample for its value."""
+    ranges_seconds: float = 0.0
+    """The longest range that the rule's query looks over."""
+    allow_foreign: bool = False
+    """Whether samples that bear another namespace are let through."""
+
+
+def asking_of(metric: Metric, age: float, settings: ReadingSettings) -> Asking:
+    """Return what is to be done with a reading of a metric that is so old, in seconds."""
+    rule, allow = metric.rule, allows_foreign(metric, settings)
+    return Asking(rule.policy, age, settings.look_back_seconds, rule.ranges_seconds, allow)
+
+
+def allows_foreign(metric: Metric, settings: ReadingSettings) -> bool:
+    """Return whether samples that bear another namespace than the one that asks are let through."""
+    said = metric.rule.policy.foreign_namespaces
+    # An external rule that uses nothing of what is asked gives everybody what its author wrote.
+    is_fixed = metric.resource is None and not metric.rule.metrics_query.uses_request
+    return said is ForeignNamespaces.ALLOW or (said is None and (is_fixed or settings.allow_foreign_namespaces))
+
+
+def objects_answer(
+    asking: Asking,
+    reading: ObjectReading,
+    namespace: str | None,
+    which: ByName | BySelector,
+    names: Collection[str],
+    exists: Callable[[str], bool],
+) -> ObjectsAnswer:
+    """Return the values of some objects; `names` are theirs. Raises ReadingError.
+
+    `exists` tells whether there is an object of a name, and may raise ReadingError; it is asked of one that is asked
+    for by its name and would get the value that stands for no data.
+    """
+    policy, age, allow = asking.policy, asking.age, asking.allow_foreign
+    evaluated_at, window = reading.evaluated.wall, policy.window_seconds
+    stand_in, limit = policy.no_data_value, policy.max_sample_age_seconds
+    if (stand_in is not None or limit is not None) and reading.has_no_data(namespace, names, allow_foreign=allow):
+        _refuse_aged(reading, namespace, names, age, limit)
+        if stand_in is not None:
+            if isinstance(which, ByName) and not exists(which.name):
+                raise NoSampleError(f"there is no object {which.name!r}, so nothing stands for its value")
+            _refuse_unmade(asking, reading, namespace, names)
+            _refuse_unsteady(asking, reading.steady_seconds)
+            return ObjectsAnswer(tuple((name, stand_in) for name in names), evaluated_at, (STANDS_IN,), window)
+    lacking: tuple[str, ...] = ()
+    if isinstance(which, ByName):
+        found = reading.one(namespace, which.name, allow_foreign=allow)
+    else:
+        found = reading.of(namespace, names, allow_foreign=allow)
+        lacking = left_out(names, dict(reading.faults_of(namespace, names, allow_foreign=allow)))
+    fresh, warnings = _fresh(policy, reading, namespace, found, age)
+    return ObjectsAnswer(fresh, evaluated_at, (*warnings, *lacking), window)
+
+
+def external_answer(
+    asking: Asking,
+    reading: ExternalReading,
+    namespace: str | None,
+    selector: Selector,
+    count: Callable[[Counter[Dropped]], None],
+) -> ExternalAnswer:
+    """Return an asker's rows; `count` is told of dropped ones once for each asker. Raises ReadingError."""
+    policy, age = asking.policy, asking.age
+    evaluated_at, window = reading.evaluated.wall, policy.window_seconds
+    foreign = "" if asking.allow_foreign else reading.foreign(namespace, selector, count)
+    if foreign:
+        raise ForeignNamespaceError(foreign)
+    rows, limit = reading.answer(namespace, selector, count), policy.max_sample_age_seconds
+    if limit is not None:
+        sample_age = reading.sample_age(namespace, selector, policy.hold_silent_seconds)
+        # Without rows there may well be no samples either; but where there are, they must not be too old.
+        if _is_too_old(sample_age, age, limit) and (rows or sample_age is not None):
+            if reading.is_first_aged(namespace, selector):
+                count(Counter({Dropped.STALE: len(rows)}))
+            told = _told("the metric", sample_age, age, limit)
+            is_gone = sample_age is not None and sample_age > asking.look_back_seconds
+            held = f"; a silent series counts until {policy.hold_silent_seconds:g} s after its last sample (holdSilent)"
+            raise SampleTooOldError(f"{told}{held if is_gone else ''}")
+    if rows or policy.no_data_value is None or not reading.has_no_data(namespace, selector):
+        return ExternalAnswer(rows, evaluated_at, (), window)
+    if reading.sample_age(namespace, selector) is not None and not reading.rows(namespace, selector):
+        raise NoDataUncertainError(_unmade("the metric"))
+    _refuse_unsteady(asking, reading.steady_seconds)
+    return ExternalAnswer((Row({}, policy.no_data_value),), evaluated_at, (STANDS_IN,), window)
+
+
+def warn_of_long_refreshes(rules: Iterable[Rule], settings: ReadingSettings) -> None:
+    """Log which rules want to be refreshed so seldom that their answers would grow too old in between."""
+    longest = longest_refresh(settings)
+    for rule in rules:
+        wanted = rule.policy.refresh_seconds
+        if wanted is not None and wanted > longest:
+            _log.warning(
+                "%s (%s:%d): `refresh` is %g s, and answers older than %g s are not served (--max-answer-age): "
+                "it is refreshed every %g s",
+                rule.id,
+                rule.file,
+                rule.line,
+                wanted,
+                settings.max_answer_age_seconds,
+                longest,
+            )
+
+
+def _refuse_aged(
+    reading: ObjectReading, namespace: str | None, names: Iterable[str], age: float, limit: float | None
+) -> None:
+    """Raise SampleTooOldError where an object without a value has samples that are too old, which is more than none."""
+    for name in names if limit is not None else ():
+        sample_age = reading.sample_age(namespace, name)
+        if limit is not None and sample_age is not None and _is_too_old(sample_age, age, limit):
+            raise SampleTooOldError(_told(repr(name), sample_age, age, limit))
+
+
+def _refuse_unmade(asking: Asking, reading: ObjectReading, namespace: str | None, names: Iterable[str]) -> None:
+    """Raise NoDataUncertainError where an object's samples are there, as far as their times are known."""
+    for name in names:
+        is_nan = reading.is_nan(namespace, name, allow_foreign=asking.allow_foreign)
+        if reading.sample_age(namespace, name) is not None and not is_nan:
+            raise NoDataUncertainError(_unmade(repr(name)))
+
+
+def _refuse_unsteady(asking: Asking, steady: float) -> None:
+    """Raise NoDataUncertainError where Prometheus had been there for too short a time to know that there is no data."""
+    needed = asking.look_back_seconds + asking.ranges_seconds
+    if not may_stand_in(steady, asking.look_back_seconds, asking.ranges_seconds):
+        raise NoDataUncertainError(unsteady(steady, needed))
+
+
+def unsteady(steady: float, needed: float) -> str:
+    """Return why nothing may stand for no data yet; both in seconds."""
+    return (
+        f"Prometheus has no data, and has been there, or back, for {steady:.0f} s: whether there is none cannot be "
+        f"told before {needed:g} s, which the query looks back over"
+    )
+
+
+def _unmade(who: str) -> str:
+    return (
+        f"{who} has no value: samples are there, and the rule's query makes no value of them (too few for its range, "
+        "a filter, or a partner that is missing), so the onNoData value does not stand for it"
+    )
+
+
+def _fresh(
+    policy: Policy,
+    reading: ObjectReading,
+    namespace: str | None,
+    found: tuple[tuple[str, float], ...],
+    age: float,
+) -> tuple[tuple[tuple[str, float], ...], tuple[str, ...]]:
+    """Return the values whose samples are young enough, and a warning where some are not. Raises SampleTooOldError."""
+    limit = policy.max_sample_age_seconds
+    if limit is None:
+        return found, ()
+    ages = [reading.sample_age(namespace, name) for name, _ in found]
+    fresh = tuple(pair for pair, own in zip(found, ages, strict=True) if not _is_too_old(own, age, limit))
+    if len(fresh) == len(found):
+        return found, ()
+    if not fresh:
+        raise SampleTooOldError(_told(repr(found[0][0]), ages[0], age, limit))
+    dropped = len(found) - len(fresh)
+    return fresh, (f"{dropped} of {len(found)} objects are left out: their samples are older than {limit:g} s",)
+
+
+def _is_too_old(sample_age: float | None, age: float, limit: float) -> bool:
+    return sample_age is None or sample_age + age > limit
+
+
+def _told(who: str, sample_age: float | None, age: float, limit: float) -> str:
+    allowed = f"the rule allows {limit:g} s (maxSampleAge): look whether its targets are up"
+    if sample_age is None:
+        return f"{who} has no value: Prometheus has no current sample of its series, and {allowed}"
+    return f"{who} has no value: its series' last samples are {sample_age + age:.1f} s old, and {allowed}"

@@ -1,0 +1,105 @@
+"""Why a rule makes a metric of a series, or makes none: the rulebook's own steps, told one by one (pure).
+
+What `discover` decides silently for thousands of names, this says aloud for those that matter to one question.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.rulebook.discover import metrics_by_name
+from adapter.rulebook.lint.examples import distance_from_pods
+from adapter.rulebook.model import Api
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adapter.objects.resources import ResolveResource
+    from adapter.rulebook.discover import SeriesShapes
+    from adapter.rulebook.model import Metric, Rule
+
+
+@dataclass(frozen=True, slots=True)
+class WantedMetric:
+    """What is asked about."""
+
+    name: str
+    """Name in the API."""
+    resource: str | None = None
+    """`pods`, `deployments.apps`; None for any kind, and for external metrics."""
+
+    def among(self, metrics: Iterable[Metric]) -> Metric | None:
+        """Return the metric that is meant; where no kind is named that of pods, or else one of a namespaced kind."""
+        return min((metric for metric in metrics if self._means(metric)), key=distance_from_pods, default=None)
+
+    def _means(self, metric: Metric) -> bool:
+        if metric.name != self.name:
+            return False
+        return self.resource is None or (metric.resource is not None and metric.resource.qualified == self.resource)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What becomes of one series name in one rule."""
+
+    rule: Rule
+    series: str
+    name: str | None
+    """Its name in the API by the rule's naming, were there no filters; None where the naming passes it by."""
+    metric: Metric | None
+    """The metric that is asked about; None where the rule does not make it of this series."""
+    obstacle: str | None
+    """What keeps the series from becoming that metric, in words; None where nothing does."""
+
+
+def traces(rule: Rule, shapes: SeriesShapes, wanted: WantedMetric, resolve: ResolveResource) -> list[Trace]:
+    """Return what becomes of the series that could be meant: those with the name asked for, here or in Prometheus.
+
+    Those that give the metric come first.
+    """
+    made = {metrics[0].series: metrics for metrics in metrics_by_name(rule, shapes, resolve) if metrics}
+    found = [
+        _trace(rule, series, made.get(series, ()), shapes.labels(series), wanted)
+        for series in shapes.names()
+        if wanted.name in {series, rule.naming.name_for(series)}
+    ]
+    return sorted(found, key=lambda trace: (trace.metric is None, trace.series))
+
+
+def passes(rule: Rule, series: str) -> bool:
+    """Return whether a series of that name goes through the rule's filters."""
+    return all(series_filter.passes(series) for series_filter in rule.series_filters)
+
+
+def _trace(rule: Rule, series: str, made: Iterable[Metric], labels: Iterable[str], wanted: WantedMetric) -> Trace:
+    name = rule.naming.name_for(series)
+    metric = wanted.among(made)
+    obstacle = None if metric else _obstacle(rule, series, name, tuple(made), sorted(labels), wanted)
+    return Trace(rule, series, name, metric, obstacle)
+
+
+def naming_obstacle(rule: Rule, series: str) -> str | None:
+    """Return which filter or pattern passes a series by, or what else it is called; None where it keeps its name."""
+    for series_filter in rule.series_filters:
+        if not series_filter.passes(series):
+            key = "is" if series_filter.wanted else "isNot"
+            return f"its filter `{key}: {series_filter.pattern.text}` drops the series {series}"
+    name = rule.naming.name_for(series)
+    if name is None:
+        return f"its `name.matches` {rule.naming.pattern.text!r} does not match the series {series}"
+    return None if name == series else f"it serves the series {series} as {name!r}"
+
+
+def _obstacle(
+    rule: Rule, series: str, name: str | None, made: tuple[Metric, ...], labels: list[str], wanted: WantedMetric
+) -> str:
+    if name != wanted.name or not passes(rule, series):
+        return naming_obstacle(rule, series) or f"it serves the series {series} as {name!r}"
+    kinds = sorted(metric.resource.qualified for metric in made if metric.resource)
+    if kinds:
+        return f"it serves {name!r} for {', '.join(kinds)}, not for {wanted.resource}"
+    if rule.api is Api.EXTERNAL:
+        return f"it makes no metric of the series {series}"
+    told = ", ".join(label for label in labels if label != "__name__") or "none"
+    return f"no label of the series {series} stands for an object with its namespace: its labels are {told}"

@@ -1,0 +1,1 @@
+"""From rule files to rules, with everything that is wrong with them."""

@@ -1,0 +1,108 @@
+"""From rule files to the rulebook: prometheus-adapter's configuration format, read strictly and forgivingly at once.
+
+Strictly: whatever has no certain meaning (an unknown key, a pattern that is none) is an error with file, line and
+repair. Forgivingly: an error harms the rule that it stands in, and no other. What concerns a whole file (it is missing,
+it is not YAML, a key of its top level stands twice) is raised before, by `adapter.documents.load`.
+
+A rule can also fail because the cluster lacks a resource. Reading the same documents again once the cluster's resources
+have changed heals it: there is no state here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.rulebook.findings import Code
+from adapter.rulebook.model import Api, Rule, Rulebook, Severity
+from adapter.rulebook.parsing.notes import Notes
+from adapter.rulebook.parsing.query_check import is_refused_by
+from adapter.rulebook.parsing.resource_rules import RESOURCE_RULES, ResourceRulesReader
+from adapter.rulebook.parsing.rule_reader import read_rule
+from adapter.rulebook.reload.refused import refused_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.documents.load import Document, MappingNode, Node
+    from adapter.objects.resources import ResolveResource
+    from adapter.rulebook.model import Finding, RefusedRule
+    from adapter.rulebook.parsing.query_check import Judge
+
+RULE_LISTS = {"rules": Api.CUSTOM, "externalRules": Api.EXTERNAL}
+"""The keys of a file that hold lists of rules, and which API each of them feeds."""
+_KEYS = (*RULE_LISTS, RESOURCE_RULES)
+
+
+def parse_rulebook(documents: Sequence[Document], resolve: ResolveResource, judge: Judge | None = None) -> Rulebook:
+    """Return what the files say together, in their order; rules are counted over all files.
+
+    `judge` is asked about rules with a query that cannot be read here; without one they are taken in.
+    """
+    reading = _Reading(resolve, judge)
+    for document in documents:
+        reading.take(document)
+    return Rulebook(
+        rules=tuple(reading.rules),
+        refused=(*reading.refused, *reading.resource.refused),
+        findings=(*reading.findings, *reading.resource.findings),
+        files=tuple(document.file for document in documents),
+        resource=reading.resource.finish(),
+    )
+
+
+class _Reading:
+    def __init__(self, resolve: ResolveResource, judge: Judge | None) -> None:
+        self.rules: list[Rule] = []
+        self.refused: list[RefusedRule] = []
+        self.findings: list[Finding] = []
+        self.resource = ResourceRulesReader(resolve, judge)
+        self._resolve = resolve
+        self._judge = judge
+        self._counted = dict.fromkeys(RULE_LISTS, 0)
+
+    def take(self, document: Document) -> None:
+        notes = Notes(rule=None)
+        rules: list[tuple[str, Node]] = []
+        top = _top(document, notes)
+        if top is not None:
+            rules = [(key, item) for key in RULE_LISTS for item in _items(top, key, notes)]
+            resource_rules = top.get(RESOURCE_RULES)
+            if resource_rules is not None:
+                self.resource.take(resource_rules)
+            if not rules and resource_rules is None and not notes.has_errors:
+                _note_empty(notes, document)
+        self.findings.extend(notes.findings)
+        for key, item in rules:
+            self._take_rule(key, item)
+
+    def _take_rule(self, key: str, node: Node) -> None:
+        rule_id = f"{key}[{self._counted[key]}]"
+        self._counted[key] += 1
+        notes = Notes(rule_id)
+        rule = read_rule(node, rule_id, RULE_LISTS[key], self._resolve, notes)
+        is_refused = rule is not None and is_refused_by(self._judge, rule, node, notes)
+        self.findings.extend(notes.findings)
+        if rule is None or is_refused:
+            self.refused.append(refused_rule(node, rule_id, RULE_LISTS[key]))
+        else:
+            self.rules.append(rule)
+
+
+def _top(document: Document, notes: Notes) -> MappingNode | None:
+    if document.root is None:
+        _note_empty(notes, document)
+        return None
+    return notes.mapping(document.root, _KEYS)
+
+
+def _items(top: MappingNode, key: str, notes: Notes) -> tuple[Node, ...]:
+    node = top.get(key)
+    notes.bad_yaml(node.problems if node else ())
+    return notes.sequence(node)
+
+
+def _note_empty(notes: Notes, document: Document) -> None:
+    message = "no rule stands in this file, so nothing is served from it"
+    notes.add_at(
+        Severity.WARNING, Code.EMPTY_CONFIGURATION, document.file, 1, message, "add `rules` or `externalRules`"
+    )

@@ -1,0 +1,150 @@
+"""`metricsQuery` at load: read, executed on made-up values, and looked at for what is probably not meant."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from adapter.objects.selectors import EVERYTHING, parse_selector
+from adapter.rulebook.findings import Code
+from adapter.rulebook.model import Api
+from adapter.rulebook.parsing.malformed import flaw_of, has_branches, is_written_out
+from adapter.rulebook.plans.tree import UnreadableQueryError, parse_query
+from adapter.rulebook.rendering.matchers import names_matcher, selector_matchers, value_matcher
+from adapter.rulebook.rendering.template import (
+    PlacingError,
+    QueryTemplate,
+    TemplateError,
+    parse_query_template,
+    query_data,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from adapter.documents.load import MappingNode, Node
+    from adapter.objects.selectors import Selector
+    from adapter.rulebook.model import ResourceRule, Rule
+    from adapter.rulebook.parsing.notes import Notes
+    from adapter.rulebook.rendering.template import QueryData
+    from adapter.rulebook.resources import ResourceMapping
+
+_NOT_READ = frozenset({Code.QUERY_NOT_READ, Code.SERIES_QUERY_NOT_READ})
+_SERIES = "some_series"
+_SELECTORS = (EVERYTHING, parse_selector("some_label=a,other_label in (b,c),!third_label"))
+_NAMES = (("web-0",), ("web-0", "web-1"))
+
+
+def read_metrics_query(fields: MappingNode, api: Api, mapping: ResourceMapping, notes: Notes) -> QueryTemplate | None:
+    """Return the rule's template; None if it cannot be used, which is then noted."""
+    fix = "write a query, such as sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})"
+    if notes.required_text(fields, "metricsQuery", "so there is nothing to ask", fix) is None:
+        return None
+    return _read(fields, "metricsQuery", list(_trials(api, mapping)), notes)
+
+
+Judge: TypeAlias = "Callable[[Rule | ResourceRule], str | None]"
+"""Returns why Prometheus itself refuses what a rule asks; None where it does not, or nobody can tell."""
+
+
+def is_refused_by(judge: Judge | None, rule: Rule | ResourceRule, node: Node, notes: Notes) -> bool:
+    """Return whether Prometheus refuses what cannot be read here, which is then noted."""
+    doubtful = any(finding.code in _NOT_READ for finding in notes.findings)
+    why = judge(rule) if judge is not None and doubtful else None
+    if why is not None:
+        notes.error(Code.QUERY_REFUSED, node, f"it cannot be read here, and Prometheus refuses it: {why}", "correct it")
+    return why is not None
+
+
+def read_usage_query(
+    fields: MappingNode, key: str, namespace_label: str | None, told_apart: tuple[str, ...], notes: Notes
+) -> QueryTemplate | None:
+    """Return a query of a resource rule; None if there is none, or it cannot be used, which is then noted.
+
+    `told_apart` are the labels of `.GroupBy`, the object's first. These queries name their series themselves.
+    """
+    if not notes.text(fields, key).strip():
+        return None
+    namespace = [value_matcher(namespace_label, "shop")] if namespace_label else []
+    trials = [query_data("", [*namespace, names_matcher(told_apart[0], names)], told_apart) for names in _NAMES]
+    return _read(fields, key, trials, notes)
+
+
+def _read(fields: MappingNode, key: str, trials: Sequence[QueryData], notes: Notes) -> QueryTemplate | None:
+    text, node = notes.text(fields, key), fields.get(key)
+    if node is None:
+        return None
+    try:
+        template = parse_query_template(text)
+        queries = _rendered(template, trials)
+    except (PlacingError, TemplateError) as e:
+        where = f" (its line {e.line})" if "\n" in text.rstrip() else ""
+        notes.error(Code.BAD_TEMPLATE, node, f"`{key}` is not a template that works{where}: {e}", "correct it")
+        return None
+    flaws = [flaw_of(query, is_whole=is_written_out(text)) for query in queries if query.strip()]
+    if flaws and all(flaws) and not has_branches(text):
+        message = f"`{key}` makes a query that no Prometheus can read: {flaws[0]}"
+        notes.error(Code.UNBALANCED_QUERY, node, message, "correct it")
+        return None
+    _check(key, text, template, queries, node, notes)
+    return template
+
+
+def _rendered(template: QueryTemplate, trials: Sequence[QueryData]) -> list[str]:
+    """Return the queries; raises TemplateError, and PlacingError where no made-up value may stand where it would.
+
+    Some of them may be refused: real ones can be numbers.
+    """
+    queries: list[str] = []
+    refusals: list[PlacingError] = []
+    for data in trials:
+        try:
+            queries.append(template.render(data))
+        except PlacingError as e:
+            refusals.append(e)
+    if refusals and not queries:
+        raise refusals[0]
+    return queries
+
+
+def _check(key: str, text: str, template: QueryTemplate, queries: list[str], node: Node, notes: Notes) -> None:
+    if not any(query.strip() for query in queries):
+        notes.error(Code.EMPTY_QUERY, node, f"`{key}` makes an empty query", "check its conditions")
+        return
+    if "{{" in text:
+        message = f"`{key}` holds {{{{ }}}}, which reaches Prometheus as it is"
+        notes.warning(Code.FOREIGN_DELIMITERS, node, message, "write actions as << >>")
+    if not template.uses_request:
+        message = f"`{key}` answers the same for every namespace, object and selector"
+        notes.warning(Code.NO_LABEL_MATCHERS, node, message, "put <<.LabelMatchers>> into its selectors")
+    why = _unreadable(queries)
+    if why is not None:
+        fix = "correct it, unless Prometheus knows more than this program"
+        notes.warning(Code.QUERY_NOT_READ, node, f"the query that `{key}` makes cannot be read: {why}", fix)
+
+
+def _unreadable(queries: Sequence[str]) -> str | None:
+    """Return why one of the queries cannot be read: that of an `if` for some askers may be another than the first."""
+    for query in filter(str.strip, dict.fromkeys(queries)):
+        try:
+            parse_query(query)
+        except UnreadableQueryError as e:
+            return flaw_of(query, is_whole=False) or str(e)
+    return None
+
+
+def _trials(api: Api, mapping: ResourceMapping) -> Iterator[QueryData]:
+    """Yield made-up data: with and without a selector, for one object and for several."""
+    for selector in _SELECTORS:
+        for names in _NAMES if api is Api.CUSTOM else ((),):
+            yield _trial(mapping, selector, names)
+
+
+def _trial(mapping: ResourceMapping, selector: Selector, names: tuple[str, ...]) -> QueryData:
+    matchers = selector_matchers(selector)
+    namespace_label = mapping.namespace_label()
+    if namespace_label:
+        matchers.append(value_matcher(namespace_label, "shop"))
+    object_label = next((label for label, _ in reversed(mapping.overrides)), "pod")
+    if names:
+        matchers.append(names_matcher(object_label, names))
+    return query_data(_SERIES, matchers, (object_label,) if names else ())

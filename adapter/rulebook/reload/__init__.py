@@ -1,0 +1,1 @@
+"""What is kept of rules when a changed file breaks them."""

@@ -1,0 +1,1 @@
+"""From a metric and a request to the text of a query."""

@@ -1,0 +1,149 @@
+"""What an asker controls, as it may stand in a query: escaped where it stands, or refused.
+
+A template can put a value anywhere: between quotes of three kinds, into a comment, or bare. It renders with every part
+marked that came from an asker, so the place of each such part is known here from what its author wrote around it, and
+no value can leave its place:
+
+* between `"` or `'` it is escaped as a string of PromQL is, and reads back as it was asked;
+* between back quotes, where nothing can be escaped, it stands as it is unless it has a back quote or a backslash;
+* in a comment it stands as it is unless it ends the line;
+* bare it has to be a number or a duration, or, where only labels can stand, the name of a label. Any other word could
+  be the name of a metric: of somebody else's.
+
+Values of Kubernetes labels, names of namespaces and nearly all names of objects need no escaping, so the query is the
+one that prometheus-adapter sends.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from adapter.rulebook.rendering.quoting import go_escaped
+from adapter.rulebook.rendering.unquoted import Bare, misplaced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adapter.rulebook.gotemplate import OutputPiece
+
+_OPENING: Final = re.compile(r"[\"'`#]")
+_ENDINGS: Final = {
+    '"': re.compile(r'(?:[^"\\]|\\.)*', re.DOTALL),
+    "'": re.compile(r"(?:[^'\\]|\\.)*", re.DOTALL),
+    "`": re.compile(r"[^`]*"),
+    "#": re.compile(r"[^\r\n]*"),
+}
+"""By what opens it: the rest of a string or a comment."""
+_LINE_ENDS: Final = re.compile(r"[\r\n]")
+_NOT_RAW: Final = re.compile("[`\\\\\ud800-\udfff]")
+"""Also the backslash: in Prometheus it means nothing between back quotes, in VictoriaMetrics it escapes there too."""
+
+
+class PlacingError(ValueError):
+    """A value may not stand where the template puts it; the message says why, `line` where in the template."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def placed(pieces: Iterable[OutputPiece]) -> str:
+    """Return the query that a template's output makes; raises PlacingError."""
+    placing = _Placing()
+    texts: list[str] = []
+    for piece in pieces:
+        if piece.tainted:
+            placing.take_text("".join(texts))
+            placing.take_value(piece)
+            texts.clear()
+        else:
+            texts.append(piece.text)
+    placing.take_text("".join(texts))
+    return placing.query()
+
+
+class _Placing:
+    def __init__(self) -> None:
+        self._query: list[str] = []
+        self._outline: list[str] = []
+        """The query with all its strings and comments blotted out, character by character."""
+        self._length = 0
+        self._inside = ""
+        """What opened the string or comment that is not closed yet; empty outside of both."""
+        self._escaping = False
+        """Whether the string so far ends in a backslash that waits for what it escapes."""
+        self._bare: list[Bare] = []
+
+    def query(self) -> str:
+        query = "".join(self._query)
+        wrong = misplaced("".join(self._outline), self._bare) if self._bare else None
+        if wrong is not None:
+            where = "outside of quotes, where only numbers, durations and, in lists and before =, names of labels may"
+            value = query[wrong.start : wrong.end]
+            raise _refused(value, wrong.line, where, "put quotes around it, or ask with a number")
+        return query
+
+    def take_text(self, text: str) -> None:
+        """Take what the template's author wrote."""
+        at = 0
+        while at < len(text):
+            inside = self._inside
+            end = self._behind_inside(text, at) if inside else self._behind_outside(text, at)
+            self._append(text[at:end], inside)
+            at = end
+
+    def take_value(self, piece: OutputPiece) -> None:
+        """Take what an asker asked."""
+        if not self._inside:
+            self._bare.append(Bare(self._length, self._length + len(piece.text), piece.line))
+            self._append(piece.text, "")
+        elif self._inside in "\"'":
+            if self._escaping:
+                raise _refused(piece.text, piece.line, "right behind a backslash", "take the backslash away")
+            self._append(go_escaped(piece.text, self._inside), self._inside)
+        else:
+            self._append(_as_it_is(piece, self._inside), self._inside)
+
+    def _behind_outside(self, text: str, at: int) -> int:
+        """Return where the next string or comment begins, or right behind its opening if it is here."""
+        opening = _OPENING.search(text, at)
+        if opening is None:
+            return len(text)
+        if opening.start() > at:
+            return opening.start()
+        self._inside = opening[0]
+        return opening.end()
+
+    def _behind_inside(self, text: str, at: int) -> int:
+        if self._escaping:
+            self._escaping = False
+            return at + 1
+        rest = _ENDINGS[self._inside].match(text, at)
+        end = rest.end() if rest else at
+        if text[end : end + 1] == "\\":
+            self._escaping = True
+        elif end < len(text):
+            self._inside = ""
+        return end + 1
+
+    def _append(self, text: str, inside: str) -> None:
+        # What opens a string belongs to it, as does what closes it.
+        opened = inside or self._inside
+        self._query.append(text)
+        self._outline.append((" " if opened == "#" else '"') * len(text) if opened else text)
+        self._length += len(text)
+
+
+def _as_it_is(piece: OutputPiece, opening: str) -> str:
+    """Return a value for a place where nothing can be escaped."""
+    if opening == "#" and _LINE_ENDS.search(piece.text):
+        raise _refused(piece.text, piece.line, "in a comment, which it would end", "take it out of the comment")
+    if opening == "`" and _NOT_RAW.search(piece.text):
+        where = "between back quotes, where nothing can be escaped"
+        raise _refused(piece.text, piece.line, where, 'use " for the quotes')
+    return piece.text
+
+
+def _refused(value: str, line: int, where: str, fix: str) -> PlacingError:
+    return PlacingError(f"the value {value!r} may not stand {where} (line {line} of the query): {fix}", line)

@@ -1,0 +1,100 @@
+"""`metricsQuery`: the template that becomes a PromQL query.
+
+Read at load, and executed at load on made-up data, so that what would fail when the first asker comes is a finding of
+the rule instead. Five fields are known, as in prometheus-adapter: `.Series`, `.LabelMatchers`, `.LabelValuesByName`,
+`.GroupBy`, `.GroupBySlice`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from adapter.rulebook.gotemplate import Struct, TemplateError, execute_traced, joined, parse_template, tainted
+from adapter.rulebook.gotemplate.nodes import Action, Field, Node, Text
+from adapter.rulebook.rendering.argument_escaping import PlacingError, placed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from adapter.rulebook.gotemplate import Template
+    from adapter.rulebook.rendering.matchers import Matcher
+
+__all__ = ["PlacingError", "QueryData", "QueryTemplate", "TemplateError", "parse_query_template", "query_data"]
+
+_NAME = "metrics-query"
+"""By which `<<template "metrics-query" .>>` would mean the whole, as in prometheus-adapter."""
+_PLAIN_FIELDS = frozenset({("Series",), ("LabelMatchers",), ("GroupBy",)})
+
+
+@dataclass(frozen=True, slots=True)
+class QueryData:
+    """What a query is made of. What an asker controls is tainted, and not escaped: `render` does that.
+
+    `query_data` makes it of a request.
+    """
+
+    series: str
+    label_matchers: str
+    """`a="b",c=~"d|e"`: complete matchers, comma-joined."""
+    label_values: Mapping[str, str]
+    """Label to value, several values joined with `|`."""
+    group_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTemplate:
+    """A `metricsQuery` that was read; two are equal if their text is."""
+
+    text: str
+    fields: frozenset[str] = field(compare=False)
+    """Names of the fields that appear anywhere in it."""
+    is_plain: bool = field(compare=False)
+    """Whether every action is a bare `.Series`, `.LabelMatchers` or `.GroupBy`.
+
+    Only then is the query's shape the same for every asker. Any other template can compute with the asked values
+    (`if eq (index .LabelValuesByName "k") "v"`), so what holds for made-up values need not hold for real ones.
+    """
+    _template: Template = field(compare=False, repr=False)
+
+    @property
+    def uses_request(self) -> bool:
+        """Whether what is asked for has a part in the query at all."""
+        return bool(self.fields & {"LabelMatchers", "LabelValuesByName"})
+
+    def render(self, data: QueryData) -> str:
+        """Return the query; raises TemplateError, and PlacingError for a value that may not stand where it would."""
+        return placed(execute_traced(self._template, _struct(data)))
+
+
+def query_data(series: str, matchers: Sequence[Matcher], group_by: tuple[str, ...]) -> QueryData:
+    """Return what a template sees of a request; everything that its asker controls is marked."""
+    parts = [part for matcher in matchers for part in (",", *matcher.traced)]
+    values = {tainted(matcher.label): tainted(matcher.raw) for matcher in matchers}
+    return QueryData(series, joined(parts[1:]), values, group_by)
+
+
+def parse_query_template(text: str) -> QueryTemplate:
+    """Return the template; raises TemplateError."""
+    template = parse_template(text, _NAME)
+    return QueryTemplate(text, template.fields, all(map(_is_plain, template.nodes)), template)
+
+
+def _struct(data: QueryData) -> Struct:
+    return Struct(
+        {
+            "Series": data.series,
+            "LabelMatchers": data.label_matchers,
+            "LabelValuesByName": data.label_values,
+            "GroupBy": ",".join(data.group_by),
+            "GroupBySlice": data.group_by,
+        }
+    )
+
+
+def _is_plain(node: Node) -> bool:
+    if not isinstance(node, Action):
+        return isinstance(node, Text)
+    operands = [operand for command in node.pipe.commands for operand in command.operands]
+    bare = len(operands) == 1 and not node.pipe.variables
+    return bare and isinstance(operands[0], Field) and operands[0].names in _PLAIN_FIELDS

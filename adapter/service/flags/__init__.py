@@ -1,0 +1,1 @@
+"""Command lines as Go's programs read them."""

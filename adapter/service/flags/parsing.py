@@ -1,0 +1,246 @@
+"""Flags as Go's programs take them, from a table.
+
+prometheus-adapter's command lines must run unchanged: `--flag=value` and `--flag value`, booleans alone or with
+`=false`, words joined by `-` or `_`, Go's durations. Every flag can also be set by the environment
+(`TIDEWATCH_FLAG_REFRESH_INTERVAL=5s`); the command line wins. Errors are one line that says what to write instead.
+"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
+
+from adapter.documents.tree import nearest
+from adapter.service.flags.table import (
+    ADDRESS,
+    BOOLEAN,
+    DURATION,
+    INTEGER,
+    PATH,
+    PORT,
+    TEXT,
+    CommandFlags,
+    Flag,
+    FlagValues,
+    Ignored,
+    Kind,
+    Refused,
+    Repeat,
+    Works,
+    one_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = [
+    "ADDRESS",
+    "BOOLEAN",
+    "DURATION",
+    "INTEGER",
+    "PATH",
+    "PORT",
+    "TEXT",
+    "CommandFlags",
+    "Flag",
+    "FlagValues",
+    "HelpRequested",
+    "Ignored",
+    "Kind",
+    "Refused",
+    "Repeat",
+    "UsageError",
+    "Works",
+    "exit_for_usage",
+    "flags_or_exit",
+    "help_text",
+    "one_of",
+    "parse_flags",
+]
+
+ENVIRONMENT_PREFIX = "TIDEWATCH_FLAG_"
+
+
+class UsageError(Exception):
+    """The command line or the environment is wrong; the message is one line that says what to do. Exit status 2."""
+
+
+class HelpRequested(Exception):  # noqa: N818 - no error: somebody asked
+    """`--help` or `--version` was given; `text` is what to print. Exit status 0."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+def parse_flags(command: CommandFlags, arguments: Sequence[str], environment: Mapping[str, str]) -> FlagValues:
+    """Return what the command line and the environment say; raises UsageError or HelpRequested."""
+    rest: list[str] = []
+    typed = [*_from_arguments(command, arguments, rest)]
+    from_command_line = {flag.name for flag, _, _ in typed}
+    inherited = [item for item in _from_environment(command, environment) if item[0].name not in from_command_line]
+    given: dict[str, list[object]] = {}
+    warnings: dict[str, str] = {}
+    for flag, spelled, text in [*inherited, *typed]:
+        if isinstance(flag.state, Refused):
+            raise UsageError(f"{spelled} is not supported: {flag.state.reason}")
+        if isinstance(flag.state, Ignored):
+            warnings[flag.name] = f"{spelled} means nothing here: {flag.state.reason}"
+        given.setdefault(flag.name, []).extend(_parsed(flag, spelled, text))
+    _refuse_missing(command, given, rest)
+    values = {flag.name: _value(flag, given.get(flag.name)) for flag in command.flags}
+    known = len(command.arguments)
+    told = (*warnings.values(), *_passed_over(len(rest) - known))
+    return FlagValues(values, frozenset(given), tuple(rest[:known]), told)
+
+
+def flags_or_exit(command: CommandFlags, arguments: Sequence[str], environment: Mapping[str, str]) -> FlagValues:
+    """Return what was asked for; prints help and ends with status 0, or one line on stderr and ends with 2."""
+    try:
+        return parse_flags(command, arguments, environment)
+    except HelpRequested as e:
+        print(e.text)  # noqa: T201 - what was asked for
+        sys.exit(0)
+    except UsageError as e:
+        exit_for_usage(command.program, str(e))
+
+
+def exit_for_usage(program: str, message: str) -> NoReturn:
+    """End with status 2 and one line on stderr, which names the program alone, not its command."""
+    print(f"{program.split(' ', maxsplit=1)[0]}: {message}", file=sys.stderr)  # noqa: T201 - the one line on stderr
+    sys.exit(2)
+
+
+def help_text(command: CommandFlags) -> str:
+    """Return what `--help` prints: the flags by group, what they take, and what they are if not given."""
+    names = "".join(f" {name}" for name in command.arguments)
+    lines = [f"Usage: {command.program}{names} [flags]", "", *_wrapped(command.summary, "")]
+    for group in dict.fromkeys(flag.group for flag in command.flags):
+        lines += ["", f"{group}:"]
+        for flag in command.flags:
+            if flag.group == group:
+                lines += _flag_help(flag)
+    lines += ["", "Every flag can be set by the environment too:"]
+    lines += [f"  {ENVIRONMENT_PREFIX}REFRESH_INTERVAL=5s is --refresh-interval=5s. The command line wins."]
+    return "\n".join(lines)
+
+
+_Given: TypeAlias = tuple[Flag, str, str]
+"""A flag, how it was spelled, and its text."""
+
+
+def _from_arguments(command: CommandFlags, arguments: Sequence[str], rest: list[str]) -> Iterator[_Given]:
+    """Yield the flags of a command line, and collect what is none."""
+    waiting = iter(arguments)
+    for argument in waiting:
+        if argument == "--":
+            rest.extend(waiting)
+        elif argument.startswith("--"):
+            name, equals, text = argument[2:].partition("=")
+            flag = _find(command, name)
+            yield flag, f"--{flag.name}", text if equals else _text_behind(flag, argument, waiting)
+        elif argument.startswith("-") and len(argument) > 1:
+            yield _short(command, argument, waiting)
+        else:
+            rest.append(argument)
+
+
+def _short(command: CommandFlags, argument: str, waiting: Iterator[str]) -> _Given:
+    flag = next((flag for flag in command.flags if flag.short and flag.short == argument[1]), None)
+    if argument == "-h":
+        raise HelpRequested(help_text(command))
+    if flag is None:
+        meant = nearest(argument[1:].split("=", maxsplit=1)[0], command.by_name)
+        raise UsageError(f"unknown flag {argument}: " + (f"did you mean --{meant}?" if meant else "see --help"))
+    text = argument[2:].removeprefix("=")
+    return flag, argument[:2], text or _text_behind(flag, argument, waiting)
+
+
+def _text_behind(flag: Flag, argument: str, waiting: Iterator[str]) -> str:
+    if flag.kind is BOOLEAN:
+        return "true"
+    text = next(waiting, None)
+    if text is None:
+        raise UsageError(f"{argument} needs a value: write {argument}={flag.kind.placeholder}")
+    return text
+
+
+def _find(command: CommandFlags, name: str) -> Flag:
+    spelled = name.replace("_", "-")
+    if spelled == "help":
+        raise HelpRequested(help_text(command))
+    if spelled == "version":
+        raise HelpRequested(f"{command.program.split(' ', maxsplit=1)[0]} {command.version}")
+    flag = command.by_name.get(spelled)
+    if flag is None:
+        meant = nearest(spelled, command.by_name)
+        raise UsageError(f"unknown flag --{name}: " + (f"did you mean --{meant}?" if meant else "see --help"))
+    return flag
+
+
+def _from_environment(command: CommandFlags, environment: Mapping[str, str]) -> Iterator[_Given]:
+    by_variable = {_variable(flag): flag for flag in command.flags}
+    for variable, text in sorted(environment.items()):
+        if not variable.startswith(ENVIRONMENT_PREFIX):
+            continue
+        flag = by_variable.get(variable)
+        if flag is None:
+            meant = nearest(variable, by_variable)
+            hint = f"did you mean {meant}?" if meant else "see --help for the flags"
+            raise UsageError(f"unknown environment variable {variable}: {hint}")
+        for line in text.splitlines() if flag.repeat is Repeat.EACH else (text,):
+            yield flag, variable, line
+
+
+def _variable(flag: Flag) -> str:
+    return ENVIRONMENT_PREFIX + flag.name.upper().replace("-", "_")
+
+
+def _parsed(flag: Flag, spelled: str, text: str) -> list[object]:
+    texts = [part.strip() for part in text.split(",") if part.strip()] if flag.repeat is Repeat.COMMAS else [text]
+    try:
+        return [flag.kind.parse(part) for part in texts]
+    except ValueError as e:
+        raise UsageError(f"{spelled}: {e}") from e
+
+
+def _value(flag: Flag, given: list[object] | None) -> object:
+    if flag.repeat is Repeat.LAST:
+        return given[-1] if given else flag.default
+    return tuple(given) if given is not None else (flag.default or ())
+
+
+def _refuse_missing(command: CommandFlags, given: Mapping[str, object], rest: Sequence[str]) -> None:
+    for flag in command.flags:
+        if flag.required and flag.name not in given:
+            raise UsageError(f"--{flag.name} is missing: {flag.help}")
+    if len(rest) > len(command.arguments) and not command.passes_over_more:
+        raise UsageError(f"unexpected argument {rest[len(command.arguments)]!r}: see --help")
+    if len(rest) < len(command.arguments):
+        raise UsageError(f"{command.arguments[len(rest)]} is missing: see --help")
+
+
+def _passed_over(number: int) -> Iterator[str]:
+    """Yield the warning about words that are no flags; not the words, of which one may be half of a header's secret."""
+    if number > 0:
+        words = "a word that is no flag" if number == 1 else f"{number} words that are no flags"
+        yield f"the command line holds {words}, which does nothing: a value with a space in it needs quotes"
+
+
+def _flag_help(flag: Flag) -> list[str]:
+    placeholder = f" {flag.kind.placeholder}" if flag.kind.placeholder else ""
+    short = f"-{flag.short}, " if flag.short else ""
+    notes = flag.help
+    if isinstance(flag.state, Ignored):
+        notes = f"Accepted, means nothing here: {flag.state.reason}"
+    elif isinstance(flag.state, Refused):
+        notes = f"Not supported: {flag.state.reason}"
+    elif flag.default not in (None, (), "", False):
+        default = flag.default if isinstance(flag.default, tuple) else (flag.default,)
+        notes = f"{notes} (default {', '.join(flag.kind.show(value) for value in default)})"
+    return [f"  {short}--{flag.name}{placeholder}", *_wrapped(notes, "        ")]
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    return textwrap.wrap(text, 100, initial_indent=indent, subsequent_indent=indent)

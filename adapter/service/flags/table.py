@@ -1,0 +1,214 @@
+"""The table of a command's flags: what each takes, what it is if not given, and whether it works here."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from adapter.objects.durations import format_go_duration, parse_go_duration
+from adapter.service.server.addresses import Address, parse_address, parse_port
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+T = TypeVar("T")
+
+_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How the text of a flag becomes a value."""
+
+    placeholder: str
+    parse: Callable[[str], object]
+    """Raises ValueError with what to write instead."""
+    show: Callable[[object], str] = str
+
+
+class Repeat(Enum):
+    """What it means to give a flag more than once."""
+
+    LAST = auto()
+    """The last one counts."""
+    EACH = auto()
+    """Each is a value; in the environment each line."""
+    COMMAS = auto()
+    """Each is one or more values with commas between them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Works:
+    """The flag does what its help says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """The flag is accepted, with one warning that says why it means nothing here."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The flag is an error: what it asks for is not done, and to go on without would be a surprise."""
+
+    reason: str
+
+
+State: TypeAlias = Works | Ignored | Refused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flag:
+    """One row of the table."""
+
+    name: str
+    """Without the dashes."""
+    kind: Kind
+    default: object = None
+    """None: not set. For repeated flags a tuple."""
+    help: str = ""
+    group: str = "Flags"
+    state: State = field(default_factory=Works)
+    repeat: Repeat = Repeat.LAST
+    short: str = ""
+    """One letter, for `-v 4`, `-v=4`, `-v4`."""
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FlagValues:
+    """What was asked for: immutable, and typed at the point of use."""
+
+    values: Mapping[str, object]
+    given: frozenset[str]
+    """Names that were set, by the command line or the environment."""
+    arguments: tuple[str, ...]
+    """What is no flag."""
+    warnings: tuple[str, ...]
+    """One for each flag that was given and means nothing here."""
+
+    def text(self, name: str) -> str:
+        """Return a text flag; empty if it is not set."""
+        value = self.values[name]
+        return "" if value is None else self._typed(name, value, str)
+
+    def path(self, name: str) -> Path | None:
+        """Return a path flag; None if it is not set, or set to nothing."""
+        value = self.values[name]
+        return None if value is None else self._typed(name, value, Path)
+
+    def boolean(self, name: str) -> bool:
+        """Return a boolean flag."""
+        return self._typed(name, self.values[name], bool)
+
+    def integer(self, name: str) -> int:
+        """Return an integer flag."""
+        return self._typed(name, self.values[name], int)
+
+    def number(self, name: str) -> float | None:
+        """Return a flag of any number; None if it is not set."""
+        value = self.values[name]
+        return None if value is None else self._typed(name, value, float)
+
+    def seconds(self, name: str) -> float:
+        """Return a duration flag, in seconds."""
+        value = self.values[name]
+        return float(value) if isinstance(value, int) else self._typed(name, value, float)
+
+    def address(self, name: str) -> Address | None:
+        """Return an address flag; None if it is not set."""
+        value = self.values[name]
+        return None if value is None else self._typed(name, value, Address)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return the values of a repeated text flag."""
+        return tuple(self._typed(name, value, str) for value in self._typed(name, self.values[name], tuple))
+
+    def paths(self, name: str) -> tuple[Path, ...]:
+        """Return the values of a repeated path flag, without empty ones."""
+        values = self._typed(name, self.values[name], tuple)
+        return tuple(self._typed(name, value, Path) for value in values if value is not None)
+
+    def _typed(self, name: str, value: object, kind: type[T]) -> T:
+        if not isinstance(value, kind):
+            raise TypeError(f"--{name} is {type(value).__name__}, asked for as {kind.__name__}")
+        return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandFlags:
+    """What one command takes."""
+
+    program: str
+    """As typed: `tidewatch-adapter serve`."""
+    version: str
+    summary: str
+    flags: tuple[Flag, ...]
+    arguments: tuple[str, ...] = ()
+    """Names of what is no flag, all of them needed."""
+    passes_over_more: bool = False
+    """Whether further words that are no flags get a warning; otherwise they are an error."""
+
+    @property
+    def by_name(self) -> dict[str, Flag]:
+        """The flags by their names."""
+        return {flag.name: flag for flag in self.flags}
+
+
+def one_of(*choices: str) -> Kind:
+    """Return the kind of a text that is one of a few."""
+
+    def parse(text: str) -> str:
+        if text not in choices:
+            raise ValueError(f"{text!r} is not one of {', '.join(choices)}")
+        return text
+
+    return Kind("|".join(choices), parse)
+
+
+def _path(text: str) -> Path | None:
+    """Return the path; None for an empty text, which charts fill in for "none" and `Path` takes for the folder `.`."""
+    return Path(text) if text else None
+
+
+def _boolean(text: str) -> bool:
+    if text not in _TRUE | _FALSE:
+        raise ValueError(f"{text!r} is not a boolean: write true or false")
+    return text in _TRUE
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a whole number") from None
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{text!r} is not a number that anything could be limited to")
+    return number
+
+
+def _shown(value: object) -> str:
+    return "true" if value is True else "false" if value is False else str(value)
+
+
+TEXT = Kind("TEXT", str)
+PATH = Kind("PATH", _path)
+BOOLEAN = Kind("", _boolean, _shown)
+INTEGER = Kind("NUMBER", _integer)
+NUMBER = Kind("NUMBER", _number)
+PORT = Kind("PORT", parse_port)
+DURATION = Kind("DURATION", parse_go_duration, lambda seconds: format_go_duration(float(str(seconds))))
+ADDRESS = Kind("HOST:PORT", parse_address)

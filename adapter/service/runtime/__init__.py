@@ -1,0 +1,1 @@
+"""What runs in a process beside its server: tasks, threads, logs, health, own metrics."""

@@ -1,0 +1,129 @@
+"""The request threads' part of the worker: from a whole head to an answer in the connection's outbox.
+
+No thread waits for a client here, except for a request's body, which has a deadline: what the socket does not take of
+an answer stays in the outbox, for the poller thread to send.
+
+Written against gunicorn 27.0.1, whose request handling is used as it is.
+"""
+
+# gunicorn has no types.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+import logging
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gunicorn.http.errors import ParseException
+from gunicorn.workers.gthread import ThreadWorker
+
+from adapter.service.runtime.logs import fields
+from adapter.service.server.ending import Phase
+from adapter.service.server.outgoing import SMALL, HeldAnswers, OutgoingTooLargeError
+from adapter.service.server.refusals import final_answer, parse_refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from adapter.service.server.connections import Connection
+    from adapter.service.server.heads import HeadRequest
+    from adapter.service.server.outgoing import Outbox
+    from adapter.service.server.process import ServerApplication
+
+_log = logging.getLogger(__name__)
+
+_INTERNAL_ERROR = final_answer(500, "Internal Server Error", "internal error")
+
+
+class _Peer(NamedTuple):
+    """What gunicorn's request handling takes for a connection: it writes into the outbox."""
+
+    sock: Outbox
+    client: tuple[str, int]
+    server: tuple[str, int]
+
+
+class AnsweringWorker(ThreadWorker):
+    """Serves requests whose heads are buffered; see the module."""
+
+    app: ServerApplication
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - handed through to gunicorn
+        super().__init__(*args, **kwargs)
+        self._deadlines = self.app.options.deadlines
+        self._answers = self.app.options.answers
+        self._held = HeldAnswers()
+        self._phase = Phase.SERVING
+        self._here = threading.local()
+
+    def load_wsgi(self) -> None:
+        """Build the application; ends the whole process if that fails."""
+        super().load_wsgi()
+        self.wsgi = partial(_with_connection_facts, self.wsgi, self._here)
+
+    def handle(self, conn: Connection) -> bool:
+        """Parse and serve the request whose head is buffered; returns whether the connection may be kept."""
+        kept = self._answer(conn) and _next_may_follow(conn)
+        if conn.outbox.unsent > SMALL and self._held.total > self._answers.most_bytes:
+            self._answer_instead(conn, "answer_no_room", "too many answers wait for clients that read them slowly")
+        try:
+            if not conn.outbox.flush():
+                self._held.hold(conn.outbox)
+        except OSError as e:
+            _log.debug("connection lost with an answer to be sent: %s", e)
+            return False
+        return kept and not conn.fault
+
+    def _answer(self, conn: Connection) -> bool:
+        """Put the answer into the outbox; returns whether it leaves the connection open."""
+        try:
+            req = next(conn.begin_request(self.cfg, self._deadlines.body))
+            if self._phase is not Phase.SERVING:
+                req.force_close()
+            return self.handle_request(req, conn)
+        except OutgoingTooLargeError as e:
+            _log.warning("an answer was not sent", extra=fields(client=conn.client[0], reason=str(e)))
+            self._answer_instead(conn, "answer_too_large", f"{e}: ask for less at once")
+        except StopIteration:
+            # gunicorn's word for an answer that broke off, and its parser's for the end of the connection. Nothing of
+            # the answer has been sent, so there still can be a better one.
+            if conn.outbox.unsent:
+                conn.outbox.replace(_INTERNAL_ERROR)
+        except OSError as e:
+            _log.debug("connection ended within a request: %s", e)
+        except ParseException as e:
+            conn.outbox.replace(parse_refusal(e))
+        except Exception:  # noqa: BLE001 - the edge: whatever the application raised, the thread goes on
+            _log.exception("a request failed outside of the application's own error handling")
+            conn.outbox.replace(_INTERNAL_ERROR)
+        return False
+
+    def _answer_instead(self, conn: Connection, fault: str, message: str) -> None:
+        conn.fault = fault
+        conn.outbox.replace(final_answer(503, "Service Unavailable", message))
+
+    def handle_request(self, req: HeadRequest, conn: Connection) -> bool:
+        """Serve one request into the outbox; returns whether the answer leaves the connection open."""
+        self._here.facts = {"tidewatch.headers": req.received, "tidewatch.peer_chain": conn.peer_chain}
+        return bool(super().handle_request(req, _Peer(conn.outbox, conn.client, conn.server)))
+
+
+def _next_may_follow(conn: Connection) -> bool:
+    """Tell whether the request's body is read to its end; where it is malformed nobody knows where the next begins."""
+    try:
+        return conn.body_is_read()
+    except (ParseException, OSError) as e:
+        _log.debug("the rest of a request's body cannot be read: %s", e)
+        return False
+
+
+def _with_connection_facts(
+    application: Callable[..., Iterable[bytes]],
+    here: threading.local,
+    environ: dict[str, Any],
+    start_response: Callable[..., object],
+) -> Iterable[bytes]:
+    environ.update(here.facts)
+    return application(environ, start_response)

@@ -1,0 +1,116 @@
+"""What a worker is given to build itself: registry, health, tasks, and a say in how it ends."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from prometheus_client import Counter
+
+from adapter.service.runtime.health import Health
+from adapter.service.runtime.logs import fields
+from adapter.service.runtime.tasks import Tasks
+from adapter.service.runtime.telemetry import ConnectionCollector, TaskMetrics, exposition, new_registry
+from adapter.service.server.addresses import address_of
+from adapter.service.server.plain import PlainAnswer, PlainServer
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
+    from adapter.service.runtime.telemetry import ConnectionCounts
+    from adapter.service.server.addresses import Address
+    from adapter.service.server.settings import ServerOptions
+
+_log = logging.getLogger(__name__)
+
+
+class WorkerContext:
+    """One worker process. Metrics and health are served from the moment that it exists."""
+
+    def __init__(self, options: ServerOptions, address: Address, plain: socket.socket | None) -> None:
+        self.options = options
+        self.address = address
+        """Where the application is served, with the real port."""
+        self.plain_address = address_of(plain) if plain else None
+        self.registry = new_registry(options.version)
+        self.health = Health()
+        self.tasks = Tasks(TaskMetrics(self.registry, options.metrics_prefix))
+        self._callbacks: list[Callable[[], None]] = []
+        self._stopping_callbacks: list[Callable[[], None]] = []
+        self._stopping: threading.Thread | None = None
+        self._not_ready: str | None = "not listening yet"
+        self._tls_reloads = Counter(
+            f"{options.metrics_prefix}_tls_reloads_total", "Changed TLS files.", ("result",), registry=self.registry
+        )
+        self.health.add_ready("serving", lambda: self._not_ready)
+        self._plain = PlainServer(plain, self._answer) if plain else None
+        if self._plain:
+            self._plain.start()
+            _log.info("metrics and health are served", extra=fields(address=str(self.plain_address)))
+
+    def on_stop(self, callback: Callable[[], None]) -> None:
+        """Have a callback called when the process ends: after the tasks, the last registered first."""
+        self._callbacks.append(callback)
+
+    def on_stopping(self, callback: Callable[[], None]) -> None:
+        """Have a callback called as soon as the end begins, while requests are still served: the last registered first.
+
+        For what must not outlive the decision to end, such as writes to the cluster and a Lease. They run one after
+        another in a thread of their own. The end waits for them as long as for tasks, and then goes on without them.
+        """
+        self._stopping_callbacks.append(callback)
+
+    def serving(self, counts: ConnectionCounts) -> None:
+        """Be ready from now on, as far as it depends on the server."""
+        self.registry.register(ConnectionCollector(counts, self.options.metrics_prefix))
+        self._not_ready = None
+        scheme = "https" if self.options.tls else "http"
+        _log.info("serving", extra=fields(address=f"{scheme}://{self.address}", pid=os.getpid()))
+
+    def stopping(self) -> None:
+        """Be not ready any more."""
+        self._not_ready = "shutting down"
+        _log.info("ending: not ready any more", extra=fields(delay_seconds=self.options.shutdown_delay_seconds))
+        if self._stopping_callbacks:
+            self._stopping = threading.Thread(
+                target=_called, args=(self._stopping_callbacks,), name="stopping", daemon=True
+            )
+            self._stopping.start()
+
+    def stop(self) -> None:
+        """End tasks, then what was registered, then metrics and health."""
+        end = time.monotonic() + self.options.stop_seconds
+        self.tasks.stopping.request()
+        if self._stopping:
+            self._stopping.join(self.options.stop_seconds)
+            if self._stopping.is_alive():
+                _log.warning("what was to happen as soon as the end begins did not end in time")
+        still_running = self.tasks.stop(max(0.0, end - time.monotonic()))
+        if still_running:
+            _log.warning("tasks did not end in time", extra=fields(tasks=", ".join(still_running)))
+        _called(self._callbacks)
+        if self._plain:
+            self._plain.stop()
+        _log.info("ended")
+
+    def tls_reloaded(self, well: bool) -> None:  # noqa: FBT001 - a callback of one argument
+        """Count a change of the TLS files."""
+        self._tls_reloads.labels("success" if well else "failure").inc()
+
+    def _answer(self, path: str, query: str) -> PlainAnswer | None:
+        if path == "/metrics":
+            return PlainAnswer(200, *exposition(self.registry))
+        health = None if path.startswith("/healthz") else self.health.answer(path, query)
+        return None if health is None else PlainAnswer(health[0], health[1].encode())
+
+
+def _called(callbacks: list[Callable[[], None]]) -> None:
+    for callback in reversed(callbacks):
+        try:
+            callback()
+        except Exception:  # noqa: BLE001 - one that fails must not keep the others from releasing what they hold
+            _log.exception("a callback failed at the end of the process")

@@ -1,0 +1,289 @@
+"""A process of Tidewatch: gunicorn's arbiter, one worker, and the order in which things start and end.
+
+The arbiter opens the ports, so that a port in use ends the process before anything else happens and a worker that is
+started anew finds the same ports. Everything else is made in the worker, after the fork: no thread exists before it but
+the log's, which knows of forks.
+
+    start: ports, worker, metrics and health (plain port), application and its tasks, TLS port
+    end:   not ready and, beside the rest, the callbacks of `on_stopping`; serve on for the delay, drain, tasks,
+           the callbacks of `on_stop`, metrics and health
+"""
+
+# gunicorn has no types.
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+import logging
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
+from gunicorn.errors import HaltServer
+from gunicorn.glogging import Logger
+from gunicorn.sock import TCP6Socket, TCPSocket
+
+from adapter.service.runtime.errors import StartError
+from adapter.service.runtime.garbage_collector import settle_collector
+from adapter.service.runtime.heap import settle_heap
+from adapter.service.runtime.logs import fields
+from adapter.service.server.addresses import address_of, listening_socket
+from adapter.service.server.context import WorkerContext
+from adapter.service.server.tls import ServerTls
+
+if TYPE_CHECKING:
+    import socket
+
+    from gunicorn.config import Config
+
+    from adapter.service.server.addresses import Address
+    from adapter.service.server.settings import ConnectionLimits, ServerOptions
+
+_log = logging.getLogger(__name__)
+
+WsgiApp: TypeAlias = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
+MakeWorker: TypeAlias = Callable[[WorkerContext], WsgiApp]
+
+LOST_WORKER_SECONDS = 60
+"""A worker whose poller thread gives no sign of life for so long is killed and started anew."""
+STEADY_SECONDS = 60.0
+"""A worker that lived so long is replaced at once; one that did not, after a wait that doubles."""
+LONGEST_RESTART_WAIT = 30.0
+SWITCH_SECONDS = 0.0005
+"""How soon a thread that wants the interpreter gets it from one that computes. Python's own 5 ms doubled the 99th
+percentile of requests beside the refresh of 250,000 values."""
+SPARE_DESCRIPTORS = 256
+"""Kept for everything that is no connection: health, Prometheus, the cluster, files that are read anew."""
+
+
+def serve_forever(options: ServerOptions, make_worker: MakeWorker) -> NoReturn:
+    """Serve until told to end; leaves by SystemExit: 0 after a signal, 1 if it cannot start.
+
+    `make_worker` is called in the worker process with its context: it builds everything, starts tasks, and returns the
+    application. It may raise StartError. Note that SystemExit passes through the caller's frames in the worker too.
+    """
+    descriptors = _raise_descriptor_limit(options.connections.most + SPARE_DESCRIPTORS)
+    options = replace(options, connections=connections_within(options.connections, descriptors))
+    try:
+        listener = listening_socket(options.address)
+        plain = listening_socket(options.plain_address) if options.plain_address else None
+        tls = ServerTls(options.tls) if options.tls else None
+    except StartError as e:
+        print(f"{options.program}: {e}", file=sys.stderr)  # noqa: T201 - the one line on stderr
+        sys.exit(1)
+    # Left over from another gunicorn's upgrade in place, these would make this one take foreign sockets.
+    for name in ("GUNICORN_PID", "GUNICORN_FD"):
+        os.environ.pop(name, None)
+    application = ServerApplication(options, make_worker, address_of(listener), plain, tls)
+    ServerArbiter(application, listener).run()
+    raise AssertionError("gunicorn's arbiter leaves by SystemExit")
+
+
+class ServerApplication(BaseApplication):
+    """What gunicorn asks: its settings, and in the worker the application."""
+
+    cfg: Config
+    context: WorkerContext
+
+    def __init__(
+        self,
+        options: ServerOptions,
+        make_worker: MakeWorker,
+        address: Address,
+        plain: socket.socket | None,
+        tls: ServerTls | None,
+    ) -> None:
+        self.options = options
+        self.tls = tls
+        self._make_worker = make_worker
+        self._address = address
+        self._plain = plain
+        super().__init__()
+
+    def load_config(self) -> None:
+        """Set everything that differs from gunicorn's defaults, or that the environment could change."""
+        for name, value in _settings(self.options).items():
+            self.cfg.set(name, value)
+
+    def before_worker(self) -> None:
+        """Prepare the worker's process, before it has threads."""
+        settle_heap()
+        sys.setswitchinterval(SWITCH_SECONDS)
+        if self.options.pin_cpu:
+            cpus = sorted(os.sched_getaffinity(0))
+            # Not always the same core: replicas on one node would crowd it.
+            os.sched_setaffinity(0, {cpus[os.getpid() % len(cpus)]})
+
+    def load(self) -> WsgiApp:
+        """Make the worker's context and application; ends the process with one line if that fails."""
+        self.context = WorkerContext(self.options, self._address, self._plain)
+        if self.tls is not None:
+            self.tls.on_reload = self.context.tls_reloaded
+        try:
+            application = self._make_worker(self.context)
+        except StartError as e:
+            self._refuse(str(e))
+        except Exception as e:  # noqa: BLE001 - whatever it is, the process cannot serve: said in one line, and the end
+            _log.debug("the start failed", exc_info=e)
+            self._refuse(f"cannot start: {type(e).__name__}: {e}")
+        settle_collector()
+        return application
+
+    def _refuse(self, message: str) -> NoReturn:
+        print(f"{self.options.program}: {message}", file=sys.stderr, flush=True)  # noqa: T201 - the one line on stderr
+        sys.exit(Arbiter.WORKER_BOOT_ERROR)
+
+
+class ServerLogger(Logger):
+    """Sends what gunicorn says through the process's own logs; no access log."""
+
+    def setup(self, cfg: Config) -> None:
+        """Leave handlers and levels to `logs.configure_logs`."""
+        self.cfg = cfg
+        self._access_log_enabled = False
+        self.error_log.propagate = True
+
+    def error(self, msg: str, *args: object, **kwargs: Any) -> None:  # noqa: ANN401 - handed through to logging
+        """Log, but not that a worker could not start: it has said why itself."""
+        if args[-1:] != (Arbiter.WORKER_BOOT_ERROR,):
+            self.error_log.error(msg, *args, **kwargs)
+
+
+class ServerArbiter(Arbiter):
+    """Keeps one worker alive, and ends it in order."""
+
+    def __init__(self, app: ServerApplication, listener: socket.socket) -> None:
+        super().__init__(app)
+        self._options = app.options
+        kind = TCP6Socket if listener.family.name == "AF_INET6" else TCPSocket
+        self.LISTENERS = [kind(listener.getsockname(), self.cfg, self.log, fd=listener.detach())]
+        self._end_signal = signal.SIGTERM
+        self._spawned_at = 0.0
+        self._spawn_after = 0.0
+        self._restart_wait = 0.0
+
+    def init_signals(self) -> None:
+        """Listen to those that end the process and to a worker's death; files are watched, so HUP means nothing."""
+        super().init_signals()
+        for name in ("HUP", "TTIN", "TTOU", "USR1", "USR2", "WINCH"):
+            signal.signal(getattr(signal, f"SIG{name}"), signal.SIG_IGN)
+
+    def handle_int(self) -> NoReturn:
+        """SIGINT: a person waits, so the end begins without the delay."""
+        self._end_signal = signal.SIGUSR1
+        raise StopIteration
+
+    def spawn_workers(self) -> None:
+        """Start the worker, unless one has just died young."""
+        now = time.monotonic()
+        if now >= self._spawn_after:
+            self._spawned_at = now
+            super().spawn_workers()
+
+    def reap_workers(self) -> None:
+        """Take note of a worker's death; raises HaltServer if it could not start."""
+        before = len(self.WORKERS)
+        super().reap_workers()
+        if len(self.WORKERS) < before:
+            now = time.monotonic()
+            self._restart_wait = restart_wait(self._restart_wait, now - self._spawned_at)
+            self._spawn_after = now + self._restart_wait
+            if self.LISTENERS:
+                _log.warning("the worker died; a new one follows", extra=fields(after_seconds=self._restart_wait))
+
+    def stop(self, graceful: bool = True) -> None:  # noqa: FBT001, FBT002 - gunicorn's signature
+        """End the worker in order; every further signal takes it one step on."""
+        for listener in self.LISTENERS:
+            listener.close()
+        self.LISTENERS = []
+        self.kill_workers(self._end_signal if graceful else signal.SIGQUIT)
+        limit = time.monotonic() + self._options.end_seconds
+        try:
+            while self.WORKERS and time.monotonic() < limit:
+                self._wait_for_end()
+            if self.WORKERS:
+                self.kill_workers(signal.SIGKILL)
+                self.wait_for_signals(timeout=1.0)
+                self.reap_workers()
+        except HaltServer as e:
+            _log.debug("the worker ended before it had started: %s", e)
+
+    def halt(self, reason: str | None = None, exit_status: int = 0) -> NoReturn:
+        """End: status 1 if the worker could not start, which it has said itself."""
+        _log.debug("the arbiter ends", extra=fields(reason=reason))
+        self.stop()
+        sys.exit(1 if exit_status else 0)
+
+    def _wait_for_end(self) -> None:
+        signals = self.wait_for_signals(timeout=1.0)
+        self.reap_workers()
+        if signal.SIGQUIT in signals:
+            self.kill_workers(signal.SIGQUIT)
+        elif {signal.SIGTERM, signal.SIGINT}.intersection(signals):
+            self.kill_workers(signal.SIGUSR1)
+        else:
+            # Again: a worker that was just being forked did not hear it; one that did takes it as said.
+            self.kill_workers(signal.SIGTERM)
+
+
+def restart_wait(last_seconds: float, lived_seconds: float) -> float:
+    """Return the seconds to wait before a worker is started anew, from the last such wait and how long it lived."""
+    if lived_seconds >= STEADY_SECONDS:
+        return 0.0
+    return min(max(1.0, 2 * last_seconds), LONGEST_RESTART_WAIT)
+
+
+def _settings(options: ServerOptions) -> dict[str, object]:
+    memory = Path("/dev/shm")  # noqa: S108 - gunicorn makes its file there safely; a disk could stall the sign of life
+    return {
+        "worker_class": "adapter.service.server.worker.TidewatchWorker",
+        "logger_class": ServerLogger,
+        "workers": 1,
+        "threads": options.threads,
+        "worker_connections": options.connections.most + options.threads,
+        "timeout": LOST_WORKER_SECONDS,
+        "keepalive": max(1, int(options.deadlines.idle)),
+        "worker_tmp_dir": str(memory) if os.access(memory, os.W_OK) else None,
+        "control_socket_disable": True,
+        "proc_name": options.program,
+        "accesslog": None,
+        "certfile": str(options.tls.certificate_file) if options.tls else None,
+        "limit_request_line": 8190,
+        "limit_request_fields": 2000,
+        "http_parser": "python",
+        # No proxy in front is trusted with anything but by its certificate.
+        "forwarded_allow_ips": "",
+        "forwarder_headers": "",
+        "secure_scheme_headers": {},
+    }
+
+
+def connections_within(limits: ConnectionLimits, descriptors: int) -> ConnectionLimits:
+    """Return the limits, lowered to what so many file descriptors allow: at least half of them stay for the rest."""
+    most = min(limits.most, max(descriptors - SPARE_DESCRIPTORS, descriptors // 2))
+    if most == limits.most:
+        return limits
+    _log.warning(
+        "fewer connections are allowed than otherwise: raise the hard limit of open files (ulimit -Hn)",
+        extra=fields(connections=most, descriptors=descriptors),
+    )
+    return replace(limits, most=most, most_unfinished=min(limits.most_unfinished, max(1, most // 2)))
+
+
+def _raise_descriptor_limit(wanted: int) -> int:
+    """Return how many descriptors the process may have open: as many as wanted, or as the hard limit allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY:
+        hard = max(soft, wanted)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return wanted if soft == resource.RLIM_INFINITY else soft

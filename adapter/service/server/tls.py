@@ -1,0 +1,237 @@
+"""The server's side of TLS: one cached context, made anew when something of it changes, and no session resumption.
+
+Making a context costs about as much as a handshake, so it is made once for each state of the files (times and inodes)
+and of the authorities that clients are trusted by, not once for each connection. Connections that stand keep theirs.
+A kubelet swaps a mounted secret by one rename, a tool may write the two files one after the other: a pair that does not
+fit, or cannot be read, leaves the last good context in place.
+
+Resumption is off because a resumed session has no verified chain: the certificate that a front proxy showed in an
+earlier connection would come back unproven. Tickets have an option for that. The session cache of TLS 1.2 has none in
+Python, but it belongs to the context: after a TLS 1.2 handshake the context, and with it the cache, is thrown away.
+(kube-apiserver speaks TLS 1.3, where nothing of this costs anything.)
+
+Clients may show a certificate where `client_authorities` are given. Python verifies it within the handshake: a client
+whose certificate comes from another CA is cut off with the alert `unknown_ca`, where Go would let it in as anonymous.
+Nobody gains anything by it, but such a client must leave its certificate away to be answered. The same happens as long
+as no authority is known yet: a client that comes too early comes again, and does not stay on a connection on which its
+certificate was never seen.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import ssl
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from adapter.service.runtime.errors import StartError
+from adapter.service.runtime.logs import StateLog
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+    from pathlib import Path
+
+_log = logging.getLogger(__name__)
+
+_Stamp: TypeAlias = "tuple[int, int, int] | None"
+"""Time, inode and size of a file; None where there is none."""
+_Seen: TypeAlias = "tuple[tuple[_Stamp, ...], frozenset[bytes]]"
+
+VERSIONS = {"VersionTLS12": ssl.TLSVersion.TLSv1_2, "VersionTLS13": ssl.TLSVersion.TLSv1_3}
+"""Go's names, as `--tls-min-version` takes them."""
+
+OLD_VERSIONS = ("VersionTLS10", "VersionTLS11")
+"""Versions that Go knows as well and that are never offered here (RFC 8996)."""
+
+SUITES = {
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384": "ECDHE-ECDSA-AES256-GCM-SHA384",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305": "ECDHE-ECDSA-CHACHA20-POLY1305",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-ECDSA-CHACHA20-POLY1305",
+    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256": "ECDHE-RSA-AES128-GCM-SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384": "ECDHE-RSA-AES256-GCM-SHA384",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305": "ECDHE-RSA-CHACHA20-POLY1305",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-RSA-CHACHA20-POLY1305",
+    "TLS_RSA_WITH_AES_128_GCM_SHA256": "AES128-GCM-SHA256",
+    "TLS_RSA_WITH_AES_256_GCM_SHA384": "AES256-GCM-SHA384",
+}
+"""Suites of TLS 1.2 by the names that `--tls-cipher-suites` takes, and by OpenSSL's."""
+
+FIXED_SUITES = frozenset({"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"})
+"""Suites of TLS 1.3: always on, in Go as here; naming them chooses nothing."""
+
+WEAK_SUITES = frozenset(
+    {
+        "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
+        "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
+        "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA",
+        "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA",
+        "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA",
+        "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
+        "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
+        "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
+        "TLS_ECDHE_RSA_WITH_RC4_128_SHA",
+        "TLS_RSA_WITH_3DES_EDE_CBC_SHA",
+        "TLS_RSA_WITH_AES_128_CBC_SHA",
+        "TLS_RSA_WITH_AES_128_CBC_SHA256",
+        "TLS_RSA_WITH_AES_256_CBC_SHA",
+        "TLS_RSA_WITH_RC4_128_SHA",
+    }
+)
+"""Suites that Go knows too and that are never offered here: RC4, and block ciphers in CBC mode, of which attacks on the
+padding are known. Manifests name them beside others, which every client of today speaks."""
+
+
+class ResumedSessionError(ssl.SSLError):
+    """A client resumed a session all the same; it has no verified chain, so it is not served."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsSettings:
+    """What the server shows and what it asks of clients."""
+
+    certificate_file: Path
+    key_file: Path
+    client_authorities: Callable[[], frozenset[bytes]] | None = None
+    """Gives the CAs of client certificates that are trusted now, in DER; called for each connection, so it answers from
+    memory. None: clients are not asked for a certificate. The system's CAs never count."""
+    min_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
+    cipher_suites: tuple[str, ...] = ()
+    """OpenSSL's names, of TLS 1.2 (`chosen_suites`); empty: OpenSSL's default."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Every file that the context is made of."""
+        return self.certificate_file, self.key_file
+
+    def trusted(self) -> frozenset[bytes]:
+        """Return the CAs of client certificates, in DER."""
+        return self.client_authorities() if self.client_authorities else frozenset()
+
+
+class ServerTls:
+    """Wraps accepted sockets with the newest context that could be loaded. For one thread: the one that accepts."""
+
+    def __init__(self, settings: TlsSettings, on_reload: Callable[[bool], None] = lambda _: None) -> None:
+        """Load the files once; raises StartError if they cannot be used."""
+        self._settings = settings
+        self.on_reload = on_reload
+        """Told after each change of files or authorities whether they could be used."""
+        self._state_log = StateLog(_log)
+        self._seen = self._look()
+        try:
+            self._context: ssl.SSLContext | None = server_context(settings)
+        except (OSError, ValueError) as e:
+            raise StartError(_unusable(settings, e)) from e
+        self._good = self._context
+
+    def wrap(self, sock: socket.socket) -> ssl.SSLSocket:
+        """Return the socket with TLS on it, the handshake not begun."""
+        return self._current().wrap_socket(
+            sock, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=True
+        )
+
+    def shaken(self, sock: ssl.SSLSocket) -> None:
+        """Take note of a finished handshake; raises ResumedSessionError for a resumed session."""
+        if sock.version() != "TLSv1.3":
+            self._context = None
+        if sock.session_reused:
+            raise ResumedSessionError("the client resumed a session, which this server does not offer")
+
+    def _current(self) -> ssl.SSLContext:
+        seen = self._look()
+        if self._context is None or seen != self._seen:
+            self._reload(changed=seen != self._seen)
+            self._seen = seen
+        return self._context or self._good
+
+    def _look(self) -> _Seen:
+        return _fingerprint(self._settings.files), self._settings.trusted()
+
+    def _reload(self, *, changed: bool) -> None:
+        try:
+            self._context = self._good = server_context(self._settings)
+        except (OSError, ValueError) as e:
+            self._context = self._good
+            self._state_log.failed("files", f"{_unusable(self._settings, e)}; the last good ones stay in use")
+            self.on_reload(False)  # noqa: FBT003 - the one argument of a callback
+            return
+        self._state_log.recovered("files", "the TLS files are usable again")
+        if changed:
+            about = {"certificate": str(self._settings.certificate_file), "client_cas": len(self._settings.trusted())}
+            _log.info("TLS files taken in anew", extra={"fields": about})
+            self.on_reload(True)  # noqa: FBT003 - the one argument of a callback
+
+
+def server_context(settings: TlsSettings) -> ssl.SSLContext:
+    """Return a new context of the files; raises OSError (ssl.SSLError is one) or ValueError."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = settings.min_version
+    context.options |= ssl.OP_NO_TICKET | ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
+    context.num_tickets = 0
+    context.set_alpn_protocols(["http/1.1"])
+    if settings.cipher_suites:
+        context.set_ciphers(":".join(settings.cipher_suites))
+    context.load_cert_chain(settings.certificate_file, settings.key_file)
+    if settings.client_authorities is not None:
+        context.verify_mode = ssl.CERT_OPTIONAL
+        # As in Go, every certificate of the bundle is an anchor: it may hold an intermediate without its root.
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        trusted = settings.trusted()
+        if trusted:
+            context.load_verify_locations(cadata=b"".join(trusted))
+    return context
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenSuites:
+    """Which of the suites that were named are offered."""
+
+    offered: tuple[str, ...]
+    """OpenSSL's names, of TLS 1.2; empty: OpenSSL's default."""
+    left_out: tuple[str, ...]
+    """Go's names of the weak ones."""
+
+
+def chosen_suites(names: tuple[str, ...]) -> ChosenSuites:
+    """Return which suites to offer where these are named; raises ValueError for a name that Go does not know."""
+    for name in names:
+        if name not in SUITES and name not in FIXED_SUITES and name not in WEAK_SUITES:
+            raise ValueError(f"{name} is not a cipher suite: known are {', '.join(sorted(SUITES))}")
+    offered = dict.fromkeys(SUITES[name] for name in names if name in SUITES)
+    left_out = dict.fromkeys(name for name in names if name in WEAK_SUITES)
+    return ChosenSuites(tuple(offered), tuple(left_out))
+
+
+def verified_chain(sock: socket.socket) -> tuple[bytes, ...]:
+    """Return the client's verified chain as DER, leaf first, root last; () if it showed none or none was verified."""
+    if not isinstance(sock, ssl.SSLSocket):
+        return ()
+    public = getattr(sock, "get_verified_chain", None)
+    if public is not None:  # Python 3.13 and later
+        return tuple(public() or ())
+    chain = sock._sslobj.get_verified_chain()  # type: ignore[attr-defined] # noqa: SLF001 - no public way before 3.13
+    return tuple(ssl.PEM_cert_to_DER_cert(certificate.public_bytes()) for certificate in chain or ())
+
+
+def _fingerprint(files: tuple[Path, ...]) -> tuple[_Stamp, ...]:
+    """Tell one state of the files from another; follows links, as a mounted secret is one of links."""
+    return tuple(_fingerprint_of(file) for file in files)
+
+
+def _fingerprint_of(file: Path) -> _Stamp:
+    try:
+        found = os.stat(file)  # noqa: PTH116 - for every connection: Path.stat costs twice as much
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ino, found.st_size
+
+
+def _unusable(settings: TlsSettings, error: Exception) -> str:
+    missing = [str(file) for file in settings.files if not os.access(file, os.R_OK)]
+    if missing:
+        return f"cannot read the TLS files {', '.join(missing)}: check that they exist and may be read"
+    names = f"{settings.certificate_file} and {settings.key_file}"
+    return f"the TLS files {names} cannot be used: {error}: check that they are PEM and belong together"

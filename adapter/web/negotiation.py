@@ -1,0 +1,115 @@
+"""What a client would like its answer to look like, read from its headers as Go's API servers read them (pure).
+
+Who likes a form best that is not served (protobuf, tables of metrics' values) gets what is liked next: clients of these
+APIs name JSON or anything as well, and know what they got by its `Content-Type`.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from adapter.objects.percent import EncodingError, decoded
+from adapter.web.http import JSON, YAML
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+AGGREGATED_VERSIONS = ("v2", "v2beta1")
+"""Of `apidiscovery.k8s.io`; the older one is asked for by API servers before 1.30."""
+
+TABLE_VERSIONS = ("v1", "v1beta1")
+"""Of `Table` in `meta.k8s.io`."""
+
+_PLAIN_JSON = frozenset({"application/json", "application/*", "*/*"})
+_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+"""What Go's `strconv.ParseBool` takes for true."""
+_FOR_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
+
+
+def aggregated_version(accept: str) -> str | None:
+    """Return the version of aggregated discovery that an `Accept` header likes best; None where it likes JSON more."""
+    for media_type, given in _by_preference(accept):
+        if given.get("g") == "apidiscovery.k8s.io" and given.get("as") == "APIGroupDiscoveryList":
+            if media_type == "application/json" and given.get("v") in AGGREGATED_VERSIONS:
+                return given["v"]
+        elif media_type in _PLAIN_JSON:
+            return None
+    return None
+
+
+def table_version(accept: str) -> str | None:
+    """Return the version of `Table` that an `Accept` header likes best; None where it likes the objects more."""
+    for media_type, given in _by_preference(accept):
+        if given.get("as") == "Table" and given.get("g") == "meta.k8s.io":
+            if media_type == "application/json" and given.get("v") in TABLE_VERSIONS:
+                return given["v"]
+        elif media_type in _PLAIN_JSON and "as" not in given:
+            return None
+    return None
+
+
+@lru_cache(maxsize=64)
+def served_type(accept: str) -> str | None:
+    """Return whether an `Accept` header likes JSON or YAML better; None where it takes neither.
+
+    Remembered for the few headers that clients send: it is asked for each request.
+    """
+    if not accept:
+        return JSON
+    for media_type, _ in _by_preference(accept):
+        if media_type in _PLAIN_JSON:
+            return JSON
+        if media_type == YAML:
+            return YAML
+    return None
+
+
+def accepts_gzip(accept_encoding: str) -> bool:
+    """Return whether `gzip` stands in the header by itself: a weighted one does not count, as in Go's API servers."""
+    return any(token.strip() == "gzip" for token in accept_encoding.split(","))
+
+
+def is_current(etag: str, if_none_match: str) -> bool:
+    """Return whether the client has the entity with this tag; tags are compared weakly (RFC 9110, 13.1.2)."""
+    tags = [tag.strip() for tag in if_none_match.split(",")]
+    return tags == ["*"] or any(tag.removeprefix("W/") == etag for tag in tags)
+
+
+def wants_indent(query: str, user_agent: str) -> bool:
+    """Return whether JSON is to be indented: by the first `pretty` parameter, without one for tools that people use."""
+    asked = _first(query, "pretty") if "pretty" in query else ""
+    return asked in _TRUE if asked else user_agent.startswith(_FOR_PEOPLE)
+
+
+def _by_preference(accept: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield media types and their parameters, the best liked first; those of weight 0 are not liked at all."""
+    clauses = []
+    for item in accept.split(","):
+        media_type, *rest = (part.strip() for part in item.split(";"))
+        parameters = dict(part.partition("=")[::2] for part in rest)
+        clauses.append((_weight(parameters.pop("q", "1")), media_type, parameters))
+    for weight, media_type, parameters in sorted(clauses, key=lambda clause: -clause[0]):
+        if weight > 0:
+            yield media_type, parameters
+
+
+def _weight(text: str) -> float:
+    """Return a weight from 0 to 1; one that is none counts as 1, as in Go's API servers."""
+    try:
+        weight = float(text)
+    except ValueError:
+        return 1.0
+    return weight if 0 <= weight <= 1 else 1.0
+
+
+def _first(query: str, name: str) -> str:
+    """Return the first value of a parameter; empty if there is none, or none that can be read."""
+    for pair in query.split("&"):
+        raw, _, value = pair.partition("=")
+        try:
+            if decoded(raw) == name:
+                return decoded(value)
+        except EncodingError:
+            continue
+    return ""
