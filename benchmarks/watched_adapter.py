@@ -23,7 +23,7 @@ import msgspec
 from adapter.commands.serve.command import make_worker
 from adapter.commands.serve.flags import SERVE
 from adapter.commands.serve.settings import serve_settings
-from adapter.options.common_flags import configure_logs_by
+from adapter.options.logs import configure_logs_by
 from adapter.service.flags.parsing import flags_or_exit
 from adapter.service.server.process import serve_forever
 

@@ -6,8 +6,9 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
+from adapter.commands.program import PROGRAM
 from adapter.documents.tree import nearest
-from adapter.options.common_flags import PROGRAM, program_version
+from adapter.options.version import program_version
 from adapter.service.flags.parsing import exit_for_usage
 from adapter.service.runtime.printing import run_until_nobody_reads
 

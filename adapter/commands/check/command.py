@@ -12,21 +12,17 @@ from typing import TYPE_CHECKING, NoReturn
 import msgspec
 
 from adapter.commands.check.output import as_json, as_text
+from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_each, rule_files_of
 from adapter.commands.trials.budget import Budgeted
 from adapter.commands.trials.served import served_by
 from adapter.commands.trials.usage import usage_served_by
 from adapter.documents.load import DocumentError
-from adapter.options.common_flags import (
-    CLUSTER_FLAGS,
-    LOG_FLAGS,
-    PROGRAM,
-    PROMETHEUS_FLAGS,
-    configure_logs_by,
-    program_version,
-    prometheus_settings,
-)
+from adapter.options.cluster import CLUSTER_FLAGS
 from adapter.options.kinds import kinds_by
+from adapter.options.logs import LOG_FLAGS, configure_logs_by
+from adapter.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
+from adapter.options.version import program_version
 from adapter.rulebook.lint.repairs import repaired
 from adapter.rulebook.model import Severity
 from adapter.rulebook.parsing.parse import parse_rulebook

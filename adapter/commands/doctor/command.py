@@ -31,16 +31,12 @@ from adapter.commands.doctor.rights import (
     needs_of_hpa_controller,
 )
 from adapter.commands.doctor.tls import look_at_certificate
+from adapter.commands.program import PROGRAM
 from adapter.commands.serve.certificates import apiservice_name, object_name
-from adapter.options.common_flags import (
-    CLUSTER_FLAGS,
-    LOG_FLAGS,
-    PROGRAM,
-    PROMETHEUS_FLAGS,
-    configure_logs_by,
-    program_version,
-    prometheus_settings,
-)
+from adapter.options.cluster import CLUSTER_FLAGS
+from adapter.options.logs import LOG_FLAGS, configure_logs_by
+from adapter.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
+from adapter.options.version import program_version
 from adapter.reports.checks import Check, run_checks
 from adapter.reports.lines import CheckStatus, as_json, as_text, count, unknown
 from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit

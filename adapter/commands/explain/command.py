@@ -10,20 +10,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NoReturn
 
 from adapter.commands.explain.server import SERVER_FLAGS, asked_of_server
+from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_configuration, rule_files_of
 from adapter.documents.load import DocumentError
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.objects.selectors import EVERYTHING
-from adapter.options.common_flags import (
-    CLUSTER_FLAGS,
-    LOG_FLAGS,
-    PROGRAM,
-    PROMETHEUS_FLAGS,
-    configure_logs_by,
-    program_version,
-    prometheus_settings,
-)
+from adapter.options.cluster import CLUSTER_FLAGS
 from adapter.options.kinds import kinds_by
+from adapter.options.logs import LOG_FLAGS, configure_logs_by
+from adapter.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
+from adapter.options.version import program_version
 from adapter.readings.explain.explainer import Explainer
 from adapter.readings.explain.explanation import ExplanationStep, ExplanationVerdict, Outcome
 from adapter.readings.explain.questions import APIS, QuestionError, Texts, question_of

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from adapter.apis.handler import Handler, Parts
 from adapter.apis.telemetry import Telemetry
+from adapter.commands.program import PROGRAM
 from adapter.commands.serve.certificates import keep_certificate
 from adapter.commands.serve.flags import SERVE
 from adapter.commands.serve.identity import make_gate
@@ -25,7 +26,7 @@ from adapter.commands.trials.queries import QueryTrials
 from adapter.documents.load import DocumentError
 from adapter.identity.limits import RateLimit
 from adapter.objects.resources import BUILT_IN, find_resource
-from adapter.options.common_flags import PROGRAM, configure_logs_by
+from adapter.options.logs import configure_logs_by
 from adapter.readings.readings import Readings
 from adapter.readings.telemetry import ReadingsTelemetry
 from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from adapter.commands.program import PROGRAM
 from adapter.commands.serve.certificates import CERTIFICATE_FLAGS
 from adapter.commands.serve.identity import IDENTITY_FLAGS
-from adapter.options.common_flags import CLUSTER_FLAGS, LOG_FLAGS, PROGRAM, PROMETHEUS_FLAGS, program_version
+from adapter.options.cluster import CLUSTER_FLAGS
+from adapter.options.logs import LOG_FLAGS
+from adapter.options.prometheus import PROMETHEUS_FLAGS
+from adapter.options.version import program_version
 from adapter.rulebook.plans.reach import LOOK_BACK_SECONDS
 from adapter.service.flags.table import (
     ADDRESS,

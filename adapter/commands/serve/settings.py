@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.apis.compatibility import OURS, PROMETHEUS_ADAPTER
+from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_each
 from adapter.commands.serve.certificates import KeptCertificate, first_certificate, kept_certificate
 from adapter.commands.serve.identity import ServeIdentity, identity_of_flags
@@ -15,7 +16,8 @@ from adapter.commands.serve.tls import tls_choice
 from adapter.documents.load import DocumentError
 from adapter.identity.callers import IdentitySettingsError
 from adapter.identity.certificates.serving import ServingCertificate, given_certificate, made_certificate
-from adapter.options.common_flags import PROGRAM, program_version, prometheus_settings
+from adapter.options.prometheus import prometheus_settings
+from adapter.options.version import program_version
 from adapter.readings.settings import ReadingSettings
 from adapter.service.flags.parsing import UsageError
 from adapter.service.server.addresses import Address

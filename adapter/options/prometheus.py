@@ -1,25 +1,13 @@
-"""Flags that several commands share: logs, the cluster, Prometheus."""
+"""Flags that say where Prometheus is and how to be let in, and the settings that are made of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adapter.service.flags.parsing import UsageError
-from adapter.service.flags.table import (
-    BOOLEAN,
-    INTEGER,
-    PATH,
-    TEXT,
-    Flag,
-    FlagValues,
-    Ignored,
-    Repeat,
-    one_of,
-)
-from adapter.service.runtime.logs import FORMATS, LEVELS, configure_logs, level_of_verbosity
+from adapter.service.flags.table import BOOLEAN, PATH, TEXT, Flag, Repeat, one_of
 from adapter.sources.kubernetes.access import from_kubeconfig
 from adapter.sources.kubernetes.errors import ConfigurationError
 from adapter.sources.prometheus.errors import SettingsError
@@ -28,42 +16,11 @@ from adapter.sources.prometheus.settings import PrometheusSettings
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-PROGRAM = "tidewatch-adapter"
+    from adapter.service.flags.table import FlagValues
+
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
-_LOGS = "Logs"
-_CLUSTER = "Cluster"
 _PROMETHEUS = "Prometheus"
-_KLOG = Ignored("logs go to stderr; --log-format and --log-level say how")
-
-LOG_FLAGS: tuple[Flag, ...] = (
-    Flag(name="log-format", kind=one_of(*FORMATS), default="text", help="How log lines look.", group=_LOGS),
-    Flag(name="log-level", kind=one_of(*LEVELS), help="What is logged (default info, or by --v).", group=_LOGS),
-    Flag(name="v", short="v", kind=INTEGER, default=0, help="klog's verbosity: from 4 on, debug.", group=_LOGS),
-    *(
-        Flag(name=name, kind=kind, group=_LOGS, state=_KLOG)
-        for name, kind in (
-            ("add-dir-header", BOOLEAN),
-            ("alsologtostderr", BOOLEAN),
-            ("log-backtrace-at", TEXT),
-            ("log-dir", TEXT),
-            ("log-file", TEXT),
-            ("log-file-max-size", TEXT),
-            ("log-flush-frequency", TEXT),
-            ("logtostderr", BOOLEAN),
-            ("one-output", BOOLEAN),
-            ("skip-headers", BOOLEAN),
-            ("skip-log-headers", BOOLEAN),
-            ("stderrthreshold", TEXT),
-            ("vmodule", TEXT),
-        )
-    ),
-)
-
-CLUSTER_FLAGS: tuple[Flag, ...] = (
-    Flag(name="kubeconfig", kind=PATH, help="How to reach the cluster (default: in a pod its own).", group=_CLUSTER),
-    Flag(name="context", kind=TEXT, help="Which context of the kubeconfig (default: its current one).", group=_CLUSTER),
-)
 
 PROMETHEUS_FLAGS: tuple[Flag, ...] = (
     Flag(
@@ -106,17 +63,6 @@ PROMETHEUS_FLAGS: tuple[Flag, ...] = (
     Flag(name="prometheus-username", kind=TEXT, help="User name for basic auth.", group=_PROMETHEUS),
     Flag(name="prometheus-password-file", kind=PATH, help="Password for basic auth.", group=_PROMETHEUS),
 )
-
-
-def program_version() -> str:
-    """Return the version of the installed distribution."""
-    return version("tidewatch")
-
-
-def configure_logs_by(values: FlagValues, *, queued: bool = False) -> None:
-    """Send logs where and how the flags say; `queued` as a process needs it that serves."""
-    level = values.text("log-level") or level_of_verbosity(values.integer("v"))
-    configure_logs(values.text("log-format"), level, queued=queued)
 
 
 def prometheus_settings(values: FlagValues) -> PrometheusSettings:

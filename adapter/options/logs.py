@@ -1,0 +1,44 @@
+"""Flags that say where and how a program logs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.service.flags.table import BOOLEAN, INTEGER, TEXT, Flag, Ignored, one_of
+from adapter.service.runtime.logs import FORMATS, LEVELS, configure_logs, level_of_verbosity
+
+if TYPE_CHECKING:
+    from adapter.service.flags.table import FlagValues
+
+_LOGS = "Logs"
+_KLOG = Ignored("logs go to stderr; --log-format and --log-level say how")
+
+LOG_FLAGS: tuple[Flag, ...] = (
+    Flag(name="log-format", kind=one_of(*FORMATS), default="text", help="How log lines look.", group=_LOGS),
+    Flag(name="log-level", kind=one_of(*LEVELS), help="What is logged (default info, or by --v).", group=_LOGS),
+    Flag(name="v", short="v", kind=INTEGER, default=0, help="klog's verbosity: from 4 on, debug.", group=_LOGS),
+    *(
+        Flag(name=name, kind=kind, group=_LOGS, state=_KLOG)
+        for name, kind in (
+            ("add-dir-header", BOOLEAN),
+            ("alsologtostderr", BOOLEAN),
+            ("log-backtrace-at", TEXT),
+            ("log-dir", TEXT),
+            ("log-file", TEXT),
+            ("log-file-max-size", TEXT),
+            ("log-flush-frequency", TEXT),
+            ("logtostderr", BOOLEAN),
+            ("one-output", BOOLEAN),
+            ("skip-headers", BOOLEAN),
+            ("skip-log-headers", BOOLEAN),
+            ("stderrthreshold", TEXT),
+            ("vmodule", TEXT),
+        )
+    ),
+)
+
+
+def configure_logs_by(values: FlagValues, *, queued: bool = False) -> None:
+    """Send logs where and how the flags say; `queued` as a process needs it that serves."""
+    level = values.text("log-level") or level_of_verbosity(values.integer("v"))
+    configure_logs(values.text("log-format"), level, queued=queued)

@@ -1,0 +1,10 @@
+"""The version of what is installed."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+
+def program_version() -> str:
+    """Return the version of the installed distribution."""
+    return version("tidewatch")
