@@ -17,6 +17,7 @@ import time
 from typing import TYPE_CHECKING
 
 from adapter.apis.handler import Handler, Parts
+from adapter.apis.routing import is_frequent
 from adapter.apis.telemetry import Telemetry
 from adapter.commands.rule_files import load_configuration
 from adapter.commands.serve.flags import SERVE
@@ -128,7 +129,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
             version=settings.server.version,
         )
     )
-    return wsgi_application(handler.handle)
+    return wsgi_application(handler.handle, is_frequent)
 
 
 if __name__ == "__main__":

@@ -41,6 +41,14 @@ PATHS = (
 """What `/` lists."""
 
 
+_FREQUENT = tuple(f"/apis/{group}/" for group in VERSIONS)
+
+
+def is_frequent(target: str) -> bool:
+    """Tell whether a raw request target is one that autoscalers ask for all the time: values, and lists of metrics."""
+    return target.startswith(_FREQUENT)
+
+
 class PathError(ValueError):
     """A path that no URL may have; the message says what is wrong with it."""
 

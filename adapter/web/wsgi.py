@@ -1,4 +1,4 @@
-"""The WSGI side: a Flask shell around the handler, and a short way past it for the requests that HPAs send.
+"""The WSGI side: a Flask shell around the handler, and a short way past it for requests that come all the time.
 
 The server must put three things into the environ that WSGI itself loses: `RAW_URI`, the request target as received;
 `tidewatch.headers`, each header line by itself; `tidewatch.peer_chain`, the verified client certificate chain. Without
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import flask
 
-from adapter.apis.routing import VERSIONS
 from adapter.web.http import Request, Response
 
 if TYPE_CHECKING:
@@ -21,17 +20,18 @@ if TYPE_CHECKING:
 
     Handle = Callable[[Request], Response]
 
-HOT_PATHS = tuple(f"/apis/{group}/" for group in VERSIONS)
-
 _REASONS = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 
 
-def wsgi_application(handle: Handle) -> WSGIApplication:
-    """Return the WSGI application that answers every request by `handle`."""
+def wsgi_application(handle: Handle, is_frequent: Callable[[str], bool] = lambda _: False) -> WSGIApplication:
+    """Return the WSGI application that answers every request by `handle`.
+
+    A GET whose raw target `is_frequent` goes past Flask, which would cost it more than its answer does.
+    """
     shell = flask_application(handle)
 
     def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        if environ["REQUEST_METHOD"] == "GET" and environ["RAW_URI"].startswith(HOT_PATHS):
+        if environ["REQUEST_METHOD"] == "GET" and is_frequent(environ["RAW_URI"]):
             return _send(handle(request_of(environ)), start_response)
         return shell(environ, start_response)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from adapter.apis.routing import is_frequent
 from adapter.web.wsgi import wsgi_application
 from tests.apis.fakes import CHAIN, REFUSED_CHAIN, Server
 from tests.apis.golden_usage import usage_readings
@@ -55,7 +56,7 @@ def answered(request: dict[str, Any], world: str) -> tuple[int, dict[str, str], 
         "tidewatch.headers": tuple(request["headers"].items()),
         "tidewatch.peer_chain": CHAINS[request.get("as", "front proxy")],
     }
-    application = wsgi_application(Server(WORLDS[world]()).handler.handle)
+    application = wsgi_application(Server(WORLDS[world]()).handler.handle, is_frequent)
     status, headers, body = call(application, environ(request["method"], request["target"], **given))
     return int(status[:3]), headers, body
 

@@ -4,12 +4,14 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from adapter.apis.routing import VERSIONS, is_frequent
 from adapter.web.http import Request, Response
-from adapter.web.wsgi import HOT_PATHS, flask_application, request_of, wsgi_application
+from adapter.web.wsgi import flask_application, request_of, wsgi_application
 from tests.apis.wsgi import call, environ
 
 HEADERS = (("X-Remote-Group", "a,b"), ("X-Remote-Group", "c"))
 CHAIN = (b"leaf", b"root")
+FREQUENT = tuple(f"/apis/{group}/" for group in VERSIONS)
 
 
 @dataclass
@@ -25,13 +27,13 @@ class Echo:
 
 
 @pytest.mark.parametrize(
-    "target", ["/", "/apis", "/apis/x/y", "//", "//x", "/a//b", "/a/", "/%2F%2f?a=%20b", *HOT_PATHS]
+    "target", ["/", "/apis", "/apis/x/y", "//", "//x", "/a//b", "/a/", "/%2F%2f?a=%20b", *FREQUENT]
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "DELETE", "PATCH", "TRACE", "WEIRD"])
 @pytest.mark.filterwarnings("ignore:Unknown REQUEST_METHOD")
 def test_every_method_and_path_is_the_handlers_to_answer(method: str, target: str) -> None:
     echo = Echo()
-    status, headers, body = call(wsgi_application(echo), environ(method, target))
+    status, headers, body = call(wsgi_application(echo, is_frequent), environ(method, target))
     path, _, query = target.partition("?")
     assert echo.asked == [Request(method, path, query)]
     assert (status[:3], body) == ("429", b"{}")
@@ -50,21 +52,22 @@ def test_every_method_and_path_is_the_handlers_to_answer(method: str, target: st
 )
 def test_what_flask_would_answer_in_html_is_the_handlers_too(target: str, more: dict[str, str]) -> None:
     echo = Echo()
-    assert call(wsgi_application(echo), environ("GET", target, **more))[0][:3] == "429"
+    assert call(wsgi_application(echo, is_frequent), environ("GET", target, **more))[0][:3] == "429"
     assert len(echo.asked) == 1
 
 
-@pytest.mark.parametrize("target", ["/apis", f"{HOT_PATHS[0]}v1beta1"])
+@pytest.mark.parametrize("target", ["/apis", f"{FREQUENT[0]}v1beta1"])
 def test_a_head_has_no_body(target: str) -> None:
-    _, _, body = call(wsgi_application(Echo()), environ("HEAD", target))
+    _, _, body = call(wsgi_application(Echo(), is_frequent), environ("HEAD", target))
     assert body == b""
 
 
-@pytest.mark.parametrize("target", ["/apis", f"{HOT_PATHS[1]}v1beta1"])
+@pytest.mark.parametrize("target", ["/apis", f"{FREQUENT[1]}v1beta1"])
 def test_header_lines_and_chain_reach_the_handler_as_received(target: str) -> None:
     echo = Echo()
     call(
-        wsgi_application(echo), environ("GET", target, **{"tidewatch.headers": HEADERS, "tidewatch.peer_chain": CHAIN})
+        wsgi_application(echo, is_frequent),
+        environ("GET", target, **{"tidewatch.headers": HEADERS, "tidewatch.peer_chain": CHAIN}),
     )
     assert (echo.asked[0].headers, echo.asked[0].peer_chain) == (HEADERS, CHAIN)
 
@@ -90,14 +93,14 @@ def test_the_target_is_taken_apart_and_not_decoded(target: str, path: str, query
 
 
 def test_the_hot_paths_answer_alike_through_flask_and_past_it() -> None:
-    target = f"{HOT_PATHS[0]}v1beta1/namespaces/shop/pods/*/rps"
+    target = f"{FREQUENT[0]}v1beta1/namespaces/shop/pods/*/rps"
     echo = Echo(Response(200, b'{"items":[]}'))
-    past = call(wsgi_application(echo), environ("GET", target))
+    past = call(wsgi_application(echo, is_frequent), environ("GET", target))
     through = call(flask_application(echo).wsgi_app, environ("GET", target))
     assert past == through
 
 
 def test_a_304_has_no_body() -> None:
     echo = Echo(Response(304, b"", headers=(("ETag", '"1"'),)))
-    status, headers, body = call(wsgi_application(echo), environ("GET", "/apis"))
+    status, headers, body = call(wsgi_application(echo, is_frequent), environ("GET", "/apis"))
     assert (status, headers["ETag"], body) == ("304 Not Modified", '"1"', b"")

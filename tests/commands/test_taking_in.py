@@ -54,7 +54,7 @@ class House:
 
     def __init__(self, *paths: Path, prometheus: ScriptedPrometheus | None = None) -> None:
         self.registry = CollectorRegistry()
-        self.configuration = RuleReloader(paths, RESOLVE, self.registry)
+        self.configuration = RuleReloader(paths, RESOLVE, self.registry, "tidewatch_adapter")
         self.applied: list[Rulebook] = []
         self.fault: Exception | None = None
         trials = QueryTrials(prometheus, RESOLVE) if prometheus else None

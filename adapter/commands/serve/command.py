@@ -15,13 +15,14 @@ import time
 from typing import TYPE_CHECKING
 
 from adapter.apis.handler import Handler, Parts
+from adapter.apis.routing import is_frequent
 from adapter.apis.telemetry import Telemetry
 from adapter.commands.program import PROGRAM
 from adapter.commands.serve.certificates import keep_certificate
 from adapter.commands.serve.flags import SERVE
 from adapter.commands.serve.identity import make_gate
 from adapter.commands.serve.rule_reloader import RuleReloader
-from adapter.commands.serve.settings import serve_settings
+from adapter.commands.serve.settings import METRICS_PREFIX, serve_settings
 from adapter.commands.trials.queries import QueryTrials
 from adapter.documents.load import DocumentError
 from adapter.identity.limits import RateLimit
@@ -97,7 +98,7 @@ def serve(arguments: Sequence[str]) -> None:
 def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     """Build the worker and start its tasks; raises StartError."""
     pace = Pace()
-    watches = WatchMetrics(context.registry)
+    watches = WatchMetrics(context.registry, METRICS_PREFIX)
     gate = make_gate(settings.identity, context, watches)
     _tell_certificate(settings)
     objects = _objects(settings, context, pace, watches)
@@ -135,7 +136,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     )
     prepare = functools.partial(handler.prepare, pace.slices)
     context.tasks.periodic("lists of metrics", prepare, every_seconds=PREPARE_SECONDS, deadline_seconds=60.0)
-    return wsgi_application(handler.handle)
+    return wsgi_application(handler.handle, is_frequent)
 
 
 def _tell_certificate(settings: ServeSettings) -> None:
@@ -176,14 +177,20 @@ def _text(path: object) -> str | None:
 
 def _configuration(settings: ServeSettings, context: WorkerContext, objects: ObjectSource) -> RuleReloader:
     try:
-        return RuleReloader(settings.configuration, objects.resource, context.registry)
+        return RuleReloader(settings.configuration, objects.resource, context.registry, METRICS_PREFIX)
     except (FilesError, DocumentError) as error:
         raise StartError(str(error)) from error
 
 
 def _prometheus(settings: ServeSettings, context: WorkerContext, pace: Pace) -> PrometheusClient:
     try:
-        client = PrometheusClient(settings.prometheus, telemetry=PrometheusTelemetry(context.registry), pace=pace)
+        telemetry = PrometheusTelemetry(
+            context.registry,
+            METRICS_PREFIX,
+            # The name of prometheus-adapter, on which dashboards rely.
+            request_duration_name="prometheus_adapter_prometheus_client_request_duration_seconds",
+        )
+        client = PrometheusClient(settings.prometheus, telemetry=telemetry, pace=pace)
     except SettingsError as error:
         raise StartError(str(error)) from error
     context.on_stop(client.close)

@@ -61,17 +61,19 @@ class _Loaded(NamedTuple):
 class RuleReloader:
     """The rulebook in force. `check` looks for changes and hands each new rulebook to `apply`."""
 
-    def __init__(self, paths: Sequence[Path], resolve: ResolveResource, registry: CollectorRegistry) -> None:
+    def __init__(
+        self, paths: Sequence[Path], resolve: ResolveResource, registry: CollectorRegistry, metrics_prefix: str
+    ) -> None:
         """Read the files; raises FilesError or DocumentError: at the start there is no last good value."""
         self._resolve = resolve
         self._apply: Callable[[Rulebook], None] = lambda _: None
         self._well = Gauge(
-            "tidewatch_adapter_config_last_reload_successful",
+            f"{metrics_prefix}_config_last_reload_successful",
             "Whether all that the rule files say now is in force; 0 while a file or a rule is refused.",
             registry=registry,
         )
         self._reloads = Counter(
-            "tidewatch_adapter_config_reloads",
+            f"{metrics_prefix}_config_reloads",
             "Changes of the rule files, by result: success, partial (some of it is refused), failure (nothing is new).",
             ["result"],
             registry=registry,

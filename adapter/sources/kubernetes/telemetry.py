@@ -49,24 +49,24 @@ class NoTelemetry:
 class WatchMetrics:
     """The watches as Prometheus metrics."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
-        """Register the metrics."""
+    def __init__(self, registry: CollectorRegistry, prefix: str) -> None:
+        """Register the metrics, whose names begin with the prefix."""
         from prometheus_client import Counter, Gauge  # noqa: PLC0415 - commands that run once expose nothing
 
         self._synced = Gauge(
-            "tidewatch_adapter_watch_synced",
+            f"{prefix}_watch_synced",
             "1 when the objects of this kind are known, also while they are listed anew.",
             ["resource"],
             registry=registry,
         )
         self._heard = Gauge(
-            "tidewatch_adapter_watch_last_heard_timestamp_seconds",
+            f"{prefix}_watch_last_heard_timestamp_seconds",
             "When the API server last said something about this kind: how old the known state can be.",
             ["resource"],
             registry=registry,
         )
         self._failures = Counter(
-            "tidewatch_adapter_watch_failures_total",
+            f"{prefix}_watch_failures_total",
             "Lists and watches of this kind that failed, by class of error.",
             ["resource", "error"],
             registry=registry,

@@ -15,30 +15,37 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 class PrometheusTelemetry:
     """What a `PrometheusClient` counts. One per registry."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: CollectorRegistry, prefix: str, *, request_duration_name: str | None = None) -> None:
+        """Register the metrics, whose names begin with the prefix.
+
+        `request_duration_name` is another program's name for durations by API path and server, on which dashboards
+        rely; None where no dashboard does.
+        """
         self._queries = Counter(
-            "tidewatch_adapter_prometheus_queries",
+            f"{prefix}_prometheus_queries",
             "Queries sent to Prometheus, by kind (instant, series) and result (ok, timeout, unreachable, …).",
             ("kind", "result"),
             registry=registry,
         )
         self._duration = Histogram(
-            "tidewatch_adapter_prometheus_query_duration_seconds",
+            f"{prefix}_prometheus_query_duration_seconds",
             "Time from the question to the whole answer, or to the failure.",
             buckets=_SECONDS,
             registry=registry,
         )
-        # The name of prometheus-adapter, on which dashboards rely.
-        self._request_duration = Histogram(
-            "prometheus_adapter_prometheus_client_request_duration_seconds",
-            "Time of requests to Prometheus, by API path and server.",
-            ("path", "server"),
-            buckets=_SECONDS,
-            registry=registry,
-        )
+        self._request_duration: Histogram | None = None
+        if request_duration_name is not None:
+            self._request_duration = Histogram(
+                request_duration_name,
+                "Time of requests to Prometheus, by API path and server.",
+                ("path", "server"),
+                buckets=_SECONDS,
+                registry=registry,
+            )
 
     def queried(self, *, kind: str, path: str, server: str, result: str, seconds: float) -> None:
         """Count one query: `result` is `ok` or a PrometheusError's `result`."""
         self._queries.labels(kind, result).inc()
         self._duration.observe(seconds)
-        self._request_duration.labels(path, server).observe(seconds)
+        if self._request_duration is not None:
+            self._request_duration.labels(path, server).observe(seconds)

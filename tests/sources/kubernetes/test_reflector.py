@@ -403,7 +403,9 @@ def test_the_state_is_told_to_prometheus(server: FakeApiServer, start: Callable[
     registry = CollectorRegistry()
     server.faults.append(Fault("list", "status", code=500, times=1))
     reflector = start(
-        dataclasses.replace(SETTINGS, telemetry=WatchMetrics(registry), wall_clock=lambda: 1_800_000_000.0)
+        dataclasses.replace(
+            SETTINGS, telemetry=WatchMetrics(registry, "tidewatch_adapter"), wall_clock=lambda: 1_800_000_000.0
+        )
     )
     labels = {"resource": "pods"}
     until(lambda: registry.get_sample_value("tidewatch_adapter_watch_synced", labels) == 1.0)
@@ -415,7 +417,12 @@ def test_the_state_is_told_to_prometheus(server: FakeApiServer, start: Callable[
 
 def test_nothing_is_synced_before_the_first_list(client: KubernetesClient) -> None:
     registry = CollectorRegistry()
-    reflector = Reflector(client, PODS, ObjectIndex(), dataclasses.replace(SETTINGS, telemetry=WatchMetrics(registry)))
+    reflector = Reflector(
+        client,
+        PODS,
+        ObjectIndex(),
+        dataclasses.replace(SETTINGS, telemetry=WatchMetrics(registry, "tidewatch_adapter")),
+    )
     assert not reflector.synced
     assert registry.get_sample_value("tidewatch_adapter_watch_synced", {"resource": "pods"}) == 0.0
 

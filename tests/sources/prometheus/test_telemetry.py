@@ -17,6 +17,7 @@ from adapter.sources.prometheus.telemetry import PrometheusTelemetry
 from adapter.timing.pace import UNPACED
 from tests.support.raw_server import Peer, raw_server
 
+DURATION_NAME = "prometheus_adapter_prometheus_client_request_duration_seconds"
 EMPTY = b'{"status":"success","data":{"resultType":"vector","result":[]}}'
 
 
@@ -31,7 +32,9 @@ def test_each_query_is_counted_once_with_its_result() -> None:
     registry = CollectorRegistry()
     with raw_server(script) as server:
         settings = PrometheusSettings(server.url.replace("//", "//me:secret@") + "/prefix")
-        with PrometheusClient(settings, telemetry=PrometheusTelemetry(registry)) as client:
+        with PrometheusClient(
+            settings, telemetry=PrometheusTelemetry(registry, "tidewatch_adapter", request_duration_name=DURATION_NAME)
+        ) as client:
             client.instant("up", timeout_seconds=10)
             with pytest.raises(AuthenticationRefusedError):
                 client.instant("up", timeout_seconds=10)
@@ -48,7 +51,7 @@ def test_each_query_is_counted_once_with_its_result() -> None:
     assert counted("series", "ok") == 1
     assert registry.get_sample_value("tidewatch_adapter_prometheus_query_duration_seconds_count") == 4
     labels = {"path": "/api/v1/query", "server": f"{server.url}/prefix"}
-    name = "prometheus_adapter_prometheus_client_request_duration_seconds_count"
+    name = f"{DURATION_NAME}_count"
     assert registry.get_sample_value(name, labels) == 3
     assert b"secret" not in generate_latest(registry)
 
@@ -61,7 +64,9 @@ def test_series_that_are_too_many_are_counted_as_such() -> None:
     registry = CollectorRegistry()
     with raw_server(script) as server:
         settings = PrometheusSettings(server.url)
-        with PrometheusClient(settings, telemetry=PrometheusTelemetry(registry)) as client:
+        with PrometheusClient(
+            settings, telemetry=PrometheusTelemetry(registry, "tidewatch_adapter", request_duration_name=DURATION_NAME)
+        ) as client:
             answer = client.series("up", start=0, timeout_seconds=10, limits=AnswerLimits(max_samples=1))
             with pytest.raises(AnswerTooLargeError):
                 list(answer.batches(UNPACED))
