@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from adapter.identity.callers import Via
-from adapter.identity.limits import RateLimit
 from adapter.identity.reviews import OF_RIGHTS, SYSTEM, ReviewEffects, Reviews, Sends, Unreviewed
+from adapter.timing.rate_limit import RateLimit
 
 if TYPE_CHECKING:
     from adapter.identity.attributes import Attributes

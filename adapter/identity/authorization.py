@@ -35,14 +35,15 @@ from adapter.identity.callers import (
     UnreviewedError,
     Via,
 )
-from adapter.identity.limits import SingleFlight, WaiterLimit
-from adapter.identity.reviews import OF_RIGHTS, SYSTEM, ReviewEffects, Unreviewed
+from adapter.identity.reviews import OF_RIGHTS, SYSTEM, ReviewEffects, Unreviewed, review_waiters
+from adapter.timing.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.identity.attributes import Attributes
     from adapter.identity.telemetry import IdentityTelemetry
+    from adapter.timing.waiter_limit import WaiterLimit
 
 MOST_ANSWERS = 100_000
 """That are remembered of front-proxy callers, and as many of direct ones."""
@@ -131,7 +132,7 @@ class Authorizer:
         self._review = review
         self._submit = submit
         self._crowd = crowd
-        self._renewing = WaiterLimit(MOST_RENEWING)
+        self._renewing = review_waiters(MOST_RENEWING)
         self._telemetry = telemetry
         self._settings = settings
         self._means = means

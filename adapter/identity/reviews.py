@@ -16,6 +16,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from adapter.identity.callers import CrowdedError
 from adapter.sources.kubernetes.errors import (
     ForbiddenError,
     KubernetesError,
@@ -26,11 +27,12 @@ from adapter.sources.kubernetes.errors import (
     UnexpectedResponseError,
     UnreachableError,
 )
+from adapter.timing.waiter_limit import WaiterLimit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from adapter.identity.limits import RateLimit
+    from adapter.timing.rate_limit import RateLimit
 
 T = TypeVar("T")
 
@@ -98,6 +100,15 @@ class _Pause:
     because: Unreviewed
     refusals: int
     """Pauses in a row, with this one, that were for the lack of the right."""
+
+
+def review_waiters(most: int) -> WaiterLimit:
+    """Return the limit on threads that wait for the API server on behalf of callers that it has not sent.
+
+    Anybody who reaches the port can make up tokens. While the API server is slow each would hold a thread, and the
+    autoscaler would find none free. One thread more raises CrowdedError.
+    """
+    return WaiterLimit(most, lambda: CrowdedError("too many direct callers wait for reviews at this moment"))
 
 
 class Reviews(Generic[T]):

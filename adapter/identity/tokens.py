@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from adapter.identity.callers import Caller, UnauthenticatedError, UnreviewedError, Via, with_authenticated
-from adapter.identity.limits import RateLimit, SingleFlight, WaiterLimit
 from adapter.identity.reviews import OF_TOKENS, SYSTEM, ReviewEffects, Reviews, Sends, Unreviewed
+from adapter.timing.rate_limit import RateLimit
+from adapter.timing.single_flight import SingleFlight
+from adapter.timing.waiter_limit import WaiterLimit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adapter.identity.telemetry import IdentityTelemetry
+    from adapter.timing.waiter_limit import WaiterLimit
 
 PATH = "/apis/authentication.k8s.io/v1/tokenreviews"
 KIND = "TokenReview"

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from adapter.readings.asking.queries import Reading
     from adapter.readings.samples.external_reading import ExternalReading
     from adapter.readings.samples.object_reading import Dropped, ObjectReading
-    from adapter.readings.settings import Clock, ReadingSettings
+    from adapter.readings.settings import ReadingSettings
     from adapter.rulebook.model import Metric
     from adapter.sources.objects import ObjectSource
+    from adapter.timing.clock import Clock
 
 
 T = TypeVar("T")

@@ -24,7 +24,7 @@ from adapter.sources.prometheus.runtime import Started
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.readings.settings import Clock
+    from adapter.timing.clock import Clock
 
 ASK_SECONDS = 2.0
 """When the question for its start is given up."""

@@ -38,7 +38,8 @@ from adapter.readings.prometheus_uptime import PrometheusUptime
 from adapter.readings.samples.policies import warn_of_long_refreshes
 from adapter.readings.samples.shared_names import SharedNames
 from adapter.readings.samples.silent_series import SilentSeries
-from adapter.readings.settings import Clock, ReadingSettings
+from adapter.readings.settings import ReadingSettings
+from adapter.timing.clock import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -1,15 +1,10 @@
-"""What can be set about readings, and the clock they go by."""
+"""What can be set about readings."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from adapter.rulebook.plans.reach import LOOK_BACK_SECONDS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +69,3 @@ class ReadingSettings:
     """How far back plans are compared: where no sample is still on its way."""
     reload_discovery_seconds: float = 5.0
     """How long a reload may look up series of changed rules before they take effect without."""
-
-
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """Both clocks, in seconds: intervals are measured by the one that never jumps."""
-
-    monotonic: Callable[[], float] = time.monotonic
-    wall: Callable[[], float] = time.time

@@ -14,8 +14,7 @@ from adapter.identity.access_reviews import PATH, AccessReviews, decode_decision
 from adapter.identity.attributes import Attributes, attributes_of
 from adapter.identity.authorization import MOST_ANSWERS, AuthorizationSettings, Authorizer
 from adapter.identity.callers import AccessForbiddenError, Caller, CrowdedError, DeniedError, UnreviewedError, Via
-from adapter.identity.limits import WaiterLimit
-from adapter.identity.reviews import ReviewEffects
+from adapter.identity.reviews import ReviewEffects, review_waiters
 from adapter.sources.kubernetes.errors import (
     ForbiddenError as NoRightError,
 )
@@ -56,7 +55,7 @@ class Place:
     def rebuild(self, settings: AuthorizationSettings, means: ReviewEffects, most: int = 8) -> None:
         reviews = AccessReviews(self.server, self.counted.telemetry, means)
         self.authorizer = Authorizer(
-            reviews.review, self.soon.append, WaiterLimit(most), self.counted.telemetry, settings, means
+            reviews.review, self.soon.append, review_waiters(most), self.counted.telemetry, settings, means
         )
 
     @property

@@ -13,8 +13,8 @@ from adapter.identity.attributes import Attributes, attributes_of
 from adapter.identity.authorization import Authorizer
 from adapter.identity.callers import AccessForbiddenError, Caller, DeniedError, Via
 from adapter.identity.gate import Gate
-from adapter.identity.limits import WaiterLimit
 from adapter.identity.material import CallerCAs, MaterialSettings
+from adapter.identity.reviews import review_waiters
 from adapter.identity.telemetry import IdentityTelemetry
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ ALICE = Caller("alice", ("system:authenticated",), Via.FRONT_PROXY)
 
 def gate_with(review: Callable[[Caller, Attributes], ReviewDecision] | None) -> Gate:
     telemetry = IdentityTelemetry(CollectorRegistry())
-    authorizer = Authorizer(review, lambda _: None, WaiterLimit(8), telemetry) if review else None
+    authorizer = Authorizer(review, lambda _: None, review_waiters(8), telemetry) if review else None
     return Gate(CallerCAs(MaterialSettings()), authorizer=authorizer)
 
 

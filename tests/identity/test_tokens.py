@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 
 from adapter.identity.callers import Caller, CrowdedError, UnauthenticatedError, UnreviewedError, Via
-from adapter.identity.limits import WaiterLimit
+from adapter.identity.reviews import review_waiters
 from adapter.identity.tokens import LONGEST_TOKEN, MOST_TOKENS, PATH, Tokens, TokenSettings, bearer_token
 from adapter.sources.kubernetes.errors import (
     ForbiddenError,
@@ -43,7 +43,7 @@ class Place:
         self.says: Said = knows()
         self.server = ScriptedApiServer(lambda _: self.says)
         self.tokens = Tokens(
-            self.server, self.counted.telemetry, WaiterLimit(most), settings or TokenSettings(), self.time.means
+            self.server, self.counted.telemetry, review_waiters(most), settings or TokenSettings(), self.time.means
         )
 
     def who(self, token: str = SECRET) -> Caller | None:

@@ -14,11 +14,12 @@ from adapter.readings.answers import ByName, BySelector
 from adapter.readings.explain.explainer import Explainer
 from adapter.readings.explain.explanation import ExplanationVerdict, Question
 from adapter.readings.explain.way import HASTY
-from adapter.readings.settings import Clock, ReadingSettings
+from adapter.readings.settings import ReadingSettings
 from adapter.rulebook.model import Api
 from adapter.rulebook.parsing.parse import parse_rulebook
 from adapter.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError, QueryRefusedError
 from adapter.sources.prometheus.runtime import Started
+from adapter.timing.clock import Clock
 from adapter.timing.pace import UNPACED
 from tests.support.readings import (
     PODS_RULES,

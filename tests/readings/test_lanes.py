@@ -20,9 +20,10 @@ from adapter.readings.asking.query_scheduler import QueryScheduler
 from adapter.readings.catalogue.rule_health import RuleHealthLog
 from adapter.readings.errors import SourceSlowError
 from adapter.readings.samples.object_reading import Evaluation, ObjectReading
-from adapter.readings.settings import Clock, ReadingSettings
+from adapter.readings.settings import ReadingSettings
 from adapter.readings.telemetry import ReadingsTelemetry
 from adapter.sources.prometheus.settings import PrometheusSettings
+from adapter.timing.clock import Clock
 from adapter.timing.pace import Pace
 from tests.support.readings import FakeClock, ScriptedPrometheus, make_house
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.service.runtime.tasks import JitteredBackoff, Stop, Tasks
+from adapter.service.runtime.tasks import Stop, Tasks
+from adapter.timing.backoff import Backoff
 from tests.service.waits import eventually
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def tasks(events: Recorded, clock: Clock) -> Iterator[Tasks]:
-    made = Tasks(events, backoff=JitteredBackoff(first=0.001, longest=0.002), jitter=lambda: 0.0, clock=clock)
+    made = Tasks(events, backoff=lambda: Backoff(0.001, 0.002), clock=clock)
     yield made
     made.stopping.request()
 
@@ -164,12 +165,3 @@ def test_a_task_that_does_not_end_is_named_and_left(events: Recorded) -> None:
     tasks.running("good", lambda stop: work(stop.wait))
     assert tasks.stop(0.2) == ("stuck",)
     release.set()
-
-
-@pytest.mark.parametrize(
-    ("failures", "share", "seconds"), [(1, 1, 0.5), (1, 0, 0.25), (2, 1, 1), (5, 1, 8), (7, 1, 30), (10_000, 0.5, 22.5)]
-)
-def test_the_wait_doubles_up_to_a_limit_with_jitter_in_its_upper_half(
-    failures: int, share: float, seconds: float
-) -> None:
-    assert JitteredBackoff(first=0.5, longest=30).seconds(failures, share) == seconds

@@ -15,13 +15,14 @@ from adapter.documents.load import load_documents
 from adapter.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.readings import Readings
-from adapter.readings.settings import Clock, ReadingSettings
+from adapter.readings.settings import ReadingSettings
 from adapter.readings.telemetry import ReadingsTelemetry
 from adapter.rulebook.parsing.parse import parse_rulebook
 from adapter.sources.objects import ObjectsNotSyncedError
 from adapter.sources.prometheus.decoding import AnswerLimits, InstantAnswer, SeriesAnswer, read_instant, read_series
 from adapter.sources.prometheus.errors import QueryRefusedError
 from adapter.sources.prometheus.runtime import Started
+from adapter.timing.clock import Clock
 from adapter.timing.pace import UNPACED
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from adapter.readings.explain.explainer import Explainer
 from adapter.readings.explain.explanation import ExplanationStep, ExplanationVerdict, Outcome
 from adapter.readings.explain.questions import APIS, QuestionError, Texts, question_of
 from adapter.readings.prometheus_uptime import ASK_SECONDS, PrometheusUptime
-from adapter.readings.settings import Clock, ReadingSettings
+from adapter.readings.settings import ReadingSettings
 from adapter.reports.terminal import printable, printable_lines
 from adapter.rulebook.model import Api
 from adapter.rulebook.parsing.parse import parse_rulebook
@@ -39,6 +39,7 @@ from adapter.sources.kubernetes.errors import KubernetesError
 from adapter.sources.objects import ObjectsError, ObjectsNotSyncedError
 from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.errors import PrometheusError, SettingsError
+from adapter.timing.clock import Clock
 from adapter.timing.pace import UNPACED
 
 if TYPE_CHECKING:

@@ -25,10 +25,10 @@ from adapter.service.flags.table import DURATION, TEXT, Flag, Repeat
 from adapter.service.runtime.errors import StartError
 from adapter.service.runtime.logs import StateLog
 from adapter.sources.kubernetes.access import access
-from adapter.sources.kubernetes.backoff import Backoff
 from adapter.sources.kubernetes.client import KubernetesClient
 from adapter.sources.kubernetes.errors import KubernetesError
 from adapter.sources.kubernetes.writing import ObjectClient
+from adapter.timing.backoff import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

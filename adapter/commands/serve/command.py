@@ -25,7 +25,6 @@ from adapter.commands.serve.rule_reloader import RuleReloader
 from adapter.commands.serve.settings import METRICS_PREFIX, serve_settings
 from adapter.commands.trials.queries import QueryTrials
 from adapter.documents.load import DocumentError
-from adapter.identity.limits import RateLimit
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.options.logs import configure_logs_by
 from adapter.readings.readings import Readings
@@ -50,6 +49,7 @@ from adapter.sources.prometheus.connection import check_connection
 from adapter.sources.prometheus.errors import PrometheusError, SettingsError
 from adapter.sources.prometheus.telemetry import PrometheusTelemetry
 from adapter.timing.pace import Pace
+from adapter.timing.rate_limit import RateLimit
 from adapter.web.wsgi import wsgi_application
 
 if TYPE_CHECKING:

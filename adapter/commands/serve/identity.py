@@ -15,8 +15,8 @@ from adapter.identity.access_reviews import AccessReviews
 from adapter.identity.authorization import AuthorizationSettings, Authorizer
 from adapter.identity.front_proxy import HeaderNames
 from adapter.identity.gate import Gate, OpenPaths
-from adapter.identity.limits import WaiterLimit
 from adapter.identity.material import CallerCAs, FrontProxySettings, MaterialSettings
+from adapter.identity.reviews import review_waiters
 from adapter.identity.telemetry import IdentityTelemetry
 from adapter.identity.tokens import Tokens, TokenSettings
 from adapter.service.flags.parsing import UsageError
@@ -24,11 +24,11 @@ from adapter.service.flags.table import BOOLEAN, DURATION, PATH, TEXT, Flag, Rep
 from adapter.service.runtime.errors import StartError
 from adapter.service.runtime.threads import DaemonThreads
 from adapter.sources.kubernetes.access import from_kubeconfig, in_cluster
-from adapter.sources.kubernetes.backoff import Backoff
 from adapter.sources.kubernetes.client import KubernetesClient
 from adapter.sources.kubernetes.errors import ConfigurationError
 from adapter.sources.kubernetes.named import NamedObject, NamedWatch
 from adapter.sources.kubernetes.settings import WatchSettings
+from adapter.timing.backoff import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -237,7 +237,7 @@ def make_gate(identity: ServeIdentity, context: WorkerContext, watches: WatchTel
     """Return the gate, and start what it needs beside requests. Raises StartError."""
     telemetry = IdentityTelemetry(context.registry)
     clients = _Clients()
-    crowd = WaiterLimit(MOST_WAITING)
+    crowd = review_waiters(MOST_WAITING)
     authentication = clients.of(identity.authentication)
     authorization = clients.of(identity.authorization)
     tokens = Tokens(authentication, telemetry, crowd, identity.tokens) if authentication else None

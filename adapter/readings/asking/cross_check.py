@@ -36,10 +36,11 @@ if TYPE_CHECKING:
     from adapter.readings.asking.query_scheduler import QueryScheduler
     from adapter.readings.asking.refresher import Refresher
     from adapter.readings.samples.object_reading import ObjectReading
-    from adapter.readings.settings import Clock, ReadingSettings
+    from adapter.readings.settings import ReadingSettings
     from adapter.readings.telemetry import ReadingsTelemetry
     from adapter.rulebook.requests import Row
     from adapter.sources.objects import ObjectSource
+    from adapter.timing.clock import Clock
     from adapter.timing.pace import Pace
 
 _log = logging.getLogger(__name__)

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from adapter.readings.asking.demand import DemandEntry
     from adapter.readings.asking.queries import Reading
     from adapter.readings.asking.query_scheduler import QueryScheduler
-    from adapter.readings.settings import Clock, ReadingSettings
+    from adapter.readings.settings import ReadingSettings
     from adapter.sources.objects import ObjectSource
+    from adapter.timing.clock import Clock
 
 T = TypeVar("T")
 

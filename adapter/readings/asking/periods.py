@@ -7,6 +7,8 @@ import itertools
 import math
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from adapter.timing.backoff import backoff_seconds
+
 if TYPE_CHECKING:
     from adapter.readings.settings import ReadingSettings
     from adapter.rulebook.model import Metric
@@ -144,7 +146,7 @@ def period_of(metric: Metric, interval: float, settings: ReadingSettings) -> flo
 
 def retry_after(failures: int, period: float) -> float:
     """Return the seconds until a query that failed so many times in a row is tried again: 1, 2, 4, and then 5."""
-    return min(period, LONGEST_RETRY_SECONDS, 2.0 ** min(failures - 1, 8))
+    return min(period, backoff_seconds(failures, first_seconds=1.0, longest_seconds=LONGEST_RETRY_SECONDS))
 
 
 K = TypeVar("K")

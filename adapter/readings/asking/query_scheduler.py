@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from adapter.readings.asking.queries import Query, QueryGroup, QueryScope, Reading
     from adapter.readings.catalogue.catalogue import Catalogue
     from adapter.readings.catalogue.rule_health import RuleHealthLog, Trouble
-    from adapter.readings.settings import Clock, ReadingSettings
+    from adapter.readings.settings import ReadingSettings
     from adapter.readings.telemetry import ReadingsTelemetry
     from adapter.rulebook.model import Metric
+    from adapter.timing.clock import Clock
     from adapter.timing.pace import Pace
 
 _log = logging.getLogger(__name__)

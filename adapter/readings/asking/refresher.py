@@ -45,11 +45,12 @@ if TYPE_CHECKING:
 
     from adapter.readings.asking.queries import Query, Reading
     from adapter.readings.samples.shared_names import SharedNames
-    from adapter.readings.settings import Clock, ReadingSettings
+    from adapter.readings.settings import ReadingSettings
     from adapter.rulebook.model import Rule
     from adapter.rulebook.requests import PlannedQuery
     from adapter.sources.objects import ObjectSource
     from adapter.sources.prometheus.decoding import InstantAnswer, SeriesAnswer
+    from adapter.timing.clock import Clock
     from adapter.timing.pace import Pace
 
 _MEANINGS: tuple[tuple[type[PrometheusError], type[ReadingError]], ...] = (

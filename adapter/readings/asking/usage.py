@@ -40,9 +40,10 @@ if TYPE_CHECKING:
     from adapter.readings.asking.queries import Reading
     from adapter.readings.catalogue.catalogue import Catalogue
     from adapter.readings.samples.object_reading import ObjectReading
-    from adapter.readings.settings import Clock, ReadingSettings
+    from adapter.readings.settings import ReadingSettings
     from adapter.rulebook.model import Metric
     from adapter.sources.objects import ObjectSource
+    from adapter.timing.clock import Clock
 
 _GROUP = "metrics.k8s.io"
 _ALL = BySelector(EVERYTHING)

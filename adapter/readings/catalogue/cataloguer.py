@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from adapter.readings.catalogue.discovery import DiscoveredRule, SeriesDiscovery
-    from adapter.readings.settings import Clock, ReadingSettings
+    from adapter.readings.settings import ReadingSettings
     from adapter.rulebook.model import Rulebook
+    from adapter.timing.clock import Clock
 
 _log = logging.getLogger(__name__)
 

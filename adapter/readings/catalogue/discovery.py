@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
     from adapter.objects.resources import ResolveResource
     from adapter.readings.asking.refresher import Prometheus
-    from adapter.readings.settings import Clock, ReadingSettings
+    from adapter.readings.settings import ReadingSettings
     from adapter.rulebook.model import Metric, Retained, Rule, Rulebook
+    from adapter.timing.clock import Clock
     from adapter.timing.pace import Pace
 
 MetricId = tuple[str, str, bool]

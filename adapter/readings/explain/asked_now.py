@@ -36,10 +36,11 @@ if TYPE_CHECKING:
     from adapter.readings.prometheus_uptime import PrometheusUptime
     from adapter.readings.samples.object_reading import Dropped
     from adapter.readings.samples.silent_series import SilentSeries
-    from adapter.readings.settings import Clock, ReadingSettings
+    from adapter.readings.settings import ReadingSettings
     from adapter.rulebook.model import Metric, Rule
     from adapter.sources.objects import ObjectSource
     from adapter.sources.prometheus.errors import PrometheusError
+    from adapter.timing.clock import Clock
     from adapter.timing.pace import Pace
 
 _OF_PROMQL = "PromQL "

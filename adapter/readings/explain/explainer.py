@@ -39,9 +39,10 @@ if TYPE_CHECKING:
     from adapter.readings.explain.way import ExplainDeadlines
     from adapter.readings.prometheus_uptime import PrometheusUptime
     from adapter.readings.samples.silent_series import SilentSeries
-    from adapter.readings.settings import Clock, ReadingSettings
+    from adapter.readings.settings import ReadingSettings
     from adapter.rulebook.model import Metric, Rulebook
     from adapter.sources.objects import ObjectSource
+    from adapter.timing.clock import Clock
     from adapter.timing.pace import Pace
 
 _log = logging.getLogger(__name__)

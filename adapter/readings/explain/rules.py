@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from adapter.readings.asking.refresher import Prometheus
     from adapter.readings.explain.explanation import Question
     from adapter.readings.explain.way import Way
-    from adapter.readings.settings import Clock, ReadingSettings
+    from adapter.readings.settings import ReadingSettings
     from adapter.rulebook.model import Metric, RefusedRule, ResourceRules, Rule, Rulebook
+    from adapter.timing.clock import Clock
     from adapter.timing.pace import Pace
 
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from adapter.readings.asking.refresher import Prometheus
     from adapter.readings.explain.explanation import Question
-    from adapter.readings.settings import Clock
     from adapter.rulebook.model import Metric
+    from adapter.timing.clock import Clock
     from adapter.timing.pace import Pace
 
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from adapter.readings.catalogue.catalogue import Catalogue
     from adapter.readings.catalogue.look_ups import LookUp
     from adapter.readings.explain.explanation import Question
-    from adapter.readings.settings import Clock
     from adapter.rulebook.model import Metric
+    from adapter.timing.clock import Clock
     from adapter.timing.pace import Pace
 
 _ENTRIES_A_SLICE = 1000

@@ -72,7 +72,7 @@ def times_template(query: QueryTemplate, api: Api) -> QueryTemplate:
     if len(times) > 1:
         times = [f'label_replace({each}, "{_PART}", "{number}", "", "")' for number, each in enumerate(times)]
     text = " or ".join(times)
-    # Of external metrics each series is told of: one that fell silent is to be known again (`readings/samples/silent_series`).
+    # Each series of an external metric has its own time: one that falls silent is remembered (`SilentSeries`).
     return _checked(text if api is Api.EXTERNAL else f"min by (<<.GroupBy>>) ({text})", selectors)
 
 

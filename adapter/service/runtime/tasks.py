@@ -7,13 +7,12 @@ that runs past its deadline is reported while it still runs: a thread cannot be 
 from __future__ import annotations
 
 import logging
-import random
 import threading
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from adapter.service.runtime.logs import fields
+from adapter.timing.backoff import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,19 +57,6 @@ class Stop:
         self._event.set()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JitteredBackoff:
-    """Seconds to wait after failures in a row: doubled each time, with jitter so that replicas do not march in step."""
-
-    first: float = 0.5
-    longest: float = 30.0
-
-    def seconds(self, failures: int, share: float) -> float:
-        """Return the wait after the n-th failure (from 1); `share` from 0 to 1 is the jitter, of the upper half."""
-        full: float = min(self.longest, self.first * 2.0 ** min(failures - 1, 30))
-        return full * (0.5 + share / 2)
-
-
 class Tasks:
     """The tasks of a process. `stop` is theirs to watch."""
 
@@ -78,14 +64,12 @@ class Tasks:
         self,
         events: TaskEvents,
         *,
-        backoff: JitteredBackoff = JitteredBackoff(),
-        jitter: Callable[[], float] = random.random,
+        backoff: Callable[[], Backoff] = lambda: Backoff(jitter_ratio=0.5),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.stopping = Stop()
         self._events = events
         self._backoff = backoff
-        self._jitter = jitter
         self._clock = clock
         self._tasks: list[_Task] = []
 
@@ -125,7 +109,7 @@ class Tasks:
         return tuple(task.name for task in self._tasks if task.thread.is_alive())
 
     def _start(self, name: str, passes: Callable[[_Task], None]) -> None:
-        task = _Task(name, self._events, self._clock)
+        task = _Task(name, self._events, self._clock, self._backoff())
         # A daemon: a task that does not end when it is told must not keep the process from ending.
         task.thread = threading.Thread(target=self._supervise, args=(task, passes), name=name, daemon=True)
         self._tasks = [*self._tasks, task]
@@ -137,8 +121,7 @@ class Tasks:
             try:
                 passes(task)
             except Exception as e:  # noqa: BLE001 - the supervisor: whatever a task raises, the others go on
-                failures = task.failed(e)
-                self.stopping.wait(self._backoff.seconds(failures, self._jitter()))
+                self.stopping.wait(task.failed(e))
 
 
 class TaskEndedError(Exception):
@@ -150,13 +133,13 @@ class _Task:
 
     thread: threading.Thread
 
-    def __init__(self, name: str, events: TaskEvents, clock: Callable[[], float]) -> None:
+    def __init__(self, name: str, events: TaskEvents, clock: Callable[[], float], backoff: Backoff) -> None:
         self.name = name
+        self._backoff = backoff
         self._events = events
         self._clock = clock
         self._deadline: float | None = None
         self._late = False
-        self._failures = 0
         self._last_failure = ""
 
     def running(self, deadline_seconds: float | None) -> _Pass:
@@ -179,20 +162,19 @@ class _Task:
         self._events.ended(self.name, "late" if self._late else "ok")
         if self._late:
             _log.warning("a task ran past its deadline", extra=fields(task=self.name))
-        if self._failures:
-            _log.info("a task works again", extra=fields(task=self.name, failures=self._failures))
-        self._failures = 0
+        if self._backoff.failures:
+            _log.info("a task works again", extra=fields(task=self.name, failures=self._backoff.failures))
+        self._backoff.reset()
         self._last_failure = ""
 
-    def failed(self, error: Exception) -> int:
-        """Count a failure, log it if it is another than the last; returns how many there were in a row."""
-        self._failures += 1
+    def failed(self, error: Exception) -> float:
+        """Count a failure, log it if it is another than the last; returns the seconds until the next try."""
         self._events.ended(self.name, "error")
         failure = _identity(error)
         if failure != self._last_failure:
             _log.error("a task failed and will be tried again", exc_info=error, extra=fields(task=self.name))
         self._last_failure = failure
-        return self._failures
+        return self._backoff.delay()
 
 
 class _Pass:

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from threading import Event
 
-    from adapter.sources.kubernetes.backoff import Backoff
     from adapter.sources.kubernetes.client import Answer, KubernetesClient
     from adapter.sources.kubernetes.settings import WatchSettings
+    from adapter.timing.backoff import Backoff
 
 _log = logging.getLogger(__name__)
 

@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 
     from adapter.objects.resources import Resource
     from adapter.sources.index import ObjectIndex
-    from adapter.sources.kubernetes.backoff import Backoff
     from adapter.sources.kubernetes.client import Answer, KubernetesClient
     from adapter.sources.kubernetes.metadata import Metadata
     from adapter.sources.kubernetes.settings import WatchSettings
+    from adapter.timing.backoff import Backoff
 
 logger = logging.getLogger(__name__)
 

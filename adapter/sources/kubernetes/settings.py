@@ -8,8 +8,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from adapter.sources.kubernetes.backoff import Backoff
 from adapter.sources.kubernetes.telemetry import NoTelemetry
+from adapter.timing.backoff import Backoff
 from adapter.timing.pace import UNPACED
 
 if TYPE_CHECKING:

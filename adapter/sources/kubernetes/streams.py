@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from threading import Event
 
-    from adapter.sources.kubernetes.backoff import Backoff
     from adapter.sources.kubernetes.client import Answer
     from adapter.sources.kubernetes.settings import WatchSettings
+    from adapter.timing.backoff import Backoff
 
 LONGEST_LINE_BYTES = 16 << 20
 """Of one event of a watch. etcd holds at most some MiB of an object, and of most only the metadata is sent."""

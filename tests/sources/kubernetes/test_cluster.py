@@ -6,7 +6,6 @@ import pytest
 
 from adapter.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.objects.selectors import EVERYTHING, parse_selector
-from adapter.sources.kubernetes.backoff import Backoff
 from adapter.sources.kubernetes.cluster import PODS, ClusterObjects
 from adapter.sources.kubernetes.settings import WatchSettings
 from adapter.sources.objects import (
@@ -16,6 +15,7 @@ from adapter.sources.objects import (
     ObjectsNotSyncedError,
     ObjectSource,
 )
+from adapter.timing.backoff import Backoff
 from tests.support.fake_apiserver import FakeApiServer, Fault
 from tests.support.waiting import until
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.sources.kubernetes.backoff import Backoff
 from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, ServerError, UnexpectedResponseError
 from adapter.sources.kubernetes.named import NamedObject, NamedWatch
 from adapter.sources.kubernetes.settings import WatchSettings
+from adapter.timing.backoff import Backoff
 from tests.support.fake_apiserver import FakeApiServer, Fault
 from tests.support.waiting import until
 

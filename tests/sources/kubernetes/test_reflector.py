@@ -13,7 +13,6 @@ from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.sources.index import ObjectIndex
 from adapter.sources.kubernetes import reflector as reflector_module
-from adapter.sources.kubernetes.backoff import Backoff
 from adapter.sources.kubernetes.errors import (
     ForbiddenError,
     ServerError,
@@ -24,6 +23,7 @@ from adapter.sources.kubernetes.errors import (
 from adapter.sources.kubernetes.reflector import Reflector, collection_path
 from adapter.sources.kubernetes.settings import WatchSettings
 from adapter.sources.kubernetes.telemetry import NoTelemetry, WatchMetrics
+from adapter.timing.backoff import Backoff
 from tests.support.fake_apiserver import FakeApiServer, Fault
 from tests.support.waiting import until
 
@@ -263,7 +263,7 @@ def test_one_object_that_cannot_be_read_is_left_out_of_a_list_and_told(
 ) -> None:
     server.faults.append(Fault("list", "garbage", body=listed(metadata("a"), item, metadata("z"))))
     registry = CollectorRegistry()
-    reflector = start(dataclasses.replace(SETTINGS, telemetry=WatchMetrics(registry)))
+    reflector = start(dataclasses.replace(SETTINGS, telemetry=WatchMetrics(registry, "tidewatch_adapter")))
     until(lambda: reflector.synced)
     assert pods(reflector) == ("a", "z")
     assert registry.get_sample_value("tidewatch_adapter_watch_unreadable_objects", {"resource": "pods"}) == 1.0
@@ -283,7 +283,7 @@ def test_an_object_that_cannot_be_read_any_more_is_left_out_until_it_can_be(
     def left_out() -> float | None:
         return registry.get_sample_value("tidewatch_adapter_watch_unreadable_objects", {"resource": "pods"})
 
-    reflector = start(dataclasses.replace(SETTINGS, telemetry=WatchMetrics(registry)))
+    reflector = start(dataclasses.replace(SETTINGS, telemetry=WatchMetrics(registry, "tidewatch_adapter")))
     until(lambda: left_out() == 2.0 and pods(reflector) == ("b",))
     until(lambda: server.watching("pods"))
     server.put("pods", "shop", "a", {"app": "api"})

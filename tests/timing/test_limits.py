@@ -5,11 +5,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.identity.callers import CrowdedError
-from adapter.identity.limits import RateLimit, SingleFlight, WaiterLimit
+from adapter.timing.rate_limit import RateLimit
+from adapter.timing.single_flight import SingleFlight
+from adapter.timing.waiter_limit import WaiterLimit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+class TooManyError(Exception):
+    """Made up for the refusal."""
 
 
 class Time:
@@ -60,8 +65,8 @@ def test_the_rate_holds_for_many_threads() -> None:
 
 
 def test_a_crowd_lets_no_more_in_and_lets_in_again() -> None:
-    crowd = WaiterLimit(2)
-    with crowd.joined(), crowd.joined(), pytest.raises(CrowdedError), crowd.joined():
+    crowd = WaiterLimit(2, TooManyError)
+    with crowd.joined(), crowd.joined(), pytest.raises(TooManyError), crowd.joined():
         pass
     with pytest.raises(ZeroDivisionError), crowd.joined():
         _ = 1 / 0

@@ -1,0 +1,44 @@
+"""How often something may be done: a bucket of tokens."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class RateLimit:
+    """A bucket of tokens: `per_second` flow in, `burst` is what it holds. Safe to use from many threads."""
+
+    def __init__(
+        self,
+        per_second: float,
+        burst: int,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._per_second = per_second
+        self._burst = burst
+        self._clock = clock
+        self._sleep = sleep
+        self._lock = threading.Lock()
+        self._tokens = float(burst)
+        self._at = clock()
+
+    def take(self, wait_seconds: float) -> bool:
+        """Take a token, waiting for one at most so long; return whether there was one."""
+        with self._lock:
+            now = self._clock()
+            self._tokens = min(self._burst, self._tokens + (now - self._at) * self._per_second)
+            self._at = now
+            wait = max(0.0, (1.0 - self._tokens) / self._per_second)
+            if wait > wait_seconds:
+                return False
+            self._tokens -= 1.0
+        if wait:
+            self._sleep(wait)
+        return True

@@ -1,0 +1,45 @@
+"""One piece of work for all threads that want its result at the same time."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+T = TypeVar("T")
+
+
+class _Flight(Generic[T]):
+    """One piece of work under way, and in the end its result."""
+
+    def __init__(self) -> None:
+        self.ended = threading.Event()
+        self.result: T | None = None
+
+
+class SingleFlight(Generic[T]):
+    """Lets threads that want the same thing at the same time share one piece of work."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._under_way: dict[Hashable, _Flight[T]] = {}
+
+    def join(self, key: Hashable, work: Callable[[], T], wait_seconds: float) -> T | None:
+        """Return the result of the work for this key, whoever does it; None if somebody else's does not end in time."""
+        with self._lock:
+            flight = self._under_way.get(key)
+            leads = flight is None
+            if flight is None:
+                flight = self._under_way[key] = _Flight()
+        if not leads:
+            flight.ended.wait(wait_seconds)
+            return flight.result
+        try:
+            flight.result = work()
+            return flight.result
+        finally:
+            with self._lock:
+                del self._under_way[key]
+            flight.ended.set()
