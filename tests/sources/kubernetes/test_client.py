@@ -381,9 +381,9 @@ import adapter.sources.kubernetes.cluster, adapter.sources.files
 assert "kubernetes" not in sys.modules
 from adapter.sources.kubernetes.access import from_kubeconfig
 from adapter.sources.kubernetes.client import KubernetesClient
-from adapter.sources.kubernetes.discovery import Discovery
+from adapter.sources.kubernetes.discovery import KindDiscovery
 client = KubernetesClient(from_kubeconfig({str(server.kubeconfig(tmp_path / "config"))!r}))
-Discovery(client).refresh()
+KindDiscovery(client).refresh()
 client.get("/api/v1/pods")
 heavy = [name for name in sys.modules if name.startswith(("kubernetes.client.models.", "kubernetes.client.api.core"))]
 assert not heavy, heavy
