@@ -188,8 +188,9 @@ def test_parameters_that_mean_nothing_here_are_ignored(caller: Caller) -> None:
     assert len(answer.values) == 3
 
 
-def test_watching_is_405(caller: Caller) -> None:
-    assert caller.ask("GET", f"{VALUES}?watch=true").status == 405
+def test_a_watch_of_values_is_answered_by_a_list(caller: Caller) -> None:
+    answer = caller.ask("GET", f"{VALUES}?watch=true")
+    assert (answer.status, answer.json["kind"]) == (200, "MetricValueList")
 
 
 @pytest.mark.parametrize("target", [VALUES, EXTERNAL, "/apis", "/metrics", "/livez"])

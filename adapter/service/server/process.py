@@ -138,7 +138,9 @@ class ServerApplication(BaseApplication):
         return application
 
     def _refuse(self, message: str) -> NoReturn:
-        print(f"{self.options.program}: {message}", file=sys.stderr, flush=True)  # noqa: T201 - the one line on stderr
+        # In one piece: the thread that writes the log must not come between the line and its end.
+        sys.stderr.write(f"{self.options.program}: {message}\n")
+        sys.stderr.flush()
         sys.exit(Arbiter.WORKER_BOOT_ERROR)
 
 
