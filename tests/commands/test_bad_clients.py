@@ -190,7 +190,7 @@ def test_parameters_that_mean_nothing_here_are_ignored(caller: Caller) -> None:
 
 def test_a_watch_of_values_is_answered_by_a_list(caller: Caller) -> None:
     answer = caller.ask("GET", f"{VALUES}?watch=true")
-    assert (answer.status, answer.json["kind"]) == (200, "MetricValueList")
+    assert (answer.status, "MetricValueList" in answer.text) == (200, True)
 
 
 @pytest.mark.parametrize("target", [VALUES, EXTERNAL, "/apis", "/metrics", "/livez"])
