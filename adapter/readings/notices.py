@@ -31,7 +31,7 @@ from adapter.sources.prometheus.errors import QueryRefusedError, shortened
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 
-    from adapter.readings.asking.queries import Failure
+    from adapter.readings.failure import Failure
     from adapter.readings.samples.object_reading import Fault
     from adapter.rulebook.model import Metric, Rule, Rulebook
     from adapter.sources.prometheus.errors import PrometheusError

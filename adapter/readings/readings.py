@@ -19,7 +19,7 @@ from adapter.readings.answering import Answering
 from adapter.readings.asking.cross_check import CrossCheck
 from adapter.readings.asking.demand import DemandedRequest
 from adapter.readings.asking.first_answers import FirstAnswers
-from adapter.readings.asking.queries import Failure
+from adapter.readings.asking.periods import long_refresh_warnings
 from adapter.readings.asking.query_scheduler import QueryScheduler
 from adapter.readings.asking.refresher import Refresher, let_go
 from adapter.readings.asking.shared_answers import SharedAnswers
@@ -27,15 +27,15 @@ from adapter.readings.asking.usage import UsageReadings
 from adapter.readings.catalogue.cataloguer import Cataloguer
 from adapter.readings.catalogue.discovery import SeriesDiscovery
 from adapter.readings.catalogue.look_ups import LookUp
-from adapter.readings.catalogue.overview import last_answer, overview, rules_in_force
 from adapter.readings.catalogue.rule_health import RuleHealthLog, look_up_troubles, unreachable
 from adapter.readings.errors import ReadingError
 from adapter.readings.explain.explainer import Explainer
 from adapter.readings.explain.served_memory import ServedMemory
 from adapter.readings.explain.way import HASTY
+from adapter.readings.failure import Failure
 from adapter.readings.notices import notices, usage_notices
+from adapter.readings.overview import last_answer, overview, rules_in_force
 from adapter.readings.prometheus_uptime import PrometheusUptime
-from adapter.readings.samples.policies import warn_of_long_refreshes
 from adapter.readings.samples.shared_names import SharedNames
 from adapter.readings.samples.silent_series import SilentSeries
 from adapter.readings.settings import ReadingSettings
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from adapter.objects.selectors import Selector
     from adapter.readings.answers import ByName, BySelector, ExternalAnswer, NamedBySelector, ObjectsAnswer, UsageAnswer
     from adapter.readings.asking.queries import Query, Reading
-    from adapter.readings.asking.refresher import Prometheus
     from adapter.readings.catalogue.catalogue import Catalogue
     from adapter.readings.explain.explanation import Explanation, ExplanationStep, Question
+    from adapter.readings.prometheus import Prometheus
     from adapter.readings.samples.external_reading import ExternalReading
     from adapter.readings.samples.object_reading import ObjectReading
     from adapter.readings.telemetry import Overview, ReadingsTelemetry
@@ -260,7 +260,8 @@ class Readings:
         return self._clock.monotonic() + self._settings.first_answer_wait_seconds
 
     def _prepare(self, rulebook: Rulebook) -> None:
-        warn_of_long_refreshes(rulebook.rules, self._settings)
+        for warning in long_refresh_warnings(rulebook.rules, self._settings):
+            _log.warning("%s", warning)
         self._steadiness.wanted = any(rule.policy.no_data_value is not None for rule in rulebook.rules)
 
     def _reading(self, metric: Metric, request: DemandedRequest, until: float) -> tuple[Reading, tuple[str, ...]]:

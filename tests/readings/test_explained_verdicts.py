@@ -18,7 +18,7 @@ from adapter.readings.errors import ReadingError
 from adapter.readings.explain.explainer import Explainer
 from adapter.readings.explain.explanation import ExplanationVerdict, Question, explanation_of
 from adapter.readings.prometheus_uptime import PrometheusUptime
-from adapter.readings.samples.external_reading import as_series
+from adapter.readings.samples.series import as_series
 from adapter.readings.settings import ReadingSettings
 from adapter.rulebook.model import Api
 from adapter.sources.prometheus.decoding import AnswerLimits, InstantAnswer, read_instant

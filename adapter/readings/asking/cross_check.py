@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from adapter.readings.answers import ByName, BySelector
 from adapter.readings.asking.planning import planned_with_times
-from adapter.readings.asking.queries import Failure, Query, QueryKey
+from adapter.readings.asking.queries import Query, QueryKey
 from adapter.readings.errors import ObjectsNotKnownError, UnanswerableSelectorError
+from adapter.readings.failure import Failure
 from adapter.readings.samples.external_reading import ExternalReading
 from adapter.readings.samples.object_reading import ROOT
 from adapter.rulebook.model import PlanKind

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.readings.asking.holdings import Holdings, parcel_of
-from adapter.readings.asking.queries import Failure
 from adapter.readings.errors import TooMuchDemandError
+from adapter.readings.failure import Failure
 from adapter.rulebook.model import PlanKind
 
 if TYPE_CHECKING:

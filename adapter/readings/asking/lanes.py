@@ -10,12 +10,12 @@ its maximum age.
 from __future__ import annotations
 
 from collections import Counter
-from enum import Enum
 from typing import TYPE_CHECKING
 
 from adapter.readings.asking.fairness import FairQueue, Ledger
-from adapter.readings.asking.periods import DueQueue
+from adapter.readings.asking.queries import Lane
 from adapter.rulebook.model import PlanKind
+from adapter.timing.due_queue import DueQueue
 
 if TYPE_CHECKING:
     from adapter.readings.asking.fairness import Payer
@@ -31,15 +31,6 @@ _FIRST_SECONDS = 0.1
 """What a query is taken to cost until it is known."""
 _MOST_AT_ONCE = 300
 """Queries that begin to wait for their turn in one look; the others follow with the next."""
-
-
-class Lane(Enum):
-    """What is known of how long a query takes."""
-
-    FIRST = "first"
-    """Nothing: it has not been asked yet, and somebody may be waiting for it."""
-    QUICK = "quick"
-    SLOW = "slow"
 
 
 class Lanes:

@@ -13,9 +13,9 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from adapter.readings.asking.lanes import Lane
 from adapter.readings.asking.setbacks import WIDE_PLACE, Setbacks
 from adapter.rulebook.model import PlanKind
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from adapter.objects.resources import Resource
     from adapter.objects.selectors import Selector
     from adapter.readings.answers import BySelector
-    from adapter.readings.errors import ReadingError
+    from adapter.readings.failure import Failure
     from adapter.readings.samples.external_reading import ExternalReading
     from adapter.readings.samples.object_reading import ObjectReading
     from adapter.rulebook.model import Metric, Plan
@@ -34,29 +34,13 @@ if TYPE_CHECKING:
 Reading: TypeAlias = "ObjectReading | ExternalReading"
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why a query gave no reading.
+class Lane(Enum):
+    """What is known of how long a query takes."""
 
-    Not the exception itself: that would hold the whole answer by its traceback, and gather the tracebacks of all who
-    are told.
-    """
-
-    error: type[ReadingError]
-    message: str
-    """The whole, for the log."""
-    narrows: bool = False
-    """A narrower query may succeed where this one did not."""
-    of_source: bool = False
-    """Prometheus itself cannot be asked, so that it is no fault of this query."""
-    told: str | None = None
-    """What any asker may read, where that is less than the message."""
-    lasting: bool = False
-    """It does not pass by itself: the text cannot be read, or the answer is too large."""
-
-    def raised(self) -> ReadingError:
-        """Return an error to raise."""
-        return self.error(self.message, told=self.told)
+    FIRST = "first"
+    """Nothing: it has not been asked yet, and somebody may be waiting for it."""
+    QUICK = "quick"
+    SLOW = "slow"
 
 
 class QueryKey(NamedTuple):

@@ -17,13 +17,14 @@ from adapter.readings.asking.changes import Change, Remark
 from adapter.readings.asking.demand import Demand, DemandEntry
 from adapter.readings.asking.keeping import TOO_MUCH_SECONDS, Keeping, is_too_much
 from adapter.readings.asking.lanes import Lanes
-from adapter.readings.asking.periods import Paces, longest_period, most_period, period_of, retry_after
+from adapter.readings.asking.periods import Paces, longest_period, most_period, period_of
 from adapter.readings.asking.planning import Planner
-from adapter.readings.asking.queries import Failure
 from adapter.readings.asking.rationing import Rations
 from adapter.readings.catalogue.catalogue import same_metric
 from adapter.readings.catalogue.rule_health import query_trouble
 from adapter.readings.errors import ReadingError, UnanswerableSelectorError
+from adapter.readings.failure import Failure
+from adapter.readings.retries import retry_after
 from adapter.rulebook.model import PlanKind
 
 if TYPE_CHECKING:

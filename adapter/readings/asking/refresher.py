@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from adapter.readings.asking.planning import render
-from adapter.readings.asking.queries import Failure
 from adapter.readings.errors import (
     ObjectsNotKnownError,
     PartialAnswerError,
@@ -17,6 +16,7 @@ from adapter.readings.errors import (
     SourceSlowError,
     SourceUnreachableError,
 )
+from adapter.readings.failure import Failure
 from adapter.readings.notices import told_to_askers, without_series
 from adapter.readings.prometheus_uptime import ASK_SECONDS
 from adapter.readings.samples.external_reading import ExternalReading
@@ -44,12 +44,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sized
 
     from adapter.readings.asking.queries import Query, Reading
+    from adapter.readings.prometheus import Prometheus
     from adapter.readings.samples.shared_names import SharedNames
     from adapter.readings.settings import ReadingSettings
     from adapter.rulebook.model import Rule
     from adapter.rulebook.requests import PlannedQuery
     from adapter.sources.objects import ObjectSource
-    from adapter.sources.prometheus.decoding import InstantAnswer, SeriesAnswer
+    from adapter.sources.prometheus.decoding import InstantAnswer
     from adapter.timing.clock import Clock
     from adapter.timing.pace import Pace
 
@@ -70,18 +71,6 @@ _INFORMATION = "PromQL info"
 _FREED_A_SLICE = 2000
 _LEAST_RATIO = 0.1
 """Of the deadline, for the second of two queries, however long the first took."""
-
-
-class Prometheus(Protocol):
-    """What readings ask of Prometheus."""
-
-    def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
-        """Evaluate an expression at one moment (unix seconds). Raises PrometheusError."""
-        ...
-
-    def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
-        """Look up the label sets of series that had samples since `start` (unix seconds). Raises PrometheusError."""
-        ...
 
 
 class Remarks(Protocol):

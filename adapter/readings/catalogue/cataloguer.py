@@ -6,9 +6,10 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
-from adapter.readings.asking.periods import DueQueue, retry_after
 from adapter.readings.catalogue.catalogue import Catalogue
 from adapter.readings.catalogue.discovery import LookUpResult
+from adapter.readings.retries import retry_after
+from adapter.timing.due_queue import DueQueue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

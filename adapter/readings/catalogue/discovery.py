@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from adapter.objects.resources import ResolveResource
-    from adapter.readings.asking.refresher import Prometheus
+    from adapter.readings.prometheus import Prometheus
     from adapter.readings.settings import ReadingSettings
     from adapter.rulebook.model import Metric, Retained, Rule, Rulebook
     from adapter.timing.clock import Clock

@@ -28,8 +28,8 @@ from adapter.rulebook.reload.last_good import says
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from adapter.readings.asking.queries import Failure
     from adapter.readings.catalogue.discovery import DiscoveredRule
+    from adapter.readings.failure import Failure
     from adapter.rulebook.model import Rule
 
 _log = logging.getLogger(__name__)

@@ -27,9 +27,9 @@ from adapter.readings.explain.values import (
     steps_of_rows,
 )
 from adapter.readings.explain.way import Answered, count, shown
-from adapter.readings.samples.external_reading import as_series
 from adapter.readings.samples.object_reading_builder import LATE
 from adapter.readings.samples.policies import STANDS_IN
+from adapter.readings.samples.series import as_series
 from adapter.rulebook.model import Api, PlanKind
 from adapter.sources.objects import ObjectsError
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, cast
 from adapter.readings.answers import ByName, BySelector
 from adapter.readings.asking.demand import DemandEntry
 from adapter.readings.asking.planning import planned_with_times, render
-from adapter.readings.asking.queries import Failure, Query, QueryGroup, QueryKey, QueryScope
+from adapter.readings.asking.queries import Query, QueryGroup, QueryKey, QueryScope
 from adapter.readings.asking.refresher import Refresher
 from adapter.readings.errors import SourceSlowError, UnanswerableSelectorError
 from adapter.readings.explain.explanation import Outcome
+from adapter.readings.failure import Failure
 from adapter.readings.prometheus_uptime import ASK_SECONDS
 from adapter.readings.samples.shared_names import SharedNames
 from adapter.rulebook.model import PlanKind
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from adapter.objects.selectors import Selector
     from adapter.readings.asking.demand import DemandedRequest
     from adapter.readings.asking.queries import Reading
-    from adapter.readings.asking.refresher import Prometheus
     from adapter.readings.explain.way import Way
+    from adapter.readings.prometheus import Prometheus
     from adapter.readings.prometheus_uptime import PrometheusUptime
     from adapter.readings.samples.object_reading import Dropped
     from adapter.readings.samples.silent_series import SilentSeries

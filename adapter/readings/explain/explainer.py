@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from adapter.objects.resources import ResolveResource
-    from adapter.readings.asking.refresher import Prometheus
     from adapter.readings.explain.explanation import ExplanationStep, Question
     from adapter.readings.explain.way import ExplainDeadlines
+    from adapter.readings.prometheus import Prometheus
     from adapter.readings.prometheus_uptime import PrometheusUptime
     from adapter.readings.samples.silent_series import SilentSeries
     from adapter.readings.settings import ReadingSettings

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from adapter.objects.resources import ResolveResource
-    from adapter.readings.asking.refresher import Prometheus
     from adapter.readings.explain.explanation import Question
     from adapter.readings.explain.way import Way
+    from adapter.readings.prometheus import Prometheus
     from adapter.readings.settings import ReadingSettings
     from adapter.rulebook.model import Metric, RefusedRule, ResourceRules, Rule, Rulebook
     from adapter.timing.clock import Clock

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from adapter.readings.explain.explanation import ExplanationStep, Outcome
 from adapter.readings.explain.way import count
-from adapter.readings.samples.external_reading import as_series
 from adapter.readings.samples.object_reading import ROOT, Dropped
+from adapter.readings.samples.series import as_series
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterator, Mapping, Sequence

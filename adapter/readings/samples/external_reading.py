@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from adapter.readings.errors import AmbiguousSamplesError, PartialAnswerError, ReadingError, UnanswerableSelectorError
 from adapter.readings.samples.object_reading import FOREIGN_REPAIR, Dropped
 from adapter.readings.samples.object_reading_builder import HISTOGRAMS, LATE
+from adapter.readings.samples.series import as_series
 from adapter.rulebook.model import PlanKind
 from adapter.rulebook.plans import fold_rows
 from adapter.rulebook.rendering.matchers import RenderError
-from adapter.rulebook.rendering.quoting import go_quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence, Sized
+    from collections.abc import Callable, Sequence, Sized
 
     from adapter.objects.selectors import Selector
     from adapter.readings.samples.object_reading import Evaluation
@@ -235,9 +235,3 @@ def _not_finite(rows: Sequence[Row]) -> _Refused:
 
 def _shown(rows: Sequence[Row]) -> str:
     return "; ".join(as_series(row.labels) for row in rows[:_SHOWN_ROWS])
-
-
-def as_series(labels: Mapping[str, str]) -> str:
-    """Return the labels as Prometheus writes a series: `name{label="value"}`."""
-    others = ",".join(f"{name}={go_quoted(value)}" for name, value in sorted(labels.items()) if name != "__name__")
-    return f"{labels.get('__name__', '')}{{{others}}}"

@@ -7,13 +7,11 @@ several) stays an error: a made-up number must not hide it.
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.readings.answers import ByName, ExternalAnswer, ObjectsAnswer
-from adapter.readings.asking.periods import longest_refresh
 from adapter.readings.errors import (
     ForeignNamespaceError,
     NoDataUncertainError,
@@ -34,9 +32,7 @@ if TYPE_CHECKING:
     from adapter.readings.samples.external_reading import ExternalReading
     from adapter.readings.samples.object_reading import ObjectReading
     from adapter.readings.settings import ReadingSettings
-    from adapter.rulebook.model import Metric, Policy, Rule
-
-_log = logging.getLogger(__name__)
+    from adapter.rulebook.model import Metric, Policy
 
 STANDS_IN = "no data in Prometheus: the rule's onNoData value stands for it"
 
@@ -134,24 +130,6 @@ def external_answer(
         raise NoDataUncertainError(_unmade("the metric"))
     _refuse_unsteady(asking, reading.steady_seconds)
     return ExternalAnswer((Row({}, policy.no_data_value),), evaluated_at, (STANDS_IN,), window)
-
-
-def warn_of_long_refreshes(rules: Iterable[Rule], settings: ReadingSettings) -> None:
-    """Log which rules want to be refreshed so seldom that their answers would grow too old in between."""
-    longest = longest_refresh(settings)
-    for rule in rules:
-        wanted = rule.policy.refresh_seconds
-        if wanted is not None and wanted > longest:
-            _log.warning(
-                "%s (%s:%d): `refresh` is %g s, and answers older than %g s are not served (--max-answer-age): "
-                "it is refreshed every %g s",
-                rule.id,
-                rule.file,
-                rule.line,
-                wanted,
-                settings.max_answer_age_seconds,
-                longest,
-            )
 
 
 def _refuse_aged(

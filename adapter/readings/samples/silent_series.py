@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from adapter.readings.errors import UnanswerableSelectorError
-from adapter.readings.samples.external_reading_builder import identity_of
+from adapter.readings.samples.series import identity_of
 from adapter.rulebook.plans import RowIndex
 from adapter.rulebook.rendering.matchers import RenderError
 

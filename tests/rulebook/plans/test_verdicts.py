@@ -13,8 +13,9 @@ import pytest
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import BySelector
 from adapter.readings.asking.planning import planned_with_times
-from adapter.readings.asking.queries import Failure, Query, QueryKey
+from adapter.readings.asking.queries import Query, QueryKey
 from adapter.readings.errors import NoSampleError, ReadingError
+from adapter.readings.failure import Failure
 from adapter.readings.samples.object_reading import ObjectReading
 from adapter.readings.samples.policies import STANDS_IN, asking_of, external_answer, objects_answer
 from adapter.readings.settings import ReadingSettings
