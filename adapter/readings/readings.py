@@ -4,13 +4,12 @@ Requests say what is asked for; queries for it are refreshed in the background, 
 the newest answer. It waits for Prometheus only where nobody has asked the same before. This class puts the parts
 together:
 
-    request ──> Board ──> entry ──> query ──> reading ──> answer
-    run_due ──> Board, Cataloguer ──> threads of the process ──> Refresher, Discovery ──> Prometheus
+    request ──> QueryScheduler ──> entry ──> query ──> reading ──> answer
+    run_due ──> RefreshLoop ──> threads of the process ──> Refresher, SeriesDiscovery ──> Prometheus
 """
 
 from __future__ import annotations
 
-import functools
 import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
@@ -21,21 +20,19 @@ from adapter.readings.asking.demand import DemandedRequest
 from adapter.readings.asking.first_answers import FirstAnswers
 from adapter.readings.asking.periods import long_refresh_warnings
 from adapter.readings.asking.query_scheduler import QueryScheduler
-from adapter.readings.asking.refresher import Refresher, let_go
-from adapter.readings.asking.shared_answers import SharedAnswers
+from adapter.readings.asking.refresher import Refresher
 from adapter.readings.asking.usage import UsageReadings
 from adapter.readings.catalogue.cataloguer import Cataloguer
 from adapter.readings.catalogue.discovery import SeriesDiscovery
 from adapter.readings.catalogue.look_ups import LookUp
-from adapter.readings.catalogue.rule_health import RuleHealthLog, look_up_troubles, unreachable
-from adapter.readings.errors import ReadingError
+from adapter.readings.catalogue.rule_health import RuleHealthLog
 from adapter.readings.explain.explainer import Explainer
 from adapter.readings.explain.served_memory import ServedMemory
 from adapter.readings.explain.way import HASTY
-from adapter.readings.failure import Failure
 from adapter.readings.notices import notices, usage_notices
-from adapter.readings.overview import last_answer, overview, rules_in_force
+from adapter.readings.overview import overview
 from adapter.readings.prometheus_uptime import PrometheusUptime
+from adapter.readings.refresh_loop import RefreshLoop
 from adapter.readings.samples.shared_names import SharedNames
 from adapter.readings.samples.silent_series import SilentSeries
 from adapter.readings.settings import ReadingSettings
@@ -47,7 +44,7 @@ if TYPE_CHECKING:
     from adapter.objects.resources import Resource
     from adapter.objects.selectors import Selector
     from adapter.readings.answers import ByName, BySelector, ExternalAnswer, NamedBySelector, ObjectsAnswer, UsageAnswer
-    from adapter.readings.asking.queries import Query, Reading
+    from adapter.readings.asking.queries import Reading
     from adapter.readings.catalogue.catalogue import Catalogue
     from adapter.readings.explain.explanation import Explanation, ExplanationStep, Question
     from adapter.readings.prometheus import Prometheus
@@ -60,8 +57,6 @@ if TYPE_CHECKING:
     from adapter.timing.pace import Pace
 
 _log = logging.getLogger(__name__)
-
-_SWEEP_SECONDS = 5.0
 
 
 class Readings:
@@ -89,10 +84,8 @@ class Readings:
         self._settings = settings or ReadingSettings()
         self._clock = clock or Clock()
         self._objects = objects
-        self._submit = submit
         self._pace = pace
         self._telemetry = telemetry
-        self._swept_at = self._clock.monotonic()
         self._states = RuleHealthLog(self._clock.monotonic)
         self._steadiness = PrometheusUptime(self._clock, started)
         self._silences = SilentSeries(self._settings.look_back_seconds)
@@ -103,10 +96,9 @@ class Readings:
             clock=self._clock,
             telemetry=telemetry,
             states=self._states,
-            launch=lambda query: submit(lambda: self._refresh(query)),
-            launch_trial=lambda trial: submit(lambda: self._cross_check.try_wider(trial)),
+            launch=lambda query: submit(lambda: self._loop.refresh(query)),
+            launch_trial=lambda trial: submit(lambda: self._loop.try_wider(trial)),
         )
-        self._shared = SharedAnswers(pace)
         self._awaiting = FirstAnswers(self._board, self._settings, self._clock)
         self._answering = Answering(
             objects=objects,
@@ -115,8 +107,16 @@ class Readings:
             dropped=telemetry.dropped,
             listing=self._awaiting,
         )
-        self._cross_check = self._new_cross_check()
-        self._checking = False
+        self._loop = RefreshLoop(
+            board=self._board,
+            refresher=self._refresher,
+            cataloguer=self._cataloguer,
+            cross_check=self._new_cross_check(),
+            states=self._states,
+            submit=submit,
+            pace=pace,
+            clock=self._clock,
+        )
         self._usage = UsageReadings(
             board=self._board,
             objects=objects,
@@ -194,17 +194,7 @@ class Readings:
 
     def run_due(self) -> float:
         """Start what is due, without waiting for it; return the seconds until something is due again, at most five."""
-        now = self._clock.monotonic()
-        self._board.take_due()
-        self._look_up_due()
-        if now - self._swept_at >= _SWEEP_SECONDS:
-            self._swept_at = now
-            self._submit(self._sweep)
-        if now >= self._cross_check.due and not self._checking:
-            self._checking = True
-            self._submit(self._check_a_plan)
-        due = (self._board.next_due(), self._cataloguer.next_due(), self._swept_at + _SWEEP_SECONDS)
-        return max(0.0, min(moment for moment in due if moment is not None) - now)
+        return self._loop.run_due()
 
     def _new_refresher(self, prometheus: Prometheus) -> Refresher:
         return Refresher(
@@ -272,47 +262,6 @@ class Readings:
         if not retained and failure is None:
             return reading, ()
         return reading, tuple(notices(metric.rule, retained, failure, self._awaiting.age(reading)))
-
-    def _check_a_plan(self) -> None:
-        try:
-            self._cross_check.step()
-        finally:
-            self._checking = False
-
-    def _sweep(self) -> None:
-        self._board.sweep(self._pace)
-        states = self._cataloguer.states()
-        # Prometheus being away is no rule's trouble, and told by itself.
-        answered_at = last_answer(states, dict(self._board.last_success))
-        if not self._board.source_failed:
-            self._states.tell_source(unreachable(states, answered_at))
-        troubles = (*look_up_troubles(states, answered_at), *self._board.troubles(self._pace))
-        self._states.tell(troubles, rules_in_force(states, self.catalogue.resource))
-
-    def _look_up_due(self) -> None:
-        for series_query in self._cataloguer.take_due():
-            self._submit(functools.partial(self._look_up, series_query))
-
-    def _look_up(self, series_query: str) -> None:
-        self._cataloguer.look_up(series_query)
-        self._look_up_due()
-
-    def _refresh(self, query: Query) -> None:
-        """Ask a query once, and enter how it ended."""
-        try:
-            outcome = self._refresher.ask(query)
-            if not isinstance(outcome, Failure):
-                outcome = self._shared.share(query, outcome)
-        except Exception as error:  # noqa: BLE001 - the one place that keeps a fault in one query from all others
-            _log.exception("refreshing %s failed by a fault of the program", query.metric.qualified)
-            outcome = Failure(
-                ReadingError, f"{query.metric.qualified}: a fault of the adapter ({type(error).__name__}), see its log"
-            )
-        gone = self._board.settle(query, outcome)
-        del outcome
-        while gone:
-            parts = gone.pop().parts()
-            let_go(parts, self._pace)
 
     def _overview(self) -> Overview:
         return overview(

@@ -15,17 +15,15 @@ from typing import TYPE_CHECKING
 
 from adapter.readings.asking.changes import Change, Remark
 from adapter.readings.asking.demand import Demand, DemandEntry
-from adapter.readings.asking.keeping import TOO_MUCH_SECONDS, Keeping, is_too_much
+from adapter.readings.asking.keeping import Keeping, is_too_much
 from adapter.readings.asking.lanes import Lanes
+from adapter.readings.asking.outcomes import QueryOutcomes
 from adapter.readings.asking.periods import Paces, longest_period, most_period, period_of
 from adapter.readings.asking.planning import Planner
 from adapter.readings.asking.rationing import Rations
 from adapter.readings.catalogue.catalogue import same_metric
 from adapter.readings.catalogue.rule_health import query_trouble
-from adapter.readings.errors import ReadingError, UnanswerableSelectorError
-from adapter.readings.failure import Failure
-from adapter.readings.retries import retry_after
-from adapter.rulebook.model import PlanKind
+from adapter.readings.errors import UnanswerableSelectorError
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -36,6 +34,7 @@ if TYPE_CHECKING:
     from adapter.readings.asking.queries import Query, QueryGroup, QueryScope, Reading
     from adapter.readings.catalogue.catalogue import Catalogue
     from adapter.readings.catalogue.rule_health import RuleHealthLog, Trouble
+    from adapter.readings.failure import Failure
     from adapter.readings.settings import ReadingSettings
     from adapter.readings.telemetry import ReadingsTelemetry
     from adapter.rulebook.model import Metric
@@ -64,20 +63,24 @@ class QueryScheduler:
         """`launch` hands a query to a thread; it comes back through `settle`, and a trial through `tried`."""
         self._settings = settings
         self._clock = clock
-        self._telemetry = telemetry
         self._launch = launch
         self._launch_trial = launch_trial
         self._lock = threading.Lock()
         self._demand = Demand(settings)
         self._planner = Planner(settings)
         self._lanes = Lanes(settings)
-        self._keeping = Keeping(settings, self._lanes)
-        self._holdings = self._keeping.holdings
+        keeping = Keeping(settings, self._lanes)
+        self._holdings = keeping.holdings
         self._rations = Rations(self._planner, self._lanes, settings.max_answer_age_seconds)
+        self._outcomes = QueryOutcomes(
+            settings=settings,
+            telemetry=telemetry,
+            planner=self._planner,
+            lanes=self._lanes,
+            keeping=keeping,
+            rations=self._rations,
+        )
         self._states = states
-        self._source_failed = False
-        self.last_success: dict[str, float] = {}
-        """Rule id, and unix seconds of the evaluation that last brought a reading."""
 
     def entry(self, metric: Metric, request: DemandedRequest) -> DemandEntry:
         """Count a request in and return its entry; what it needs is asked for already.
@@ -152,13 +155,7 @@ class QueryScheduler:
         with self._changing() as change:
             now = self._clock.monotonic()
             self._lanes.end(query, now)
-            if not isinstance(outcome, Failure) and self._stands(query):
-                outcome = self._keeping.take_in(change, query, outcome, now)
-            if isinstance(outcome, Failure):
-                self._fail(change, query, outcome, now)
-            else:
-                self._succeed(change, query, outcome, now)
-            self._join(query)
+            self._outcomes.enter(change, query, outcome, now)
             self._begin(change, now)
             query.settled.set()
         return change.gone
@@ -186,7 +183,7 @@ class QueryScheduler:
                     paces.setdefault(query, Paces()).add(entry.metric, entry.arrivals, now, self._settings)
         with self._lock:
             # Nobody asks any more, so nothing would tell that it is over.
-            self._source_failed &= bool(self._planner.queries)
+            self._outcomes.source_failed &= bool(self._planner.queries)
             for query in list(self._planner.queries.values()):
                 if query in paces:
                     query.period, query.paced = paces[query].seconds, paces[query].known
@@ -215,7 +212,7 @@ class QueryScheduler:
                     refused.append(error.message)
         with self._lock:
             # Rules have other numbers now.
-            self.last_success = self._planner.last_successes()
+            self._outcomes.last_success = self._planner.last_successes()
         if refused:
             _log.info("%d requests are no longer answered, as the first: %s", len(refused), refused[0])
 
@@ -236,8 +233,13 @@ class QueryScheduler:
 
     @property
     def source_failed(self) -> bool:
-        """Whether Prometheus could not be asked when it was asked last."""
-        return self._source_failed
+        """Whether queries fail because Prometheus itself cannot be asked."""
+        return self._outcomes.source_failed
+
+    @property
+    def last_success(self) -> dict[str, float]:
+        """Rule id, and Unix seconds of the evaluation that last brought a reading. Not to be changed."""
+        return self._outcomes.last_success
 
     @property
     def values_held(self) -> int:
@@ -326,75 +328,3 @@ class QueryScheduler:
         query.period = min(query.period, period)
         if not query.failures:
             self._lanes.hasten(query, query.started_at + query.period)
-
-    def _stands(self, query: Query) -> bool:
-        return self._planner.queries.get(query.key) is query
-
-    def _succeed(self, change: Change, query: Query, reading: Reading, now: float) -> None:
-        if self._source_failed:
-            self._source_failed = False
-            change.remarks.append(Remark(logging.INFO, "Prometheus answers again"))
-        if query.reading is not None:
-            change.gone.append(query.reading)
-        query.reading = reading
-        query.failure, query.failures = None, 0
-        self.last_success[query.metric.rule.id] = reading.evaluated.wall
-        self._telemetry.refreshed("ok")
-        due = query.started_at + query.period
-        if not self._lanes.quiet:
-            # Where others wait, a query that takes long pauses at least as long as it took.
-            due = max(due, now + (now - query.started_at))
-        self._reschedule(query, due)
-
-    def _fail(self, change: Change, query: Query, failure: Failure, now: float) -> None:
-        self._telemetry.refreshed("fault" if failure.error is ReadingError else "failed")
-        if failure.narrows and query.kind is not PlanKind.EXACT:
-            self._narrow(change, query, failure, now)
-        elif failure.of_source and not self._source_failed:
-            # Told when it begins, once for all queries; what is wrong with single queries is told by rule.
-            self._source_failed = True
-            limit = f"answers are served until they are {self._settings.max_answer_age_seconds:g} s old"
-            change.remarks.append(Remark(logging.WARNING, f"Prometheus fails; {limit}: {failure.message}"))
-        query.failures += 1
-        # After the scopes have been turned to narrower queries: who sees the failure sees where to go, too.
-        query.failure = failure
-        self._reschedule(query, now + self._delay(query, failure))
-
-    def _delay(self, query: Query, failure: Failure) -> float:
-        """Return the seconds until a query that failed is asked again."""
-        if failure.of_source:
-            return retry_after(query.failures, query.period)
-        if is_too_much(failure):
-            return max(query.period, TOO_MUCH_SECONDS)
-        return min(query.period, self._settings.refresh_interval_seconds)
-
-    def _narrow(self, change: Change, query: Query, failure: Failure, now: float) -> None:
-        self._holdings.release(query)
-        where = "" if query.kind is PlanKind.WIDE else f" of {query.key.namespace!r}"
-        for group, kind in self._planner.narrow(query, now, lasting=failure.lasting):
-            metric, rule = group.metric, group.metric.rule
-            self._telemetry.narrowed(rule.id, query.kind)
-            told = (
-                f"{metric.qualified} ({rule.id}): its {query.kind} query{where} does not work, until it does again it "
-                f"is asked by the {kind} plan: {failure.message}"
-            )
-            change.of_rules.append((rule, f"{query.kind} plan", told))
-
-    def _reschedule(self, query: Query, due: float) -> None:
-        if self._stands(query) and not self._rations.puts_to_sleep(query):
-            self._lanes.set(query, due)
-
-    def _join(self, query: Query) -> None:
-        """Let the scopes that waited for the query's first reading use it."""
-        waiting, query.joining = query.joining, []
-        dropped = not self._stands(query)
-        for scope in waiting:
-            if scope.wanted is not query:
-                continue
-            if query.reading is not None:
-                scope.query = query
-                scope.retired |= scope.private
-            elif scope.private and dropped:
-                scope.retired = True
-            else:
-                query.joining.append(scope)
