@@ -13,22 +13,22 @@ if TYPE_CHECKING:
 class Failure:
     """Why a query gave no reading.
 
-    Not the exception itself: that would hold the whole answer by its traceback, and gather the tracebacks of all who
-    are told.
+    A value rather than the exception: its traceback would keep the whole answer alive, and would grow each time that
+    the exception is raised for another request.
     """
 
     error: type[ReadingError]
     message: str
-    """The whole, for the log."""
+    """The full message, for the log."""
     narrows: bool = False
-    """A narrower query may succeed where this one did not."""
+    """Whether a narrower query may succeed."""
     of_source: bool = False
-    """Prometheus itself cannot be asked, so that it is no fault of this query."""
-    told: str | None = None
-    """What any asker may read, where that is less than the message."""
+    """Whether Prometheus itself cannot be asked, so that the query is not at fault."""
+    public_message: str | None = None
+    """What any client may read; None where that is the whole message."""
     lasting: bool = False
-    """It does not pass by itself: the text cannot be read, or the answer is too large."""
+    """Whether retrying alone does not help: the query cannot be parsed, or its answer is too large."""
 
     def raised(self) -> ReadingError:
         """Return an error to raise."""
-        return self.error(self.message, told=self.told)
+        return self.error(self.message, public_message=self.public_message)

@@ -78,8 +78,8 @@ class Readings:
         """Start with a rulebook; nothing is asked of Prometheus yet.
 
         `submit` runs a function on a thread of the process; four threads or more, since a slow query holds one for
-        its deadline. `run_due` is to be called several times a second. `started` asks Prometheus when it began, within
-        some seconds; raises PrometheusError. None: it cannot tell.
+        its deadline. `run_due` is to be called several times a second. `started` asks Prometheus when it started,
+        within some seconds, and raises PrometheusError; None if it cannot.
         """
         self._settings = settings or ReadingSettings()
         self._clock = clock or Clock()
@@ -87,11 +87,10 @@ class Readings:
         self._pace = pace
         self._telemetry = telemetry
         self._states = RuleHealthLog(self._clock.monotonic)
-        self._steadiness = PrometheusUptime(self._clock, started)
-        self._silences = SilentSeries(self._settings.look_back_seconds)
-        self._refresher = self._new_refresher(prometheus)
+        self._uptime = PrometheusUptime(self._clock, started)
+        self._silent_series = SilentSeries(self._settings.look_back_seconds)
         self._cataloguer = self._new_cataloguer(prometheus, rulebook)
-        self._board = QueryScheduler(
+        self._scheduler = QueryScheduler(
             settings=self._settings,
             clock=self._clock,
             telemetry=telemetry,
@@ -99,28 +98,19 @@ class Readings:
             launch=lambda query: submit(lambda: self._loop.refresh(query)),
             launch_trial=lambda trial: submit(lambda: self._loop.try_wider(trial)),
         )
-        self._awaiting = FirstAnswers(self._board, self._settings, self._clock)
+        self._first_answers = FirstAnswers(self._scheduler, self._settings, self._clock)
         self._answering = Answering(
             objects=objects,
             settings=self._settings,
             clock=self._clock,
             dropped=telemetry.dropped,
-            listing=self._awaiting,
+            listing=self._first_answers,
         )
-        self._loop = RefreshLoop(
-            board=self._board,
-            refresher=self._refresher,
-            cataloguer=self._cataloguer,
-            cross_check=self._new_cross_check(),
-            states=self._states,
-            submit=submit,
-            pace=pace,
-            clock=self._clock,
-        )
+        self._loop = self._new_loop(self._new_refresher(prometheus), submit)
         self._usage = UsageReadings(
-            board=self._board,
+            scheduler=self._scheduler,
             objects=objects,
-            current=self._awaiting.current,
+            current=self._first_answers.current,
             settings=self._settings,
             clock=self._clock,
         )
@@ -135,7 +125,7 @@ class Readings:
         return self._cataloguer.catalogue
 
     def has_looked_up_all(self) -> bool:
-        """Return whether the catalogue holds what there was at the start, as far as Prometheus tells it."""
+        """Return whether the catalogue holds what there was at the start, as far as Prometheus reports it."""
         return self._cataloguer.has_looked_up_all()
 
     def objects(
@@ -165,11 +155,11 @@ class Readings:
         return replace(answer, warnings=(*warnings, *answer.warnings)) if warnings else answer
 
     def explain(self, question: Question, notes: Iterable[ExplanationStep] = ()) -> Explanation:
-        """Return why a metric has, or lacks, a value: as Prometheus says now, and as it is remembered.
+        """Return why a metric has, or lacks, a value: from what Prometheus says now and from what is in memory.
 
-        Takes a few seconds at most, on the thread that calls. `notes` are further steps, which others know.
+        Takes a few seconds at most, on the thread that calls. `notes` are further steps, from the caller.
         """
-        memory = ServedMemory(self.catalogue, self.look_ups(), self._board.entries(), self._clock, self._pace)
+        memory = ServedMemory(self.catalogue, self.look_ups(), self._scheduler.entries(), self._clock, self._pace)
         return self._explainer.explain(question, self._cataloguer.rulebook, notes, memory)
 
     def look_ups(self) -> tuple[LookUp, ...]:
@@ -184,12 +174,12 @@ class Readings:
     def replace_rulebook(self, rulebook: Rulebook) -> None:
         """Put another rulebook in force, for a reload; takes seconds, in which the former one serves.
 
-        Readings of metrics that did not change go on. What was learnt about refused plans is forgotten.
+        Metrics that did not change keep their readings. What was learnt about refused plans is forgotten.
         """
         self._prepare(rulebook)
         self._cataloguer.replace(rulebook)
         self._states.forget_remarks()
-        self._board.replan(self.catalogue, self._pace)
+        self._scheduler.replan(self.catalogue, self._pace)
         self._usage.prepare(self.catalogue)
 
     def run_due(self) -> float:
@@ -205,9 +195,9 @@ class Readings:
             pace=self._pace,
             names=SharedNames(self._clock.monotonic),
             telemetry=self._telemetry,
-            states=self._states,
-            steadiness=self._steadiness,
-            silences=self._silences,
+            remarks=self._states,
+            uptime=self._uptime,
+            silent_series=self._silent_series,
         )
 
     def _new_cataloguer(self, prometheus: Prometheus, rulebook: Rulebook) -> Cataloguer:
@@ -217,14 +207,26 @@ class Readings:
             settings=self._settings,
             clock=self._clock,
             pace=self._pace,
-            steadiness=self._steadiness,
+            uptime=self._uptime,
         )
         return Cataloguer(discovery=discovery, rulebook=rulebook, settings=self._settings, clock=self._clock)
 
-    def _new_cross_check(self) -> CrossCheck:
+    def _new_loop(self, refresher: Refresher, submit: Callable[[Callable[[], None]], object]) -> RefreshLoop:
+        return RefreshLoop(
+            scheduler=self._scheduler,
+            refresher=refresher,
+            cataloguer=self._cataloguer,
+            cross_check=self._new_cross_check(refresher),
+            states=self._states,
+            submit=submit,
+            pace=self._pace,
+            clock=self._clock,
+        )
+
+    def _new_cross_check(self, refresher: Refresher) -> CrossCheck:
         return CrossCheck(
-            board=self._board,
-            refresher=self._refresher,
+            scheduler=self._scheduler,
+            refresher=refresher,
             objects=self._objects,
             settings=self._settings,
             clock=self._clock,
@@ -241,8 +243,8 @@ class Readings:
             clock=self._clock,
             pace=self._pace,
             patience=HASTY,
-            steadiness=self._steadiness,
-            silences=self._silences,
+            uptime=self._uptime,
+            silent_series=self._silent_series,
         )
 
     def _until(self) -> float:
@@ -252,24 +254,24 @@ class Readings:
     def _prepare(self, rulebook: Rulebook) -> None:
         for warning in long_refresh_warnings(rulebook.rules, self._settings):
             _log.warning("%s", warning)
-        self._steadiness.wanted = any(rule.policy.no_data_value is not None for rule in rulebook.rules)
+        self._uptime.wanted = any(rule.policy.no_data_value is not None for rule in rulebook.rules)
 
     def _reading(self, metric: Metric, request: DemandedRequest, until: float) -> tuple[Reading, tuple[str, ...]]:
-        """Return what answers a request, and what a person should know of it. Raises ReadingError."""
-        entry = self._board.entry(metric, request)
-        reading = self._awaiting.current(entry, until)
+        """Return the reading that answers a request, and warnings about it. Raises ReadingError."""
+        entry = self._scheduler.entry(metric, request)
+        reading = self._first_answers.current(entry, until)
         retained, failure = self._cataloguer.rulebook.retained, entry.scope.query.failure
         if not retained and failure is None:
             return reading, ()
-        return reading, tuple(notices(metric.rule, retained, failure, self._awaiting.age(reading)))
+        return reading, tuple(notices(metric.rule, retained, failure, self._first_answers.age(reading)))
 
     def _overview(self) -> Overview:
         return overview(
             self._cataloguer.rulebook,
             self._cataloguer.states(),
-            self._board.groups(),
-            successes=dict(self._board.last_success),
+            self._scheduler.groups(),
+            successes=dict(self._scheduler.last_success),
             failing=self._states.failing,
-            distrusted=self._board.distrusted(),
-            values_held=self._board.values_held,
+            distrusted=self._scheduler.distrusted(),
+            values_held=self._scheduler.values_held,
         )

@@ -41,7 +41,7 @@ class RefreshLoop:
     def __init__(  # noqa: PLR0913 - the parts that it stands on, each named by its caller
         self,
         *,
-        board: QueryScheduler,
+        scheduler: QueryScheduler,
         refresher: Refresher,
         cataloguer: Cataloguer,
         cross_check: CrossCheck,
@@ -51,7 +51,7 @@ class RefreshLoop:
         clock: Clock,
     ) -> None:
         """`submit` runs a function on a thread of the process."""
-        self._board = board
+        self._scheduler = scheduler
         self._refresher = refresher
         self._cataloguer = cataloguer
         self._cross_check = cross_check
@@ -66,7 +66,7 @@ class RefreshLoop:
     def run_due(self) -> float:
         """Start what is due, without waiting for it; return the seconds until something is due again, at most five."""
         now = self._clock.monotonic()
-        self._board.take_due()
+        self._scheduler.take_due()
         self._start_look_ups()
         if now - self._swept_at >= _SWEEP_SECONDS:
             self._swept_at = now
@@ -74,7 +74,7 @@ class RefreshLoop:
         if now >= self._cross_check.due and not self._checking:
             self._checking = True
             self._submit(self._check_a_plan)
-        due = (self._board.next_due(), self._cataloguer.next_due(), self._swept_at + _SWEEP_SECONDS)
+        due = (self._scheduler.next_due(), self._cataloguer.next_due(), self._swept_at + _SWEEP_SECONDS)
         return max(0.0, min(moment for moment in due if moment is not None) - now)
 
     def refresh(self, query: Query) -> None:
@@ -88,7 +88,7 @@ class RefreshLoop:
             outcome = Failure(
                 ReadingError, f"{query.metric.qualified}: a fault of the adapter ({type(error).__name__}), see its log"
             )
-        gone = self._board.settle(query, outcome)
+        gone = self._scheduler.settle(query, outcome)
         # Nothing here may keep a reading alive, or it would be freed all at once.
         del outcome
         while gone:
@@ -114,11 +114,11 @@ class RefreshLoop:
             self._checking = False
 
     def _sweep(self) -> None:
-        self._board.sweep(self._pace)
+        self._scheduler.sweep(self._pace)
         states = self._cataloguer.states()
         # When Prometheus is away no rule is at fault, so that is logged by itself.
-        answered_at = last_answer(states, dict(self._board.last_success))
-        if not self._board.source_failed:
+        answered_at = last_answer(states, dict(self._scheduler.last_success))
+        if not self._scheduler.source_failed:
             self._states.tell_source(unreachable(states, answered_at))
-        troubles = (*look_up_troubles(states, answered_at), *self._board.troubles(self._pace))
+        troubles = (*look_up_troubles(states, answered_at), *self._scheduler.troubles(self._pace))
         self._states.tell(troubles, rules_in_force(states, self._cataloguer.catalogue.resource))

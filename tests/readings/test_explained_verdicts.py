@@ -202,8 +202,8 @@ def told(found: Explanation) -> Told:
 def explained(prometheus: ScriptedPrometheus, question: Question, started: Started, house: House) -> tuple[Told, Told]:
     """Return what a running process says and what a command says by itself."""
     clock = house.clock.clock
-    steadiness = PrometheusUptime(clock, lambda _seconds: started)
-    steadiness.wanted = True
+    uptime = PrometheusUptime(clock, lambda _seconds: started)
+    uptime.wanted = True
     explainer = Explainer(
         prometheus=prometheus,
         objects=OBJECTS,
@@ -211,7 +211,7 @@ def explained(prometheus: ScriptedPrometheus, question: Question, started: Start
         settings=ReadingSettings(),
         clock=clock,
         pace=UNPACED,
-        steadiness=steadiness,
+        uptime=uptime,
     )
     return told(house.readings.explain(question)), told(explainer.explain(question, RULEBOOK))
 

@@ -62,7 +62,7 @@ class CrossCheck:
     def __init__(  # noqa: PLR0913 - the parts that it stands on, each named by its caller
         self,
         *,
-        board: QueryScheduler,
+        scheduler: QueryScheduler,
         refresher: Refresher,
         objects: ObjectSource,
         settings: ReadingSettings,
@@ -71,7 +71,7 @@ class CrossCheck:
         telemetry: ReadingsTelemetry,
         choice: random.Random | None = None,
     ) -> None:
-        self._board = board
+        self._scheduler = scheduler
         self._refresher = refresher
         self._objects = objects
         self._settings = settings
@@ -111,7 +111,7 @@ class CrossCheck:
         try:
             failure, lasting = self._tried(trial)
         finally:
-            self._board.tried(trial, failure, lasting=lasting)
+            self._scheduler.tried(trial, failure, lasting=lasting)
 
     def _tried(self, trial: Trial) -> tuple[str | None, bool]:
         """Return why the plan is not to be used yet, None where it is; and whether that does not pass by itself."""
@@ -127,7 +127,7 @@ class CrossCheck:
 
     def _askers(self) -> list[DemandEntry]:
         """Return one asker for each group with a wider plan, another one each time."""
-        entries = self._board.entries()
+        entries = self._scheduler.entries()
         start = self._choice.randrange(len(entries)) if entries else 0
         chosen: dict[tuple[object, ...], DemandEntry] = {}
         for part in self._pace.slices(entries[start:] + entries[:start]):
@@ -157,7 +157,9 @@ class CrossCheck:
         self._differences[group.key] += 1
         if self._differences[group.key] >= _DIFFERENCES_IN_A_ROW:
             del self._differences[group.key]
-            self._board.distrust(group, f"at {second:.0f} in {entry.request.namespace or 'no namespace'}: {difference}")
+            self._scheduler.distrust(
+                group, f"at {second:.0f} in {entry.request.namespace or 'no namespace'}: {difference}"
+            )
 
     def _both(
         self, entry: DemandEntry, wider: Query, second: float, *, wider_first: bool
@@ -216,7 +218,7 @@ def difference_of(exact: Values, wider: Values) -> str | None:
         one, other = exact.get(key), wider.get(key)
         if not _equal(one, other):
             name = key if isinstance(key, str) else dict(cast("frozenset[tuple[str, str]]", key))
-            return f"{name!r} is {_told(one)} when asked for alone and {_told(other)} by the wider query"
+            return f"{name!r} is {_shown(one)} when asked for alone and {_shown(other)} by the wider query"
     return None
 
 
@@ -227,7 +229,7 @@ def _equal(one: float | str | None, other: float | str | None) -> bool:
     return one == other
 
 
-def _told(value: float | str | None) -> str:
+def _shown(value: float | str | None) -> str:
     return "absent" if value is None else f"{value}"
 
 

@@ -22,7 +22,7 @@ TOO_MUCH_SECONDS = 30.0
 
 
 class Keeping:
-    """Takes readings in. Not thread-safe: its owner locks."""
+    """Takes readings in. Not thread-safe: its owner holds a lock."""
 
     def __init__(self, settings: ReadingSettings, lanes: Lanes) -> None:
         self.holdings = Holdings(settings.max_values, settings.max_values_per_namespace)
@@ -43,7 +43,7 @@ class Keeping:
     def _shed(self, change: Change, queries: Iterable[Query], now: float) -> None:
         for query in queries:
             self.holdings.release(query)
-            # Before the reading goes: who finds none is told why.
+            # Set before the reading goes, so that a request that finds none also finds the reason.
             query.failure = Failure(TooMuchDemandError, self.holdings.beyond_all())
             query.failures += 1
             if query.reading is not None:

@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from adapter.rulebook.model import Metric, Rule
 
 SHORTEST_PERIOD_SECONDS = 1.0
-"""No query is refreshed more often, whoever asks."""
+"""No query is refreshed more often than this."""
 
 _INTERVALS_STANDING = 4
 """A request is forgotten after so many of its intervals."""
 _BURST_SECONDS = 0.25
 """Arrivals this close together are one: two replicas of an asker, or a retry, and not an asker with that period."""
 _REMEMBERED = 4
-"""Intervals that a period is told from: a stray request between two regular ones is forgotten after so many more."""
+"""How many intervals are remembered: a stray request between two regular ones is forgotten after that many more."""
 
 
 class Arrivals:
-    """When one and the same request came.
+    """When the same request arrived.
 
     Not guarded by a lock: it is noted with every request. Two threads that note the same moment may lose one
     interval, which the next request brings again.
@@ -47,8 +47,8 @@ class Arrivals:
     def interval(self, now: float) -> float:
         """Seconds after which the request comes back, infinite while it came once.
 
-        The shortest of the last few. A silence counts as well: who asked each second and stopped must not be served
-        each second until the demand expires.
+        The shortest of the last few. The time since the last request counts, too: a client that asked each second and
+        stopped must not be served each second until its demand expires.
         """
         return max(min(self.recent, default=math.inf), now - self.last)
 
@@ -65,9 +65,9 @@ class Arrivals:
 
 
 class Paces:
-    """When a query is due, of all who are answered by it: half of the shortest interval at which one comes back.
+    """The period of a query that answers many requests: half of the shortest interval at which one is repeated.
 
-    What came once tells nothing of its interval, so it counts only while nobody's is known.
+    A request that came once has no interval, so it counts only while no interval is known.
     """
 
     __slots__ = ("_known", "_most", "_unknown")
@@ -85,12 +85,12 @@ class Paces:
 
     @property
     def known(self) -> bool:
-        """Whether anybody's interval is."""
+        """Whether the interval of any request is known."""
         return self._known < math.inf
 
     @property
     def seconds(self) -> float:
-        """Between two refreshes."""
+        """The seconds between two refreshes."""
         return min(self._known if self.known else self._unknown, self._most)
 
 
@@ -127,7 +127,7 @@ def longest_period(metric: Metric, settings: ReadingSettings) -> float:
 def period_of(metric: Metric, interval: float, settings: ReadingSettings) -> float:
     """Return the seconds between refreshes for a request for a metric that comes back each `interval` seconds.
 
-    Who asks often makes it more often, unless the rule says itself how often: its author knows what its query costs.
+    Frequent requests shorten it, unless the rule sets `refresh`: its author knows what the query costs.
     """
     if metric.rule.policy.refresh_seconds is not None or math.isinf(interval):
         return longest_period(metric, settings)

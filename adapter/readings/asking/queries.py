@@ -5,7 +5,7 @@
               └──> Group: the plan that all of them share
 
 Many requests share a scope, many scopes a query. So a change of plan is made by setting a scope, not by touching ten
-thousand requests. All of it is changed under the lock of `Board`; requests read it without.
+thousand requests. All of it is changed under the lock of `QueryScheduler`; requests read it without.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ Reading: TypeAlias = "ObjectReading | ExternalReading"
 
 
 class Lane(Enum):
-    """What is known of how long a query takes."""
+    """How long a query takes, as far as that is known."""
 
     FIRST = "first"
-    """Nothing: it has not been asked yet, and somebody may be waiting for it."""
+    """Not known: the query was never sent, and a request may be waiting for it."""
     QUICK = "quick"
     SLOW = "slow"
 
@@ -98,27 +98,27 @@ class Query:
         self.period = period
         """Seconds between refreshes."""
         self.paced = False
-        """Whether the period is told from how often somebody comes back."""
+        """Whether the period follows from how often a request is repeated."""
         self.rationed = False
-        """Asked only when somebody has asked for it: it stands in for a wider query that was refused."""
+        """Whether it is sent only after a request: it replaces a wider query that was refused."""
         self.asleep = False
-        """Rationed, and not due before somebody asks."""
+        """Whether it is rationed and not due before the next request."""
         self.seconds: float | None = None
-        """How long it took the last time; None while it never ended."""
+        """How long it took the last time; None before it has ended once."""
         self.payers: set[str | None] = set()
         """An exact query: the namespaces whose requests it answers."""
         self.mark: int | None = None
-        """What its answer is known by to `SharedAnswers`."""
+        """A hash of its answer, set by `SharedAnswers`."""
         self.reading: Reading | None = None
-        """The last good one."""
+        """The last good reading."""
         self.failure: Failure | None = None
         """Why the last refresh failed; None after one that did not."""
         self.failures = 0
-        """In a row."""
+        """Consecutive failures."""
         self.settled = threading.Event()
         """Set once there is a reading or a failure."""
         self.lane = Lane.FIRST
-        """Changed by `Lanes` alone."""
+        """Set by `Lanes` alone."""
         self.started_at = 0.0
         self.bound_at = 0.0
         """When a scope was last pointed at it, in monotonic seconds."""

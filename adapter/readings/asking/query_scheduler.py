@@ -1,8 +1,8 @@
-"""What is asked for, by which queries, and when they are due: the state that requests, refreshes and reloads share.
+"""What is asked for, by which queries, and when they are due: the state shared by requests, refreshes and reloads.
 
 A request that has been made before takes no lock: it finds its entry, notes its arrival and reads. The lock is for
-what changes the board. Nothing under it waits for anything, and nothing is written or started there: a line for the
-log, or a query for a thread, is noted and carried out after the lock is released.
+what changes the state. Nothing waits while it is held, and nothing is logged or started: a line for the log, or a query
+for a thread, is noted and carried out after the lock is released.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _ENTRIES_A_SLICE = 300
 
 
 class QueryScheduler:
-    """All demand and all queries."""
+    """Holds all demand and all queries, and decides which query runs when."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class QueryScheduler:
         launch: Callable[[Query], object],
         launch_trial: Callable[[Trial], object],
     ) -> None:
-        """`launch` hands a query to a thread; it comes back through `settle`, and a trial through `tried`."""
+        """`launch` hands a query to a thread, which calls `settle` at the end; for a trial it calls `tried`."""
         self._settings = settings
         self._clock = clock
         self._launch = launch
@@ -125,7 +125,7 @@ class QueryScheduler:
             former = entry.scope
             keep = former.query if same_metric(entry.metric, metric) and former.query.reading is not None else None
             if self._planner.distrusts(metric):
-                # What is known to be another's value is not served while the right one is on its way.
+                # A value that may belong to another object is not served while the right one is on its way.
                 keep = None
             try:
                 # Bound before it is released: a group that loses its last request is forgotten.
@@ -145,7 +145,7 @@ class QueryScheduler:
     def next_due(self) -> float | None:
         """Return when to look again, in monotonic seconds; None where nothing is due, or no more may run at once.
 
-        What is due while no more may run is not told: a caller that came back for it at once would spin.
+        Queries that are due but may not run yet do not count: a caller that came back for them at once would spin.
         """
         with self._lock:
             return self._lanes.next_due()
@@ -168,7 +168,7 @@ class QueryScheduler:
             self._begin(change, now)
 
     def sweep(self, pace: Pace) -> None:
-        """Forget demand that has expired and queries that nobody needs; tell each query's period from its askers."""
+        """Forget expired demand and queries that nobody needs; set each query's period from its requests."""
         with self._lock:
             # Whatever is bound after this moment is bound at a later time: see `bound_at` below.
             began, standing = self._clock.monotonic(), self._demand.entries()
@@ -182,7 +182,7 @@ class QueryScheduler:
                 for query in (entry.scope.query, entry.scope.wanted):
                     paces.setdefault(query, Paces()).add(entry.metric, entry.arrivals, now, self._settings)
         with self._lock:
-            # Nobody asks any more, so nothing would tell that it is over.
+            # Without queries nothing would notice the end of an outage.
             self._outcomes.source_failed &= bool(self._planner.queries)
             for query in list(self._planner.queries.values()):
                 if query in paces:
@@ -221,7 +221,7 @@ class QueryScheduler:
         return self._demand.entries()
 
     def troubles(self, pace: Pace) -> list[Trouble]:
-        """Return what is wrong with rules whose queries fail, one for each query."""
+        """Return the troubles of rules whose queries fail, one for each query."""
         with self._lock:
             standing = list(self._planner.queries.values())
         return [
@@ -247,17 +247,17 @@ class QueryScheduler:
         return self._holdings.total
 
     def distrust(self, group: QueryGroup, difference: str) -> None:
-        """Ask a metric exactly until the next reload: its wider plan was seen to change somebody's answer."""
+        """Query a metric exactly until the next reload, because its wider plan gave other values."""
         with self._changing() as change:
             if group.retired or self._planner.distrusts(group.metric):
                 return
             kind = group.kind
             self._planner.distrust(group.metric, self._clock.monotonic())
-            told = (
+            text = (
                 f"{group.metric.qualified} ({group.metric.rule.id}): its {kind} plan gives other values than its exact "
                 f"query, so it is asked exactly until the next reload: {difference}"
             )
-            change.remarks.append(Remark(logging.ERROR, told))
+            change.remarks.append(Remark(logging.ERROR, text))
 
     def distrusted(self) -> Counter[str]:
         """Return rule ids and how many of a rule's metrics are asked exactly because their plan gave other values."""
@@ -271,7 +271,7 @@ class QueryScheduler:
 
     @contextmanager
     def _changing(self) -> Iterator[Change]:
-        """Hold the lock for a change of the board, and carry out what follows from it once it is released."""
+        """Hold the lock for a change, and carry out its effects after the lock is released."""
         change = Change()
         with self._lock:
             yield change

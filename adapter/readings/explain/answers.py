@@ -67,7 +67,7 @@ class AnswerSteps:
         objects, settings, clock = sources.objects, sources.settings, sources.clock
         self._now = now = AskedNow(sources, way, metric)
         self._answering = Answering(objects=objects, settings=settings, clock=clock, dropped=now.dropped)
-        self._usage = UsageReadings(board=now, objects=objects, current=now.current, settings=settings, clock=clock)
+        self._usage = UsageReadings(scheduler=now, objects=objects, current=now.current, settings=settings, clock=clock)
 
     def take(self, rules: ResourceRules) -> None:
         """Fill in the values of the way."""
@@ -147,7 +147,7 @@ class AnswerSteps:
             try:
                 self._usage.answer(catalogue, kind, self._namespace, ByName(name))
             except ReadingError as error:
-                self._way.note("values", Outcome.NO, f"{name} is left out: {error.told}")
+                self._way.note("values", Outcome.NO, f"{name} is left out: {error.public_message}")
         if more := left_out[_MOST_LOOKED_INTO:]:
             self._way.note("values", Outcome.NO, f"{len(more)} more are left out")
 
@@ -179,10 +179,10 @@ class AnswerSteps:
             raise self._nothing()
         way.note("values", Outcome.OK, f"{len(values)} with a value")
         if stands_in:
-            if way.to_owner and self._sources.steadiness.seconds_at(self._sources.clock.monotonic()) == math.inf:
+            if way.to_owner and self._sources.uptime.seconds_at(self._sources.clock.monotonic()) == math.inf:
                 needed = self._sources.settings.look_back_seconds + metric.rule.ranges_seconds
-                told = f"this holds where Prometheus has been there for {needed:g} s"
-                way.note("onNoData", Outcome.INFO, told)
+                text = f"this holds where Prometheus has been there for {needed:g} s"
+                way.note("onNoData", Outcome.INFO, text)
             way.values = tuple(ExplainedValue(name, value, None, None) for name, value in values)
             return
         names = [name for name, _ in values] if metric.object_label else ()
@@ -232,8 +232,8 @@ class AnswerSteps:
         return own_alone and self._way.question.object is None
 
     def _note_came(self, what: str) -> None:
-        told = f"samples of {what} came" if what else "no sample came that could be a value"
-        self._way.note("query", Outcome.OK if what else Outcome.NO, told)
+        text = f"samples of {what} came" if what else "no sample came that could be a value"
+        self._way.note("query", Outcome.OK if what else Outcome.NO, text)
 
     def _names(self, resource: Resource, which: ByName | BySelector) -> Collection[str] | None:
         """Return the objects that should have a value; None where no cluster is at hand. Raises ReadingError."""

@@ -58,8 +58,8 @@ class Sources:
     settings: ReadingSettings
     clock: Clock
     pace: Pace
-    steadiness: PrometheusUptime
-    silences: SilentSeries | None = None
+    uptime: PrometheusUptime
+    silent_series: SilentSeries | None = None
     """The series that fell silent, as a process that serves remembers them."""
 
 
@@ -67,7 +67,7 @@ class AskedNow:
     """Asks each query once. For one explanation and one thread."""
 
     def __init__(self, sources: Sources, way: Way, metric: Metric) -> None:
-        """`metric` is the one whose query the explanation tells; beside it others may be asked."""
+        """`metric` is the one whose query the explanation shows; others may be queried beside it."""
         self.nobodys: Counter[Dropped] = Counter()
         """Samples that are nobody's value; counted here alone, since an explanation is no refresh."""
         self._sources = sources
@@ -93,8 +93,8 @@ class AskedNow:
         if query.reading is None and query.failure is None:
             outcome = self._ask(query)
             if isinstance(outcome, Failure) and outcome.narrows and self._can_narrow(query):
-                told = "asked for the whole namespace it fails: it is asked for the objects alone"
-                self._way.note("query", Outcome.INFO, told)
+                text = "asked for the whole namespace it fails: it is asked for the objects alone"
+                self._way.note("query", Outcome.INFO, text)
                 query = _query(entry.metric, entry.request, PlanKind.EXACT)
                 entry.scope = QueryScope(entry.scope.group, query, query)
                 outcome = self._ask(query)
@@ -118,8 +118,8 @@ class AskedNow:
     def _ask(self, query: Query) -> Reading | Failure:
         left = self._way.seconds_left()
         if left <= 0:
-            untold = f"{query.metric.qualified}: not asked any more after {self._way.patience.total:g} s"
-            return Failure(SourceSlowError, untold)
+            text = f"{query.metric.qualified}: not asked any more after {self._way.patience.total:g} s"
+            return Failure(SourceSlowError, text)
         if query.metric is self._metric:
             self._way.query = self._text(query)
         deadline = min(self._way.patience.request, left / _SHARE)
@@ -132,9 +132,9 @@ class AskedNow:
             pace=sources.pace,
             names=SharedNames(clock.monotonic),
             telemetry=self,
-            states=self,
-            steadiness=_Unblaming(sources.steadiness),
-            silences=sources.silences,
+            remarks=self,
+            uptime=_Unblaming(sources.uptime),
+            silent_series=sources.silent_series,
         )
         return refresher.ask(query)
 
@@ -157,10 +157,10 @@ class AskedNow:
 class _Unblaming:
     """What a process knows of Prometheus's presence, which the little patience of an explanation must not change."""
 
-    def __init__(self, steadiness: PrometheusUptime) -> None:
-        self.answered = steadiness.answered
-        self.seconds_at = steadiness.seconds_at
-        self._ask_start = steadiness.ask_start
+    def __init__(self, uptime: PrometheusUptime) -> None:
+        self.answered = uptime.answered
+        self.seconds_at = uptime.seconds_at
+        self._ask_start = uptime.ask_start
 
     def failed(self, _error: PrometheusError, _began: float) -> None:
         """Note nothing."""
@@ -172,7 +172,7 @@ class _Unblaming:
 
 
 class SeenObjects:
-    """The objects that samples are of, where no cluster is at hand to tell which there are."""
+    """The objects that samples are of, where there is no cluster to list them."""
 
     def __init__(self, resolve: ResolveResource) -> None:
         self.resource = resolve
@@ -184,7 +184,7 @@ class SeenObjects:
         return self.seen
 
     def labels_of(self, _resource: Resource, _namespace: str | None, _name: str) -> Mapping[str, str]:
-        """Return no labels; whoever is asked about may be there."""
+        """Return no labels; any object may exist."""
         return {}
 
     def namespaces_of(self, _resource: Resource) -> Collection[str]:

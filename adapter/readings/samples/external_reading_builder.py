@@ -29,7 +29,7 @@ class ExternalReadingBuilder:
     ) -> None:
         """Build for a query.
 
-        `namespace_label`: by which the rule tells namespaces apart, None where it does not. `oldest`: rows with a
+        `namespace_label`: the label that has the namespace; None where the rule does not say. `oldest`: rows with a
         timestamp before it are late (unix seconds). `labels`: those that askers select by.
         """
         self.dropped: Counter[Dropped] = Counter()

@@ -76,8 +76,8 @@ def objects_answer(
 ) -> ObjectsAnswer:
     """Return the values of some objects; `names` are theirs. Raises ReadingError.
 
-    `exists` tells whether there is an object of a name, and may raise ReadingError; it is asked of one that is asked
-    for by its name and would get the value that stands for no data.
+    `exists` returns whether there is an object of a name, and may raise ReadingError; it is called for a request by
+    name that would get the value that stands for no data.
     """
     policy, age, allow = asking.policy, asking.age, asking.allow_foreign
     evaluated_at, window = reading.evaluated.wall, policy.window_seconds
@@ -107,7 +107,7 @@ def external_answer(
     selector: Selector,
     count: Callable[[Counter[Dropped]], None],
 ) -> ExternalAnswer:
-    """Return an asker's rows; `count` is told of dropped ones once for each asker. Raises ReadingError."""
+    """Return an asker's rows; `count` is called with the dropped ones, once for each asker. Raises ReadingError."""
     policy, age = asking.policy, asking.age
     evaluated_at, window = reading.evaluated.wall, policy.window_seconds
     foreign = "" if asking.allow_foreign else reading.foreign(namespace, selector, count)
@@ -120,10 +120,10 @@ def external_answer(
         if _is_too_old(sample_age, age, limit) and (rows or sample_age is not None):
             if reading.is_first_aged(namespace, selector):
                 count(Counter({Dropped.STALE: len(rows)}))
-            told = _told("the metric", sample_age, age, limit)
+            reason = _too_old_reason("the metric", sample_age, age, limit)
             is_gone = sample_age is not None and sample_age > asking.look_back_seconds
             held = f"; a silent series counts until {policy.hold_silent_seconds:g} s after its last sample (holdSilent)"
-            raise SampleTooOldError(f"{told}{held if is_gone else ''}")
+            raise SampleTooOldError(f"{reason}{held if is_gone else ''}")
     if rows or policy.no_data_value is None or not reading.has_no_data(namespace, selector):
         return ExternalAnswer(rows, evaluated_at, (), window)
     if reading.sample_age(namespace, selector) is not None and not reading.rows(namespace, selector):
@@ -139,7 +139,7 @@ def _refuse_aged(
     for name in names if limit is not None else ():
         sample_age = reading.sample_age(namespace, name)
         if limit is not None and sample_age is not None and _is_too_old(sample_age, age, limit):
-            raise SampleTooOldError(_told(repr(name), sample_age, age, limit))
+            raise SampleTooOldError(_too_old_reason(repr(name), sample_age, age, limit))
 
 
 def _refuse_unmade(asking: Asking, reading: ObjectReading, namespace: str | None, names: Iterable[str]) -> None:
@@ -160,8 +160,8 @@ def _refuse_unsteady(asking: Asking, steady: float) -> None:
 def unsteady(steady: float, needed: float) -> str:
     """Return why nothing may stand for no data yet; both in seconds."""
     return (
-        f"Prometheus has no data, and has been there, or back, for {steady:.0f} s: whether there is none cannot be "
-        f"told before {needed:g} s, which the query looks back over"
+        f"Prometheus has no data, but has been up, or back, for only {steady:.0f} s: whether there is none is not "
+        f"known before {needed:g} s, which the query looks back over"
     )
 
 
@@ -188,7 +188,7 @@ def _fresh(
     if len(fresh) == len(found):
         return found, ()
     if not fresh:
-        raise SampleTooOldError(_told(repr(found[0][0]), ages[0], age, limit))
+        raise SampleTooOldError(_too_old_reason(repr(found[0][0]), ages[0], age, limit))
     dropped = len(found) - len(fresh)
     return fresh, (f"{dropped} of {len(found)} objects are left out: their samples are older than {limit:g} s",)
 
@@ -197,7 +197,7 @@ def _is_too_old(sample_age: float | None, age: float, limit: float) -> bool:
     return sample_age is None or sample_age + age > limit
 
 
-def _told(who: str, sample_age: float | None, age: float, limit: float) -> str:
+def _too_old_reason(who: str, sample_age: float | None, age: float, limit: float) -> str:
     allowed = f"the rule allows {limit:g} s (maxSampleAge): look whether its targets are up"
     if sample_age is None:
         return f"{who} has no value: Prometheus has no current sample of its series, and {allowed}"
