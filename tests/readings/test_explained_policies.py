@@ -114,7 +114,7 @@ def test_where_prometheus_does_not_tell_its_start_that_is_said() -> None:
     found = explained(QUEUE, reply(), steady=None)
 
     assert values(found) == {"{}": 7.0}
-    assert said(found, "onNoData") == [STANDS_IN, "this holds where Prometheus has been there for 300 s"]
+    assert said(found, "onNoData") == [STANDS_IN, "this holds once Prometheus has been up for 300 s"]
 
 
 @pytest.mark.parametrize("question", [depth(), QUEUE], ids=["pods", "external"])

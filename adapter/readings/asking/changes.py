@@ -20,7 +20,7 @@ class Remark(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """A wider plan that was refused, to be compared with the exact query of one who asks."""
+    """A wider plan that was refused, to be compared with the exact query of one request."""
 
     entry: DemandEntry
     group: QueryGroup

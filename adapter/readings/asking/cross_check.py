@@ -102,7 +102,7 @@ class CrossCheck:
             self._check(entry)
 
     def try_wider(self, trial: Trial) -> None:
-        """Ask a plan that was refused again, and let the board know whether it gives what the exact query gives.
+        """Try a refused plan again, and report to the scheduler whether it gives what the exact query gives.
 
         The wider form goes first: where it is refused still, nothing else is asked.
         """
@@ -134,7 +134,7 @@ class CrossCheck:
             for entry in part:
                 if entry.scope.group.kind is not PlanKind.EXACT:
                     chosen.setdefault(entry.scope.group.key, entry)
-        # Askers choose the selectors of groups: what was counted goes with the last who asks.
+        # Clients choose the selectors of groups, so the counts of a group go with its last request.
         self._differences = Counter({key: count for key, count in self._differences.items() if key in chosen})
         return list(chosen.values())
 

@@ -133,7 +133,7 @@ class Planner:
                 self._adjust(group, EVERYTHING, now)
 
     def distrusts(self, metric: Metric) -> bool:
-        """Tell whether the metric's wider plans were seen to give other values."""
+        """Return whether the metric's wider plans were seen to give other values."""
         return bool(self._distrusted) and _identity(metric) in self._distrusted
 
     def distrusted_rules(self) -> Counter[str]:
@@ -260,7 +260,7 @@ class Planner:
     def _namespace_limit(self, group: QueryGroup) -> int:
         """Return up to how many namespaces are asked for singly.
 
-        Of what pods use none is: whoever lists them lists those of all namespaces, and so do autoscalers together.
+        None for the use of pods: clients list the pods of all namespaces, and so do autoscalers together.
         """
         return 0 if group.metric.rule.api is Api.RESOURCE else self._settings.namespace_plan_limit
 

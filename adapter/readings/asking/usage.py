@@ -5,7 +5,7 @@ and where the query is proven to be wide, all namespaces together are one query 
 
 A value is never made up, and clients make one up of what is missing: `kubectl top` and the VPA's recommender read a
 container without `cpu` as one that uses none. So a pod is left out while one of its containers has no CPU, or has
-samples of a resource and no value; to an HPA both are the same. metrics-server leaves such pods out likewise. Memory
+samples of a resource and no value; to an HPA both are the same. metrics-server leaves such pods out, too. Memory
 alone may be missing of some container: one that has ended, of which its CPU lingers for the range of the query's rate.
 A resource whose rule gives no values is missing in the answer, and the other is there; while its first answer is on its
 way, nothing is answered.
@@ -115,7 +115,7 @@ class UsageReadings:
         self._clock = clock
 
     def prepare(self, catalogue: Catalogue) -> None:
-        """Begin to watch nodes where what they use is served: so that the first who asks need not be turned away."""
+        """Begin to watch nodes if their use is served, so that the first request need not be turned away."""
         if catalogue.usage_of(NODES):
             try:
                 self._objects.names(NODES, None, EVERYTHING)

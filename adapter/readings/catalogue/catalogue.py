@@ -107,12 +107,12 @@ def narrowed(metric: Metric) -> Metric | None:
 
 
 def same_rule(one: Rule, other: Rule) -> bool:
-    """Tell whether two rules say the same, wherever they stand in the files."""
+    """Return whether two rules say the same, wherever they stand in the files."""
     return one == replace(other, id=one.id, file=one.file, line=one.line)
 
 
 def same_metric(one: Metric, other: Metric) -> bool:
-    """Tell whether two metrics are the same but for the place of their rule."""
+    """Return whether two metrics are the same but for the place of their rule."""
     return one is other or (one == replace(other, rule=one.rule) and same_rule(one.rule, other.rule))
 
 

@@ -142,7 +142,7 @@ class AnswerSteps:
         self._serve(_used(answer, metric.name), answer.warnings)
 
     def _say_why(self, catalogue: Catalogue, kind: Resource, left_out: list[str]) -> None:
-        """Note why objects are not listed: as the API says it to who asks about one of them."""
+        """Note why objects are not listed, as the API says it for a request for one of them."""
         for name in left_out[:_MOST_LOOKED_INTO]:
             try:
                 self._usage.answer(catalogue, kind, self._namespace, ByName(name))
@@ -181,7 +181,7 @@ class AnswerSteps:
         if stands_in:
             if way.to_owner and self._sources.uptime.seconds_at(self._sources.clock.monotonic()) == math.inf:
                 needed = self._sources.settings.look_back_seconds + metric.rule.ranges_seconds
-                text = f"this holds where Prometheus has been there for {needed:g} s"
+                text = f"this holds once Prometheus has been up for {needed:g} s"
                 way.note("onNoData", Outcome.INFO, text)
             way.values = tuple(ExplainedValue(name, value, None, None) for name, value in values)
             return

@@ -91,7 +91,7 @@ class Explainer:
         uptime: PrometheusUptime | None = None,
         silent_series: SilentSeries | None = None,
     ) -> None:
-        """`objects` is None where no cluster is at hand: then it cannot be said which objects lack a sample.
+        """`objects` is None without a cluster: then it is not known which objects lack a sample.
 
         `uptime` knows for how long Prometheus has been up, `silent_series` which series fell silent; None: neither
         is known.

@@ -54,7 +54,7 @@ class Way:
     clock: Callable[[], float]
     """Monotonic seconds."""
     to_owner: bool = True
-    """Whether who asks has rule files and Prometheus at hand anyway; otherwise nothing from others' series is shown."""
+    """Whether the reader has the rule files and Prometheus anyway; otherwise nothing from others' series is shown."""
     began: float = field(init=False)
     steps: list[ExplanationStep] = field(default_factory=list)
     sees_all: bool = True
@@ -87,7 +87,7 @@ class Way:
         self.steps.append(ExplanationStep(step, outcome, detail))
 
     def reason(self, error: PrometheusError) -> str:
-        """Return why Prometheus did not answer, as far as who asks may know it; the log has it all."""
+        """Return why Prometheus did not answer, as far as the client may know it; the log has everything."""
         text = None if self.to_owner else told_to_askers(error)
         if text is None:
             return str(error)

@@ -150,7 +150,7 @@ class ExternalReading:
         return self._select(namespace, selector)
 
     def all_rows(self) -> Sequence[Row]:
-        """Return what came, whoever asked for it."""
+        """Return all rows that came, those of every asker."""
         return self._rows
 
     def parts(self) -> list[Sized]:

@@ -1,6 +1,6 @@
 """What a rule's own policy makes of a reading: which values are too old to be any, and what stands for no data.
 
-A value stands for no data only where Prometheus answered, had nothing, and has been there for long enough to know. What
+A value stands for no data only where Prometheus answered, had nothing, and has been up for long enough to know. What
 is missing for any other reason (an answer that failed or aged, samples that are too old, infinite or claimed by
 several) stays an error: a made-up number must not hide it.
 """
@@ -151,7 +151,7 @@ def _refuse_unmade(asking: Asking, reading: ObjectReading, namespace: str | None
 
 
 def _refuse_unsteady(asking: Asking, steady: float) -> None:
-    """Raise NoDataUncertainError where Prometheus had been there for too short a time to know that there is no data."""
+    """Raise NoDataUncertainError where Prometheus had not been up for long enough to know that there is no data."""
     needed = asking.look_back_seconds + asking.ranges_seconds
     if not may_stand_in(steady, asking.look_back_seconds, asking.ranges_seconds):
         raise NoDataUncertainError(unsteady(steady, needed))
