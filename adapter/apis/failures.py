@@ -79,10 +79,10 @@ def fetching(what: str, command: str = "", *, beside: str = "") -> Iterator[None
         code = code_of(e)
         if code == 404:
             raise not_found(
-                what, f"{e.told}{beside}{'' if isinstance(e, NoObjectsMatchError) else more(command)}"
+                what, f"{e.public_message}{beside}{'' if isinstance(e, NoObjectsMatchError) else more(command)}"
             ) from e
         of_metric = code == 500 or isinstance(e, SampleTooOldError | NoDataUncertainError | ForeignNamespaceError)
-        message = f"unable to fetch the {what}: {e.told}{more(command) if of_metric else ''}"
+        message = f"unable to fetch the {what}: {e.public_message}{more(command) if of_metric else ''}"
         raise ApiError(code, message, former=_former(e)) from e
 
 

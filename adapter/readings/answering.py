@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class Listing(Protocol):
-    """Looks at objects whose first list may still be on its way. `Awaiting` is one: it waits for that list."""
+    """Looks at objects whose first list may still be on its way. `FirstAnswers` waits for that list."""
 
     def listed(self, objects: ObjectSource, resource: Resource, until: float, look: Callable[[], T]) -> T:
         """Return what `look` returns; may wait for the first list until then, in monotonic seconds.
@@ -63,7 +63,7 @@ class Answering:
         dropped: Callable[[Counter[Dropped]], None],
         listing: Listing | None = None,
     ) -> None:
-        """Call `dropped` with the count of rows that are nobody's value, once for each asker of a reading.
+        """Make answers for one process. `dropped` is called with the counts of dropped rows, once for each asker.
 
         `listing` waits for the first list of a kind; None: nobody waits.
         """

@@ -1,4 +1,4 @@
-"""What is asked of the readings and what they answer: the values between them and the APIs."""
+"""Requests to the readings and their answers: the values between them and the APIs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class BySelector:
 
 @dataclass(frozen=True, slots=True)
 class NamedBySelector:
-    """Those objects of one name whose labels match: one in each namespace at most. Who asks may know of no other."""
+    """The objects of one name whose labels match, at most one in each namespace. The client may see no others."""
 
     name: str
     selector: Selector
@@ -43,9 +43,9 @@ class ObjectsAnswer:
     evaluated_at: float
     """Moment for which Prometheus evaluated the query, in unix seconds."""
     warnings: tuple[str, ...] = ()
-    """What a person should know of these values; empty where all is well."""
+    """Warnings about these values; empty where all is well."""
     window_seconds: int | None = None
-    """The span that the values are measured over; None where the rule does not say."""
+    """The time that the values are measured over, in seconds; None where the rule does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,9 @@ class ExternalAnswer:
     evaluated_at: float
     """Moment for which Prometheus evaluated the query, in unix seconds."""
     warnings: tuple[str, ...] = ()
-    """What a person should know of these values; empty where all is well."""
+    """Warnings about these values; empty where all is well."""
     window_seconds: int | None = None
-    """The span that the values are measured over; None where the rule does not say."""
+    """The time that the values are measured over, in seconds; None where the rule does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +70,14 @@ class UsageItem:
     """None for a node."""
     name: str
     labels: Mapping[str, str]
-    """The object's own; not to be changed."""
+    """The object's labels; not to be changed."""
     evaluated_at: float
     """The earliest moment for which Prometheus evaluated one of the values, in unix seconds."""
     used: Mapping[str, Mapping[str, float]]
     """Container, resource, value: cores of `cpu`, bytes of `memory`. A node has one container, with an empty name.
 
-    All finite and none negative. Each container has `cpu`, and some container has `memory`, but for a resource that is
-    told of nobody in the namespace: that one is not there.
+    All values are finite and none is negative. Each container has `cpu`, and some container has `memory`, unless a
+    resource has no value for any object in the namespace: that resource is left out.
     """
 
 
@@ -86,10 +86,10 @@ class UsageAnswer:
     """What pods or nodes use."""
 
     items: tuple[UsageItem, ...]
-    """Ascending by namespace and name; those of whom not all is known that should be are left out."""
+    """Ascending by namespace and name; objects that lack a value that they should have are left out."""
     window_seconds: float
-    """The span that values are measured over, as the rule files say."""
+    """The time that the values are measured over, in seconds, as the rule files say."""
     evaluated_at: float | None
     """The earliest of all moments, in unix seconds; None where nothing had to be asked."""
     warnings: tuple[str, ...] = ()
-    """What a person should know of these values; empty where all is well."""
+    """Warnings about these values; empty where all is well."""

@@ -1,11 +1,11 @@
-"""Why a metric has no value to give: one class for each thing that somebody would do about it.
+"""Why a metric has no value: one class for each different repair.
 
     ReadingError
     ├── NoObjectsMatchError           the selector matches no object
     ├── NoSampleError                 the one object asked for has no sample
     ├── UnanswerableSelectorError     no query can be made of what was asked
     ├── TooMuchDemandError            a namespace asks for more different things than it may
-    ├── ObjectsNotKnownError          the objects of this kind cannot be told yet
+    ├── ObjectsNotKnownError          the objects of this kind are not known yet
     ├── SourceUnreachableError        Prometheus cannot be reached, or what answers is not Prometheus
     ├── SourceSlowError               Prometheus did not answer in time
     │   └── FirstAnswerPendingError   nobody asked before, and the answer is still on its way
@@ -25,16 +25,16 @@ from __future__ import annotations
 
 
 class ReadingError(Exception):
-    """There is no value to give; the message says what is missing, and what to do about it.
+    """There is no value; the message says what is missing, and what to do about it.
 
-    `told` is as much of it as any asker may read, where the message quotes series that may be of other namespaces: the
-    whole is for the log.
+    `public_message` is the part that any client may read, where the message quotes series that may belong to other
+    namespaces. The whole message is for the log.
     """
 
-    def __init__(self, message: str, *, told: str | None = None) -> None:
+    def __init__(self, message: str, *, public_message: str | None = None) -> None:
         super().__init__(message)
         self.message = message
-        self.told = message if told is None else told
+        self.public_message = message if public_message is None else public_message
 
 
 class NoObjectsMatchError(ReadingError):

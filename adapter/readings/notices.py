@@ -1,8 +1,7 @@
-"""What a person should know of an answer that is good: its rule is refused now, or its refreshes fail.
+"""Warnings that go with a good answer: its rule is refused now, or its refreshes fail.
 
-These sentences go to whoever asks. So they say nothing that Prometheus said, which may name series of other namespaces,
-and nothing of the way to Prometheus; both stand in the log. Of the errors that askers are told in place of an answer
-that is left out which quotes series.
+Any client may read them. So they quote nothing from Prometheus, which may name series of other namespaces, and do not
+say how Prometheus is reached; the log has both. Error messages for clients leave quoted series out, too.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from adapter.sources.prometheus.errors import QueryRefusedError, shortened
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 
-    from adapter.readings.asking.queries import Failure
+    from adapter.readings.failure import Failure
     from adapter.readings.samples.object_reading import Fault
     from adapter.rulebook.model import Metric, Rule, Rulebook
     from adapter.sources.prometheus.errors import PrometheusError
@@ -39,9 +38,9 @@ if TYPE_CHECKING:
 _SERIES = re.compile(r"[{\[]")
 """How a set of labels, or a list of sets, begins."""
 _QUOTES = re.compile(r'[{\["]')
-"""Likewise, or the value of a label."""
+"""How a set of labels, a list of sets, or the value of a label begins."""
 _OF_TEXT = "bad_data"
-"""Prometheus's word for a query that it did not begin to evaluate: what it quotes then is the query."""
+"""Prometheus's error type for a query that it did not evaluate: it then quotes the query, not series."""
 
 _CAUSES: Mapping[type[ReadingError], str] = {
     SourceUnreachableError: "Prometheus cannot be asked",
@@ -60,9 +59,9 @@ _CAUSES: Mapping[type[ReadingError], str] = {
 
 
 def notices(rule: Rule, retained: Container[str], failure: Failure | None, age_seconds: float) -> Iterator[str]:
-    """Yield what is to be said of an answer by this rule.
+    """Yield the warnings about an answer of this rule.
 
-    `retained` are the ids of rules that serve as they last held; `failure` is why the last refresh brought nothing.
+    `retained` has the ids of rules whose last good version serves; `failure` is why the last refresh failed.
     """
     if rule.id in retained:
         yield retained_notice(rule)
@@ -71,15 +70,16 @@ def notices(rule: Rule, retained: Container[str], failure: Failure | None, age_s
 
 
 def retained_notice(rule: Rule) -> str:
-    """Return what is said of a rule that serves as it last held."""
+    """Return the warning about a rule whose last good version serves."""
     place = f"{PurePath(rule.file).name}:{rule.line}"
     return f"the rule of this metric is refused as it stands now ({rule.id}, {place}): its last good version answers"
 
 
 def left_out(names: Collection[str], faults: Mapping[str, Fault]) -> tuple[str, ...]:
-    """Return what is to be said of a list that goes without objects whose samples cannot be told to be theirs.
+    """Return the warning about a list that leaves out objects whose samples cannot be assigned to them.
 
-    `names` are those that are asked for. A value that is no number is none, and is passed over as in every answer.
+    `names` are the objects that are asked for. Objects whose value is not a number are left out without a warning, as
+    in every answer.
     """
     lacking = [name for name in names if name in faults and faults[name].error is not None]
     if not lacking:
@@ -89,33 +89,33 @@ def left_out(names: Collection[str], faults: Mapping[str, Fault]) -> tuple[str, 
 
 
 def usage_notices(rulebook: Rulebook, metrics: Iterable[Metric]) -> Iterator[str]:
-    """Yield what is to be said of the resource rules behind an answer: which serve as they last held, which not."""
+    """Yield the warnings about the resource rules behind an answer: which are refused, and whether a version serves."""
     for metric in metrics:
         if metric.rule.id in rulebook.retained:
             yield retained_notice(metric.rule)
     for refused in rulebook.refused:
         if refused.api is Api.RESOURCE and refused.id not in rulebook.retained:
             place = f"{PurePath(refused.file).name}:{refused.line}"
-            yield f"{refused.id} ({place}) is refused, so nothing is told of that resource"
+            yield f"{refused.id} ({place}) is refused, so that resource is missing"
 
 
 def cause_of(error: type[ReadingError]) -> str:
-    """Return why there is no newer value, in words that are fit for any asker."""
+    """Return why there is no newer value, in words that any client may read."""
     return next((_CAUSES[kind] for kind in error.__mro__ if kind in _CAUSES), _CAUSES[ReadingError])
 
 
 def reason_for_askers(failure: Failure, kind: PlanKind) -> str:
-    """Return why a query of this plan failed, in words that are fit for any asker.
+    """Return why a query of this plan failed, in words that any client may read.
 
-    A wide query is asked for many namespaces, so of its failure nothing is repeated that Prometheus said.
+    A wide query serves many namespaces, so nothing that Prometheus said about its failure is repeated.
     """
     if kind is PlanKind.WIDE and not failure.of_source:
         return f"the query for all namespaces does not work: {cause_of(failure.error)}"
-    return failure.message if failure.told is None else failure.told
+    return failure.message if failure.public_message is None else failure.public_message
 
 
 def told_to_askers(error: PrometheusError) -> str | None:
-    """Return what any asker may read of an error where that is less than all of it: one query may meet any series."""
+    """Return the part of an error that any client may read; None where that is all of it."""
     if not isinstance(error, QueryRefusedError):
         return None
     said = _up_to(_SERIES if error.error_type == _OF_TEXT else _QUOTES, error.message)
@@ -123,7 +123,7 @@ def told_to_askers(error: PrometheusError) -> str | None:
 
 
 def without_series(text: str) -> str:
-    """Return what Prometheus said up to where it begins to quote series or values of their labels."""
+    """Return what Prometheus said, up to the first series or label value that it quotes."""
     return _up_to(_QUOTES, text)
 
 

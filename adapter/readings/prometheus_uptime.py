@@ -1,9 +1,9 @@
-"""Whether Prometheus has been there for long enough to know that there is no data.
+"""How long Prometheus has been up, which decides whether an empty answer means that there is no data.
 
 A Prometheus that was away has a gap where it did not scrape, and looks for minutes as if nothing were there: `rate`
 wants two samples, and what has not been scraped since has none. A value that stands for no data (`onNoData`) would
-then be served for whatever is busy. So nothing stands in until Prometheus has been steady for all that a query looks
-back over, as this process saw it, and as Prometheus says of its own start.
+then be served for workloads that are busy. So that value is not used until Prometheus has been up for all the time
+that a query looks back over, as observed by this process and as Prometheus reports its own start.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from adapter.timing.clock import Clock
 
 ASK_SECONDS = 2.0
-"""When the question for its start is given up."""
+"""Time-out of the request for the start time of Prometheus."""
 
 _ASKED_AGAIN_SECONDS = 5.0
-"""A restart between two queries is seen after so long."""
+"""A restart between two queries is noticed after this time."""
 _ASKED_IN_VAIN_SECONDS = 60.0
 _LIVELY_SECONDS = 15.0
-"""Who answered another question within this time before a strange answer is there."""
+"""A server that answered another request within this time before an odd answer counts as up."""
 
 _AWAY = (PrometheusUnreachableError, AuthenticationRefusedError)
 _DOUBTFUL = (PrometheusTimeoutError, UnexpectedAnswerError)
-"""What a server that hangs gives, or something in its place; and a single bad query gives as well."""
+"""Errors of a server that hangs, or of something in its place, but also of a single bad query."""
 
 
 def may_stand_in(steady_seconds: float, look_back_seconds: float, ranges_seconds: float) -> bool:
@@ -48,8 +48,8 @@ def may_stand_in(steady_seconds: float, look_back_seconds: float, ranges_seconds
 def collecting_since(first_answer: float, started: Started | None) -> float:
     """Return since when Prometheus collects, as far as that is known; all by one clock.
 
-    A server that does not tell its start is believed from the first answer that this process had. One that does was
-    ready when it took its configuration in, or earlier, where this very process of it has answered before.
+    A server that does not report its start counts from the first answer that this process received. One that does was
+    ready when it loaded its configuration, or earlier, if the same server process has answered before.
     """
     if started is None:
         return first_answer
@@ -57,27 +57,27 @@ def collecting_since(first_answer: float, started: Started | None) -> float:
 
 
 class PrometheusUptime:
-    """Since when Prometheus has been there. For any number of threads."""
+    """Since when Prometheus has been up. Safe for any number of threads."""
 
     def __init__(self, clock: Clock, ask: Callable[[float], Started] | None = None) -> None:
-        """`ask` asks the server when it began, within some seconds; raises PrometheusError. None: it cannot tell."""
+        """`ask` asks the server when it started, within some seconds, and raises PrometheusError; None if it cannot."""
         self._clock = clock
         self._ask = ask
         self.wanted = False
-        """Whether there is a rule that needs to know."""
+        """Whether any rule needs the uptime."""
         self._lock = threading.Lock()
         self._asking = threading.Lock()
         self._away = False
         self._first: float | None = None
-        """When it answered first; this and the next two in monotonic seconds."""
+        """When it first answered, in monotonic seconds."""
         self._answered = 0.0
-        """When it answered last."""
+        """When it last answered, in monotonic seconds."""
         self._back: float | None = None
-        """When it answered first after it had been away."""
+        """When it first answered after an outage, in monotonic seconds."""
         self._process = -math.inf
-        """When its process began, in Unix seconds by its own clock."""
+        """When its process started, in Unix seconds by its own clock."""
         self._started: Started | None = None
-        """The same by our monotonic clock."""
+        """When it started, by the monotonic clock of this process."""
         self._due = 0.0
 
     def answered(self) -> None:
@@ -91,9 +91,10 @@ class PrometheusUptime:
                 self._away, self._back, self._due = False, now, 0.0
 
     def failed(self, error: PrometheusError, began: float) -> None:
-        """Note how a question ended that has no answer: whoever refuses one is there.
+        """Note that a request failed. A server that refuses a query is up.
 
-        `began` is when it was asked, in monotonic seconds. Who answered others while one waited in vain is there, too.
+        So is one that answered other requests while this one timed out. `began` is when the request was sent, in
+        monotonic seconds.
         """
         since = began if isinstance(error, PrometheusTimeoutError) else began - _LIVELY_SECONDS
         with self._lock:
@@ -105,7 +106,7 @@ class PrometheusUptime:
             self.answered()
 
     def ask_start(self, seconds: float = ASK_SECONDS) -> None:
-        """Ask Prometheus when it began, unless nobody needs to know or that was done just now.
+        """Ask Prometheus when it started, unless no rule needs it or it was asked a moment ago.
 
         Takes at most so many seconds, and never fails.
         """
@@ -116,7 +117,7 @@ class PrometheusUptime:
         try:
             started, wait = self._ask(seconds), _ASKED_AGAIN_SECONDS
         except PrometheusError:
-            # What it does to queries is noted with them.
+            # Failures that matter show in the queries themselves.
             started, wait = None, _ASKED_IN_VAIN_SECONDS
         finally:
             self._asking.release()
@@ -130,7 +131,7 @@ class PrometheusUptime:
                 self._started = Started(started.process + ours, started.configured + ours)
 
     def seconds_at(self, moment: float) -> float:
-        """Return for how long Prometheus had been there at a moment (monotonic seconds); 0 where it is away."""
+        """Return for how many seconds Prometheus had been up at a moment (monotonic seconds); 0 while it is down."""
         with self._lock:
             if self._away or self._first is None:
                 return 0.0
@@ -139,7 +140,7 @@ class PrometheusUptime:
 
 
 def always_there(clock: Clock) -> PrometheusUptime:
-    """Return the steadiness of a Prometheus that does not tell when it began, to who cannot watch it: infinite."""
-    steadiness = PrometheusUptime(clock, lambda _seconds: Started(0.0, -math.inf))
-    steadiness.wanted = True
-    return steadiness
+    """Return an infinite uptime, for commands that cannot observe Prometheus for long enough."""
+    uptime = PrometheusUptime(clock, lambda _seconds: Started(0.0, -math.inf))
+    uptime.wanted = True
+    return uptime

@@ -4,13 +4,12 @@ Requests say what is asked for; queries for it are refreshed in the background, 
 the newest answer. It waits for Prometheus only where nobody has asked the same before. This class puts the parts
 together:
 
-    request ──> Board ──> entry ──> query ──> reading ──> answer
-    run_due ──> Board, Cataloguer ──> threads of the process ──> Refresher, Discovery ──> Prometheus
+    request ──> QueryScheduler ──> entry ──> query ──> reading ──> answer
+    run_due ──> RefreshLoop ──> threads of the process ──> Refresher, SeriesDiscovery ──> Prometheus
 """
 
 from __future__ import annotations
 
-import functools
 import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
@@ -19,23 +18,21 @@ from adapter.readings.answering import Answering
 from adapter.readings.asking.cross_check import CrossCheck
 from adapter.readings.asking.demand import DemandedRequest
 from adapter.readings.asking.first_answers import FirstAnswers
-from adapter.readings.asking.queries import Failure
+from adapter.readings.asking.periods import long_refresh_warnings
 from adapter.readings.asking.query_scheduler import QueryScheduler
-from adapter.readings.asking.refresher import Refresher, let_go
-from adapter.readings.asking.shared_answers import SharedAnswers
+from adapter.readings.asking.refresher import Refresher
 from adapter.readings.asking.usage import UsageReadings
 from adapter.readings.catalogue.cataloguer import Cataloguer
 from adapter.readings.catalogue.discovery import SeriesDiscovery
 from adapter.readings.catalogue.look_ups import LookUp
-from adapter.readings.catalogue.overview import last_answer, overview, rules_in_force
-from adapter.readings.catalogue.rule_health import RuleHealthLog, look_up_troubles, unreachable
-from adapter.readings.errors import ReadingError
+from adapter.readings.catalogue.rule_health import RuleHealthLog
 from adapter.readings.explain.explainer import Explainer
 from adapter.readings.explain.served_memory import ServedMemory
 from adapter.readings.explain.way import HASTY
 from adapter.readings.notices import notices, usage_notices
+from adapter.readings.overview import overview
 from adapter.readings.prometheus_uptime import PrometheusUptime
-from adapter.readings.samples.policies import warn_of_long_refreshes
+from adapter.readings.refresh_loop import RefreshLoop
 from adapter.readings.samples.shared_names import SharedNames
 from adapter.readings.samples.silent_series import SilentSeries
 from adapter.readings.settings import ReadingSettings
@@ -47,10 +44,10 @@ if TYPE_CHECKING:
     from adapter.objects.resources import Resource
     from adapter.objects.selectors import Selector
     from adapter.readings.answers import ByName, BySelector, ExternalAnswer, NamedBySelector, ObjectsAnswer, UsageAnswer
-    from adapter.readings.asking.queries import Query, Reading
-    from adapter.readings.asking.refresher import Prometheus
+    from adapter.readings.asking.queries import Reading
     from adapter.readings.catalogue.catalogue import Catalogue
     from adapter.readings.explain.explanation import Explanation, ExplanationStep, Question
+    from adapter.readings.prometheus import Prometheus
     from adapter.readings.samples.external_reading import ExternalReading
     from adapter.readings.samples.object_reading import ObjectReading
     from adapter.readings.telemetry import Overview, ReadingsTelemetry
@@ -60,8 +57,6 @@ if TYPE_CHECKING:
     from adapter.timing.pace import Pace
 
 _log = logging.getLogger(__name__)
-
-_SWEEP_SECONDS = 5.0
 
 
 class Readings:
@@ -83,44 +78,39 @@ class Readings:
         """Start with a rulebook; nothing is asked of Prometheus yet.
 
         `submit` runs a function on a thread of the process; four threads or more, since a slow query holds one for
-        its deadline. `run_due` is to be called several times a second. `started` asks Prometheus when it began, within
-        some seconds; raises PrometheusError. None: it cannot tell.
+        its deadline. `run_due` is to be called several times a second. `started` asks Prometheus when it started,
+        within some seconds, and raises PrometheusError; None if it cannot.
         """
         self._settings = settings or ReadingSettings()
         self._clock = clock or Clock()
         self._objects = objects
-        self._submit = submit
         self._pace = pace
         self._telemetry = telemetry
-        self._swept_at = self._clock.monotonic()
         self._states = RuleHealthLog(self._clock.monotonic)
-        self._steadiness = PrometheusUptime(self._clock, started)
-        self._silences = SilentSeries(self._settings.look_back_seconds)
-        self._refresher = self._new_refresher(prometheus)
+        self._uptime = PrometheusUptime(self._clock, started)
+        self._silent_series = SilentSeries(self._settings.look_back_seconds)
         self._cataloguer = self._new_cataloguer(prometheus, rulebook)
-        self._board = QueryScheduler(
+        self._scheduler = QueryScheduler(
             settings=self._settings,
             clock=self._clock,
             telemetry=telemetry,
             states=self._states,
-            launch=lambda query: submit(lambda: self._refresh(query)),
-            launch_trial=lambda trial: submit(lambda: self._cross_check.try_wider(trial)),
+            launch=lambda query: submit(lambda: self._loop.refresh(query)),
+            launch_trial=lambda trial: submit(lambda: self._loop.try_wider(trial)),
         )
-        self._shared = SharedAnswers(pace)
-        self._awaiting = FirstAnswers(self._board, self._settings, self._clock)
+        self._first_answers = FirstAnswers(self._scheduler, self._settings, self._clock)
         self._answering = Answering(
             objects=objects,
             settings=self._settings,
             clock=self._clock,
             dropped=telemetry.dropped,
-            listing=self._awaiting,
+            listing=self._first_answers,
         )
-        self._cross_check = self._new_cross_check()
-        self._checking = False
+        self._loop = self._new_loop(self._new_refresher(prometheus), submit)
         self._usage = UsageReadings(
-            board=self._board,
+            scheduler=self._scheduler,
             objects=objects,
-            current=self._awaiting.current,
+            current=self._first_answers.current,
             settings=self._settings,
             clock=self._clock,
         )
@@ -135,7 +125,7 @@ class Readings:
         return self._cataloguer.catalogue
 
     def has_looked_up_all(self) -> bool:
-        """Return whether the catalogue holds what there was at the start, as far as Prometheus tells it."""
+        """Return whether the catalogue holds what there was at the start, as far as Prometheus reports it."""
         return self._cataloguer.has_looked_up_all()
 
     def objects(
@@ -165,11 +155,11 @@ class Readings:
         return replace(answer, warnings=(*warnings, *answer.warnings)) if warnings else answer
 
     def explain(self, question: Question, notes: Iterable[ExplanationStep] = ()) -> Explanation:
-        """Return why a metric has, or lacks, a value: as Prometheus says now, and as it is remembered.
+        """Return why a metric has, or lacks, a value: from what Prometheus says now and from what is in memory.
 
-        Takes a few seconds at most, on the thread that calls. `notes` are further steps, which others know.
+        Takes a few seconds at most, on the thread that calls. `notes` are further steps, from the caller.
         """
-        memory = ServedMemory(self.catalogue, self.look_ups(), self._board.entries(), self._clock, self._pace)
+        memory = ServedMemory(self.catalogue, self.look_ups(), self._scheduler.entries(), self._clock, self._pace)
         return self._explainer.explain(question, self._cataloguer.rulebook, notes, memory)
 
     def look_ups(self) -> tuple[LookUp, ...]:
@@ -184,27 +174,17 @@ class Readings:
     def replace_rulebook(self, rulebook: Rulebook) -> None:
         """Put another rulebook in force, for a reload; takes seconds, in which the former one serves.
 
-        Readings of metrics that did not change go on. What was learnt about refused plans is forgotten.
+        Metrics that did not change keep their readings. What was learnt about refused plans is forgotten.
         """
         self._prepare(rulebook)
         self._cataloguer.replace(rulebook)
         self._states.forget_remarks()
-        self._board.replan(self.catalogue, self._pace)
+        self._scheduler.replan(self.catalogue, self._pace)
         self._usage.prepare(self.catalogue)
 
     def run_due(self) -> float:
         """Start what is due, without waiting for it; return the seconds until something is due again, at most five."""
-        now = self._clock.monotonic()
-        self._board.take_due()
-        self._look_up_due()
-        if now - self._swept_at >= _SWEEP_SECONDS:
-            self._swept_at = now
-            self._submit(self._sweep)
-        if now >= self._cross_check.due and not self._checking:
-            self._checking = True
-            self._submit(self._check_a_plan)
-        due = (self._board.next_due(), self._cataloguer.next_due(), self._swept_at + _SWEEP_SECONDS)
-        return max(0.0, min(moment for moment in due if moment is not None) - now)
+        return self._loop.run_due()
 
     def _new_refresher(self, prometheus: Prometheus) -> Refresher:
         return Refresher(
@@ -215,9 +195,9 @@ class Readings:
             pace=self._pace,
             names=SharedNames(self._clock.monotonic),
             telemetry=self._telemetry,
-            states=self._states,
-            steadiness=self._steadiness,
-            silences=self._silences,
+            remarks=self._states,
+            uptime=self._uptime,
+            silent_series=self._silent_series,
         )
 
     def _new_cataloguer(self, prometheus: Prometheus, rulebook: Rulebook) -> Cataloguer:
@@ -227,14 +207,26 @@ class Readings:
             settings=self._settings,
             clock=self._clock,
             pace=self._pace,
-            steadiness=self._steadiness,
+            uptime=self._uptime,
         )
         return Cataloguer(discovery=discovery, rulebook=rulebook, settings=self._settings, clock=self._clock)
 
-    def _new_cross_check(self) -> CrossCheck:
+    def _new_loop(self, refresher: Refresher, submit: Callable[[Callable[[], None]], object]) -> RefreshLoop:
+        return RefreshLoop(
+            scheduler=self._scheduler,
+            refresher=refresher,
+            cataloguer=self._cataloguer,
+            cross_check=self._new_cross_check(refresher),
+            states=self._states,
+            submit=submit,
+            pace=self._pace,
+            clock=self._clock,
+        )
+
+    def _new_cross_check(self, refresher: Refresher) -> CrossCheck:
         return CrossCheck(
-            board=self._board,
-            refresher=self._refresher,
+            scheduler=self._scheduler,
+            refresher=refresher,
             objects=self._objects,
             settings=self._settings,
             clock=self._clock,
@@ -251,8 +243,8 @@ class Readings:
             clock=self._clock,
             pace=self._pace,
             patience=HASTY,
-            steadiness=self._steadiness,
-            silences=self._silences,
+            uptime=self._uptime,
+            silent_series=self._silent_series,
         )
 
     def _until(self) -> float:
@@ -260,66 +252,26 @@ class Readings:
         return self._clock.monotonic() + self._settings.first_answer_wait_seconds
 
     def _prepare(self, rulebook: Rulebook) -> None:
-        warn_of_long_refreshes(rulebook.rules, self._settings)
-        self._steadiness.wanted = any(rule.policy.no_data_value is not None for rule in rulebook.rules)
+        for warning in long_refresh_warnings(rulebook.rules, self._settings):
+            _log.warning("%s", warning)
+        self._uptime.wanted = any(rule.policy.no_data_value is not None for rule in rulebook.rules)
 
     def _reading(self, metric: Metric, request: DemandedRequest, until: float) -> tuple[Reading, tuple[str, ...]]:
-        """Return what answers a request, and what a person should know of it. Raises ReadingError."""
-        entry = self._board.entry(metric, request)
-        reading = self._awaiting.current(entry, until)
+        """Return the reading that answers a request, and warnings about it. Raises ReadingError."""
+        entry = self._scheduler.entry(metric, request)
+        reading = self._first_answers.current(entry, until)
         retained, failure = self._cataloguer.rulebook.retained, entry.scope.query.failure
         if not retained and failure is None:
             return reading, ()
-        return reading, tuple(notices(metric.rule, retained, failure, self._awaiting.age(reading)))
-
-    def _check_a_plan(self) -> None:
-        try:
-            self._cross_check.step()
-        finally:
-            self._checking = False
-
-    def _sweep(self) -> None:
-        self._board.sweep(self._pace)
-        states = self._cataloguer.states()
-        # Prometheus being away is no rule's trouble, and told by itself.
-        answered_at = last_answer(states, dict(self._board.last_success))
-        if not self._board.source_failed:
-            self._states.tell_source(unreachable(states, answered_at))
-        troubles = (*look_up_troubles(states, answered_at), *self._board.troubles(self._pace))
-        self._states.tell(troubles, rules_in_force(states, self.catalogue.resource))
-
-    def _look_up_due(self) -> None:
-        for series_query in self._cataloguer.take_due():
-            self._submit(functools.partial(self._look_up, series_query))
-
-    def _look_up(self, series_query: str) -> None:
-        self._cataloguer.look_up(series_query)
-        self._look_up_due()
-
-    def _refresh(self, query: Query) -> None:
-        """Ask a query once, and enter how it ended."""
-        try:
-            outcome = self._refresher.ask(query)
-            if not isinstance(outcome, Failure):
-                outcome = self._shared.share(query, outcome)
-        except Exception as error:  # noqa: BLE001 - the one place that keeps a fault in one query from all others
-            _log.exception("refreshing %s failed by a fault of the program", query.metric.qualified)
-            outcome = Failure(
-                ReadingError, f"{query.metric.qualified}: a fault of the adapter ({type(error).__name__}), see its log"
-            )
-        gone = self._board.settle(query, outcome)
-        del outcome
-        while gone:
-            parts = gone.pop().parts()
-            let_go(parts, self._pace)
+        return reading, tuple(notices(metric.rule, retained, failure, self._first_answers.age(reading)))
 
     def _overview(self) -> Overview:
         return overview(
             self._cataloguer.rulebook,
             self._cataloguer.states(),
-            self._board.groups(),
-            successes=dict(self._board.last_success),
+            self._scheduler.groups(),
+            successes=dict(self._scheduler.last_success),
             failing=self._states.failing,
-            distrusted=self._board.distrusted(),
-            values_held=self._board.values_held,
+            distrusted=self._scheduler.distrusted(),
+            values_held=self._scheduler.values_held,
         )

@@ -69,3 +69,9 @@ class ReadingSettings:
     """How far back plans are compared: where no sample is still on its way."""
     reload_discovery_seconds: float = 5.0
     """How long a reload may look up series of changed rules before they take effect without."""
+
+    @property
+    def longest_refresh_seconds(self) -> float:
+        """The longest `refresh` that a rule may have: the time that a slow query takes comes on top of it."""
+        limit = self.max_answer_age_seconds
+        return max(limit / 2, limit - self.query_deadline_seconds - 1)

@@ -1,7 +1,7 @@
-"""What readings tell about themselves, as Prometheus metrics.
+"""Prometheus metrics about readings.
 
-What stands at a moment (demand, rules, plans) is collected from one immutable value, so that a rule that is gone
-leaves no series behind.
+Gauges (demand, rules, plans) are collected from one immutable value, so that a rule that is gone leaves no series
+behind.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ _PREFIX = "tidewatch_adapter_"
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What stands at one moment."""
+    """The gauges at one moment."""
 
     demanded: int = 0
-    """Metrics that somebody asks for."""
+    """How many metrics are asked for."""
     rule_states: Mapping[str, int] = field(default_factory=dict)
-    """State and how many rules are in it."""
+    """How many rules are in each state."""
     plans: Mapping[tuple[str, PlanKind], int] = field(default_factory=dict)
-    """Rule and plan, and how many metrics and selectors of the rule are asked by it."""
+    """By rule and plan, how many metrics and selectors are queried that way."""
     distrusted: Mapping[str, int] = field(default_factory=dict)
-    """Rule, and how many of its metrics are asked exactly because a wider plan gave other values."""
+    """By rule, how many metrics are queried exactly because a wider plan gave other values."""
     values_held: int = 0
-    """Values in memory."""
+    """How many values are in memory."""
     last_success: Mapping[str, float] = field(default_factory=dict)
-    """Rule, and unix seconds of its last good answer from Prometheus."""
+    """By rule, when Prometheus last answered for it, in Unix seconds."""
 
 
 class ReadingsTelemetry:
-    """Counters, and the collector of what stands."""
+    """The counters, and the collector of the gauges."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._dropped = Counter(
@@ -78,7 +78,7 @@ class ReadingsTelemetry:
         self._registry = registry
 
     def observe(self, overview: Callable[[], Overview]) -> None:
-        """Collect what stands from this function with every scrape. To be called once."""
+        """Collect the gauges from this function with every scrape. To be called once."""
         self._registry.register(_OverviewCollector(overview))
 
     def dropped(self, tally: Tally[Dropped]) -> None:

@@ -29,7 +29,7 @@ from recommender.hpa.behaviour import LimitReason
 from recommender.hpa.decision import AbleReason, ActiveReason, Decision, Step
 from recommender.hpa.evaluation import evaluate
 from recommender.hpa.history import History, Recommendation, ScaleEvent
-from recommender.hpa.pods import Phase, Pod, PodSample, Readiness
+from recommender.hpa.pods import Pod, PodPhase, PodSample, Readiness
 from recommender.hpa.proposals import Observation, PodSamples, Proposal, Totals, Unavailable, Workload
 from recommender.hpa.rules import (
     DEFAULT_SCALE_DOWN,
@@ -69,8 +69,8 @@ __all__ = [
     "MetricSpec",
     "ObjectMetric",
     "Observation",
-    "Phase",
     "Pod",
+    "PodPhase",
     "PodSample",
     "PodSamples",
     "PodsMetric",

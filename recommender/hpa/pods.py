@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DEFAULT_WINDOW_SECONDS: Final = 60.0
 
 
-class Phase(StrEnum):
+class PodPhase(StrEnum):
     """Phases of a pod's life."""
 
     PENDING = "Pending"
@@ -56,7 +56,7 @@ class Pod:
     """One pod that the scale target's selector picks. Times are seconds on the clock of `evaluate`'s `now`."""
 
     name: str
-    phase: Phase = Phase.RUNNING
+    phase: PodPhase = PodPhase.RUNNING
     deleted: bool = False
     """Whether it has been told to end."""
     started_at: float | None = None
@@ -67,7 +67,7 @@ class Pod:
     @property
     def serves(self) -> bool:
         """Whether it runs and is ready: what Object and External targets of type Value count."""
-        return self.phase is Phase.RUNNING and self.readiness is not None and self.readiness.ready is True
+        return self.phase is PodPhase.RUNNING and self.readiness is not None and self.readiness.ready is True
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +92,9 @@ class PodUsage:
 
 def classify(pod: Pod, sample: PodSample | None, now: float, settings: Settings, *, cpu: bool) -> PodState:
     """Return what the pod counts as for a metric of which this is its sample."""
-    if pod.deleted or pod.phase in {Phase.FAILED, Phase.SUCCEEDED}:
+    if pod.deleted or pod.phase in {PodPhase.FAILED, PodPhase.SUCCEEDED}:
         return PodState.IGNORED
-    if pod.phase is Phase.PENDING:
+    if pod.phase is PodPhase.PENDING:
         return PodState.UNREADY
     if sample is None:
         return PodState.MISSING

@@ -354,7 +354,7 @@ def test_prometheus_being_away_is_an_explanation_too(tmp_path: Path, trust: Trus
     assert (known.status, known.document["verdict"]) == (200, "error")
     assert "Connection refused" in known.document["cause"]
     assert (unknown.status, unknown.document["verdict"]) == (200, "error")
-    assert "it cannot be told whether a rule makes pods/odd" in unknown.document["cause"]
+    assert "it is not known whether a rule makes pods/odd" in unknown.document["cause"]
 
 
 @pytest.mark.parametrize(

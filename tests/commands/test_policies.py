@@ -196,7 +196,7 @@ def test_after_an_outage_it_is_not_served_until_prometheus_can_know(tmp_path: Pa
 
         eventually(is_served_again)
         assert {answer.status for answer in answers[:-1]} == {503}
-        told = [answer.message for answer in answers[:-1] if "cannot be told before 6 s" in answer.message]
+        told = [answer.message for answer in answers[:-1] if "is not known before 6 s" in answer.message]
         assert told
         assert told[0].endswith("(more: tidewatch-adapter explain pods/nothing -n shop --object pods/steady-0)")
 

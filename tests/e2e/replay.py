@@ -28,8 +28,8 @@ from recommender.hpa import (
     MetricSpec,
     ObjectMetric,
     Observation,
-    Phase,
     Pod,
+    PodPhase,
     PodSample,
     PodSamples,
     PodsMetric,
@@ -122,7 +122,7 @@ def _pod(pod: Document) -> Pod:
     ready = [one for one in status.get("conditions") or [] if one["type"] == "Ready"]
     return Pod(
         pod["metadata"]["name"],
-        Phase(status.get("phase", "Pending")),
+        PodPhase(status.get("phase", "Pending")),
         deleted="deletionTimestamp" in pod["metadata"],
         readiness=Readiness(ready[0]["status"] == "True", 0.0) if ready else None,
     )

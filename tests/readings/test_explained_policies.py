@@ -44,8 +44,8 @@ def explained(
     prometheus = ScriptedPrometheus(answer=lambda query: (times or reply()) if "timestamp(" in query else answer)
     clock = FakeClock().clock
     started = Started(0.0, START - (steady or 0.0))
-    steadiness = PrometheusUptime(clock, lambda _seconds: started)
-    steadiness.wanted = True
+    uptime = PrometheusUptime(clock, lambda _seconds: started)
+    uptime.wanted = True
     explainer = Explainer(
         prometheus=prometheus,
         objects=OBJECTS,
@@ -53,7 +53,7 @@ def explained(
         settings=ReadingSettings(),
         clock=clock,
         pace=UNPACED,
-        steadiness=None if steady is None else steadiness,
+        uptime=None if steady is None else uptime,
     )
     return explainer.explain(question, rulebook_of(RULES))
 
@@ -107,14 +107,14 @@ def test_nothing_stands_in_before_prometheus_can_know() -> None:
     for question in (depth(), QUEUE):
         found = explained(question, reply(), steady=40.0)
         assert (found.verdict, values(found)) == (ExplanationVerdict.ERROR, {})
-        assert "back, for 40 s: whether there is none cannot be told before 300 s" in said(found, "onNoData")[0]
+        assert "back, for only 40 s: whether there is none is not known before 300 s" in said(found, "onNoData")[0]
 
 
 def test_where_prometheus_does_not_tell_its_start_that_is_said() -> None:
     found = explained(QUEUE, reply(), steady=None)
 
     assert values(found) == {"{}": 7.0}
-    assert said(found, "onNoData") == [STANDS_IN, "this holds where Prometheus has been there for 300 s"]
+    assert said(found, "onNoData") == [STANDS_IN, "this holds once Prometheus has been up for 300 s"]
 
 
 @pytest.mark.parametrize("question", [depth(), QUEUE], ids=["pods", "external"])

@@ -18,7 +18,7 @@ from adapter.readings.errors import ReadingError
 from adapter.readings.explain.explainer import Explainer
 from adapter.readings.explain.explanation import ExplanationVerdict, Question, explanation_of
 from adapter.readings.prometheus_uptime import PrometheusUptime
-from adapter.readings.samples.external_reading import as_series
+from adapter.readings.samples.series import as_series
 from adapter.readings.settings import ReadingSettings
 from adapter.rulebook.model import Api
 from adapter.sources.prometheus.decoding import AnswerLimits, InstantAnswer, read_instant
@@ -202,8 +202,8 @@ def told(found: Explanation) -> Told:
 def explained(prometheus: ScriptedPrometheus, question: Question, started: Started, house: House) -> tuple[Told, Told]:
     """Return what a running process says and what a command says by itself."""
     clock = house.clock.clock
-    steadiness = PrometheusUptime(clock, lambda _seconds: started)
-    steadiness.wanted = True
+    uptime = PrometheusUptime(clock, lambda _seconds: started)
+    uptime.wanted = True
     explainer = Explainer(
         prometheus=prometheus,
         objects=OBJECTS,
@@ -211,7 +211,7 @@ def explained(prometheus: ScriptedPrometheus, question: Question, started: Start
         settings=ReadingSettings(),
         clock=clock,
         pace=UNPACED,
-        steadiness=steadiness,
+        uptime=uptime,
     )
     return told(house.readings.explain(question)), told(explainer.explain(question, RULEBOOK))
 

@@ -122,7 +122,7 @@ def test_what_is_missing_from_a_cut_answer_is_not_called_absent() -> None:
     cut = explained(Question("unheard_of"), [DEPTH], warnings=("results truncated due to limit",))
 
     assert (whole.verdict, cut.verdict) == (ExplanationVerdict.NO_VALUE, ExplanationVerdict.ERROR)
-    assert cut.cause == "it cannot be told whether a rule makes unheard_of"
+    assert cut.cause == "it is not known whether a rule makes unheard_of"
     assert any("only a part of its series came" in step.detail for step in cut.steps)
 
 
@@ -249,7 +249,7 @@ class TestMemory:
         before = len(prometheus.looked_up)
         told = memory_of(house)
 
-        assert told["memory"] == ["nobody's request stands for it here, so nothing is in memory"]
+        assert told["memory"] == ["this process has no recent request for it, so nothing is in memory"]
         assert told["series"] == ["its series were looked up at 2027-01-15T08:00:00Z, 0 s ago"]
         assert len(prometheus.looked_up) == before
 
@@ -262,7 +262,7 @@ class TestMemory:
             "1 different request, the last 4 s ago",
             "asked by the namespace plan each 10 s; the answer in memory is 4 s old",
         ]
-        assert "nobody's request" in memory_of(house, replace(RPS, namespace="other"))["memory"][0]
+        assert "no recent request" in memory_of(house, replace(RPS, namespace="other"))["memory"][0]
 
     def test_the_last_failure_is_told(self) -> None:
         answers: list[PrometheusError] = []

@@ -14,11 +14,11 @@ from adapter.commands.serve.command import QUERY_THREADS
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.readings.answers import BySelector
 from adapter.readings.asking.demand import DemandedRequest
-from adapter.readings.asking.lanes import Lane
-from adapter.readings.asking.queries import Failure
+from adapter.readings.asking.queries import Lane
 from adapter.readings.asking.query_scheduler import QueryScheduler
 from adapter.readings.catalogue.rule_health import RuleHealthLog
 from adapter.readings.errors import SourceSlowError
+from adapter.readings.failure import Failure
 from adapter.readings.samples.object_reading import Evaluation, ObjectReading
 from adapter.readings.settings import ReadingSettings
 from adapter.readings.telemetry import ReadingsTelemetry

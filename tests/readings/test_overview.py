@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.readings.catalogue.discovery import DiscoveredRule
-from adapter.readings.catalogue.overview import last_answer, overview, rules_in_force
+from adapter.readings.overview import last_answer, overview, rules_in_force
 from tests.support.readings import rulebook_of
 
 if TYPE_CHECKING:

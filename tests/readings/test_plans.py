@@ -103,9 +103,9 @@ def test_askers_that_had_answers_do_not_wait_for_the_wider_query() -> None:
         prometheus, objects=OBJECTS, submit=threads, settings=ReadingSettings(first_answer_wait_seconds=0.01)
     )
     for ns in NAMESPACES[:4]:
-        house.readings._board.entry(house.pods("http_rps"), request(ns))
+        house.readings._scheduler.entry(house.pods("http_rps"), request(ns))
     threads.run()
-    house.readings._board.entry(house.pods("http_rps"), request(NAMESPACES[4]))
+    house.readings._scheduler.entry(house.pods("http_rps"), request(NAMESPACES[4]))
 
     assert [ask(house, ns) for ns in NAMESPACES[:4]] == [0, 1, 2, 3]
     threads.run()
@@ -422,5 +422,5 @@ def test_what_was_learnt_about_the_labels_of_selectors_is_forgotten_with_the_las
             house.readings.external(house.external("queue_depth"), ns, parse_selector(f"label{number}=a"))
     house.pass_time(620, step=5)
 
-    planner = house.readings._board._planner
+    planner = house.readings._scheduler._planner
     assert (planner._plans, planner._groups) == ({}, {})

@@ -256,7 +256,7 @@ class TestAfterAnOutage:
         prometheus.answer = lambda _query: reply()
         house.pass_time(40)
 
-        with pytest.raises(NoDataUncertainError, match=r"back, for \d\d s: .* cannot be told before 300 s"):
+        with pytest.raises(NoDataUncertainError, match=r"back, for only \d\d s: .* is not known before 300 s"):
             ask(house, ByName("web-0"))
         for _ in range(12):
             house.pass_time(20)
@@ -286,7 +286,7 @@ class TestAfterAnOutage:
             ask(house)
         prometheus.answer = lambda _query: reply()
         house.pass_time(880)
-        with pytest.raises(NoDataUncertainError, match="cannot be told before 900 s"):
+        with pytest.raises(NoDataUncertainError, match="is not known before 900 s"):
             ask(house)
         house.pass_time(40)
         assert self.stands_in(house) == [True] * 3

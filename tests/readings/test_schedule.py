@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.readings.asking.periods import Arrivals, DueQueue, Paces, longest_period, period_for, retry_after
+from adapter.readings.asking.periods import Arrivals, Paces, longest_period, period_for
+from adapter.readings.retries import retry_after
 from adapter.readings.settings import ReadingSettings
 from tests.support.readings import ScriptedPrometheus, make_house
 
@@ -106,53 +107,3 @@ def test_retries_back_off_to_a_few_seconds(failures: int, seconds: float) -> Non
 
 def test_a_retry_is_not_rarer_than_the_refresh() -> None:
     assert retry_after(10, 1.5) == 1.5
-
-
-def test_what_is_due_comes_the_longest_due_first_and_no_more_than_asked_for() -> None:
-    schedule: DueQueue[str] = DueQueue()
-    for key, due in (("b", 2.0), ("a", 1.0), ("c", 3.0), ("d", 9.0)):
-        schedule.set(key, due)
-
-    assert schedule.pop_due(5.0, 2) == ["a", "b"]
-    assert schedule.pop_due(5.0, 2) == ["c"]
-    assert schedule.next_due() == 9.0
-
-
-def test_hastening_brings_forward_and_never_puts_off() -> None:
-    schedule: DueQueue[str] = DueQueue()
-    schedule.set("a", 10.0)
-    schedule.hasten("a", 12.0)
-    assert schedule.next_due() == 10.0
-    schedule.hasten("a", 4.0)
-    assert schedule.next_due() == 4.0
-    assert schedule.pop_due(20.0, 5) == ["a"]
-    schedule.hasten("a", 1.0)
-    assert schedule.next_due() is None
-
-
-operations = st.lists(
-    st.tuples(st.sampled_from(["set", "hasten", "discard", "pop"]), st.integers(0, 5), st.integers(0, 20)), max_size=60
-)
-
-
-@given(operations)
-def test_a_schedule_agrees_with_a_plain_dictionary(steps: list[tuple[str, int, int]]) -> None:
-    schedule: DueQueue[int] = DueQueue()
-    model: dict[int, float] = {}
-    for operation, key, moment in steps:
-        if operation == "set":
-            schedule.set(key, moment)
-            model[key] = moment
-        elif operation == "hasten":
-            schedule.hasten(key, moment)
-            if key in model:
-                model[key] = min(model[key], moment)
-        elif operation == "discard":
-            schedule.discard(key)
-            model.pop(key, None)
-        else:
-            ready = schedule.pop_due(moment, key)
-            due = sorted(due for due in model.values() if due <= moment)[:key]
-            assert [model.pop(one) for one in ready] == due
-        assert len(schedule) == len(model)
-        assert schedule.next_due() == min(model.values(), default=None)

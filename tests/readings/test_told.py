@@ -63,8 +63,8 @@ def test_the_error_has_both_the_whole_for_the_log_and_what_askers_may_read(
     with pytest.raises(error) as raised:
         house.readings.objects(house.pods("only_exact"), "shop", ByName("web-0"), EVERYTHING)
     assert "bank" in raised.value.message
-    assert "bank" not in raised.value.told
-    assert "(all of it is in the adapter's log)" in raised.value.told
+    assert "bank" not in raised.value.public_message
+    assert "(all of it is in the adapter's log)" in raised.value.public_message
 
 
 def test_of_a_wide_query_only_how_it_fails_is_told_when_its_answers_grow_too_old() -> None:
@@ -88,5 +88,5 @@ def test_of_a_wide_query_only_how_it_fails_is_told_when_its_answers_grow_too_old
 
     with pytest.raises(AnswerTooOldError) as raised:
         house.readings.objects(house.pods("http_rps"), "ns-1", BySelector(EVERYTHING), EVERYTHING)
-    assert "the query for all namespaces does not work: Prometheus refuses the query" in raised.value.told
+    assert "the query for all namespaces does not work: Prometheus refuses the query" in raised.value.public_message
     assert not [word for word in ("bank", "secret", "cost") if word in raised.value.message]

@@ -491,7 +491,7 @@ def test_a_rule_that_is_refused_is_told_to_whoever_reads_warnings() -> None:
     house.readings.replace_rulebook(rulebook)
     answer = house.readings.usage(PODS, "other", ALL)
     assert used(answer) == {"other/web-0": {"app": {"memory": 300}}}
-    assert answer.warnings == ("resourceRules.cpu (rules.yaml:2) is refused, so nothing is told of that resource",)
+    assert answer.warnings == ("resourceRules.cpu (rules.yaml:2) is refused, so that resource is missing",)
 
 
 def test_nodes_that_go_by_their_addresses_in_prometheus_are_told_of() -> None:

@@ -51,7 +51,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
 
 
 def waiting(house: House) -> int:
-    return house.readings._awaiting._waiting.total()
+    return house.readings._first_answers._waiting.total()
 
 
 def test_many_first_askers_wait_for_one_query(pool: ThreadPoolExecutor) -> None:

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter.service.server.connections import Connection
-from adapter.service.server.heads import MOST_STRANGERS_BYTES, STRANGERS_HEAD, HeadBytes
+from adapter.service.server.head_bytes import MOST_STRANGERS_BYTES, HeadBytes
+from adapter.service.server.heads import STRANGERS_HEAD
 from tests.service.servers import NEVER, Certificates, Server, dropped, get, is_closed, read_answer, running_server
 from tests.service.waits import eventually
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from adapter.objects.selectors import Selector
-    from adapter.readings.asking.refresher import Prometheus
+    from adapter.readings.prometheus import Prometheus
     from adapter.rulebook.model import Metric, Rulebook
     from adapter.sources.objects import ObjectSource
     from adapter.sources.prometheus.errors import PrometheusError

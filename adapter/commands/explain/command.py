@@ -142,14 +142,14 @@ def _explained(values: FlagValues) -> Explanation:
             settings=ReadingSettings(metrics_max_age_seconds=values.seconds("metrics-max-age")),
             clock=Clock(),
             pace=UNPACED,
-            steadiness=_steadiness(prometheus, rulebook),
+            uptime=_uptime(prometheus, rulebook),
         )
         if objects is not None and question.api is not Api.EXTERNAL:
             _wait_for(objects, question.resource or find_resource(BUILT_IN, "", "pods"))
         return explainer.explain(question, rulebook, (_ASKERS_UNKNOWN,))
 
 
-def _steadiness(prometheus: PrometheusClient, rulebook: Rulebook) -> PrometheusUptime | None:
+def _uptime(prometheus: PrometheusClient, rulebook: Rulebook) -> PrometheusUptime | None:
     """Return for how long Prometheus collects, by its own word; None where it does not tell, or no rule asks."""
     if all(rule.policy.no_data_value is None for rule in rulebook.rules):
         return None
@@ -157,9 +157,9 @@ def _steadiness(prometheus: PrometheusClient, rulebook: Rulebook) -> PrometheusU
         started = prometheus.started(ASK_SECONDS)
     except PrometheusError:
         return None
-    steadiness = PrometheusUptime(Clock(), lambda _seconds: started)
-    steadiness.wanted = True
-    return steadiness
+    uptime = PrometheusUptime(Clock(), lambda _seconds: started)
+    uptime.wanted = True
+    return uptime
 
 
 def _question(values: FlagValues, resolve: ResolveResource) -> Question:

@@ -10,7 +10,7 @@ from adapter.sources.prometheus.errors import PrometheusTimeoutError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.readings.asking.refresher import Prometheus
+    from adapter.readings.prometheus import Prometheus
     from adapter.sources.prometheus.decoding import InstantAnswer, SeriesAnswer
 
 

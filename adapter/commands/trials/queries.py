@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from adapter.objects.resources import ResolveResource
-    from adapter.readings.asking.refresher import Prometheus
+    from adapter.readings.prometheus import Prometheus
     from adapter.rulebook.model import Rule, Rulebook
     from adapter.rulebook.parsing.query_check import Judge
 

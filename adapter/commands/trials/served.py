@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from adapter.objects.resources import ResolveResource
-    from adapter.readings.asking.refresher import Prometheus
+    from adapter.readings.prometheus import Prometheus
     from adapter.rulebook.model import Metric, Rule
 
 _NOBODY = ("some-namespace", ("some-object",))

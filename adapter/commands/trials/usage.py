@@ -16,7 +16,7 @@ from adapter.timing.pace import UNPACED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adapter.readings.asking.refresher import Prometheus
+    from adapter.readings.prometheus import Prometheus
     from adapter.rulebook.model import Metric, ResourceRule
 
 

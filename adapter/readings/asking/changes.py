@@ -1,4 +1,4 @@
-"""What follows from a change of the board, noted under its lock and carried out once that is released."""
+"""Effects of a change of the scheduler's state, noted under its lock and carried out after its release."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Remark(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """A wider plan that was refused, to be compared with the exact query of one who asks."""
+    """A wider plan that was refused, to be compared with the exact query of one request."""
 
     entry: DemandEntry
     group: QueryGroup
@@ -30,13 +30,13 @@ class Trial(NamedTuple):
 
 @dataclass(slots=True)
 class Change:
-    """What is to be done."""
+    """The effects of one change."""
 
     begun: list[Query] = field(default_factory=list)
     """Queries to launch."""
     trials: list[Trial] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
     of_rules: list[tuple[Rule, str, str]] = field(default_factory=list)
-    """Rule, what kind of remark, and its text: told once for each kind."""
+    """Rule, kind of remark, and its text: logged once for each kind."""
     gone: list[Reading] = field(default_factory=list)
-    """Readings that nobody needs any longer: the caller frees them."""
+    """Readings that are no longer needed: the caller frees them."""

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from adapter.readings.answers import ByName, BySelector
 from adapter.readings.asking.planning import planned_with_times
-from adapter.readings.asking.queries import Failure, Query, QueryKey
+from adapter.readings.asking.queries import Query, QueryKey
 from adapter.readings.errors import ObjectsNotKnownError, UnanswerableSelectorError
+from adapter.readings.failure import Failure
 from adapter.readings.samples.external_reading import ExternalReading
 from adapter.readings.samples.object_reading import ROOT
 from adapter.rulebook.model import PlanKind
@@ -61,7 +62,7 @@ class CrossCheck:
     def __init__(  # noqa: PLR0913 - the parts that it stands on, each named by its caller
         self,
         *,
-        board: QueryScheduler,
+        scheduler: QueryScheduler,
         refresher: Refresher,
         objects: ObjectSource,
         settings: ReadingSettings,
@@ -70,7 +71,7 @@ class CrossCheck:
         telemetry: ReadingsTelemetry,
         choice: random.Random | None = None,
     ) -> None:
-        self._board = board
+        self._scheduler = scheduler
         self._refresher = refresher
         self._objects = objects
         self._settings = settings
@@ -101,7 +102,7 @@ class CrossCheck:
             self._check(entry)
 
     def try_wider(self, trial: Trial) -> None:
-        """Ask a plan that was refused again, and let the board know whether it gives what the exact query gives.
+        """Try a refused plan again, and report to the scheduler whether it gives what the exact query gives.
 
         The wider form goes first: where it is refused still, nothing else is asked.
         """
@@ -110,7 +111,7 @@ class CrossCheck:
         try:
             failure, lasting = self._tried(trial)
         finally:
-            self._board.tried(trial, failure, lasting=lasting)
+            self._scheduler.tried(trial, failure, lasting=lasting)
 
     def _tried(self, trial: Trial) -> tuple[str | None, bool]:
         """Return why the plan is not to be used yet, None where it is; and whether that does not pass by itself."""
@@ -126,14 +127,14 @@ class CrossCheck:
 
     def _askers(self) -> list[DemandEntry]:
         """Return one asker for each group with a wider plan, another one each time."""
-        entries = self._board.entries()
+        entries = self._scheduler.entries()
         start = self._choice.randrange(len(entries)) if entries else 0
         chosen: dict[tuple[object, ...], DemandEntry] = {}
         for part in self._pace.slices(entries[start:] + entries[:start]):
             for entry in part:
                 if entry.scope.group.kind is not PlanKind.EXACT:
                     chosen.setdefault(entry.scope.group.key, entry)
-        # Askers choose the selectors of groups: what was counted goes with the last who asks.
+        # Clients choose the selectors of groups, so the counts of a group go with its last request.
         self._differences = Counter({key: count for key, count in self._differences.items() if key in chosen})
         return list(chosen.values())
 
@@ -156,7 +157,9 @@ class CrossCheck:
         self._differences[group.key] += 1
         if self._differences[group.key] >= _DIFFERENCES_IN_A_ROW:
             del self._differences[group.key]
-            self._board.distrust(group, f"at {second:.0f} in {entry.request.namespace or 'no namespace'}: {difference}")
+            self._scheduler.distrust(
+                group, f"at {second:.0f} in {entry.request.namespace or 'no namespace'}: {difference}"
+            )
 
     def _both(
         self, entry: DemandEntry, wider: Query, second: float, *, wider_first: bool
@@ -215,7 +218,7 @@ def difference_of(exact: Values, wider: Values) -> str | None:
         one, other = exact.get(key), wider.get(key)
         if not _equal(one, other):
             name = key if isinstance(key, str) else dict(cast("frozenset[tuple[str, str]]", key))
-            return f"{name!r} is {_told(one)} when asked for alone and {_told(other)} by the wider query"
+            return f"{name!r} is {_shown(one)} when asked for alone and {_shown(other)} by the wider query"
     return None
 
 
@@ -226,7 +229,7 @@ def _equal(one: float | str | None, other: float | str | None) -> bool:
     return one == other
 
 
-def _told(value: float | str | None) -> str:
+def _shown(value: float | str | None) -> str:
     return "absent" if value is None else f"{value}"
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class DemandedRequest(NamedTuple):
-    """One and the same request, whoever sends it.
+    """A request, the same for every client that sends it.
 
     A tuple, since it is the key of the look-up that every request pays.
     """
@@ -84,11 +84,11 @@ class Demand:
             del self._by_namespace[entry.request.namespace]
 
     def expired(self, entry: DemandEntry, now: float) -> bool:
-        """Tell whether nobody has asked for so long that the request is to be forgotten."""
+        """Return whether the request was not repeated for so long that it is to be forgotten."""
         return now > entry.arrivals.stands_until(self._once_seconds, self._ttl_seconds)
 
     def holds(self, entry: DemandEntry) -> bool:
-        """Tell whether the entry still stands."""
+        """Return whether the entry still stands."""
         return self._entries.get(entry.request) is entry
 
     def entries(self) -> list[DemandEntry]:

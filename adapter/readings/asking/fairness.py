@@ -11,7 +11,7 @@ import heapq
 import itertools
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
-from adapter.readings.asking.periods import DueQueue
+from adapter.timing.due_queue import DueQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""The reading that answers a request now: the newest in memory, while it is young enough, or the first one.
+"""The reading that answers a request now: the newest in memory if it is young enough, or the first one.
 
 Only a first reading, or the first list of a kind of objects, is waited for, by few requests at once and not for long: a
 server has as many threads as it has, and a Prometheus that hangs must not hold them all.
@@ -32,8 +32,8 @@ T = TypeVar("T")
 class FirstAnswers:
     """Hands out readings. Any thread may call it."""
 
-    def __init__(self, board: QueryScheduler, settings: ReadingSettings, clock: Clock) -> None:
-        self._board = board
+    def __init__(self, scheduler: QueryScheduler, settings: ReadingSettings, clock: Clock) -> None:
+        self._scheduler = scheduler
         self._settings = settings
         self._clock = clock
         self._lock = threading.Lock()
@@ -52,9 +52,9 @@ class FirstAnswers:
         return reading
 
     def listed(self, objects: ObjectSource, resource: Resource, until: float, look: Callable[[], T]) -> T:
-        """Return what `look` tells of objects; the first list of their kind is waited for until then.
+        """Return what `look` returns; waits for the first list of that kind of objects until then.
 
-        Raises ObjectsError. What is not known by then, or what too many wait for already, is told as it is.
+        Raises ObjectsError, also where the list does not arrive in time or too many requests wait for one already.
         """
         try:
             return look()
@@ -69,12 +69,12 @@ class FirstAnswers:
         return look()
 
     def age(self, reading: Reading) -> float:
-        """Return for how many seconds a reading has been one."""
+        """Return the age of a reading in seconds."""
         return reading.evaluated.age(self._clock.wall(), self._clock.monotonic())
 
     def _first_reading(self, entry: DemandEntry, until: float) -> Reading:
-        """Wait for the query that is on its way; what failed before is told at once."""
-        query = self._board.query_of(entry)
+        """Wait for the query that is on its way; raises at once if it has failed before."""
+        query = self._scheduler.query_of(entry)
         if query.settled.is_set() and query.failure is not None:
             raise query.failure.raised()
         self._enter(entry)
@@ -112,7 +112,7 @@ class FirstAnswers:
 
     def _wait(self, entry: DemandEntry, until: float) -> Reading:
         while True:
-            query = self._board.query_of(entry)
+            query = self._scheduler.query_of(entry)
             if query.reading is not None:
                 return query.reading
             if query.failure is not None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.readings.asking.holdings import Holdings, parcel_of
-from adapter.readings.asking.queries import Failure
 from adapter.readings.errors import TooMuchDemandError
+from adapter.readings.failure import Failure
 from adapter.rulebook.model import PlanKind
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ TOO_MUCH_SECONDS = 30.0
 
 
 class Keeping:
-    """Takes readings in. Not thread-safe: its owner locks."""
+    """Takes readings in. Not thread-safe: its owner holds a lock."""
 
     def __init__(self, settings: ReadingSettings, lanes: Lanes) -> None:
         self.holdings = Holdings(settings.max_values, settings.max_values_per_namespace)
@@ -43,7 +43,7 @@ class Keeping:
     def _shed(self, change: Change, queries: Iterable[Query], now: float) -> None:
         for query in queries:
             self.holdings.release(query)
-            # Before the reading goes: who finds none is told why.
+            # Set before the reading goes, so that a request that finds none also finds the reason.
             query.failure = Failure(TooMuchDemandError, self.holdings.beyond_all())
             query.failures += 1
             if query.reading is not None:

@@ -1,6 +1,6 @@
 """How many queries run at once, and which of those that are due: no namespace makes another late.
 
-Queries that take long have lanes of their own, so they hold up nobody but each other. Without that one rule whose
+Slow queries have a lane of their own, so they delay only each other. Without it, one rule whose
 queries run into the deadline, asked for by thirty autoscalers, would keep all lanes busy, and the answers of every
 other rule would grow old. Within a lane the namespace whose queries took the least time of late comes first
 (`fairness`). One place of each lane is kept: for a namespace that runs nothing there, and for an answer that is near
@@ -10,12 +10,12 @@ its maximum age.
 from __future__ import annotations
 
 from collections import Counter
-from enum import Enum
 from typing import TYPE_CHECKING
 
 from adapter.readings.asking.fairness import FairQueue, Ledger
-from adapter.readings.asking.periods import DueQueue
+from adapter.readings.asking.queries import Lane
 from adapter.rulebook.model import PlanKind
+from adapter.timing.due_queue import DueQueue
 
 if TYPE_CHECKING:
     from adapter.readings.asking.fairness import Payer
@@ -33,17 +33,8 @@ _MOST_AT_ONCE = 300
 """Queries that begin to wait for their turn in one look; the others follow with the next."""
 
 
-class Lane(Enum):
-    """What is known of how long a query takes."""
-
-    FIRST = "first"
-    """Nothing: it has not been asked yet, and somebody may be waiting for it."""
-    QUICK = "quick"
-    SLOW = "slow"
-
-
 class Lanes:
-    """Queries that are due, and those that run. Not thread-safe: its owner locks."""
+    """Queries that are due, and those that run. Not thread-safe: its owner holds a lock."""
 
     def __init__(self, settings: ReadingSettings) -> None:
         self._slow_seconds = settings.slow_query_seconds
@@ -107,7 +98,7 @@ class Lanes:
         return begun
 
     def end(self, query: Query, now: float) -> None:
-        """Take a query out that has run, and tell its lane and its cost from the time that it took."""
+        """Take a query out that has run; the time that it took decides its lane and its cost."""
         lane, (payer, paid) = query.lane, self._paying.pop(query)
         running = self._running[lane]
         running[payer] -= 1

@@ -1,33 +1,29 @@
-"""When is which query due: pure arithmetic of arrivals, periods and due times."""
+"""How often a query is refreshed: pure arithmetic of when requests arrive and what rules allow."""
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import math
-from typing import TYPE_CHECKING, Generic, TypeVar
-
-from adapter.timing.backoff import backoff_seconds
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from adapter.readings.settings import ReadingSettings
-    from adapter.rulebook.model import Metric
+    from adapter.rulebook.model import Metric, Rule
 
 SHORTEST_PERIOD_SECONDS = 1.0
-"""No query is refreshed more often, whoever asks."""
-LONGEST_RETRY_SECONDS = 5.0
-"""A failing query is tried again after this time at the latest."""
+"""No query is refreshed more often than this."""
 
 _INTERVALS_STANDING = 4
 """A request is forgotten after so many of its intervals."""
 _BURST_SECONDS = 0.25
 """Arrivals this close together are one: two replicas of an asker, or a retry, and not an asker with that period."""
 _REMEMBERED = 4
-"""Intervals that a period is told from: a stray request between two regular ones is forgotten after so many more."""
+"""How many intervals are remembered: a stray request between two regular ones is forgotten after that many more."""
 
 
 class Arrivals:
-    """When one and the same request came.
+    """When the same request arrived.
 
     Not guarded by a lock: it is noted with every request. Two threads that note the same moment may lose one
     interval, which the next request brings again.
@@ -51,8 +47,8 @@ class Arrivals:
     def interval(self, now: float) -> float:
         """Seconds after which the request comes back, infinite while it came once.
 
-        The shortest of the last few. A silence counts as well: who asked each second and stopped must not be served
-        each second until the demand expires.
+        The shortest of the last few. The time since the last request counts, too: a client that asked each second and
+        stopped must not be served each second until its demand expires.
         """
         return max(min(self.recent, default=math.inf), now - self.last)
 
@@ -69,9 +65,9 @@ class Arrivals:
 
 
 class Paces:
-    """When a query is due, of all who are answered by it: half of the shortest interval at which one comes back.
+    """The period of a query that answers many requests: half of the shortest interval at which one is repeated.
 
-    What came once tells nothing of its interval, so it counts only while nobody's is known.
+    A request that came once has no interval, so it counts only while no interval is known.
     """
 
     __slots__ = ("_known", "_most", "_unknown")
@@ -89,12 +85,12 @@ class Paces:
 
     @property
     def known(self) -> bool:
-        """Whether anybody's interval is."""
+        """Whether the interval of any request is known."""
         return self._known < math.inf
 
     @property
     def seconds(self) -> float:
-        """Between two refreshes."""
+        """The seconds between two refreshes."""
         return min(self._known if self.known else self._unknown, self._most)
 
 
@@ -113,7 +109,7 @@ def most_period(metric: Metric, settings: ReadingSettings) -> float:
     do (`maxSampleAge`).
     """
     policy = metric.rule.policy
-    most = min(longest_refresh(settings), policy.refresh_seconds or math.inf)
+    most = min(settings.longest_refresh_seconds, policy.refresh_seconds or math.inf)
     if policy.max_sample_age_seconds is not None:
         most = min(most, policy.max_sample_age_seconds / 2)
     return max(SHORTEST_PERIOD_SECONDS, most)
@@ -128,73 +124,24 @@ def longest_period(metric: Metric, settings: ReadingSettings) -> float:
     return max(SHORTEST_PERIOD_SECONDS, min(own, most_period(metric, settings)))
 
 
-def longest_refresh(settings: ReadingSettings) -> float:
-    """Return the longest `refresh` that a rule may have, in seconds: a query that is slow to answer comes on top."""
-    limit = settings.max_answer_age_seconds
-    return max(limit / 2, limit - settings.query_deadline_seconds - 1)
-
-
 def period_of(metric: Metric, interval: float, settings: ReadingSettings) -> float:
     """Return the seconds between refreshes for a request for a metric that comes back each `interval` seconds.
 
-    Who asks often makes it more often, unless the rule says itself how often: its author knows what its query costs.
+    Frequent requests shorten it, unless the rule sets `refresh`: its author knows what the query costs.
     """
     if metric.rule.policy.refresh_seconds is not None or math.isinf(interval):
         return longest_period(metric, settings)
     return period_for(interval, most_period(metric, settings))
 
 
-def retry_after(failures: int, period: float) -> float:
-    """Return the seconds until a query that failed so many times in a row is tried again: 1, 2, 4, and then 5."""
-    return min(period, backoff_seconds(failures, first_seconds=1.0, longest_seconds=LONGEST_RETRY_SECONDS))
-
-
-K = TypeVar("K")
-
-
-class DueQueue(Generic[K]):
-    """Due times by key, earliest first. Not thread-safe: its owner locks."""
-
-    def __init__(self) -> None:
-        self._due: dict[K, float] = {}
-        self._heap: list[tuple[float, int, K]] = []
-        self._order = itertools.count()
-
-    def set(self, key: K, due: float) -> None:
-        """Make the key due at that time, whatever it was before."""
-        self._due[key] = due
-        heapq.heappush(self._heap, (due, next(self._order), key))
-
-    def hasten(self, key: K, due: float) -> None:
-        """Make a scheduled key due at that time if it would be later; others stay as they are."""
-        if due < self._due.get(key, -math.inf):
-            self.set(key, due)
-
-    def discard(self, key: K) -> None:
-        """Forget the key."""
-        self._due.pop(key, None)
-
-    def first(self) -> K | None:
-        """Return the key that is due first; None where nothing is scheduled."""
-        return None if self.next_due() is None else self._heap[0][2]
-
-    def pop_due(self, now: float, limit: int) -> list[K]:
-        """Take out and return up to `limit` keys that are due, the longest due first."""
-        ready: list[K] = []
-        while len(ready) < limit and (due := self.next_due()) is not None and due <= now:
-            key = heapq.heappop(self._heap)[2]
-            del self._due[key]
-            ready.append(key)
-        return ready
-
-    def next_due(self) -> float | None:
-        """Return the earliest due time; None where nothing is scheduled."""
-        while self._heap:
-            due, _, key = self._heap[0]
-            if self._due.get(key) == due:
-                return due
-            heapq.heappop(self._heap)
-        return None
-
-    def __len__(self) -> int:
-        return len(self._due)
+def long_refresh_warnings(rules: Iterable[Rule], settings: ReadingSettings) -> Iterator[str]:
+    """Yield a warning for each rule whose `refresh` is so long that its answers would grow too old in between."""
+    longest = settings.longest_refresh_seconds
+    for rule in rules:
+        wanted = rule.policy.refresh_seconds
+        if wanted is not None and wanted > longest:
+            yield (
+                f"{rule.id} ({rule.file}:{rule.line}): `refresh` is {wanted:g} s, but answers older than "
+                f"{settings.max_answer_age_seconds:g} s are not served (--max-answer-age): it is refreshed "
+                f"every {longest:g} s"
+            )

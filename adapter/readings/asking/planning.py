@@ -133,7 +133,7 @@ class Planner:
                 self._adjust(group, EVERYTHING, now)
 
     def distrusts(self, metric: Metric) -> bool:
-        """Tell whether the metric's wider plans were seen to give other values."""
+        """Return whether the metric's wider plans were seen to give other values."""
         return bool(self._distrusted) and _identity(metric) in self._distrusted
 
     def distrusted_rules(self) -> Counter[str]:
@@ -229,10 +229,10 @@ class Planner:
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = plan_of(metric, keys)
-            # The widest plan is what everybody wants; any other is worth to know the reason of.
+            # The wide plan is the rule; any other is worth logging with its reason.
             level = logging.DEBUG if plan.kind is PlanKind.WIDE else logging.INFO
-            told = f"{metric.qualified} ({metric.rule.id}): {plan.kind} plan: {plan.reason}"
-            self._remarks.append(Remark(level, told))
+            text = f"{metric.qualified} ({metric.rule.id}): {plan.kind} plan: {plan.reason}"
+            self._remarks.append(Remark(level, text))
         return plan
 
     def _adjust(self, group: QueryGroup, selector: Selector, now: float) -> None:
@@ -246,8 +246,8 @@ class Planner:
         try:
             queries = [self._query(kind, group, request, now) for request in requests]
         except RenderError as error:
-            told = f"{group.metric.qualified} has no {kind} query after all: {error}"
-            self._remarks.append(Remark(logging.WARNING, told))
+            text = f"{group.metric.qualified} has no {kind} query after all: {error}"
+            self._remarks.append(Remark(logging.WARNING, text))
             group.refused |= {kind, PlanKind.WIDE}
             self._adjust(group, selector, now)
             return
@@ -260,7 +260,7 @@ class Planner:
     def _namespace_limit(self, group: QueryGroup) -> int:
         """Return up to how many namespaces are asked for singly.
 
-        Of what pods use none is: whoever lists them lists those of all namespaces, and so do autoscalers together.
+        None for the use of pods: clients list the pods of all namespaces, and so do autoscalers together.
         """
         return 0 if group.metric.rule.api is Api.RESOURCE else self._settings.namespace_plan_limit
 

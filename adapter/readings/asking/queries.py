@@ -5,7 +5,7 @@
               └──> Group: the plan that all of them share
 
 Many requests share a scope, many scopes a query. So a change of plan is made by setting a scope, not by touching ten
-thousand requests. All of it is changed under the lock of `Board`; requests read it without.
+thousand requests. All of it is changed under the lock of `QueryScheduler`; requests read it without.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from adapter.readings.asking.lanes import Lane
 from adapter.readings.asking.setbacks import WIDE_PLACE, Setbacks
 from adapter.rulebook.model import PlanKind
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from adapter.objects.resources import Resource
     from adapter.objects.selectors import Selector
     from adapter.readings.answers import BySelector
-    from adapter.readings.errors import ReadingError
+    from adapter.readings.failure import Failure
     from adapter.readings.samples.external_reading import ExternalReading
     from adapter.readings.samples.object_reading import ObjectReading
     from adapter.rulebook.model import Metric, Plan
@@ -34,29 +34,13 @@ if TYPE_CHECKING:
 Reading: TypeAlias = "ObjectReading | ExternalReading"
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why a query gave no reading.
+class Lane(Enum):
+    """How long a query takes, as far as that is known."""
 
-    Not the exception itself: that would hold the whole answer by its traceback, and gather the tracebacks of all who
-    are told.
-    """
-
-    error: type[ReadingError]
-    message: str
-    """The whole, for the log."""
-    narrows: bool = False
-    """A narrower query may succeed where this one did not."""
-    of_source: bool = False
-    """Prometheus itself cannot be asked, so that it is no fault of this query."""
-    told: str | None = None
-    """What any asker may read, where that is less than the message."""
-    lasting: bool = False
-    """It does not pass by itself: the text cannot be read, or the answer is too large."""
-
-    def raised(self) -> ReadingError:
-        """Return an error to raise."""
-        return self.error(self.message, told=self.told)
+    FIRST = "first"
+    """Not known: the query was never sent, and a request may be waiting for it."""
+    QUICK = "quick"
+    SLOW = "slow"
 
 
 class QueryKey(NamedTuple):
@@ -114,27 +98,27 @@ class Query:
         self.period = period
         """Seconds between refreshes."""
         self.paced = False
-        """Whether the period is told from how often somebody comes back."""
+        """Whether the period follows from how often a request is repeated."""
         self.rationed = False
-        """Asked only when somebody has asked for it: it stands in for a wider query that was refused."""
+        """Whether it is sent only after a request: it replaces a wider query that was refused."""
         self.asleep = False
-        """Rationed, and not due before somebody asks."""
+        """Whether it is rationed and not due before the next request."""
         self.seconds: float | None = None
-        """How long it took the last time; None while it never ended."""
+        """How long it took the last time; None before it has ended once."""
         self.payers: set[str | None] = set()
         """An exact query: the namespaces whose requests it answers."""
         self.mark: int | None = None
-        """What its answer is known by to `SharedAnswers`."""
+        """A hash of its answer, set by `SharedAnswers`."""
         self.reading: Reading | None = None
-        """The last good one."""
+        """The last good reading."""
         self.failure: Failure | None = None
         """Why the last refresh failed; None after one that did not."""
         self.failures = 0
-        """In a row."""
+        """Consecutive failures."""
         self.settled = threading.Event()
         """Set once there is a reading or a failure."""
         self.lane = Lane.FIRST
-        """Changed by `Lanes` alone."""
+        """Set by `Lanes` alone."""
         self.started_at = 0.0
         self.bound_at = 0.0
         """When a scope was last pointed at it, in monotonic seconds."""

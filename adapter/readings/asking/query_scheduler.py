@@ -1,8 +1,8 @@
-"""What is asked for, by which queries, and when they are due: the state that requests, refreshes and reloads share.
+"""What is asked for, by which queries, and when they are due: the state shared by requests, refreshes and reloads.
 
 A request that has been made before takes no lock: it finds its entry, notes its arrival and reads. The lock is for
-what changes the board. Nothing under it waits for anything, and nothing is written or started there: a line for the
-log, or a query for a thread, is noted and carried out after the lock is released.
+what changes the state. Nothing waits while it is held, and nothing is logged or started: a line for the log, or a query
+for a thread, is noted and carried out after the lock is released.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING
 
 from adapter.readings.asking.changes import Change, Remark
 from adapter.readings.asking.demand import Demand, DemandEntry
-from adapter.readings.asking.keeping import TOO_MUCH_SECONDS, Keeping, is_too_much
+from adapter.readings.asking.keeping import Keeping, is_too_much
 from adapter.readings.asking.lanes import Lanes
-from adapter.readings.asking.periods import Paces, longest_period, most_period, period_of, retry_after
+from adapter.readings.asking.outcomes import QueryOutcomes
+from adapter.readings.asking.periods import Paces, longest_period, most_period, period_of
 from adapter.readings.asking.planning import Planner
-from adapter.readings.asking.queries import Failure
 from adapter.readings.asking.rationing import Rations
 from adapter.readings.catalogue.catalogue import same_metric
 from adapter.readings.catalogue.rule_health import query_trouble
-from adapter.readings.errors import ReadingError, UnanswerableSelectorError
-from adapter.rulebook.model import PlanKind
+from adapter.readings.errors import UnanswerableSelectorError
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from adapter.readings.asking.queries import Query, QueryGroup, QueryScope, Reading
     from adapter.readings.catalogue.catalogue import Catalogue
     from adapter.readings.catalogue.rule_health import RuleHealthLog, Trouble
+    from adapter.readings.failure import Failure
     from adapter.readings.settings import ReadingSettings
     from adapter.readings.telemetry import ReadingsTelemetry
     from adapter.rulebook.model import Metric
@@ -48,7 +48,7 @@ _ENTRIES_A_SLICE = 300
 
 
 class QueryScheduler:
-    """All demand and all queries."""
+    """Holds all demand and all queries, and decides which query runs when."""
 
     def __init__(
         self,
@@ -60,23 +60,27 @@ class QueryScheduler:
         launch: Callable[[Query], object],
         launch_trial: Callable[[Trial], object],
     ) -> None:
-        """`launch` hands a query to a thread; it comes back through `settle`, and a trial through `tried`."""
+        """`launch` hands a query to a thread, which calls `settle` at the end; for a trial it calls `tried`."""
         self._settings = settings
         self._clock = clock
-        self._telemetry = telemetry
         self._launch = launch
         self._launch_trial = launch_trial
         self._lock = threading.Lock()
         self._demand = Demand(settings)
         self._planner = Planner(settings)
         self._lanes = Lanes(settings)
-        self._keeping = Keeping(settings, self._lanes)
-        self._holdings = self._keeping.holdings
+        keeping = Keeping(settings, self._lanes)
+        self._holdings = keeping.holdings
         self._rations = Rations(self._planner, self._lanes, settings.max_answer_age_seconds)
+        self._outcomes = QueryOutcomes(
+            settings=settings,
+            telemetry=telemetry,
+            planner=self._planner,
+            lanes=self._lanes,
+            keeping=keeping,
+            rations=self._rations,
+        )
         self._states = states
-        self._source_failed = False
-        self.last_success: dict[str, float] = {}
-        """Rule id, and unix seconds of the evaluation that last brought a reading."""
 
     def entry(self, metric: Metric, request: DemandedRequest) -> DemandEntry:
         """Count a request in and return its entry; what it needs is asked for already.
@@ -121,7 +125,7 @@ class QueryScheduler:
             former = entry.scope
             keep = former.query if same_metric(entry.metric, metric) and former.query.reading is not None else None
             if self._planner.distrusts(metric):
-                # What is known to be another's value is not served while the right one is on its way.
+                # A value that may belong to another object is not served while the right one is on its way.
                 keep = None
             try:
                 # Bound before it is released: a group that loses its last request is forgotten.
@@ -141,7 +145,7 @@ class QueryScheduler:
     def next_due(self) -> float | None:
         """Return when to look again, in monotonic seconds; None where nothing is due, or no more may run at once.
 
-        What is due while no more may run is not told: a caller that came back for it at once would spin.
+        Queries that are due but may not run yet do not count: a caller that came back for them at once would spin.
         """
         with self._lock:
             return self._lanes.next_due()
@@ -151,13 +155,7 @@ class QueryScheduler:
         with self._changing() as change:
             now = self._clock.monotonic()
             self._lanes.end(query, now)
-            if not isinstance(outcome, Failure) and self._stands(query):
-                outcome = self._keeping.take_in(change, query, outcome, now)
-            if isinstance(outcome, Failure):
-                self._fail(change, query, outcome, now)
-            else:
-                self._succeed(change, query, outcome, now)
-            self._join(query)
+            self._outcomes.enter(change, query, outcome, now)
             self._begin(change, now)
             query.settled.set()
         return change.gone
@@ -170,7 +168,7 @@ class QueryScheduler:
             self._begin(change, now)
 
     def sweep(self, pace: Pace) -> None:
-        """Forget demand that has expired and queries that nobody needs; tell each query's period from its askers."""
+        """Forget expired demand and queries that nobody needs; set each query's period from its requests."""
         with self._lock:
             # Whatever is bound after this moment is bound at a later time: see `bound_at` below.
             began, standing = self._clock.monotonic(), self._demand.entries()
@@ -184,8 +182,8 @@ class QueryScheduler:
                 for query in (entry.scope.query, entry.scope.wanted):
                     paces.setdefault(query, Paces()).add(entry.metric, entry.arrivals, now, self._settings)
         with self._lock:
-            # Nobody asks any more, so nothing would tell that it is over.
-            self._source_failed &= bool(self._planner.queries)
+            # Without queries nothing would notice the end of an outage.
+            self._outcomes.source_failed &= bool(self._planner.queries)
             for query in list(self._planner.queries.values()):
                 if query in paces:
                     query.period, query.paced = paces[query].seconds, paces[query].known
@@ -214,7 +212,7 @@ class QueryScheduler:
                     refused.append(error.message)
         with self._lock:
             # Rules have other numbers now.
-            self.last_success = self._planner.last_successes()
+            self._outcomes.last_success = self._planner.last_successes()
         if refused:
             _log.info("%d requests are no longer answered, as the first: %s", len(refused), refused[0])
 
@@ -223,7 +221,7 @@ class QueryScheduler:
         return self._demand.entries()
 
     def troubles(self, pace: Pace) -> list[Trouble]:
-        """Return what is wrong with rules whose queries fail, one for each query."""
+        """Return the troubles of rules whose queries fail, one for each query."""
         with self._lock:
             standing = list(self._planner.queries.values())
         return [
@@ -235,8 +233,13 @@ class QueryScheduler:
 
     @property
     def source_failed(self) -> bool:
-        """Whether Prometheus could not be asked when it was asked last."""
-        return self._source_failed
+        """Whether queries fail because Prometheus itself cannot be asked."""
+        return self._outcomes.source_failed
+
+    @property
+    def last_success(self) -> dict[str, float]:
+        """Rule id, and Unix seconds of the evaluation that last brought a reading. Not to be changed."""
+        return self._outcomes.last_success
 
     @property
     def values_held(self) -> int:
@@ -244,17 +247,17 @@ class QueryScheduler:
         return self._holdings.total
 
     def distrust(self, group: QueryGroup, difference: str) -> None:
-        """Ask a metric exactly until the next reload: its wider plan was seen to change somebody's answer."""
+        """Query a metric exactly until the next reload, because its wider plan gave other values."""
         with self._changing() as change:
             if group.retired or self._planner.distrusts(group.metric):
                 return
             kind = group.kind
             self._planner.distrust(group.metric, self._clock.monotonic())
-            told = (
+            text = (
                 f"{group.metric.qualified} ({group.metric.rule.id}): its {kind} plan gives other values than its exact "
                 f"query, so it is asked exactly until the next reload: {difference}"
             )
-            change.remarks.append(Remark(logging.ERROR, told))
+            change.remarks.append(Remark(logging.ERROR, text))
 
     def distrusted(self) -> Counter[str]:
         """Return rule ids and how many of a rule's metrics are asked exactly because their plan gave other values."""
@@ -268,7 +271,7 @@ class QueryScheduler:
 
     @contextmanager
     def _changing(self) -> Iterator[Change]:
-        """Hold the lock for a change of the board, and carry out what follows from it once it is released."""
+        """Hold the lock for a change, and carry out its effects after the lock is released."""
         change = Change()
         with self._lock:
             yield change
@@ -325,75 +328,3 @@ class QueryScheduler:
         query.period = min(query.period, period)
         if not query.failures:
             self._lanes.hasten(query, query.started_at + query.period)
-
-    def _stands(self, query: Query) -> bool:
-        return self._planner.queries.get(query.key) is query
-
-    def _succeed(self, change: Change, query: Query, reading: Reading, now: float) -> None:
-        if self._source_failed:
-            self._source_failed = False
-            change.remarks.append(Remark(logging.INFO, "Prometheus answers again"))
-        if query.reading is not None:
-            change.gone.append(query.reading)
-        query.reading = reading
-        query.failure, query.failures = None, 0
-        self.last_success[query.metric.rule.id] = reading.evaluated.wall
-        self._telemetry.refreshed("ok")
-        due = query.started_at + query.period
-        if not self._lanes.quiet:
-            # Where others wait, a query that takes long pauses at least as long as it took.
-            due = max(due, now + (now - query.started_at))
-        self._reschedule(query, due)
-
-    def _fail(self, change: Change, query: Query, failure: Failure, now: float) -> None:
-        self._telemetry.refreshed("fault" if failure.error is ReadingError else "failed")
-        if failure.narrows and query.kind is not PlanKind.EXACT:
-            self._narrow(change, query, failure, now)
-        elif failure.of_source and not self._source_failed:
-            # Told when it begins, once for all queries; what is wrong with single queries is told by rule.
-            self._source_failed = True
-            limit = f"answers are served until they are {self._settings.max_answer_age_seconds:g} s old"
-            change.remarks.append(Remark(logging.WARNING, f"Prometheus fails; {limit}: {failure.message}"))
-        query.failures += 1
-        # After the scopes have been turned to narrower queries: who sees the failure sees where to go, too.
-        query.failure = failure
-        self._reschedule(query, now + self._delay(query, failure))
-
-    def _delay(self, query: Query, failure: Failure) -> float:
-        """Return the seconds until a query that failed is asked again."""
-        if failure.of_source:
-            return retry_after(query.failures, query.period)
-        if is_too_much(failure):
-            return max(query.period, TOO_MUCH_SECONDS)
-        return min(query.period, self._settings.refresh_interval_seconds)
-
-    def _narrow(self, change: Change, query: Query, failure: Failure, now: float) -> None:
-        self._holdings.release(query)
-        where = "" if query.kind is PlanKind.WIDE else f" of {query.key.namespace!r}"
-        for group, kind in self._planner.narrow(query, now, lasting=failure.lasting):
-            metric, rule = group.metric, group.metric.rule
-            self._telemetry.narrowed(rule.id, query.kind)
-            told = (
-                f"{metric.qualified} ({rule.id}): its {query.kind} query{where} does not work, until it does again it "
-                f"is asked by the {kind} plan: {failure.message}"
-            )
-            change.of_rules.append((rule, f"{query.kind} plan", told))
-
-    def _reschedule(self, query: Query, due: float) -> None:
-        if self._stands(query) and not self._rations.puts_to_sleep(query):
-            self._lanes.set(query, due)
-
-    def _join(self, query: Query) -> None:
-        """Let the scopes that waited for the query's first reading use it."""
-        waiting, query.joining = query.joining, []
-        dropped = not self._stands(query)
-        for scope in waiting:
-            if scope.wanted is not query:
-                continue
-            if query.reading is not None:
-                scope.query = query
-                scope.retired |= scope.private
-            elif scope.private and dropped:
-                scope.retired = True
-            else:
-                query.joining.append(scope)

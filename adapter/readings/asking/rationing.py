@@ -1,4 +1,4 @@
-"""What a request pays for while a plan is given up: one query of the narrower plan, or its part of a trial."""
+"""What a request pays for while a plan is suspended: one query of the narrower plan, or its part of a trial."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from adapter.readings.asking.setbacks import Place
 
 _MOST_TRIALS = 2
-"""That run at once: each takes a thread."""
+"""Trials that run at once: each takes a thread."""
 
 
 class Rations:
@@ -61,8 +61,8 @@ class Rations:
             group.setbacks.fail(place, now, lasting=lasting)
             return
         self._planner.restore(group, place, trial.entry.request.selector, now)
-        told = f"{group.metric.qualified} ({group.metric.rule.id}): its {place[0]} query works again and is used again"
-        change.remarks.append(Remark(logging.INFO, told))
+        text = f"{group.metric.qualified} ({group.metric.rule.id}): its {place[0]} query works again and is used again"
+        change.remarks.append(Remark(logging.INFO, text))
 
     def _begin_trial(self, change: Change, entry: DemandEntry, place: Place, now: float) -> None:
         group = entry.scope.group

@@ -1,4 +1,4 @@
-"""Asks one query and makes its reading, or the reason why there is none. Runs on a thread that the process gives."""
+"""Sends one query and turns the answer into a reading, or into the reason why there is none."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from adapter.readings.asking.planning import render
-from adapter.readings.asking.queries import Failure
 from adapter.readings.errors import (
     ObjectsNotKnownError,
     PartialAnswerError,
@@ -17,6 +16,7 @@ from adapter.readings.errors import (
     SourceSlowError,
     SourceUnreachableError,
 )
+from adapter.readings.failure import Failure
 from adapter.readings.notices import told_to_askers, without_series
 from adapter.readings.prometheus_uptime import ASK_SECONDS
 from adapter.readings.samples.external_reading import ExternalReading
@@ -44,12 +44,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sized
 
     from adapter.readings.asking.queries import Query, Reading
+    from adapter.readings.prometheus import Prometheus
     from adapter.readings.samples.shared_names import SharedNames
     from adapter.readings.settings import ReadingSettings
     from adapter.rulebook.model import Rule
     from adapter.rulebook.requests import PlannedQuery
     from adapter.sources.objects import ObjectSource
-    from adapter.sources.prometheus.decoding import InstantAnswer, SeriesAnswer
+    from adapter.sources.prometheus.decoding import InstantAnswer
     from adapter.timing.clock import Clock
     from adapter.timing.pace import Pace
 
@@ -63,37 +64,25 @@ _MEANINGS: tuple[tuple[type[PrometheusError], type[ReadingError]], ...] = (
 )
 _OF_SOURCE = (PrometheusUnreachableError, AuthenticationRefusedError, UnexpectedAnswerError)
 _OF_TEXT = "bad_data"
-"""Prometheus's word for a query that it could not read, now or later."""
+"""Prometheus's error type for a query that it cannot parse."""
 _OF_PROMQL = "PromQL "
 """How the query engine's own annotations begin: those that warn mean that samples were ignored."""
 _INFORMATION = "PromQL info"
 _FREED_A_SLICE = 2000
 _LEAST_RATIO = 0.1
-"""Of the deadline, for the second of two queries, however long the first took."""
-
-
-class Prometheus(Protocol):
-    """What readings ask of Prometheus."""
-
-    def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
-        """Evaluate an expression at one moment (unix seconds). Raises PrometheusError."""
-        ...
-
-    def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
-        """Look up the label sets of series that had samples since `start` (unix seconds). Raises PrometheusError."""
-        ...
+"""The share of the deadline that the second of two queries gets at least, however long the first took."""
 
 
 class Remarks(Protocol):
-    """Takes what is worth knowing of an answer beside its values. `RuleStates` is one: it logs each once a rule."""
+    """Takes remarks on an answer beside its values. `RuleHealthLog` logs each of them once for a rule."""
 
     def remark(self, rule: Rule, kind: str, message: str, *args: object) -> None:
-        """Take a remark in the form of `logging`; `kind` is what two of the same have in common."""
+        """Take a remark, with arguments as in `logging`. Two remarks of one `kind` say the same."""
         ...
 
 
 class Tally(Protocol):
-    """Counts. `ReadingsTelemetry` is one."""
+    """Counts samples. `ReadingsTelemetry` implements it."""
 
     def dropped(self, tally: Counter[Dropped]) -> None:
         """Count samples that are nobody's value."""
@@ -101,27 +90,27 @@ class Tally(Protocol):
 
 
 class Presence(Protocol):
-    """Knows for how long Prometheus has been there. `Steadiness` is one."""
+    """Knows for how long Prometheus has been up. `PrometheusUptime` implements it."""
 
     def answered(self) -> None:
         """Note that Prometheus has answered just now."""
         ...
 
     def failed(self, error: PrometheusError, began: float) -> None:
-        """Note how a question ended that has no answer; it was asked at `began`, in monotonic seconds."""
+        """Note that a request failed; it was sent at `began`, in monotonic seconds."""
         ...
 
     def ask_start(self, seconds: float) -> None:
-        """Ask Prometheus when it began, where that is to be known anew, within so many seconds."""
+        """Ask Prometheus when it started, if that may have changed; gives up after so many seconds."""
         ...
 
     def seconds_at(self, moment: float) -> float:
-        """Return for how long it had been there at a moment, in monotonic seconds."""
+        """Return for how many seconds it had been up at a moment, which is in monotonic seconds."""
         ...
 
 
 class _LeftOutError(PartialAnswerError):
-    """The query engine ignored samples that it could not make sense of; a narrower query may not meet them."""
+    """The query engine ignored samples that it could not evaluate; a narrower query may not select them."""
 
 
 class Refresher:
@@ -137,13 +126,13 @@ class Refresher:
         pace: Pace,
         names: SharedNames,
         telemetry: Tally,
-        states: Remarks,
-        steadiness: Presence,
-        silences: SilentSeries | None = None,
+        remarks: Remarks,
+        uptime: Presence,
+        silent_series: SilentSeries | None = None,
     ) -> None:
-        """`silences`: the series that fell silent, as the process remembers them; None: a memory of its own."""
-        self._silences = SilentSeries(settings.look_back_seconds) if silences is None else silences
-        self._steadiness = steadiness
+        """`silent_series` is the memory of the process; with None the refresher has its own."""
+        self._silent_series = SilentSeries(settings.look_back_seconds) if silent_series is None else silent_series
+        self._uptime = uptime
         self._prometheus = prometheus
         self._objects = objects
         self._settings = settings
@@ -151,20 +140,25 @@ class Refresher:
         self._pace = pace
         self._names = names
         self._telemetry = telemetry
-        self._states = states
+        self._remarks = remarks
 
     def ask(self, query: Query, second: float | None = None) -> Reading | Failure:
-        """Send the query and return what its answer says; `second` (unix seconds) asks for another time than now."""
+        """Send the query and return its reading; `second` (Unix seconds) evaluates it at another time than now."""
         try:
             outcome = self._ask(query, second)
             return outcome if isinstance(outcome, Failure) else self._steady(outcome)
         except PrometheusError as error:
             return failure_of(error)
         except _LeftOutError as error:
-            # What is wrong with one namespace's series is not to be the failure of all, and no more than that.
-            return Failure(PartialAnswerError, error.message, narrows=query.kind is PlanKind.WIDE, told=error.told)
+            # A fault in one namespace's series must not fail the query of all namespaces for good.
+            return Failure(
+                PartialAnswerError,
+                error.message,
+                narrows=query.kind is PlanKind.WIDE,
+                public_message=error.public_message,
+            )
         except ReadingError as error:
-            return Failure(type(error), error.message, told=error.told)
+            return Failure(type(error), error.message, public_message=error.public_message)
         except ObjectsError as error:
             return Failure(ObjectsNotKnownError, str(error))
         except RenderError as error:
@@ -176,7 +170,7 @@ class Refresher:
         evaluated = Evaluation(second, monotonic - (wall - second))
         names = self._names_for(query)
         if names is not None and not names:
-            # Only objects that exist are asked for, and none does.
+            # The query names the objects that exist, and there are none.
             containers: dict[str, dict[str, str]] | None = None if query.metric.container_label is None else {}
             return ObjectReading(evaluated, containers=containers, asked=frozenset())
         planned, asking_times = render(query, names or ())
@@ -192,13 +186,13 @@ class Refresher:
         if at is None:
             self._count_aged(query, reading)
             if isinstance(reading, ExternalReading) and isinstance(times, ExternalReading):
-                reading.silent = self._silences.after(query.metric, times.all_rows(), second, self._pace)
+                reading.silent = self._silent_series.after(query.metric, times.all_rows(), second, self._pace)
         return reading
 
     def _steady(self, reading: Reading) -> Reading:
-        """Return a reading that knows for how long Prometheus had been there."""
-        self._steadiness.ask_start(min(ASK_SECONDS, self._settings.query_deadline_seconds))
-        seconds = self._steadiness.seconds_at(reading.evaluated.monotonic)
+        """Return the reading together with the time for which Prometheus had been up."""
+        self._uptime.ask_start(min(ASK_SECONDS, self._settings.query_deadline_seconds))
+        seconds = self._uptime.seconds_at(reading.evaluated.monotonic)
         if isinstance(reading, ObjectReading):
             return replace(reading, steady_seconds=seconds)
         reading.steady_seconds = seconds
@@ -207,28 +201,28 @@ class Refresher:
     def _times(
         self, query: Query, planned: PlannedQuery, names: tuple[str, ...] | None, evaluated: Evaluation
     ) -> Reading | Failure:
-        """Return for which moments the query's series had samples, or why no value may be served without."""
+        """Return the times of the samples of the query's series, or why they are not known."""
         try:
             return self._read(query, planned, names, evaluated, self._settings.query_deadline_seconds)
         except PrometheusError as error:
             failure = failure_of(error)
         except ReadingError as error:
-            failure = Failure(type(error), error.message, told=error.told)
-        untold = "the age of its samples (maxSampleAge) cannot be told: "
-        told = None if failure.told is None else f"{untold}{failure.told}"
-        return replace(failure, message=f"{untold}{failure.message}", told=told)
+            failure = Failure(type(error), error.message, public_message=error.public_message)
+        unknown = "the age of its samples (maxSampleAge) is not known: "
+        public_message = None if failure.public_message is None else f"{unknown}{failure.public_message}"
+        return replace(failure, message=f"{unknown}{failure.message}", public_message=public_message)
 
     def _read(
         self, query: Query, planned: PlannedQuery, names: tuple[str, ...] | None, evaluated: Evaluation, seconds: float
     ) -> Reading:
-        """Send one text and file what comes within so many seconds. Raises PrometheusError and ReadingError."""
+        """Send one PromQL text and read the answer within so many seconds. Raises PrometheusError and ReadingError."""
         began = self._clock.monotonic()
         try:
             answer = self._prometheus.instant(planned.text, timeout_seconds=seconds, at=evaluated.wall)
         except PrometheusError as error:
-            self._steadiness.failed(error, began)
+            self._uptime.failed(error, began)
             raise
-        self._steadiness.answered()
+        self._uptime.answered()
         self._heed(query, answer.warnings)
         oldest = evaluated.wall - self._settings.max_answer_age_seconds
         if planned.object_label is None:
@@ -260,40 +254,40 @@ class Refresher:
         return tuple(self._objects.names(resource, query.key.namespace, which.selector))
 
     def _heed(self, query: Query, warnings: Iterable[str]) -> None:
-        """Log what is for information once a rule; any other warning says that parts of the answer are missing."""
+        """Log informational annotations once for a rule; any other means that parts of the answer are missing."""
         for warning in warnings:
             what = shortened(query.key.planned.text)
             if warning.startswith(_INFORMATION):
-                # What stands in quotes is the series that Prometheus saw first.
+                # The quoted part is the series that Prometheus saw first.
                 self._remark(query, warning.partition('"')[0], warning)
             elif warning.startswith(_OF_PROMQL):
                 message = f"Prometheus left something out of {what}: "
-                raise _LeftOutError(message + warning, told=message + without_series(warning))
+                raise _LeftOutError(message + warning, public_message=message + without_series(warning))
             else:
                 message = f"Prometheus answered only a part of {what}: "
-                raise PartialAnswerError(message + warning, told=message + without_series(warning))
+                raise PartialAnswerError(message + warning, public_message=message + without_series(warning))
 
     def _remark(self, query: Query, kind: str, text: str) -> None:
         rule = query.metric.rule
-        self._states.remark(rule, kind, "%s (%s): %s", query.metric.qualified, rule.id, text)
+        self._remarks.remark(rule, kind, "%s (%s): %s", query.metric.qualified, rule.id, text)
 
     def _file_objects(
         self, query: Query, assignment: Assignment, answer: InstantAnswer, evaluated: Evaluation, oldest: float
     ) -> ObjectReading:
-        # Values that may be served are all kept, as others' are.
+        # Where samples of other namespaces may be served, all of them are kept.
         most = None if allows_foreign(query.metric, self._settings) else MOST_STRANGERS
-        filing = ObjectReadingBuilder(assignment, self._names, oldest, most)
+        builder = ObjectReadingBuilder(assignment, self._names, oldest, most)
         for samples in answer.batches(self._pace):
-            filing.add(samples, answer.histograms)
-        filing.end(self._pace)
-        if filing.has_rivals:
+            builder.add(samples, answer.histograms)
+        builder.end(self._pace)
+        if builder.has_rivals:
             for samples in answer.batches(self._pace):
-                filing.compare(samples, answer.histograms)
+                builder.compare(samples, answer.histograms)
         self._names.rotate()
         self._heed_histograms(query, answer)
-        self._telemetry.dropped(filing.dropped)
-        reading = filing.finish(evaluated, self._pace, is_exact=query.kind is PlanKind.EXACT)
-        for kind, text in (("ambiguous", filing.ambiguous_example), ("nameless", reading.note or reading.caution)):
+        self._telemetry.dropped(builder.dropped)
+        reading = builder.finish(evaluated, self._pace, is_exact=query.kind is PlanKind.EXACT)
+        for kind, text in (("ambiguous", builder.ambiguous_example), ("nameless", reading.note or reading.caution)):
             if text is not None:
                 self._remark(query, kind, text)
         return reading
@@ -315,7 +309,7 @@ class Refresher:
 
 
 def with_times(reading: Reading, times: Reading) -> Reading:
-    """Return a reading that knows for which moments its series had samples."""
+    """Return the reading together with the times of its samples."""
     if isinstance(reading, ObjectReading) and isinstance(times, ObjectReading):
         return replace(reading, times=times.values)
     if isinstance(reading, ExternalReading) and isinstance(times, ExternalReading):
@@ -339,7 +333,7 @@ def let_go(parts: list[Sized], pace: Pace) -> None:
 def failure_of(error: PrometheusError) -> Failure:
     """Return what an error of Prometheus means to an asker."""
     meaning = next((meaning for kind, meaning in _MEANINGS if isinstance(error, kind)), SourceUnreachableError)
-    # A status without an error of Prometheus's own tells about the way to it, which is the same for narrower queries.
+    # A bare HTTP status comes from something in between, which treats narrower queries alike.
     refused = isinstance(error, QueryRefusedError) and not error.error_type.startswith("http_")
     too_large = isinstance(error, AnswerTooLargeError)
     return Failure(
@@ -347,6 +341,6 @@ def failure_of(error: PrometheusError) -> Failure:
         str(error),
         narrows=refused or too_large,
         of_source=isinstance(error, _OF_SOURCE),
-        told=told_to_askers(error),
+        public_message=told_to_askers(error),
         lasting=too_large or (isinstance(error, QueryRefusedError) and error.error_type == _OF_TEXT),
     )

@@ -46,7 +46,7 @@ class SharedAnswers:
         if not isinstance(held, ObjectReading):
             return reading
         if not self._equal(held.values, reading.values):
-            # The other's is an older answer, or the two begin alike: whoever comes next is compared with this one.
+            # The other answer is older, or the two only begin alike: the next one is compared with this one.
             with self._lock:
                 self._known[mark] = query
             return reading

@@ -1,14 +1,14 @@
-"""What pods and nodes use of CPU and memory, put together of the readings of each resource.
+"""The CPU and memory use of pods and nodes, combined from the readings of each resource.
 
-Asked for by namespace, whoever asks and by which selector: so a hundred autoscalers of one namespace are one demand,
+Demand is by namespace, whatever the client or the selector: so a hundred autoscalers of one namespace are one demand,
 and where the query is proven to be wide, all namespaces together are one query a resource.
 
 A value is never made up, and clients make one up of what is missing: `kubectl top` and the VPA's recommender read a
 container without `cpu` as one that uses none. So a pod is left out while one of its containers has no CPU, or has
-samples of a resource and no value; to an HPA both are the same. metrics-server leaves such pods out likewise. Memory
+samples of a resource and no value; to an HPA both are the same. metrics-server leaves such pods out, too. Memory
 alone may be missing of some container: one that has ended, of which its CPU lingers for the range of the query's rate.
-What one resource's rule cannot tell at all is missing in the answer, and the other's is there; while it may only be on
-its way, nothing is answered.
+A resource whose rule gives no values is missing in the answer, and the other is there; while its first answer is on its
+way, nothing is answered.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _NO_SAMPLE = "Prometheus has no sample for it"
 
 
 class Entries(Protocol):
-    """Where requests stand. `Board` is one."""
+    """Keeps the requests that stand. `QueryScheduler` implements it."""
 
     def entry(self, metric: Metric, request: DemandedRequest) -> DemandEntry:
         """Count a request in and return its entry. Raises ReadingError."""
@@ -72,7 +72,7 @@ class _Space:
 
 
 class _Failures:
-    """What could not be told, for those who are told the rest."""
+    """Failures of some resources or namespaces, for an answer that has the others."""
 
     def __init__(self) -> None:
         self.first: ReadingError | None = None
@@ -101,26 +101,26 @@ class UsageReadings:
     def __init__(
         self,
         *,
-        board: Entries,
+        scheduler: Entries,
         objects: ObjectSource,
         current: Callable[[DemandEntry, float], Reading],
         settings: ReadingSettings,
         clock: Clock,
     ) -> None:
         """Ask through `current`: the reading of an entry, its first awaited until a time in monotonic seconds."""
-        self._board = board
+        self._scheduler = scheduler
         self._objects = objects
         self._current = current
         self._settings = settings
         self._clock = clock
 
     def prepare(self, catalogue: Catalogue) -> None:
-        """Begin to watch nodes where what they use is served: so that the first who asks need not be turned away."""
+        """Begin to watch nodes if their use is served, so that the first request need not be turned away."""
         if catalogue.usage_of(NODES):
             try:
                 self._objects.names(NODES, None, EVERYTHING)
             except ObjectsError:
-                # Told to whoever asks, and logged by the watch.
+                # A request gets this error, too, and the watch logs it.
                 return
 
     def answer(
@@ -142,16 +142,16 @@ class UsageReadings:
         until = self._clock.monotonic() + self._settings.first_answer_wait_seconds
         for space in spaces:
             self._read(space, until, failures)
-        told = [space for space in spaces if space.readings]
-        if not told and failures.first is not None:
+        answered = [space for space in spaces if space.readings]
+        if not answered and failures.first is not None:
             raise failures.first
-        items = tuple(item for space in told for item in self._items(kind, space))
+        items = tuple(item for space in answered for item in self._items(kind, space))
         if isinstance(which, ByName) and not items:
             # What could not be asked may well be there.
-            raise failures.first or _no_sample(told, which.name)
-        moments = [reading.evaluated.wall for space in told for reading in space.readings.values()]
-        unlisted = _unlisted(kind, told, metrics) if isinstance(which, BySelector) and not items else ()
-        warnings = (*self._aged(told), *failures.warnings(), *unlisted, *_cautions(told))
+            raise failures.first or _no_sample(answered, which.name)
+        moments = [reading.evaluated.wall for space in answered for reading in space.readings.values()]
+        unlisted = _unlisted(kind, answered, metrics) if isinstance(which, BySelector) and not items else ()
+        warnings = (*self._aged(answered), *failures.warnings(), *unlisted, *_cautions(answered))
         return UsageAnswer(items, catalogue.resource.window_seconds, min(moments, default=None), warnings)
 
     def _spaces(
@@ -182,7 +182,7 @@ class UsageReadings:
             # Named with the group: a custom metric of pods may be called cpu too.
             request = DemandedRequest(f"{_GROUP}/{metric.qualified}", space.namespace, _ALL, EVERYTHING)
             try:
-                space.entries[metric.name] = self._board.entry(metric, request)
+                space.entries[metric.name] = self._scheduler.entry(metric, request)
             except ReadingError as error:
                 failures.note(metric, space, error)
 
@@ -191,7 +191,7 @@ class UsageReadings:
             try:
                 space.readings[resource] = cast("ObjectReading", self._current(entry, until))
             except FirstAnswerPendingError:
-                # Half of an answer would be read as 0 of the other half, for want of a moment's patience.
+                # Half of an answer would be read as 0 of the other half, because we did not wait.
                 raise
             except ReadingError as error:
                 failures.note(entry.metric, space, error)
@@ -241,24 +241,24 @@ def _used(space: _Space, name: str) -> Mapping[str, Mapping[str, float]] | None:
     return dict(sorted(used.items()))
 
 
-def _cautions(told: Iterable[_Space]) -> list[str]:
+def _cautions(answered: Iterable[_Space]) -> list[str]:
     """Return what is doubtful about the values of each resource, once."""
     found = (
         f"{space.entries[resource].metric.qualified}: {reading.caution}"
-        for space in told
+        for space in answered
         for resource, reading in space.readings.items()
         if reading.caution is not None and any(_own(space, resource, name) for name in space.names)
     )
     return list(dict.fromkeys(found))
 
 
-def _unlisted(kind: Resource, told: Collection[_Space], metrics: Iterable[Metric]) -> Iterator[str]:
-    """Yield why nobody is listed, where it is a resource that is told of none of those asked for."""
-    served = [metric for metric in metrics if any(metric.name in space.readings for space in told)]
-    lacking = [metric for metric in served if not any(_found(space, metric.name) for space in told)]
+def _unlisted(kind: Resource, answered: Collection[_Space], metrics: Iterable[Metric]) -> Iterator[str]:
+    """Yield why nobody is listed, where a resource has no value for any of the objects asked for."""
+    served = [metric for metric in metrics if any(metric.name in space.readings for space in answered)]
+    lacking = [metric for metric in served if not any(_found(space, metric.name) for space in answered)]
     for metric in lacking:
         # Nodes go by their addresses in Prometheus, most often.
-        values = (space.readings[metric.name].values.get(ROOT, {}) for space in told) if kind == NODES else ()
+        values = (space.readings[metric.name].values.get(ROOT, {}) for space in answered) if kind == NODES else ()
         stranger = next(chain.from_iterable(values), None)
         if stranger is not None:
             yield (
@@ -283,9 +283,9 @@ def _own(space: _Space, resource: str, name: str) -> set[str]:
     return {key for key in reading.keys(space.namespace, name) if key in values}
 
 
-def _no_sample(told: Iterable[_Space], name: str) -> NoSampleError:
+def _no_sample(answered: Iterable[_Space], name: str) -> NoSampleError:
     """Return why one object is left out."""
-    return NoSampleError(next((_why(space, name) for space in told), _NO_SAMPLE))
+    return NoSampleError(next((_why(space, name) for space in answered), _NO_SAMPLE))
 
 
 def _why(space: _Space, name: str) -> str:

@@ -41,7 +41,7 @@ class Catalogue:
         `pace` is for thousands of metrics in a process that serves.
         """
         self.resource = resource
-        """What metrics.k8s.io serves; nothing where no rule is in it."""
+        """The rules of metrics.k8s.io; empty where there are none."""
         self._usage = {metric.qualified: metric for metric in resource.metrics}
         custom: dict[tuple[str, bool, str], Metric] = {}
         external: dict[str, Metric] = {}
@@ -95,7 +95,7 @@ class Catalogue:
 
 
 def narrowed(metric: Metric) -> Metric | None:
-    """Return what the series of one namespace tell of objects that are in none; None where no label tells it.
+    """Return a cluster-scoped metric restricted to the series of one namespace; None where no label has the namespace.
 
     An autoscaler asks for the metric of any object, but a namespace's own, within its own namespace. Access is granted
     by namespace there, so series of others must not count: prometheus-adapter restricts the query alike.
@@ -107,12 +107,12 @@ def narrowed(metric: Metric) -> Metric | None:
 
 
 def same_rule(one: Rule, other: Rule) -> bool:
-    """Tell whether two rules say the same, wherever they stand in the files."""
+    """Return whether two rules say the same, wherever they stand in the files."""
     return one == replace(other, id=one.id, file=one.file, line=one.line)
 
 
 def same_metric(one: Metric, other: Metric) -> bool:
-    """Tell whether two metrics are the same but for the place of their rule."""
+    """Return whether two metrics are the same but for the place of their rule."""
     return one is other or (one == replace(other, rule=one.rule) and same_rule(one.rule, other.rule))
 
 
@@ -124,7 +124,10 @@ def _keyed(metrics: Iterable[Metric]) -> Iterator[tuple[tuple[str, bool, str] | 
 
 
 def _ascending(metrics: Mapping[K, Metric], pace: Pace) -> tuple[Metric, ...]:
-    """Return the metrics by their keys. Sorted in runs that are merged: one sort of 20,000 keys holds on for 50 ms."""
+    """Return the metrics by their keys.
+
+    Sorted in runs that are merged: one sort of 20,000 keys blocks the interpreter for 50 ms.
+    """
     runs = [sorted(keys) for keys in pace.slices(metrics, _SORTED_A_SLICE)]
     ascending: list[Metric] = []
     for part in pace.timed(metrics[key] for key in heapq.merge(*runs)):

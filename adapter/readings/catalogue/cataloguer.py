@@ -6,9 +6,10 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
-from adapter.readings.asking.periods import DueQueue, retry_after
 from adapter.readings.catalogue.catalogue import Catalogue
 from adapter.readings.catalogue.discovery import LookUpResult
+from adapter.readings.retries import retry_after
+from adapter.timing.due_queue import DueQueue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,8 +25,8 @@ _log = logging.getLogger(__name__)
 class Cataloguer:
     """The rulebook in force and the catalogue made of it.
 
-    Any thread may call it. What is due is told at once, whatever goes on; look-ups are made side by side, and what they
-    bring is entered one after the other, in slices that leave the interpreter to requests.
+    Any thread may call it. `next_due` and `take_due` never wait. Look-ups run side by side, and their results are
+    entered one after the other, in slices that leave the interpreter to requests.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
-"""Which metrics the rules give, told from the series that Prometheus has.
+"""Which metrics the rules make, found from the series that Prometheus has.
 
 Each rule by itself: one that fails harms nobody else. Rules with the same series query share its look-up. What is
 found replaces what was; a metric whose series vanished stays for a time, since a job that pauses is no reason to take
 a metric from the API, and a rule that cannot be looked up keeps all it had. An answer that is known to be a part of the
-whole adds metrics, and neither takes nor changes any that a whole answer told.
+whole adds metrics, and neither removes nor changes any that came from a whole answer.
 
 Answers are folded into names and labels while they arrive, so what Prometheus holds decides how long a look-up takes,
 not how much memory.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from adapter.objects.resources import ResolveResource
-    from adapter.readings.asking.refresher import Prometheus
+    from adapter.readings.prometheus import Prometheus
     from adapter.readings.settings import ReadingSettings
     from adapter.rulebook.model import Metric, Retained, Rule, Rulebook
     from adapter.timing.clock import Clock
@@ -68,11 +68,11 @@ class LookUpResult:
     failure: str | None = None
     """Why there may be more: what is missing has not vanished."""
     unreachable: bool = False
-    """Nothing answered, so that an early second try costs nobody anything."""
+    """Whether nothing answered, so that an early retry costs nothing."""
 
 
 class SeriesDiscovery:
-    """The state of all rules. `look_up` may run on any thread and changes nothing; its owner locks around the rest."""
+    """The state of all rules. `look_up` may run on any thread and changes nothing; the rest is under a lock."""
 
     def __init__(
         self,
@@ -82,10 +82,10 @@ class SeriesDiscovery:
         settings: ReadingSettings,
         clock: Clock,
         pace: Pace,
-        steadiness: PrometheusUptime | None = None,
+        uptime: PrometheusUptime | None = None,
     ) -> None:
-        """Tell `steadiness` how each look-up ended."""
-        self._steadiness = steadiness or PrometheusUptime(clock)
+        """`uptime` is notified of how each look-up ended."""
+        self._uptime = uptime or PrometheusUptime(clock)
         self._prometheus = prometheus
         self._resolve = resolve
         self._settings = settings
@@ -118,9 +118,9 @@ class SeriesDiscovery:
         began = self._clock.monotonic()
         try:
             failure = self._fold(series_query, timeout_seconds, shapes, pace)
-            self._steadiness.answered()
+            self._uptime.answered()
         except PrometheusError as error:
-            self._steadiness.failed(error, began)
+            self._uptime.failed(error, began)
             failure, unreachable = str(error), isinstance(error, PrometheusUnreachableError)
             if isinstance(error, UnexpectedAnswerError) or not shapes:
                 return LookUpResult(series_query, failure=failure, unreachable=unreachable)

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LookUp:
-    """One rule, and what is known of its series."""
+    """The last look-up of one rule's series."""
 
     rule: Rule
     succeeded_at: float | None = None
     """Unix seconds of the last look-up that brought all series; None: none did yet."""
     failure: str | None = None
-    """Why the last one did not."""
+    """Why the last look-up failed; None where it did not."""

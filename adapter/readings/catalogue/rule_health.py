@@ -1,8 +1,8 @@
 """Whether each rule works, in the log: a line when that changes, however many queries and askers it has.
 
-A rule with an exact plan may be a thousand queries. Whether it works is told from all of them together, every few
-seconds, and a rule that comes and goes is told of once a minute, with how often it changed. What Prometheus itself
-does (it is away, for all rules at once) is not told here.
+A rule with an exact plan may have a thousand queries. Every few seconds all of them together decide whether it works,
+and a rule whose state flaps is logged once a minute, with the number of changes. An outage of Prometheus, which stops
+all rules at once, is not logged here.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from adapter.rulebook.reload.last_good import says
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from adapter.readings.asking.queries import Failure
     from adapter.readings.catalogue.discovery import DiscoveredRule
+    from adapter.readings.failure import Failure
     from adapter.rulebook.model import Rule
 
 _log = logging.getLogger(__name__)
@@ -37,8 +37,8 @@ _log = logging.getLogger(__name__)
 _Identity: TypeAlias = "Rule | str"
 
 SECONDS_BETWEEN_LINES = 60.0
-_TIMES_UNTIL_TOLD = 3
-"""A look-up that failed is tried again within five seconds, so what is over is not told as new."""
+_FAILURES_UNTIL_LOGGED = 3
+"""A look-up that failed is tried again within five seconds, so a failure that is over is not logged as new."""
 _MOST_REMARKS = 50
 """Different remarks on one rule."""
 
@@ -55,63 +55,63 @@ _SERIES = "series"
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What does not work of a rule."""
+    """A failure of a rule."""
 
     rule: Rule
     reasons: frozenset[str]
     """`refused`, `slow`, `partial`, `objects`, `selector`, `fault` for queries; `series` for the look-up."""
     message: str
-    """Of one of them."""
+    """The message of one of the failures."""
     queries: int = 0
-    """How many fail; 0 where it is the look-up."""
+    """How many queries fail; 0 where the look-up fails."""
 
 
 @dataclass(slots=True)
-class _Told:
-    """What was said last about a rule."""
+class _LastLogged:
+    """What was last logged about a rule."""
 
     rule: Rule
     reasons: frozenset[str] = frozenset()
-    """Empty: it works."""
+    """Why it fails; empty where it works."""
     at: float | None = None
-    """In monotonic seconds; None: nothing was said."""
+    """When that was logged, in monotonic seconds; None: never."""
     latest: frozenset[str] = frozenset()
     changes: int = 0
-    """Since then."""
+    """Changes since then."""
 
 
 class RuleHealthLog:
-    """What was said about each rule. For any number of threads."""
+    """Remembers what was logged about each rule. Safe for any number of threads."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._lock = threading.Lock()
-        self._told: dict[_Identity, _Told] = {}
+        self._last_logged: dict[_Identity, _LastLogged] = {}
         self._source_failed = 0
-        """Calls in a row that told so."""
+        """Consecutive calls that reported a failure."""
         self._remarked: defaultdict[str, set[str]] = defaultdict(set)
         self.failing: frozenset[str] = frozenset()
-        """Ids of rules that did not work when that was last told."""
+        """Ids of the rules that failed at the last call of `tell`."""
 
     def tell(self, troubles: Iterable[Trouble], rules: Iterable[Rule]) -> None:
-        """Log what changed, where nothing was said of the rule within a minute. `rules` are those in force."""
+        """Log what changed, each rule at most once a minute. `rules` are those in force."""
         by_rule = _merged(troubles)
         lines: list[Callable[[], None]] = []
         with self._lock:
             self.failing = frozenset(trouble.rule.id for trouble in by_rule.values())
-            if self._told:
+            if self._last_logged:
                 standing = {_identity(rule): rule for rule in rules}
-                self._told = {key: told for key, told in self._told.items() if key in standing}
-                for key, told in self._told.items():
-                    told.rule = standing[key]
+                self._last_logged = {key: last for key, last in self._last_logged.items() if key in standing}
+                for key, last in self._last_logged.items():
+                    last.rule = standing[key]
             for key, trouble in by_rule.items():
-                self._told.setdefault(key, _Told(trouble.rule))
+                self._last_logged.setdefault(key, _LastLogged(trouble.rule))
             now = self._monotonic()
-            for key, told in list(self._told.items()):
-                self._tell_of(told, by_rule.get(key), now, lines)
-                if not told.latest and not told.reasons and told.at is not None and not _is_recent(told, now):
-                    del self._told[key]
-        # Written when the lock is released: others must not wait for whoever reads the log.
+            for key, last in list(self._last_logged.items()):
+                self._log_changes(last, by_rule.get(key), now, lines)
+                if not last.latest and not last.reasons and last.at is not None and not _is_recent(last, now):
+                    del self._last_logged[key]
+        # Written after the lock is released: others must not wait for a slow reader of the log.
         for line in lines:
             line()
 
@@ -119,9 +119,9 @@ class RuleHealthLog:
         """Log that Prometheus cannot be asked for series, when that has lasted for some calls and when it ends."""
         with self._lock:
             times, self._source_failed = self._source_failed, 0 if failure is None else self._source_failed + 1
-        if failure is None and times >= _TIMES_UNTIL_TOLD:
+        if failure is None and times >= _FAILURES_UNTIL_LOGGED:
             _log.info("Prometheus can be asked for series again")
-        if failure is not None and times + 1 == _TIMES_UNTIL_TOLD:
+        if failure is not None and times + 1 == _FAILURES_UNTIL_LOGGED:
             _log.warning("Prometheus fails; no series are looked up, and rules keep what they have: %s", failure)
 
     def remark(self, rule: Rule, kind: str, message: str, *arguments: object) -> None:
@@ -139,17 +139,17 @@ class RuleHealthLog:
             self._remarked.clear()
 
     @staticmethod
-    def _tell_of(told: _Told, trouble: Trouble | None, now: float, lines: list[Callable[[], None]]) -> None:
+    def _log_changes(last: _LastLogged, trouble: Trouble | None, now: float, lines: list[Callable[[], None]]) -> None:
         reasons = trouble.reasons if trouble else frozenset[str]()
-        if reasons != told.latest:
-            told.latest = reasons
-            told.changes += 1
-        if not told.changes or _is_recent(told, now):
+        if reasons != last.latest:
+            last.latest = reasons
+            last.changes += 1
+        if not last.changes or _is_recent(last, now):
             return
-        if reasons != told.reasons or told.changes > 1:
-            lines.append(partial(_log_state, replace(told), trouble, now))
-            told.reasons, told.at = reasons, now
-        told.changes = 0
+        if reasons != last.reasons or last.changes > 1:
+            lines.append(partial(_log_state, replace(last), trouble, now))
+            last.reasons, last.at = reasons, now
+        last.changes = 0
 
 
 def query_trouble(rule: Rule, failure: Failure) -> Trouble:
@@ -203,20 +203,20 @@ def _merged(troubles: Iterable[Trouble]) -> dict[_Identity, Trouble]:
     }
 
 
-def _is_recent(told: _Told, now: float) -> bool:
-    return told.at is not None and now - told.at < SECONDS_BETWEEN_LINES
+def _is_recent(last: _LastLogged, now: float) -> bool:
+    return last.at is not None and now - last.at < SECONDS_BETWEEN_LINES
 
 
-def _log_state(told: _Told, trouble: Trouble | None, now: float) -> None:
-    rule = told.rule
-    often = f", after {told.changes} changes in {now - told.at:.0f} s" if told.at and told.changes > 1 else ""
+def _log_state(last: _LastLogged, trouble: Trouble | None, now: float) -> None:
+    rule = last.rule
+    often = f", after {last.changes} changes in {now - last.at:.0f} s" if last.at and last.changes > 1 else ""
     place = f"{rule.id} ({rule.file}:{rule.line})"
     if trouble is None:
-        _log.info("%s works again%s", place, often, extra=_fields(rule, state="ok", changes=told.changes))
+        _log.info("%s works again%s", place, often, extra=_fields(rule, state="ok", changes=last.changes))
         return
     what = f"{trouble.queries} of its queries" if trouble.queries > 1 else "a query" if trouble.queries else "look-up"
     about = _fields(
-        rule, state="failing", reason=",".join(sorted(trouble.reasons)), queries=trouble.queries, changes=told.changes
+        rule, state="failing", reason=",".join(sorted(trouble.reasons)), queries=trouble.queries, changes=last.changes
     )
     _log.warning("%s fails (%s)%s: %s", place, what, often, trouble.message, extra=about)
 

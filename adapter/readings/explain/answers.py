@@ -27,9 +27,9 @@ from adapter.readings.explain.values import (
     steps_of_rows,
 )
 from adapter.readings.explain.way import Answered, count, shown
-from adapter.readings.samples.external_reading import as_series
 from adapter.readings.samples.object_reading_builder import LATE
 from adapter.readings.samples.policies import STANDS_IN
+from adapter.readings.samples.series import as_series
 from adapter.rulebook.model import Api, PlanKind
 from adapter.sources.objects import ObjectsError
 
@@ -67,7 +67,7 @@ class AnswerSteps:
         objects, settings, clock = sources.objects, sources.settings, sources.clock
         self._now = now = AskedNow(sources, way, metric)
         self._answering = Answering(objects=objects, settings=settings, clock=clock, dropped=now.dropped)
-        self._usage = UsageReadings(board=now, objects=objects, current=now.current, settings=settings, clock=clock)
+        self._usage = UsageReadings(scheduler=now, objects=objects, current=now.current, settings=settings, clock=clock)
 
     def take(self, rules: ResourceRules) -> None:
         """Fill in the values of the way."""
@@ -142,12 +142,12 @@ class AnswerSteps:
         self._serve(_used(answer, metric.name), answer.warnings)
 
     def _say_why(self, catalogue: Catalogue, kind: Resource, left_out: list[str]) -> None:
-        """Note why objects are not listed: as the API says it to who asks about one of them."""
+        """Note why objects are not listed, as the API says it for a request for one of them."""
         for name in left_out[:_MOST_LOOKED_INTO]:
             try:
                 self._usage.answer(catalogue, kind, self._namespace, ByName(name))
             except ReadingError as error:
-                self._way.note("values", Outcome.NO, f"{name} is left out: {error.told}")
+                self._way.note("values", Outcome.NO, f"{name} is left out: {error.public_message}")
         if more := left_out[_MOST_LOOKED_INTO:]:
             self._way.note("values", Outcome.NO, f"{len(more)} more are left out")
 
@@ -179,10 +179,10 @@ class AnswerSteps:
             raise self._nothing()
         way.note("values", Outcome.OK, f"{len(values)} with a value")
         if stands_in:
-            if way.to_owner and self._sources.steadiness.seconds_at(self._sources.clock.monotonic()) == math.inf:
+            if way.to_owner and self._sources.uptime.seconds_at(self._sources.clock.monotonic()) == math.inf:
                 needed = self._sources.settings.look_back_seconds + metric.rule.ranges_seconds
-                told = f"this holds where Prometheus has been there for {needed:g} s"
-                way.note("onNoData", Outcome.INFO, told)
+                text = f"this holds once Prometheus has been up for {needed:g} s"
+                way.note("onNoData", Outcome.INFO, text)
             way.values = tuple(ExplainedValue(name, value, None, None) for name, value in values)
             return
         names = [name for name, _ in values] if metric.object_label else ()
@@ -232,8 +232,8 @@ class AnswerSteps:
         return own_alone and self._way.question.object is None
 
     def _note_came(self, what: str) -> None:
-        told = f"samples of {what} came" if what else "no sample came that could be a value"
-        self._way.note("query", Outcome.OK if what else Outcome.NO, told)
+        text = f"samples of {what} came" if what else "no sample came that could be a value"
+        self._way.note("query", Outcome.OK if what else Outcome.NO, text)
 
     def _names(self, resource: Resource, which: ByName | BySelector) -> Collection[str] | None:
         """Return the objects that should have a value; None where no cluster is at hand. Raises ReadingError."""

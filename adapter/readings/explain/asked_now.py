@@ -1,6 +1,6 @@
 """The queries of one explanation: those that a request would wait for, asked now, beside what is in memory.
 
-Stands where `Board` and `Awaiting` stand for requests, so that what reads by them reads by this as well.
+Takes the place of `QueryScheduler` and `FirstAnswers`, so that code that reads through them works with it, too.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, cast
 from adapter.readings.answers import ByName, BySelector
 from adapter.readings.asking.demand import DemandEntry
 from adapter.readings.asking.planning import planned_with_times, render
-from adapter.readings.asking.queries import Failure, Query, QueryGroup, QueryKey, QueryScope
+from adapter.readings.asking.queries import Query, QueryGroup, QueryKey, QueryScope
 from adapter.readings.asking.refresher import Refresher
 from adapter.readings.errors import SourceSlowError, UnanswerableSelectorError
 from adapter.readings.explain.explanation import Outcome
+from adapter.readings.failure import Failure
 from adapter.readings.prometheus_uptime import ASK_SECONDS
 from adapter.readings.samples.shared_names import SharedNames
 from adapter.rulebook.model import PlanKind
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from adapter.objects.selectors import Selector
     from adapter.readings.asking.demand import DemandedRequest
     from adapter.readings.asking.queries import Reading
-    from adapter.readings.asking.refresher import Prometheus
     from adapter.readings.explain.way import Way
+    from adapter.readings.prometheus import Prometheus
     from adapter.readings.prometheus_uptime import PrometheusUptime
     from adapter.readings.samples.object_reading import Dropped
     from adapter.readings.samples.silent_series import SilentSeries
@@ -57,8 +58,8 @@ class Sources:
     settings: ReadingSettings
     clock: Clock
     pace: Pace
-    steadiness: PrometheusUptime
-    silences: SilentSeries | None = None
+    uptime: PrometheusUptime
+    silent_series: SilentSeries | None = None
     """The series that fell silent, as a process that serves remembers them."""
 
 
@@ -66,7 +67,7 @@ class AskedNow:
     """Asks each query once. For one explanation and one thread."""
 
     def __init__(self, sources: Sources, way: Way, metric: Metric) -> None:
-        """`metric` is the one whose query the explanation tells; beside it others may be asked."""
+        """`metric` is the one whose query the explanation shows; others may be queried beside it."""
         self.nobodys: Counter[Dropped] = Counter()
         """Samples that are nobody's value; counted here alone, since an explanation is no refresh."""
         self._sources = sources
@@ -92,8 +93,8 @@ class AskedNow:
         if query.reading is None and query.failure is None:
             outcome = self._ask(query)
             if isinstance(outcome, Failure) and outcome.narrows and self._can_narrow(query):
-                told = "asked for the whole namespace it fails: it is asked for the objects alone"
-                self._way.note("query", Outcome.INFO, told)
+                text = "asked for the whole namespace it fails: it is asked for the objects alone"
+                self._way.note("query", Outcome.INFO, text)
                 query = _query(entry.metric, entry.request, PlanKind.EXACT)
                 entry.scope = QueryScope(entry.scope.group, query, query)
                 outcome = self._ask(query)
@@ -117,8 +118,8 @@ class AskedNow:
     def _ask(self, query: Query) -> Reading | Failure:
         left = self._way.seconds_left()
         if left <= 0:
-            untold = f"{query.metric.qualified}: not asked any more after {self._way.patience.total:g} s"
-            return Failure(SourceSlowError, untold)
+            text = f"{query.metric.qualified}: not asked any more after {self._way.patience.total:g} s"
+            return Failure(SourceSlowError, text)
         if query.metric is self._metric:
             self._way.query = self._text(query)
         deadline = min(self._way.patience.request, left / _SHARE)
@@ -131,9 +132,9 @@ class AskedNow:
             pace=sources.pace,
             names=SharedNames(clock.monotonic),
             telemetry=self,
-            states=self,
-            steadiness=_Unblaming(sources.steadiness),
-            silences=sources.silences,
+            remarks=self,
+            uptime=_Unblaming(sources.uptime),
+            silent_series=sources.silent_series,
         )
         return refresher.ask(query)
 
@@ -156,10 +157,10 @@ class AskedNow:
 class _Unblaming:
     """What a process knows of Prometheus's presence, which the little patience of an explanation must not change."""
 
-    def __init__(self, steadiness: PrometheusUptime) -> None:
-        self.answered = steadiness.answered
-        self.seconds_at = steadiness.seconds_at
-        self._ask_start = steadiness.ask_start
+    def __init__(self, uptime: PrometheusUptime) -> None:
+        self.answered = uptime.answered
+        self.seconds_at = uptime.seconds_at
+        self._ask_start = uptime.ask_start
 
     def failed(self, _error: PrometheusError, _began: float) -> None:
         """Note nothing."""
@@ -171,7 +172,7 @@ class _Unblaming:
 
 
 class SeenObjects:
-    """The objects that samples are of, where no cluster is at hand to tell which there are."""
+    """The objects that samples are of, where there is no cluster to list them."""
 
     def __init__(self, resolve: ResolveResource) -> None:
         self.resource = resolve
@@ -183,7 +184,7 @@ class SeenObjects:
         return self.seen
 
     def labels_of(self, _resource: Resource, _namespace: str | None, _name: str) -> Mapping[str, str]:
-        """Return no labels; whoever is asked about may be there."""
+        """Return no labels; any object may exist."""
         return {}
 
     def namespaces_of(self, _resource: Resource) -> Collection[str]:

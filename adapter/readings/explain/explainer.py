@@ -2,7 +2,7 @@
 
 Values are asked of Prometheus anew: who explains must not believe what is in memory. The verdict is what the API
 answers to that: a value, none (an empty list, or 404), or an error. A running process knows which rule makes the
-metric, and tells beside that what it remembers; by itself a command looks the series up. Each query has a deadline, and
+metric, and adds what it has in memory; a command looks the series up by itself. Each query has a deadline, and
 so has the whole, so an explanation ends whatever Prometheus does.
 """
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from adapter.objects.resources import ResolveResource
-    from adapter.readings.asking.refresher import Prometheus
     from adapter.readings.explain.explanation import ExplanationStep, Question
     from adapter.readings.explain.way import ExplainDeadlines
+    from adapter.readings.prometheus import Prometheus
     from adapter.readings.prometheus_uptime import PrometheusUptime
     from adapter.readings.samples.silent_series import SilentSeries
     from adapter.readings.settings import ReadingSettings
@@ -88,22 +88,22 @@ class Explainer:
         clock: Clock,
         pace: Pace,
         patience: ExplainDeadlines = PATIENT,
-        steadiness: PrometheusUptime | None = None,
-        silences: SilentSeries | None = None,
+        uptime: PrometheusUptime | None = None,
+        silent_series: SilentSeries | None = None,
     ) -> None:
-        """`objects` is None where no cluster is at hand: then it cannot be said which objects lack a sample.
+        """`objects` is None without a cluster: then it is not known which objects lack a sample.
 
-        `steadiness` tells for how long Prometheus has been there, `silences` which series fell silent; None: neither
+        `uptime` knows for how long Prometheus has been up, `silent_series` which series fell silent; None: neither
         is known.
         """
-        self._silences = silences
+        self._silent_series = silent_series
         self._prometheus = prometheus
         self._objects = objects
         self._resolve = resolve
         self._settings = settings
         self._clock = clock
         self._pace = pace
-        self._steadiness = steadiness or always_there(clock)
+        self._uptime = uptime or always_there(clock)
         self._patience = patience
         self._search = RuleSearch(prometheus=prometheus, resolve=resolve, settings=settings, clock=clock, pace=pace)
 
@@ -116,8 +116,8 @@ class Explainer:
     ) -> Explanation:
         """Return why; never raises for anything that Prometheus or the cluster does.
 
-        `notes` are steps that whoever asks knows already, such as who asked for the metric last. With `memory` the
-        rule is known without asking, and what is remembered is told.
+        `notes` are steps that the caller knows already, such as who asked for the metric last. With `memory` the
+        rule is known without asking, and what is in memory is explained, too.
         """
         way = Way(question, self._patience, self._clock.monotonic, to_owner=memory is None)
         try:
@@ -145,7 +145,7 @@ class Explainer:
     def _sources(self) -> Sources:
         objects = self._objects or SeenObjects(self._resolve)
         return Sources(
-            self._prometheus, objects, self._settings, self._clock, self._pace, self._steadiness, self._silences
+            self._prometheus, objects, self._settings, self._clock, self._pace, self._uptime, self._silent_series
         )
 
     def _metric(self, way: Way, rulebook: Rulebook, notes: Iterable[ExplanationStep], memory: Memory | None) -> Metric:
@@ -170,11 +170,11 @@ def _ended(way: Way, error: ReadingError) -> Answered:
         if isinstance(error, NoSampleError | NoObjectsMatchError)
         else ExplanationVerdict.ERROR
     )
-    if error.told != error.message and not way.to_owner:
+    if error.public_message != error.message and not way.to_owner:
         _log.info("explaining %s: %s", shown(way.question), error.message)
     step, fix = next((_FIXES[kind] for kind in type(error).__mro__ if kind in _FIXES), ("values", ""))
     # Not any subclass of it: only plain strings go into the document.
-    return way.end(step, verdict, str(error.message if way.to_owner else error.told), fix)
+    return way.end(step, verdict, str(error.message if way.to_owner else error.public_message), fix)
 
 
 def _kind(question: Question) -> str:

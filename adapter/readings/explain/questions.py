@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 APIS = tuple(api.value for api in Api)
 USAGE = frozenset({"pods", "nodes"})
-"""Kinds of objects whose use of CPU and memory is told."""
+"""Kinds of objects whose use of CPU and memory is served."""
 
 
 class QuestionError(ValueError):
@@ -78,7 +78,7 @@ def _of_usage(name: str, resource: Resource | None, selector: Selector, resolve:
     """Return the kind whose use is asked about: pods, where none is named."""
     kind = resource or _resource("metric", "pods", resolve)
     if kind is None or kind.qualified not in USAGE:
-        raise QuestionError("metric", f"what the resource API tells is told of pods and nodes: write pods/{name}")
+        raise QuestionError("metric", f"the resource API serves pods and nodes only: write pods/{name}")
     if selector != EVERYTHING:
         raise QuestionError("selector", "the resource API has no selector of metrics: leave it out")
     return kind

@@ -1,4 +1,4 @@
-"""Which rule makes the metric that is asked about, or nearly does: told from what Prometheus has now.
+"""Which rule makes the metric that is asked about, or nearly does, found from what Prometheus has now.
 
 Look-ups of series are asked anew. Those of all rules together have one deadline, so an explanation ends, whatever
 Prometheus does.
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from adapter.objects.resources import ResolveResource
-    from adapter.readings.asking.refresher import Prometheus
     from adapter.readings.explain.explanation import Question
     from adapter.readings.explain.way import Way
+    from adapter.readings.prometheus import Prometheus
     from adapter.readings.settings import ReadingSettings
     from adapter.rulebook.model import Metric, RefusedRule, ResourceRules, Rule, Rulebook
     from adapter.timing.clock import Clock
@@ -66,8 +66,8 @@ class RuleSearch:
         for rule in rules:
             shapes = self._shapes(way, rule, looked_up)
             if isinstance(shapes, PrometheusError):
-                told = f"{place(rule)}: its series cannot be looked up: {way.reason(shapes)}"
-                way.note("series", Outcome.ERROR, told)
+                text = f"{place(rule)}: its series cannot be looked up: {way.reason(shapes)}"
+                way.note("series", Outcome.ERROR, text)
                 way.sees_all = False
                 continue
             found += traces(rule, self._near(way, rule, shapes, names), wanted, self._resolve)
@@ -122,8 +122,8 @@ class RuleSearch:
             shapes.add(batch)
             _time_left(way, rule)
         if missing := what_is_missing(shapes, answer.warnings):
-            told = missing if way.to_owner else without_series(missing)
-            way.note("series", Outcome.INFO, f"{place(rule)}: only a part of its series came: {told}")
+            text = missing if way.to_owner else without_series(missing)
+            way.note("series", Outcome.INFO, f"{place(rule)}: only a part of its series came: {text}")
             way.sees_all = False
         return shapes
 
@@ -167,7 +167,7 @@ def _usage(way: Way, rulebook: Rulebook) -> Metric:
 
 
 def note_refused(way: Way, rulebook: Rulebook) -> None:
-    """Note how many rules are in force, and which are not: with the reason to whoever has the files anyway.
+    """Note how many rules are in force, and which are not: with the reason for a reader who has the files anyway.
 
     Others may read one metric, and what stands in other rules is not theirs to know.
     """
@@ -213,9 +213,9 @@ def _no_rule(way: Way, rulebook: Rulebook, found: list[Trace], names: set[str]) 
     if refused is not None and (refused[0] is Closeness.EXACT or not found):
         return _refused(way, rulebook, refused[1])
     if not rulebook.rules and not rulebook.refused:
-        told = "the rule files hold no rule for custom or external metrics"
+        text = "the rule files hold no rule for custom or external metrics"
         return way.end(
-            "rule", ExplanationVerdict.NO_VALUE, f"no rule makes {metric}: {told}", "write one that makes it"
+            "rule", ExplanationVerdict.NO_VALUE, f"no rule makes {metric}: {text}", "write one that makes it"
         )
     if found:
         first = found[0]
@@ -223,7 +223,7 @@ def _no_rule(way: Way, rulebook: Rulebook, found: list[Trace], names: set[str]) 
         return Answered(ExplanationVerdict.NO_VALUE, cause, "change that rule")
     if not way.sees_all:
         fix = "ask again when Prometheus answers the look-ups that failed"
-        return way.end("rule", ExplanationVerdict.ERROR, f"it cannot be told whether a rule makes {metric}", fix)
+        return way.end("rule", ExplanationVerdict.ERROR, f"it is not known whether a rule makes {metric}", fix)
     near = difflib.get_close_matches(way.question.name, sorted(names), n=3)
     hint = f"did you mean {', '.join(near)}?" if near else "look whether Prometheus has such a series at all"
     return way.end(

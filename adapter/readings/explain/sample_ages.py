@@ -19,8 +19,8 @@ from adapter.sources.prometheus.errors import PrometheusError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adapter.readings.asking.refresher import Prometheus
     from adapter.readings.explain.explanation import Question
+    from adapter.readings.prometheus import Prometheus
     from adapter.rulebook.model import Metric
     from adapter.timing.clock import Clock
     from adapter.timing.pace import Pace

@@ -1,4 +1,4 @@
-"""What a process that serves remembers of a metric, told to who asks for an explanation.
+"""What a process that serves has in memory about a metric, for explanations.
 
 Of one namespace only that is told which concerns it: a wide query is asked for many, so of its failure nothing is
 repeated that Prometheus said.
@@ -56,13 +56,13 @@ class ServedMemory:
         yield from self._of_look_ups(metric)
         entries = [entry for entry in self._asked(metric) if entry.request.namespace == _place(metric, namespace)]
         if not entries:
-            told = "nobody's request stands for it here, so nothing is in memory"
-            yield ExplanationStep("memory", Outcome.INFO, told)
+            text = "this process has no recent request for it, so nothing is in memory"
+            yield ExplanationStep("memory", Outcome.INFO, text)
             return
         now = self.clock.monotonic()
         last = min(now - entry.arrivals.last for entry in entries)
-        told = f"{len(entries)} different request{'' if len(entries) == 1 else 's'}, the last {last:.0f} s ago"
-        yield ExplanationStep("memory", Outcome.INFO, told)
+        text = f"{len(entries)} different request{'' if len(entries) == 1 else 's'}, the last {last:.0f} s ago"
+        yield ExplanationStep("memory", Outcome.INFO, text)
         for query in {entry.scope.query for entry in entries}:
             yield self._of_query(query)
 
@@ -78,8 +78,8 @@ class ServedMemory:
             if look_up.rule is not metric.rule:
                 continue
             if look_up.failure is not None:
-                told = f"the last look-up of its series failed: {look_up.failure}; the one before that succeeded: "
-                yield ExplanationStep("series", Outcome.ERROR, told + _moment(look_up.succeeded_at, now))
+                text = f"the last look-up of its series failed: {look_up.failure}; the one before that succeeded: "
+                yield ExplanationStep("series", Outcome.ERROR, text + _moment(look_up.succeeded_at, now))
             elif look_up.succeeded_at is not None:
                 yield ExplanationStep(
                     "series", Outcome.OK, f"its series were looked up {_moment(look_up.succeeded_at, now)}"
@@ -90,16 +90,16 @@ class ServedMemory:
     def _of_query(self, query: Query) -> ExplanationStep:
         """Return how a query that is asked again and again stands."""
         reading, failure = query.reading, query.failure
-        told = f"asked by the {query.kind} plan each {query.period:g} s; "
+        text = f"asked by the {query.kind} plan each {query.period:g} s; "
         if reading is None:
-            told += "no answer yet"
+            text += "no answer yet"
         else:
             age = reading.evaluated.age(self.clock.wall(), self.clock.monotonic())
-            told += f"the answer in memory is {age:.0f} s old"
+            text += f"the answer in memory is {age:.0f} s old"
         if failure is None:
-            return ExplanationStep("memory", Outcome.INFO if reading is None else Outcome.OK, told)
+            return ExplanationStep("memory", Outcome.INFO if reading is None else Outcome.OK, text)
         reason = reason_for_askers(failure, query.kind)
-        return ExplanationStep("memory", Outcome.ERROR, f"{told}; the last refresh failed: {reason}")
+        return ExplanationStep("memory", Outcome.ERROR, f"{text}; the last refresh failed: {reason}")
 
 
 def _place(metric: Metric, namespace: str | None) -> str | None:

@@ -1,6 +1,6 @@
 """What a reading held for those who are asked about, as the steps of an explanation (pure).
 
-It decides nothing: which values are served is told by the answer that was made of the reading.
+It decides nothing: the answer that was made of the reading says which values are served.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from adapter.readings.explain.explanation import ExplanationStep, Outcome
 from adapter.readings.explain.way import count
-from adapter.readings.samples.external_reading import as_series
 from adapter.readings.samples.object_reading import ROOT, Dropped
+from adapter.readings.samples.series import as_series
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterator, Mapping, Sequence
@@ -79,17 +79,17 @@ def steps_of_rows(rows: Sequence[Row], note: str | None) -> Iterator[Explanation
     """Yield what keeps an external metric's rows from being values."""
     bad = [as_series(row.labels) for row in rows if not math.isfinite(row.value)]
     if bad:
-        told = f"{len(bad)} of {len(rows)} series have no finite value: {listed(bad)}"
-        yield ExplanationStep("values", Outcome.NO, told)
+        text = f"{len(bad)} of {len(rows)} series have no finite value: {listed(bad)}"
+        yield ExplanationStep("values", Outcome.NO, text)
     if note:
         yield ExplanationStep("values", Outcome.NO, note)
 
 
 def steps_of_nobodys(nobodys: Mapping[Dropped, int]) -> Iterator[ExplanationStep]:
-    """Yield which samples came that are nobody's value, where that shows nowhere else. Of others' nothing is told."""
-    for reason, told in _NOBODYS.items():
+    """Yield which samples came that are nobody's value, where no other step shows it. Those of others are not shown."""
+    for reason, text in _NOBODYS.items():
         if nobodys.get(reason):
-            yield ExplanationStep("values", Outcome.INFO, told)
+            yield ExplanationStep("values", Outcome.INFO, text)
 
 
 def listed(names: Sequence[str]) -> str:

@@ -54,7 +54,7 @@ class Way:
     clock: Callable[[], float]
     """Monotonic seconds."""
     to_owner: bool = True
-    """Whether who asks has rule files and Prometheus at hand anyway; else nothing is told that others' series show."""
+    """Whether the reader has the rule files and Prometheus anyway; otherwise nothing from others' series is shown."""
     began: float = field(init=False)
     steps: list[ExplanationStep] = field(default_factory=list)
     sees_all: bool = True
@@ -87,12 +87,12 @@ class Way:
         self.steps.append(ExplanationStep(step, outcome, detail))
 
     def reason(self, error: PrometheusError) -> str:
-        """Return why Prometheus did not answer, as far as who asks may know it; the log has it all."""
-        told = None if self.to_owner else told_to_askers(error)
-        if told is None:
+        """Return why Prometheus did not answer, as far as the client may know it; the log has everything."""
+        text = None if self.to_owner else told_to_askers(error)
+        if text is None:
             return str(error)
         _log.info("explaining %s: %s", shown(self.question), error)
-        return told
+        return text
 
     def end(self, step: str, verdict: ExplanationVerdict, cause: str, fix: str) -> Answered:
         """Take the last step and return what to raise."""

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from adapter.readings.errors import AmbiguousSamplesError, PartialAnswerError, ReadingError, UnanswerableSelectorError
 from adapter.readings.samples.object_reading import FOREIGN_REPAIR, Dropped
 from adapter.readings.samples.object_reading_builder import HISTOGRAMS, LATE
+from adapter.readings.samples.series import as_series
 from adapter.rulebook.model import PlanKind
 from adapter.rulebook.plans import fold_rows
 from adapter.rulebook.rendering.matchers import RenderError
-from adapter.rulebook.rendering.quoting import go_quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence, Sized
+    from collections.abc import Callable, Sequence, Sized
 
     from adapter.objects.selectors import Selector
     from adapter.readings.samples.object_reading import Evaluation
@@ -59,7 +59,7 @@ class ExternalReading:
         flawed: Flawed | None = None,
         namespace_label: str | None = None,
     ) -> None:
-        """`namespace_label` is the label by which the rule tells namespaces apart; None where it does not."""
+        """`namespace_label` is the label that has the namespace; None where the rule does not say."""
         self.evaluated = evaluated
         self._planned = planned
         self._rows = rows
@@ -77,12 +77,12 @@ class ExternalReading:
         self.silent: SilentRows | None = None
         """Series that fell silent, also those that Prometheus has no sample of any more; set likewise."""
         self.steady_seconds = 0.0
-        """For how long Prometheus had been there at that moment; set before the reading is handed on."""
+        """For how many seconds Prometheus had been up at that moment; set before the reading is handed on."""
 
     def answer(
         self, namespace: str | None, selector: Selector, count: Callable[[Counter[Dropped]], None]
     ) -> tuple[Row, ...]:
-        """Return an asker's rows; `count` is told of dropped ones, once for each asker.
+        """Return an asker's rows; `count` is called with the dropped ones, once for each asker.
 
         Rows are folded first and dropped after: the exact query would have summed a NaN in. Where no row is finite
         there is no data. Where some are and others are not it is an error: an HPA sums the rows, and a sum without
@@ -100,20 +100,21 @@ class ExternalReading:
         """Return why rows among an asker's own are not to be served; empty where none is of another namespace.
 
         Only what the exact query would give is looked at: a wide answer holds everybody's rows, and none of them is
-        an asker's by being there. `count` is told of such rows once for each asker. Raises UnanswerableSelectorError.
+        an asker's by being there. `count` is called with such rows, once for each asker. Raises
+        UnanswerableSelectorError.
         """
         label = self._namespace_label
         if label is None or namespace is None:
             return ""
-        told = self._foreign.get((namespace, selector))
-        if told is None:
+        reason = self._foreign.get((namespace, selector))
+        if reason is None:
             rows = self._selected(namespace, selector)
             others = [row for row in rows if row.labels.get(label, namespace) != namespace]
-            told = _of_others(label, namespace, others) if others else ""
-            self._foreign[namespace, selector] = told
+            reason = _of_others(label, namespace, others) if others else ""
+            self._foreign[namespace, selector] = reason
             if others:
                 count(Counter({Dropped.FOREIGN_NAMESPACE: len(others)}))
-        return told
+        return reason
 
     def has_no_data(self, namespace: str | None, selector: Selector) -> bool:
         """Return whether it is sure that Prometheus has nothing for an asker. Raises UnanswerableSelectorError."""
@@ -129,8 +130,8 @@ class ExternalReading:
     def sample_age(self, namespace: str | None, selector: Selector, hold_seconds: float = 0.0) -> float | None:
         """Return how old the samples of an asker's rows were at the evaluation, in seconds; None if none was there.
 
-        The oldest of their series tells, each by its newest sample; series that fell silent and are gone from
-        Prometheus are among them until `hold_seconds` after that. Raises UnanswerableSelectorError.
+        The age is that of the oldest of their series, each by its newest sample; series that fell silent and are gone
+        from Prometheus are among them until `hold_seconds` after that. Raises UnanswerableSelectorError.
         """
         moments = [row.value for row in self.times.rows(namespace, selector)] if self.times else []
         if self.silent is not None and hold_seconds > 0:
@@ -149,7 +150,7 @@ class ExternalReading:
         return self._select(namespace, selector)
 
     def all_rows(self) -> Sequence[Row]:
-        """Return what came, whoever asked for it."""
+        """Return all rows that came, those of every asker."""
         return self._rows
 
     def parts(self) -> list[Sized]:
@@ -180,14 +181,16 @@ class ExternalReading:
         flawed = self._flawed
         twins = [row for row in rows if id(row) in flawed.twins]
         if twins:
-            told = (
+            reason = (
                 f"{len(twins)} series have the same labels as another ({_shown(twins)}): a sum would count them twice"
             )
-            return _Refused(AmbiguousSamplesError, f"{told}; ask a server that merges its replicas, or aggregate them")
+            return _Refused(
+                AmbiguousSamplesError, f"{reason}; ask a server that merges its replicas, or aggregate them"
+            )
         histograms = [row for row in rows if id(row) in flawed.histograms]
         if histograms:
-            told = f"{len(histograms)} of {len(rows)} series have no value ({_shown(histograms)}), and {LEFT_OUT}"
-            return _Refused(PartialAnswerError, f"{told}: {HISTOGRAMS}")
+            reason = f"{len(histograms)} of {len(rows)} series have no value ({_shown(histograms)}), and {LEFT_OUT}"
+            return _Refused(PartialAnswerError, f"{reason}: {HISTOGRAMS}")
         late = [row for row in rows if id(row) in flawed.late]
         if late and len(late) < len(rows):
             return _Refused(PartialAnswerError, f"{len(late)} of {len(rows)} series are late, and {LEFT_OUT}: {LATE}")
@@ -229,15 +232,9 @@ def _of_others(label: str, namespace: str, others: Sequence[Row]) -> str:
 def _not_finite(rows: Sequence[Row]) -> _Refused:
     bad = [row for row in rows if not math.isfinite(row.value)]
     shown = "; ".join(f"{as_series(row.labels)} is {row.value}" for row in bad[:_SHOWN_ROWS])
-    told = f"{len(bad)} of {len(rows)} series have no finite value ({shown}): {LEFT_OUT}"
-    return _Refused(PartialAnswerError, f"{told}; aggregate or filter them in the rule's metricsQuery")
+    reason = f"{len(bad)} of {len(rows)} series have no finite value ({shown}): {LEFT_OUT}"
+    return _Refused(PartialAnswerError, f"{reason}; aggregate or filter them in the rule's metricsQuery")
 
 
 def _shown(rows: Sequence[Row]) -> str:
     return "; ".join(as_series(row.labels) for row in rows[:_SHOWN_ROWS])
-
-
-def as_series(labels: Mapping[str, str]) -> str:
-    """Return the labels as Prometheus writes a series: `name{label="value"}`."""
-    others = ",".join(f"{name}={go_quoted(value)}" for name, value in sorted(labels.items()) if name != "__name__")
-    return f"{labels.get('__name__', '')}{{{others}}}"

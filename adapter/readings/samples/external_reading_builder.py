@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from adapter.readings.samples.external_reading import ExternalReading, Flawed
 from adapter.readings.samples.object_reading import Dropped
+from adapter.readings.samples.series import identity_of
 from adapter.rulebook.model import PlanKind
 from adapter.rulebook.plans import RowIndex
 from adapter.rulebook.requests import Row
@@ -28,7 +29,7 @@ class ExternalReadingBuilder:
     ) -> None:
         """Build for a query.
 
-        `namespace_label`: by which the rule tells namespaces apart, None where it does not. `oldest`: rows with a
+        `namespace_label`: the label that has the namespace; None where the rule does not say. `oldest`: rows with a
         timestamp before it are late (unix seconds). `labels`: those that askers select by.
         """
         self.dropped: Counter[Dropped] = Counter()
@@ -80,14 +81,6 @@ class ExternalReadingBuilder:
             if _mark(row) in self._doubtful:
                 alike.setdefault(identity_of(row), []).append(row)
         return [row for rows in alike.values() if len(rows) > 1 for row in rows]
-
-
-def identity_of(row: Row) -> frozenset[tuple[str, str]]:
-    """Return what makes a row's series: its labels, of which an empty one is an absent one."""
-    labels = row.labels
-    if "" in labels.values():
-        return frozenset(pair for pair in labels.items() if pair[1])
-    return frozenset(labels.items())
 
 
 def _mark(row: Row) -> int:

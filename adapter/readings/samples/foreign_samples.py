@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 MOST_STRANGERS = 1000
-"""Objects whose samples of other namespaces are told apart, where no rule lets such samples through."""
+"""Objects for which samples of other namespaces are listed one by one, where no rule lets such samples through."""
 
 
 class ForeignSamples:
     """Collects them for one answer, of a query that was restricted to one namespace. For one thread."""
 
     def __init__(self, label: str, most: int | None = MOST_STRANGERS) -> None:
-        """`label` tells namespaces; `most`: of how many objects they are told apart, None: of all."""
+        """`label` has the namespace; samples of more than `most` objects are not listed one by one; None: no limit."""
         self.rest: ForeignSample | None = None
-        """Stands for those of all objects that are not told apart."""
+        """Stands for the samples of all objects beyond the limit."""
         self._label = label
         self._most = most
         self._found: dict[str, ForeignSample] = {}

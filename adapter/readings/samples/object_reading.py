@@ -39,7 +39,7 @@ class Evaluation:
     """The moment for which Prometheus evaluated a query, by both clocks."""
 
     wall: float
-    """Unix seconds, as Prometheus was told."""
+    """Unix seconds, as sent to Prometheus."""
     monotonic: float
     """The same moment by the clock that never jumps."""
 
@@ -79,23 +79,23 @@ class ForeignSample:
     """The samples that bear an object's name and another namespace's, where none bears its own."""
 
     label: str
-    """The label that tells the namespace."""
+    """The label that has the namespace."""
     namespace: str
-    """That of the first sample."""
+    """The namespace of the first sample."""
     value: float | None
-    """None where it is no value."""
+    """None where it is not a usable value."""
     fault: Fault | None = None
     """Why there is no value even where the rule lets such samples through."""
     of_many: bool = False
-    """Whether it stands for objects that are not told apart."""
+    """Whether it stands for several objects that are not listed one by one."""
 
     def refused(self, namespace: str | None) -> Fault:
         """Return why they are no value in the namespace that was asked for."""
         instead = f"{self.label}={self.namespace!r} in place of {namespace!r}"
-        told = f"its samples bear another namespace, {instead}"
+        reason = f"its samples bear another namespace, {instead}"
         if self.of_many:
-            told = f"samples of too many objects bear another namespace, such as {instead}, for its own to be told"
-        return Fault(f"{told}: {FOREIGN_REPAIR}", error=ForeignNamespaceError)
+            reason = f"samples of too many objects bear another namespace, such as {instead}, to know which are its own"
+        return Fault(f"{reason}: {FOREIGN_REPAIR}", error=ForeignNamespaceError)
 
 
 FOREIGN_REPAIR = (
@@ -127,14 +127,14 @@ class ObjectReading:
     None where the rule does not limit their age.
     """
     steady_seconds: float = 0.0
-    """For how long Prometheus had been there at that moment."""
+    """For how many seconds Prometheus had been up at that moment."""
     foreign: Mapping[str, ForeignSample] = field(default_factory=dict)
     """By object what came for it from another namespace than the one that the query was restricted to.
 
     Only of objects that have neither a value nor a fault of their own.
     """
     foreign_rest: ForeignSample | None = None
-    """Stands for what came from other namespaces for more objects than are told apart; None where all are."""
+    """Stands for samples of other namespaces of objects beyond the limit; None where the limit is not reached."""
     is_exact: bool = False
     """Whether the query asked for certain objects, so that a sample of another one came by the rule's own doing."""
     has_strays: bool = False
@@ -148,7 +148,7 @@ class ObjectReading:
         """Return name and value of those objects that have one, in the order of the names.
 
         Raises AmbiguousSamplesError or ForeignNamespaceError where no object has a value and one lacks it for that
-        reason, and NoSampleError where samples came and not one of them tells its object, or is a number.
+        reason, and NoSampleError where samples came but none of them names an object or is a number.
         """
         found = self._found(namespace, names, allow_foreign=allow_foreign)
         if not found and self.note and not (self.values or self.faults or self.foreign):
@@ -216,7 +216,7 @@ class ObjectReading:
     def sample_age(self, namespace: str | None, name: str) -> float | None:
         """Return how old the samples of an object's value were at the evaluation, in seconds; None if none was there.
 
-        The oldest of its series tells, each by its newest sample.
+        The age is that of its oldest series, each by its newest sample.
         """
         moment = (self.times or {}).get(namespace or ROOT, {}).get(name)
         return None if moment is None else self.evaluated.wall - moment

@@ -32,13 +32,13 @@ class Assignment:
 
     object_label: str
     namespace_label: str | None
-    """The label that tells a sample's namespace; None for objects that are in none."""
+    """The label that has a sample's namespace; None for objects that are in none."""
     namespace: str | None = None
-    """The namespace that the query was restricted to; None where each sample tells its own."""
+    """The namespace that the query was restricted to; None where each sample has its own."""
     names: frozenset[str] | None = None
     """The objects that the query was restricted to; None for all."""
     container_label: str | None = None
-    """The label that tells a sample's container; None where samples are those of objects."""
+    """The label that has a sample's container; None where samples are of whole objects."""
     non_negative: bool = False
     """Whether values below zero are none."""
 
@@ -55,7 +55,7 @@ _NO_VALUES = {
 
 
 NAMELESS = ""
-"""Stands for the container of a sample that tells none."""
+"""Stands for the container of a sample that has no label for it."""
 MOST_CONTAINERS = 1000
 """Of one pod. No pod has so many: a rule that takes another label for the container's finds them."""
 _CROWDED = Fault(
@@ -79,7 +79,7 @@ class ObjectReadingBuilder:
     ) -> None:
         """`oldest`: samples with a timestamp before it are stale (unix seconds).
 
-        `most_strangers`: of how many objects samples of other namespaces are told apart; None: of all.
+        `most_strangers`: for how many objects samples of other namespaces are listed one by one; None: no limit.
         """
         self.dropped: Counter[Dropped] = Counter()
         self._assignment = assignment
@@ -90,7 +90,7 @@ class ObjectReadingBuilder:
         self._containers: dict[str, dict[str, list[str]]] = {}
         """Namespace, pod, and its containers; none where there are too many."""
         self._whole: dict[str, set[str]] = {}
-        """Namespace, and pods with a sample that tells no container."""
+        """By namespace, the pods with a sample that names no container."""
         self._has_named = False
         self._crowded: tuple[str, str] | None = None
         self._rivals: dict[tuple[str, str], _Rivals] = {}
@@ -116,7 +116,7 @@ class ObjectReadingBuilder:
                 self._file(place, math.nan, Dropped.HISTOGRAM)
 
     def end(self, pace: Pace = UNPACED) -> None:
-        """Judge the samples that tell no container, once all are filed; to be called once.
+        """Judge the samples that name no container, once all are filed; to be called once.
 
         Beside those of a pod's containers such a sample is of the pod as a whole and would count twice. Where there are
         no others it is the pod's only container, which then has no name, as in prometheus-adapter.

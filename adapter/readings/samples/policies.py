@@ -1,19 +1,17 @@
 """What a rule's own policy makes of a reading: which values are too old to be any, and what stands for no data.
 
-A value stands for no data only where Prometheus answered, had nothing, and has been there for long enough to know. What
+A value stands for no data only where Prometheus answered, had nothing, and has been up for long enough to know. What
 is missing for any other reason (an answer that failed or aged, samples that are too old, infinite or claimed by
 several) stays an error: a made-up number must not hide it.
 """
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adapter.readings.answers import ByName, ExternalAnswer, ObjectsAnswer
-from adapter.readings.asking.periods import longest_refresh
 from adapter.readings.errors import (
     ForeignNamespaceError,
     NoDataUncertainError,
@@ -34,9 +32,7 @@ if TYPE_CHECKING:
     from adapter.readings.samples.external_reading import ExternalReading
     from adapter.readings.samples.object_reading import ObjectReading
     from adapter.readings.settings import ReadingSettings
-    from adapter.rulebook.model import Metric, Policy, Rule
-
-_log = logging.getLogger(__name__)
+    from adapter.rulebook.model import Metric, Policy
 
 STANDS_IN = "no data in Prometheus: the rule's onNoData value stands for it"
 
@@ -80,8 +76,8 @@ def objects_answer(
 ) -> ObjectsAnswer:
     """Return the values of some objects; `names` are theirs. Raises ReadingError.
 
-    `exists` tells whether there is an object of a name, and may raise ReadingError; it is asked of one that is asked
-    for by its name and would get the value that stands for no data.
+    `exists` returns whether there is an object of a name, and may raise ReadingError; it is called for a request by
+    name that would get the value that stands for no data.
     """
     policy, age, allow = asking.policy, asking.age, asking.allow_foreign
     evaluated_at, window = reading.evaluated.wall, policy.window_seconds
@@ -111,7 +107,7 @@ def external_answer(
     selector: Selector,
     count: Callable[[Counter[Dropped]], None],
 ) -> ExternalAnswer:
-    """Return an asker's rows; `count` is told of dropped ones once for each asker. Raises ReadingError."""
+    """Return an asker's rows; `count` is called with the dropped ones, once for each asker. Raises ReadingError."""
     policy, age = asking.policy, asking.age
     evaluated_at, window = reading.evaluated.wall, policy.window_seconds
     foreign = "" if asking.allow_foreign else reading.foreign(namespace, selector, count)
@@ -124,34 +120,16 @@ def external_answer(
         if _is_too_old(sample_age, age, limit) and (rows or sample_age is not None):
             if reading.is_first_aged(namespace, selector):
                 count(Counter({Dropped.STALE: len(rows)}))
-            told = _told("the metric", sample_age, age, limit)
+            reason = _too_old_reason("the metric", sample_age, age, limit)
             is_gone = sample_age is not None and sample_age > asking.look_back_seconds
             held = f"; a silent series counts until {policy.hold_silent_seconds:g} s after its last sample (holdSilent)"
-            raise SampleTooOldError(f"{told}{held if is_gone else ''}")
+            raise SampleTooOldError(f"{reason}{held if is_gone else ''}")
     if rows or policy.no_data_value is None or not reading.has_no_data(namespace, selector):
         return ExternalAnswer(rows, evaluated_at, (), window)
     if reading.sample_age(namespace, selector) is not None and not reading.rows(namespace, selector):
         raise NoDataUncertainError(_unmade("the metric"))
     _refuse_unsteady(asking, reading.steady_seconds)
     return ExternalAnswer((Row({}, policy.no_data_value),), evaluated_at, (STANDS_IN,), window)
-
-
-def warn_of_long_refreshes(rules: Iterable[Rule], settings: ReadingSettings) -> None:
-    """Log which rules want to be refreshed so seldom that their answers would grow too old in between."""
-    longest = longest_refresh(settings)
-    for rule in rules:
-        wanted = rule.policy.refresh_seconds
-        if wanted is not None and wanted > longest:
-            _log.warning(
-                "%s (%s:%d): `refresh` is %g s, and answers older than %g s are not served (--max-answer-age): "
-                "it is refreshed every %g s",
-                rule.id,
-                rule.file,
-                rule.line,
-                wanted,
-                settings.max_answer_age_seconds,
-                longest,
-            )
 
 
 def _refuse_aged(
@@ -161,7 +139,7 @@ def _refuse_aged(
     for name in names if limit is not None else ():
         sample_age = reading.sample_age(namespace, name)
         if limit is not None and sample_age is not None and _is_too_old(sample_age, age, limit):
-            raise SampleTooOldError(_told(repr(name), sample_age, age, limit))
+            raise SampleTooOldError(_too_old_reason(repr(name), sample_age, age, limit))
 
 
 def _refuse_unmade(asking: Asking, reading: ObjectReading, namespace: str | None, names: Iterable[str]) -> None:
@@ -173,7 +151,7 @@ def _refuse_unmade(asking: Asking, reading: ObjectReading, namespace: str | None
 
 
 def _refuse_unsteady(asking: Asking, steady: float) -> None:
-    """Raise NoDataUncertainError where Prometheus had been there for too short a time to know that there is no data."""
+    """Raise NoDataUncertainError where Prometheus had not been up for long enough to know that there is no data."""
     needed = asking.look_back_seconds + asking.ranges_seconds
     if not may_stand_in(steady, asking.look_back_seconds, asking.ranges_seconds):
         raise NoDataUncertainError(unsteady(steady, needed))
@@ -182,8 +160,8 @@ def _refuse_unsteady(asking: Asking, steady: float) -> None:
 def unsteady(steady: float, needed: float) -> str:
     """Return why nothing may stand for no data yet; both in seconds."""
     return (
-        f"Prometheus has no data, and has been there, or back, for {steady:.0f} s: whether there is none cannot be "
-        f"told before {needed:g} s, which the query looks back over"
+        f"Prometheus has no data, but has been up, or back, for only {steady:.0f} s: whether there is none is not "
+        f"known before {needed:g} s, which the query looks back over"
     )
 
 
@@ -210,7 +188,7 @@ def _fresh(
     if len(fresh) == len(found):
         return found, ()
     if not fresh:
-        raise SampleTooOldError(_told(repr(found[0][0]), ages[0], age, limit))
+        raise SampleTooOldError(_too_old_reason(repr(found[0][0]), ages[0], age, limit))
     dropped = len(found) - len(fresh)
     return fresh, (f"{dropped} of {len(found)} objects are left out: their samples are older than {limit:g} s",)
 
@@ -219,7 +197,7 @@ def _is_too_old(sample_age: float | None, age: float, limit: float) -> bool:
     return sample_age is None or sample_age + age > limit
 
 
-def _told(who: str, sample_age: float | None, age: float, limit: float) -> str:
+def _too_old_reason(who: str, sample_age: float | None, age: float, limit: float) -> str:
     allowed = f"the rule allows {limit:g} s (maxSampleAge): look whether its targets are up"
     if sample_age is None:
         return f"{who} has no value: Prometheus has no current sample of its series, and {allowed}"

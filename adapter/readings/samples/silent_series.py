@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from adapter.readings.errors import UnanswerableSelectorError
-from adapter.readings.samples.external_reading_builder import identity_of
+from adapter.readings.samples.series import identity_of
 from adapter.rulebook.plans import RowIndex
 from adapter.rulebook.rendering.matchers import RenderError
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from adapter.timing.pace import Pace
 
 MOST_OF_NAMESPACE = 500
-"""Series of one metric and namespace that are told apart; with more, all askers of that namespace wait for the last."""
+"""Series of one metric and namespace that are remembered one by one; beyond, only the newest moment is kept."""
 MOST_OF_ALL = 20_000
-"""Series that are told apart in all."""
+"""Series that are remembered one by one in all."""
 _OF_LOOK_BACK = 0.8
 """A series that is so near to leaving Prometheus's look-back is silent, also where the rule would allow more."""
 
 
 class SilentRows:
-    """Series that fell silent, with the moments of their last samples; each asker is told of their own."""
+    """Series that fell silent, with the times of their last samples; each asker sees its own."""
 
     def __init__(self, index: RowIndex, crowded: Mapping[str, float], namespace_label: str | None) -> None:
         """`index` holds moments in unix seconds; `crowded` has the last one of namespaces with too many series."""
@@ -61,7 +61,7 @@ class _Space:
 
     rows: dict[frozenset[tuple[str, str]], Row] = field(default_factory=dict)
     crowded: float | None = None
-    """The newest moment of those that are not told apart any more."""
+    """The newest moment of the series beyond the limit."""
 
 
 @dataclass(slots=True)

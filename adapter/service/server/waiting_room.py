@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from adapter.service.server.connections import Connection, Stage
-from adapter.service.server.heads import HeadBytes
+from adapter.service.server.head_bytes import HeadBytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,8 +18,8 @@ from recommender.hpa import (
     HPASpec,
     LimitReason,
     ObjectMetric,
-    Phase,
     Pod,
+    PodPhase,
     PodSample,
     PodSamples,
     PodsMetric,
@@ -196,14 +196,14 @@ def test_a_scale_call_is_remembered_only_if_it_was_made() -> None:
 
 
 def test_pods_that_are_ending_do_not_count() -> None:
-    pods = (Pod("web-0"), Pod("web-1"), Pod("web-2", deleted=True), Pod("web-3", phase=Phase.SUCCEEDED))
+    pods = (Pod("web-0"), Pod("web-1"), Pod("web-2", deleted=True), Pod("web-3", phase=PodPhase.SUCCEEDED))
     observed = samples(300_000, 100_000, 900_000, 900_000)
     decision = evaluate(PLAIN, Workload(2, 2, pods), [observed], now=0.0)
     assert (decision.desired, decision.proposals[0].current_milli) == (4, 200_000)
 
 
 def test_a_pending_pod_counts_as_idle_on_the_way_up() -> None:
-    pods = (Pod("web-0"), Pod("web-1"), Pod("web-2", phase=Phase.PENDING))
+    pods = (Pod("web-0"), Pod("web-1"), Pod("web-2", phase=PodPhase.PENDING))
     decision = evaluate(PLAIN, Workload(3, 3, pods), [samples(200_000, 200_000)], now=0.0)
     assert decision.proposals[0].replicas == 4
 

@@ -12,7 +12,7 @@ from recommender.hpa.arithmetic import Tolerances
 from recommender.hpa.behaviour import limit, limit_by_default, limit_rate, stabilize, stabilize_by_default
 from recommender.hpa.evaluation import largest_usable
 from recommender.hpa.history import History, Recommendation, ScaleEvent
-from recommender.hpa.pods import Phase, Pod, PodSample, PodState, PodUsage, Readiness, classify
+from recommender.hpa.pods import Pod, PodPhase, PodSample, PodState, PodUsage, Readiness, classify
 from recommender.hpa.replicas import UnusableMetricError, average_replicas, utilization_replicas
 from recommender.hpa.rules import (
     DEFAULT_SCALE_DOWN,
@@ -73,7 +73,7 @@ def group_pod(given: Json) -> Json:
     readiness = Readiness(about["ready"], about["since"]) if "ready" in about else None
     pod = Pod(
         name="web-0",
-        phase=Phase(about["phase"]),
+        phase=PodPhase(about["phase"]),
         deleted=about.get("deleted", False),
         started_at=about.get("start"),
         readiness=readiness,

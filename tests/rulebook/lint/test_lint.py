@@ -8,7 +8,6 @@ import pytest
 
 from adapter.documents.load import load_documents
 from adapter.objects.resources import BUILT_IN, Resource, find_resource
-from adapter.readings.asking.periods import longest_refresh
 from adapter.readings.settings import ReadingSettings
 from adapter.rulebook.lint import lint
 from adapter.rulebook.lint.policies import LONGEST_REFRESH_SECONDS
@@ -224,7 +223,7 @@ def test_a_refresh_that_lets_answers_grow_too_old(refresh: str, found: list[str]
 
 
 def test_the_longest_refresh_is_that_of_the_default_flags() -> None:
-    assert longest_refresh(ReadingSettings()) == LONGEST_REFRESH_SECONDS
+    assert ReadingSettings().longest_refresh_seconds == LONGEST_REFRESH_SECONDS
 
 
 LM = "{<<.LabelMatchers>>}"

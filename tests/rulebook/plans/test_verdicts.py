@@ -13,8 +13,9 @@ import pytest
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import BySelector
 from adapter.readings.asking.planning import planned_with_times
-from adapter.readings.asking.queries import Failure, Query, QueryKey
+from adapter.readings.asking.queries import Query, QueryKey
 from adapter.readings.errors import NoSampleError, ReadingError
+from adapter.readings.failure import Failure
 from adapter.readings.samples.object_reading import ObjectReading
 from adapter.readings.samples.policies import STANDS_IN, asking_of, external_answer, objects_answer
 from adapter.readings.settings import ReadingSettings
@@ -92,7 +93,7 @@ def _metric(field: Field, random: Random, template: str) -> Metric:
 @pytest.mark.parametrize("field", [pytest.param(PODS, id="pods"), pytest.param(EXTERNAL, id="external")])
 def test_random_queries_give_everybody_the_exact_verdict(prometheus: AskedPrometheus, field: Field) -> None:
     random, seen = Random(11), Counter[str]()
-    refresher = make_house(RealAnswers(lambda query, _at: _rows(prometheus, query))).readings._refresher
+    refresher = make_house(RealAnswers(lambda query, _at: _rows(prometheus, query))).readings._loop._refresher
     for template, _ in zip(field.templates(random), range(70), strict=False):
         metric = _metric(field, random, template)
         for asked in random.sample(field.askers, 4):

@@ -1,4 +1,4 @@
-"""What stands at one moment, of all rules together: for the log, and for the adapter's own metrics (pure)."""
+"""The state of all rules together at one moment, for the log and for the adapter's own metrics (pure)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def rules_in_force(states: Iterable[DiscoveredRule], resource: ResourceRules) -> tuple[Rule, ...]:
-    """Return all rules in force, each once; a resource rule tells of pods and of nodes."""
+    """Return all rules in force, each once, although a resource rule makes two metrics."""
     served = {metric.rule.id: metric.rule for metric in resource.metrics}
     return (*(state.rule for state in states), *served.values())
 
@@ -24,7 +24,7 @@ def rules_in_force(states: Iterable[DiscoveredRule], resource: ResourceRules) ->
 def last_answer(states: Iterable[DiscoveredRule], successes: Mapping[str, float]) -> float:
     """Return when Prometheus last answered anything, in unix seconds; 0 if it never did.
 
-    `successes` tells of queries when each rule's last reading came.
+    `successes` has, by rule, when the last reading of one of its queries was evaluated.
     """
     return max((*(state.succeeded_at or 0.0 for state in states), *successes.values()), default=0.0)
 
@@ -39,10 +39,10 @@ def overview(
     distrusted: Mapping[str, int],
     values_held: int,
 ) -> Overview:
-    """Return what is told of the rules in force and of what is asked for.
+    """Return the gauges about the rules in force and about what is asked for.
 
-    `successes` are as `last_answer` takes them, `failing` the ids of rules whose queries or look-ups were last told to
-    fail, and `distrusted` says of how many of a rule's metrics the plan was given up.
+    `successes` are as `last_answer` takes them. `failing` has the ids of rules that were last logged as failing, and
+    `distrusted`, by rule, how many metrics are queried exactly because a wider plan gave other values.
     """
     rule_ids = {rule.id for rule in rulebook.resource.rules} | {state.rule.id for state in states}
     failing = failing & rule_ids | {state.rule.id for state in states if state.failure is not None}
