@@ -42,12 +42,6 @@ def label_values(
         return [str(value) for value in library.get_label_values(quote(label, safe=""), parameters)]
 
 
-def metric_types(settings: PrometheusSettings, metric: str, timeout_seconds: float) -> list[str]:
-    """Return what the targets say the metric is: `counter`, `gauge`, …; raises PrometheusError, SettingsError."""
-    with _library(settings, timeout_seconds, f"metadata of {metric}") as library:
-        return sorted({str(entry["type"]) for entry in library.get_metric_metadata(metric)})
-
-
 @contextmanager
 def _library(settings: PrometheusSettings, timeout_seconds: float, what: str) -> Iterator[Library]:
     """Open the library; what it fails to find in an answer becomes UnexpectedAnswerError."""
