@@ -34,10 +34,10 @@ from adapter.rulebook.requests import Asked, Row
 from adapter.service.flags.parsing import flags_or_exit
 from adapter.service.runtime.telemetry import exposition
 from adapter.service.server.process import serve_forever
-from adapter.service.watched import read_files
 from adapter.sources.files import FileObjects
 from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.errors import PrometheusError
+from adapter.timing.file_contents import read_files
 from adapter.timing.pace import UNPACED
 from adapter.web.wsgi import wsgi_application
 

@@ -9,8 +9,8 @@ from adapter.rulebook.discover import SeriesShapes, metrics_by_name
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from adapter.rulebook.discover import Metric
-    from adapter.rulebook.model import ResolveResource, Rule
+    from adapter.objects.resources import ResolveResource
+    from adapter.rulebook.model import Metric, Rule
 
 
 def metrics_of(rule: Rule, series: Iterable[Mapping[str, str]], resolve: ResolveResource) -> list[Metric]:

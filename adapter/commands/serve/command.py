@@ -35,7 +35,6 @@ from adapter.service.runtime.logs import StateLog, fields
 from adapter.service.runtime.telemetry import exposition
 from adapter.service.runtime.threads import DaemonThreads
 from adapter.service.server.process import serve_forever
-from adapter.service.watched import FilesError
 from adapter.sources.files import FileObjects
 from adapter.sources.kubernetes.access import access
 from adapter.sources.kubernetes.client import KubernetesClient
@@ -48,6 +47,7 @@ from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.connection import check_connection
 from adapter.sources.prometheus.errors import PrometheusError, SettingsError
 from adapter.sources.prometheus.telemetry import PrometheusTelemetry
+from adapter.timing.file_contents import FilesError
 from adapter.timing.pace import Pace
 from adapter.timing.rate_limit import RateLimit
 from adapter.web.wsgi import wsgi_application

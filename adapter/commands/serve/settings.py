@@ -23,7 +23,7 @@ from adapter.service.flags.parsing import UsageError
 from adapter.service.server.addresses import Address
 from adapter.service.server.settings import ConnectionLimits, ServerOptions
 from adapter.service.server.tls import TlsSettings
-from adapter.service.watched import FilesError, read_each
+from adapter.timing.file_contents import FilesError, read_each
 
 if TYPE_CHECKING:
     from pathlib import Path
