@@ -54,10 +54,10 @@ _log = logging.getLogger(__name__)
 
 PODS = find_resource(BUILT_IN, "", "pods")
 READY_WITHOUT_PODS_SECONDS = 10.0
-"""A cluster whose pods cannot be listed must not take the APIService away: then requests say what is wrong."""
+"""If pods cannot be listed, the APIService stays available all the same, and requests say what is wrong."""
 READY_WITHOUT_METRICS_SECONDS = 0.5
-"""A moment for the first look-ups, which a rolling update is thankful for: a process that knows fewer metrics than the
-one before answers 404. No longer, because readiness must not hang on Prometheus."""
+"""Time for the first look-ups, which helps rolling updates: a process that knows fewer metrics than the one before it
+answers 404. It is short because readiness must not depend on Prometheus."""
 QUERY_THREADS = 30
 """More than the queries, look-ups and trials that `ReadingSettings` and `readings/asking/lanes` let run at once."""
 LONGEST_REFRESH_PAUSE_SECONDS = 0.2
