@@ -24,8 +24,6 @@ class AskedByHpas:
     """Requests of the HPA controller for custom metrics."""
 
     codes: Counter[int]
-    by_question: Counter[tuple[str, str]]
-    """Good answers by namespace and query string: a question for each HPA."""
     p50_ms: float | None
     p99_ms: float | None
     max_ms: float | None
@@ -58,21 +56,25 @@ class AskedByAdapter:
         return len(self.lists) + len(self.watches) + self.reviews + len(self.others)
 
 
+def requests_of_hpas(events: Sequence[AuditEvent], since: datetime, until: datetime) -> list[AuditEvent]:
+    """Return the HPA controller's requests for custom metrics that arrived between two moments."""
+    return [
+        event
+        for event in events
+        if event.user == HPA_CONTROLLER and event.group == CUSTOM_METRICS and since <= event.start < until
+    ]
+
+
 def asked_by_hpas(events: Sequence[AuditEvent], since: datetime, until: datetime) -> AskedByHpas:
     """Return what the HPA controller asked for and was answered between two moments.
 
     Latencies are those of good answers, from the request's arrival at the API server to the end of its answer.
     """
-    found = [
-        event
-        for event in events
-        if event.user == HPA_CONTROLLER and event.group == CUSTOM_METRICS and since <= event.start < until
-    ]
+    found = requests_of_hpas(events, since, until)
     good = [event for event in found if event.code == 200]
     latencies = sorted(1000 * event.seconds for event in good)
     return AskedByHpas(
         codes=Counter(event.code for event in found),
-        by_question=Counter((event.namespace, event.uri.partition("?")[2]) for event in good),
         p50_ms=_rounded(quantile(latencies, 0.5)),
         p99_ms=_rounded(quantile(latencies, 0.99)),
         max_ms=_rounded(latencies[-1] if latencies else None),

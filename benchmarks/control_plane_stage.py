@@ -11,7 +11,7 @@ import re
 import subprocess
 import urllib.request
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -133,21 +133,6 @@ def standing(folder: Path) -> Iterator[Stage]:
             )
         )
         yield Stage(cluster, metrics, ScrapedPrometheus(prometheus, metrics.exporter))
-
-
-@contextmanager
-def synced_each(cluster: Cluster, seconds: float) -> Iterator[None]:
-    """Let the HPA controller of a cluster that others use too look at each HPA this often."""
-    plane, before = cluster.plane, cluster.plane.options
-    try:
-        plane.stop_process("kube-controller-manager")
-        plane.options = replace(before, hpa_sync_seconds=seconds)
-        plane.start_controllers()
-        yield
-    finally:
-        plane.stop_process("kube-controller-manager")
-        plane.options = before
-        plane.start_controllers()
 
 
 @contextmanager

@@ -34,10 +34,10 @@ from adapter.rulebook.requests import Asked, Row
 from adapter.service.flags.parsing import flags_or_exit
 from adapter.service.runtime.telemetry import exposition
 from adapter.service.server.process import serve_forever
-from adapter.service.watched import read_files
 from adapter.sources.files import FileObjects
 from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.errors import PrometheusError
+from adapter.timing.file_contents import read_files
 from adapter.timing.pace import UNPACED
 from adapter.web.wsgi import wsgi_application
 
@@ -109,9 +109,9 @@ class LiveReadings:
 
 def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     """Build the worker from the product's parts."""
-    if settings.objects is None or settings.identity.materials.settings.front_proxy is None:
+    if settings.objects.files is None or settings.identity.materials.settings.front_proxy is None:
         raise SystemExit("the reference needs --objects and --requestheader-client-ca-file")
-    objects = FileObjects(settings.objects)
+    objects = FileObjects(settings.objects.files)
     objects.refresh()
     rulebook = parse_rulebook(load_configuration(read_files(settings.configuration)), objects.resource)
     metrics = (metric for rule in rulebook.rules for metric in static_metrics(rule, objects.resource))

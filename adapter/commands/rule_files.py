@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from adapter.documents.load import Document, DocumentError, MappingNode, load_documents
 from adapter.rulebook.findings import Code
 from adapter.rulebook.model import Finding, Severity
-from adapter.service.watched import FilesError, UnreadFileError, empty_folders, read_each
+from adapter.timing.file_contents import FilesError, UnreadFileError, empty_folders, read_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from adapter.service.watched import FileContent
+    from adapter.timing.file_contents import FileContent
 
 EMPTY_FOLDER = "no *.yaml in this folder"
 

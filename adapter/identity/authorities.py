@@ -1,14 +1,13 @@
 """Bundles of certificate authorities: what is in one, and one in a file that may be replaced while the process runs.
 
 Kubernetes rotates these authorities: a ConfigMap or Secret that is mounted changes under the running process. A file is
-looked at at most once a second, and the last good content stays when the new one cannot be used.
+looked at no more than once a second, and the last good content stays in use when the new one cannot be used.
 """
 
 from __future__ import annotations
 
 import logging
 import ssl
-import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,6 +16,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from adapter.identity.callers import IdentitySettingsError
+from adapter.timing.file_contents import read_regular
+from adapter.timing.followed_files import FollowedFiles, by_stamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,15 +43,6 @@ class Authorities:
         return frozenset(one.public_key().public_bytes(Encoding.DER, form) for one in self.parsed)
 
 
-@dataclass(frozen=True, slots=True)
-class _Stamp:
-    """What tells one version of a file from another without reading it."""
-
-    modified_ns: int
-    inode: int
-    size: int
-
-
 class AuthorityFile:
     """Certificate authorities from a PEM file; raises IdentitySettingsError if the file is unusable at the start.
 
@@ -59,48 +51,35 @@ class AuthorityFile:
 
     def __init__(self, file: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self.file = file
-        self._clock = clock
-        self._looking = threading.Lock()
-        self._next_look = clock() + LOOK_EVERY_SECONDS
-        self._trouble: str | None = None
         try:
-            self._stamp = _stamp(file)
-            self._current = read_bundle(file)
+            self._followed = FollowedFiles(
+                by_stamp([file]),
+                lambda _: read_bundle(file),
+                unusable=(OSError, IdentitySettingsError),
+                on_success=self._taken_in,
+                on_failure=self._refused,
+                # Its permissions may have been the reason.
+                loads_refused_again=True,
+                look_every_seconds=LOOK_EVERY_SECONDS,
+                clock=clock,
+            )
         except OSError as e:
             raise IdentitySettingsError(f"{file}: cannot be read ({e.strerror}): give a PEM file of CAs") from e
 
     def current(self) -> Authorities:
         """Return the authorities that hold now, the same value until they change.
 
-        Looks at the file when the last look is old enough.
+        Looks at the file if the last look is old enough.
         """
-        if self._clock() >= self._next_look and self._looking.acquire(blocking=False):
-            try:
-                self._next_look = self._clock() + LOOK_EVERY_SECONDS
-                self._look()
-            finally:
-                self._looking.release()
-        return self._current
+        return self._followed.current()
 
-    def _look(self) -> None:
-        try:
-            stamp = _stamp(self.file)
-            if stamp == self._stamp:
-                return
-            authorities = read_bundle(self.file)
-        except (OSError, IdentitySettingsError) as e:
-            self._report(str(e))
-            return
-        self._stamp, self._trouble = stamp, None
-        self._current = authorities
+    def _taken_in(self, authorities: Authorities) -> None:
         about = {"file": str(self.file), "certificates": len(authorities.certificates)}
         _log.info("CA bundle taken in", extra={"fields": about})
 
-    def _report(self, trouble: str) -> None:
-        if trouble != self._trouble:
-            self._trouble = trouble
-            about = {"file": str(self.file), "cause": trouble}
-            _log.warning("CA bundle cannot be used, the last good one stays", extra={"fields": about})
+    def _refused(self, error: Exception) -> None:
+        about = {"file": str(self.file), "cause": str(error)}
+        _log.warning("CA bundle cannot be used, the last good one stays", extra={"fields": about})
 
 
 def read_bundle(file: Path) -> Authorities:
@@ -108,7 +87,7 @@ def read_bundle(file: Path) -> Authorities:
 
     Raises OSError if it cannot be read, IdentitySettingsError if it holds no certificate or a broken one.
     """
-    return parse_bundle(file.read_bytes(), str(file))
+    return parse_bundle(read_regular(file), str(file))
 
 
 def parse_bundle(pem: bytes, source: str) -> Authorities:
@@ -129,8 +108,3 @@ def parse_bundle(pem: bytes, source: str) -> Authorities:
     except ssl.SSLError as e:
         raise IdentitySettingsError(f"{source}: OpenSSL cannot use a certificate in it: {e.reason}") from e
     return Authorities(encoded, parsed)
-
-
-def _stamp(file: Path) -> _Stamp:
-    seen = file.stat()
-    return _Stamp(seen.st_mtime_ns, seen.st_ino, seen.st_size)

@@ -95,16 +95,6 @@ class SeriesShapes:
         return True
 
 
-def metrics_of(rule: Rule, series: Iterable[Mapping[str, str]], resolve: ResolveResource) -> list[Metric]:
-    """Return the metrics that a rule makes of the series; of two with the same API name and object, both.
-
-    `series` are label sets as Prometheus's series API gives them.
-    """
-    shapes = SeriesShapes()
-    shapes.add(series)
-    return [metric for metrics in metrics_by_name(rule, shapes, resolve) for metric in metrics]
-
-
 def metrics_by_name(rule: Rule, shapes: SeriesShapes, resolve: ResolveResource) -> Iterator[tuple[Metric, ...]]:
     """Yield for each name in the shapes the metrics that the rule makes of it, often none.
 
@@ -131,12 +121,6 @@ def static_metrics(rule: Rule, resolve: ResolveResource) -> list[Metric]:
         return []
     labels = ({label for label, _ in rule.resources.overrides} | selection.present) - selection.absent
     return list(_metrics(rule, selection.name, name, _Objects(rule, resolve).of(labels)))
-
-
-def merge_metrics(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
-    """Return one metric for each kind of object, scope and API name: the last one given. Ascending by name."""
-    merged = {(metric.qualified, metric.namespaced): metric for metric in metrics}
-    return tuple(merged[key] for key in sorted(merged))
 
 
 def api_name(rule: Rule, series: str) -> str | None:

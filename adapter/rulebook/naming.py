@@ -96,11 +96,6 @@ def make_naming(matches: str = "", as_: str = "") -> Naming:
     return Naming(pattern, template, parse_expansion(template))
 
 
-def expand(template: str, match: Match) -> str:
-    """Return what Go's `Regexp.Expand` makes of the template for this match."""
-    return "".join(_texts(parse_expansion(template), match))
-
-
 def parse_expansion(template: str) -> tuple[str | GroupReference, ...]:
     """Return the texts and group references of a template, by the rules of Go's `Regexp.Expand`.
 

@@ -39,12 +39,6 @@ class Validity:
         now = datetime.now(tz=UTC)
         return cls(now - timedelta(hours=1), now + timedelta(days=1))
 
-    @classmethod
-    def of_yesterday(cls) -> Validity:
-        """Return a day that has ended an hour ago."""
-        now = datetime.now(tz=UTC)
-        return cls(now - timedelta(hours=25), now - timedelta(hours=1))
-
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:

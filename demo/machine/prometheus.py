@@ -6,7 +6,6 @@ import http.client
 import json
 import os
 import shutil
-import subprocess
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 _READY_SECONDS = 30.0
-_RELOAD_SECONDS = 30.0
 _TRIES_FOR_A_PORT = 3
 _CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -62,14 +60,8 @@ class PrometheusProcess:
         return self.folder / "prometheus.log"
 
     def configure(self, config: Mapping[str, Any]) -> None:
-        """Write the configuration; a running server takes it with `reload`. JSON is YAML."""
+        """Write the configuration, which the server reads when it starts. JSON is YAML."""
         self.config_path.write_text(json.dumps(config, indent=1))
-
-    def reload(self) -> None:
-        """Let the server take its configuration in; returns when it is in force. Raises ProcessFailedError."""
-        status, body = self._ask("POST", "/-/reload", _RELOAD_SECONDS)
-        if status != 200:
-            raise ProcessFailedError(f"prometheus refused its configuration: {body.strip()}")
 
     def pause(self) -> None:
         """Let connections stay open and nothing answer, until `resume`."""
@@ -161,7 +153,7 @@ def running_prometheus(
 ) -> Iterator[PrometheusProcess]:
     """Run a Prometheus and yield it when it answers.
 
-    Its files are in `folder`, its data in `folder/data` (see `backfill`).
+    Its files are in `folder`, its data in `folder/data`.
     `access` is for a server that listens elsewhere, or whose `extra_flags` name a `--web.config.file`.
     Start it from the main thread.
     """
@@ -185,19 +177,6 @@ def running_prometheus(
         yield prometheus
     finally:
         prometheus.stop()
-
-
-def backfill(folder: Path, text: str) -> None:
-    """Write samples, OpenMetrics text with timestamps and `# EOF`, into `folder/data` before the server starts."""
-    data = folder / "data"
-    data.mkdir(parents=True, exist_ok=True)
-    source = folder / "backfill.txt"
-    source.write_text(text)
-    command = [str(program("promtool")), "tsdb", "create-blocks-from", "openmetrics", "--quiet", str(source), str(data)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    if done.returncode != 0:
-        raise ProcessFailedError(f"promtool refused the samples: {done.stderr.strip() or done.stdout.strip()}")
-    source.unlink()
 
 
 def program(name: str) -> Path:

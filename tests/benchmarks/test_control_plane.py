@@ -13,6 +13,7 @@ from benchmarks.control_plane_discovery import freshness
 from benchmarks.control_plane_fleet import TARGET, fleet
 from benchmarks.control_plane_stage import NotPreparedError, enter_network
 from tests.e2e.controlplane.audit import AuditEvent
+from tests.support.questions import answers_by_question
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,15 +49,19 @@ def hpa_event(second: float, app: str = "a", **fields: Any) -> AuditEvent:  # no
 
 
 def test_requests_of_hpas_are_counted_by_answer_and_by_hpa() -> None:
-    asked = asked_by_hpas([hpa_event(1), hpa_event(16), hpa_event(2, "b"), hpa_event(3, "c", code=503)], BEGAN, ENDED)
+    events = [hpa_event(1), hpa_event(16), hpa_event(2, "b"), hpa_event(3, "c", code=503)]
+    asked = asked_by_hpas(events, BEGAN, ENDED)
     assert (asked.requests, asked.errors) == (4, 1)
-    assert asked.by_question == {("shop", "labelSelector=app%3Da"): 2, ("shop", "labelSelector=app%3Db"): 1}
+    assert answers_by_question(events, BEGAN, ENDED) == {
+        ("shop", "labelSelector=app%3Da"): 2,
+        ("shop", "labelSelector=app%3Db"): 1,
+    }
 
 
 def test_a_question_of_the_audit_log_is_that_of_its_app() -> None:
     (app,) = fleet(1, 1, "shop")
-    asked = asked_by_hpas([hpa_event(1, app.name, namespace=app.namespace)], BEGAN, ENDED)
-    assert list(asked.by_question) == [app.question]
+    asked = answers_by_question([hpa_event(1, app.name, namespace=app.namespace)], BEGAN, ENDED)
+    assert list(asked) == [app.question]
 
 
 def test_latencies_are_those_of_good_answers() -> None:

@@ -7,8 +7,9 @@ import time
 import urllib.request
 from typing import TYPE_CHECKING, Any
 
-from demo.machine.prometheus import backfill, running_prometheus
+from demo.machine.prometheus import running_prometheus
 from tests.commands.world import PODS
+from tests.support.prometheus import backfill
 from tests.support.serving import Trust, eventually, listed, pod, running_adapter
 
 if TYPE_CHECKING:

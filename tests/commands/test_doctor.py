@@ -29,6 +29,7 @@ from tests.support.fake_apiserver import TOKEN
 from tests.support.object_apiserver import CONFIG_MAPS, HPAS, SLICES, ObjectApiServer
 from tests.support.serving import run
 from tests.support.tls_door import tls_door
+from tests.support.validity import of_yesterday
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -406,7 +407,7 @@ class TestTheCertificate:
 
     def test_that_has_ended(self, installation: Installation) -> None:
         name = "tidewatch.monitoring.svc"
-        self.show(installation, Authority(installation.folder / "ca"), name, Validity.of_yesterday())
+        self.show(installation, Authority(installation.folder / "ca"), name, of_yesterday())
         line = self.line(installation)
         assert line.status is CheckStatus.ERROR
         assert "certificate has expired (it ended at " in line.message

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.commands.serve.flags import SERVE
-from adapter.commands.serve.settings import AskingLimit, serve_settings
+from adapter.commands.serve.settings import serve_settings
+from adapter.options.clients import AskingLimit
 from adapter.service.flags.parsing import UsageError, parse_flags
 from adapter.service.flags.table import PATH, Ignored, Refused
 from demo.machine.ports import free_port
@@ -237,7 +238,7 @@ def test_how_often_the_api_server_is_asked_can_be_limited(
     tmp_path: Path, trust: Trust, flags: tuple[str, ...], limit: AskingLimit | None
 ) -> None:
     line = [*serving_flags(tmp_path, NOWHERE, RULES, {}), *trust.flags(), *flags]
-    assert serve_settings(parse_flags(SERVE, line, {})).asking == limit
+    assert serve_settings(parse_flags(SERVE, line, {})).objects.limit == limit
 
 
 @pytest.mark.parametrize(("flags", "most"), [((), 0), (("--max-requests-inflight=40",), 40)])

@@ -13,9 +13,9 @@ from adapter.commands.serve.identity import ReviewServer, identity_of_flags
 from adapter.identity.attributes import Attributes
 from adapter.identity.callers import IdentitySettingsError
 from adapter.service.flags.parsing import parse_flags
-from demo.machine.certificates import Validity
 from tests.support.caller import CUSTOM, EXTERNAL, PATIENCE_SECONDS, Answer, Caller, number
 from tests.support.serving import FRONT_PROXY, Adapter
+from tests.support.validity import of_yesterday
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +89,7 @@ def test_a_certificate_that_cannot_be_verified_ends_the_handshake(adapter: Adapt
     trust = adapter.trust
     pair: KeyPair = {
         "another CA": lambda: trust.strangers.client(FRONT_PROXY, ["system:masters"]),
-        "expired": lambda: trust.front_proxies.client(FRONT_PROXY, validity=Validity.of_yesterday()),
+        "expired": lambda: trust.front_proxies.client(FRONT_PROXY, validity=of_yesterday()),
         "self-made chain": lambda: trust.serving.client(FRONT_PROXY),
     }[kind]()
     with pytest.raises((ssl.SSLError, ConnectionError)):

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from demo.machine.prometheus import backfill, running_prometheus
+from demo.machine.prometheus import running_prometheus
 from tests.commands.world import NAMESPACES, PODS, ask_prometheus
 from tests.support.caller import CUSTOM
+from tests.support.prometheus import backfill
 from tests.support.serving import Adapter, Trust, eventually, listed, pod, running_adapter
 
 if TYPE_CHECKING:

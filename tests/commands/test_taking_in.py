@@ -14,8 +14,8 @@ from adapter.commands.trials.queries import TRIAL_SECONDS, QueryTrials
 from adapter.documents.load import DocumentError
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.rulebook.reload.last_good import says
-from adapter.service.watched import FilesError
 from adapter.sources.prometheus.errors import PrometheusUnreachableError, QueryRefusedError
+from adapter.timing.file_contents import FilesError
 from tests.support.readings import Reply, ScriptedPrometheus
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from demo.machine.prometheus import backfill, running_prometheus
+from demo.machine.prometheus import running_prometheus
+from tests.support.prometheus import backfill
 from tests.support.serving import listed, pod
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from demo.machine.prometheus import PrometheusProcess, backfill, running_prometheus
+from demo.machine.prometheus import PrometheusProcess, running_prometheus
 from tests.compatibility.cluster import OBJECTS
 from tests.compatibility.form import history
 from tests.compatibility.worlds import MODES, WORLDS
+from tests.support.prometheus import backfill
 from tests.support.serving import Trust, eventually, running_adapter
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from adapter.documents.load import load_documents
 from adapter.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.objects.selectors import EVERYTHING, Selector, parse_selector
 from adapter.readings.catalogue.catalogue import narrowed
-from adapter.rulebook.discover import merge_metrics, metrics_of
 from adapter.rulebook.model import Api
 from adapter.rulebook.parsing.parse import parse_rulebook
 from adapter.rulebook.rendering.render import exact_query
@@ -20,6 +19,7 @@ from adapter.rulebook.requests import Asked
 from tests.compatibility.cluster import OBJECTS
 from tests.compatibility.form import Custom, External
 from tests.compatibility.worlds import WORLDS
+from tests.support.metrics import merge_metrics, metrics_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

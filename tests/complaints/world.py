@@ -12,7 +12,8 @@ import urllib.request
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from demo.machine.prometheus import backfill, running_prometheus
+from demo.machine.prometheus import running_prometheus
+from tests.support.prometheus import backfill, reload
 from tests.support.serving import listed, pod
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def prometheus_with(folder: Path, samples: Mapping[str, str] = SAMPLES) -> Itera
     backfill(folder, history(samples))
     with running_prometheus(folder) as prometheus:
         prometheus.configure({"global": {"query_log_file": str(folder / _QUERY_LOG)}})
-        prometheus.reload()
+        reload(prometheus)
         yield prometheus
 
 

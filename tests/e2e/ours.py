@@ -13,9 +13,9 @@ from adapter.objects.quantities import QuantityError, parse_quantity
 from adapter.objects.regex import BadPatternError, Pattern, compile_pattern, quote_pattern
 from adapter.objects.selectors import SelectorError, parse_selector
 from adapter.rulebook.gotemplate import Struct, TemplateError, execute, parse_template
-from adapter.rulebook.naming import expand
 from adapter.rulebook.rendering.quoting import go_quoted, is_label_name, is_metric_name
 from tests.e2e.asking import Answer, Question, Refused
+from tests.support.naming import expand
 
 _REFUSALS: Final = (BadPatternError, DocumentError, DurationError, QuantityError, SelectorError, TemplateError)
 _INT64_MAX: Final = 2**63 - 1
@@ -38,8 +38,8 @@ def _answers(function: _Ours) -> _Ours:
 
 @_answers
 def expanded(asked: Question) -> Answer:
-    match = compile_pattern(asked["pattern"]).search(asked["text"])
-    return {"matched": match is not None, "name": expand(asked["template"], match) if match else ""}
+    name = expand(compile_pattern(asked["pattern"]), asked["template"], asked["text"])
+    return {"matched": name is not None, "name": name or ""}
 
 
 @_answers

@@ -11,6 +11,7 @@ import urllib3.exceptions
 
 from demo.machine.files import replace_file
 from tests.e2e.controlplane.client import ApiError
+from tests.support.prometheus import reload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,11 +35,11 @@ def reconfigured(
     before: dict[str, Any] = json.loads(prometheus.config_path.read_text())
     try:
         prometheus.configure(change(before))
-        prometheus.reload()
+        reload(prometheus)
         yield
     finally:
         prometheus.configure(before)
-        prometheus.reload()
+        reload(prometheus)
 
 
 @contextmanager

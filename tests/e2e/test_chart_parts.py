@@ -12,7 +12,7 @@ import yaml
 from adapter.commands.rule_files import load_configuration
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.rulebook.parsing.parse import parse_rulebook
-from adapter.service.watched import read_files
+from adapter.timing.file_contents import read_files
 from tests.helm.cases import CA, rendered, resource_rules
 from tests.helm.chart import NAME, NAMESPACE, selector_of
 

@@ -24,8 +24,9 @@ from adapter.identity.config_map import Lookup
 from adapter.identity.gate import Gate
 from adapter.identity.material import CallerCAs, FrontProxySettings, MaterialSettings
 from adapter.sources.kubernetes.errors import error_of_answer
-from demo.machine.certificates import SERVER, Authority, Validity
+from demo.machine.certificates import SERVER, Authority
 from demo.machine.files import replace_file
+from tests.support.validity import of_yesterday
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -295,7 +296,7 @@ class TestClientCertificates:
 
     def test_an_expired_one_is_nobody(self, place: Place, cas: Cas) -> None:
         with pytest.raises(UnauthenticatedError, match="expired"):
-            place.who(Peer(cas.clients.client("bob", validity=Validity.of_yesterday()).chain))
+            place.who(Peer(cas.clients.client("bob", validity=of_yesterday()).chain))
 
     def test_a_ca_of_the_same_name_is_another(self, place: Place, tmp_path: Path) -> None:
         impostor = Authority(tmp_path / "impostor", "clients")

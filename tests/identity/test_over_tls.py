@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from demo.machine.certificates import Authority, KeyPair, Validity
+from demo.machine.certificates import Authority, KeyPair
 from demo.machine.processes import start
+from tests.support.validity import of_yesterday
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -170,7 +171,7 @@ def test_a_certificate_of_an_unknown_ca_is_cut_off_by_tls(place: Place) -> None:
 
 def test_an_expired_certificate_is_cut_off_by_tls(place: Place) -> None:
     with pytest.raises((ssl.SSLError, ConnectionError)):
-        place.ask(place.front_proxy.client(NAME, validity=Validity.of_yesterday()), ALICE, MASTERS)
+        place.ask(place.front_proxy.client(NAME, validity=of_yesterday()), ALICE, MASTERS)
 
 
 def test_identity_does_not_stay_on_a_connection_for_the_next_request(place: Place) -> None:

@@ -15,7 +15,8 @@ import pytest
 from demo.machine.exporter import running_exporter
 from demo.machine.ports import free_port
 from demo.machine.processes import ProcessFailedError
-from demo.machine.prometheus import PrometheusMissingError, backfill, program, running_prometheus
+from demo.machine.prometheus import PrometheusMissingError, program, running_prometheus
+from tests.support.prometheus import backfill, reload
 
 
 def api(url: str, path: str) -> Any:  # noqa: ANN401 - JSON
@@ -55,11 +56,11 @@ def test_a_configuration_is_taken_in_or_refused_while_it_runs(tmp_path: Path) ->
     with running_prometheus(tmp_path, rule_files=[rules]) as prometheus, running_exporter("load 1\n") as exporter:
         assert [group["name"] for group in api(prometheus.url, "rules")["groups"]] == ["g"]
         prometheus.configure({"scrape_configs": [exporter.scrape_config("late")]})
-        prometheus.reload()
+        reload(prometheus)
         assert "late" in api(prometheus.url, "status/config")["yaml"]
         prometheus.configure({"scrape_configs": [{"no_such_key": 1}]})
         with pytest.raises(ProcessFailedError, match="refused its configuration"):
-            prometheus.reload()
+            reload(prometheus)
         assert "late" in api(prometheus.url, "status/config")["yaml"]
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from adapter.objects.regex import BadPatternError
 from adapter.objects.selectors import EVERYTHING
-from adapter.rulebook.discover import metrics_of, static_metrics
+from adapter.rulebook.discover import static_metrics
 from adapter.rulebook.gotemplate import TemplateError
 from adapter.rulebook.gotemplate.literals import LiteralError, read_character, read_number, read_string
 from adapter.rulebook.model import Severity
@@ -21,6 +21,7 @@ from adapter.rulebook.rendering.render import RenderError, exact_query
 from adapter.rulebook.requests import Asked
 from adapter.rulebook.resources import LabelTemplateError, parse_label_template
 from adapter.rulebook.series import NotASelectorError, parse_series_query
+from tests.support.metrics import metrics_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

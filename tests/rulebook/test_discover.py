@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapter.rulebook.discover import SeriesShapes, merge_metrics, metrics_by_name, metrics_of, static_metrics
+from adapter.rulebook.discover import SeriesShapes, metrics_by_name, static_metrics
+from tests.support.metrics import merge_metrics, metrics_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -9,7 +9,7 @@ import pytest
 
 from adapter.documents.load import DocumentError, load_documents
 from adapter.objects.resources import BUILT_IN, find_resource
-from adapter.rulebook.findings import EXPLANATIONS, Code
+from adapter.rulebook.findings import Code
 from adapter.rulebook.model import Api, Severity
 from adapter.rulebook.parsing.parse import parse_rulebook
 
@@ -346,9 +346,7 @@ def test_a_resource_that_comes_later_heals_its_rule(resolve: ResolveResource) ->
     assert [one.id for one in after.rules] == ["rules[0]"]
 
 
-def test_every_code_is_explained_and_can_be_found() -> None:
-    assert set(EXPLANATIONS) == set(Code)
-    assert all(text.rstrip().endswith(".") for text in EXPLANATIONS.values())
+def test_every_code_can_be_found() -> None:
     of_check = {
         Code.COUNTER_WITHOUT_RATE,
         Code.EXACT_PLAN,
@@ -361,6 +359,7 @@ def test_every_code_is_explained_and_can_be_found() -> None:
         Code.NO_SERIES,
         Code.NOT_ASKED,
         Code.QUERY_REFUSED,
+        Code.ROWS_OF_ALL_NAMESPACES,
         Code.UNANCHORED_PATTERN,
     }
     elsewhere = of_check | {Code.EMPTY_CONFIGURATION, Code.FOREIGN_DELIMITERS}

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.objects.selectors import parse_selector
-from adapter.rulebook.discover import merge_metrics, metrics_of
 from adapter.rulebook.plans.tree import parse_query
 from adapter.rulebook.rendering.render import RenderError, exact_query
 from adapter.rulebook.requests import Asked
+from tests.support.metrics import merge_metrics, metrics_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

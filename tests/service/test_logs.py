@@ -14,7 +14,6 @@ from adapter.service.runtime.logs import (
     configure_logs,
     fields,
     level_of_verbosity,
-    redacted_url,
 )
 
 if TYPE_CHECKING:
@@ -47,20 +46,6 @@ def test_json_is_one_object_with_the_fields_in_it() -> None:
     assert (document["level"], document["logger"], document["message"]) == ("warning", "adapter.x", "rules\ntaken")
     assert (document["rules"], document["level_"]) == (12, "x")
     assert "ValueError: no" in document["traceback"]
-
-
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("http://user:secret@prometheus:9090/a?b=c", "http://***@prometheus:9090/a?b=c"),
-        ("https://token@host", "https://***@host"),
-        ("https://user:p%40ss@w@host/", "https://***@host/"),
-        ("http://prometheus:9090", "http://prometheus:9090"),
-        ("http://[::1", "(not a URL)"),
-    ],
-)
-def test_urls_are_shown_without_secrets(url: str, shown: str) -> None:
-    assert redacted_url(url) == shown
 
 
 @pytest.mark.parametrize(("verbosity", "level"), [(0, "info"), (2, "info"), (4, "debug"), (10, "debug")])

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from adapter.service.server.addresses import Address, address_of, listening_socket
+from adapter.service.server.context import WorkerContext
 from adapter.service.server.plain import _ACCEPT_PAUSE, LARGEST_HEAD, MOST_CONNECTIONS, PlainAnswer, PlainServer
+from adapter.service.server.settings import ServerOptions
 from tests.service.servers import is_closed
 from tests.service.waits import eventually
 
@@ -200,3 +202,44 @@ def test_it_stops_while_visitors_stall() -> None:
         sock.sendall(b"GET")
         server.stop()
         assert is_closed(sock)
+
+
+@pytest.fixture(scope="module")
+def context() -> Iterator[WorkerContext]:
+    address = Address("127.0.0.1", 0)
+    options = ServerOptions(
+        program="example",
+        version="1",
+        metrics_prefix="example",
+        address=address,
+        tls=None,
+        plain_address=address,
+    )
+    with closing(listening_socket(address)) as listener:
+        context = WorkerContext(options, address, listener)
+        context.add_path("/healthz", lambda query: PlainAnswer(200, f"healthy {query}".encode()))
+        context.add_path("/last-poll", lambda _: PlainAnswer(503, b"never"))
+        yield context
+        context.stop()
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "body"),
+    [
+        ("/healthz?verbose", 200, b"healthy verbose"),
+        ("/last-poll", 503, b"never"),
+        ("/last-poll/more", 404, b"there are /metrics, /livez, /readyz, /healthz and /last-poll here\n"),
+        ("/livez", 200, b"ok"),
+    ],
+)
+def test_a_worker_serves_further_paths_beside_health(
+    context: WorkerContext, path: str, status: int, body: bytes
+) -> None:
+    assert context.plain_address is not None
+    assert ask(context.plain_address.port, path) == (status, body)
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/readyz", "/livez/ping", "/last-poll"])
+def test_a_path_is_served_by_one_answer_alone(context: WorkerContext, path: str) -> None:
+    with pytest.raises(ValueError, match=f"{path} is already served"):
+        context.add_path(path, lambda _: PlainAnswer(200, b""))

@@ -6,21 +6,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.service.runtime.garbage_collector import settle_collector
-from adapter.service.runtime.telemetry import ConnectionCollector, RequestMetrics, TaskMetrics, exposition, new_registry
+from adapter.service.runtime.telemetry import ConnectionCollector, TaskMetrics, exposition, new_registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-
-def test_requests_are_counted_by_group_verb_and_code() -> None:
-    registry = new_registry("1.2.3")
-    metrics = RequestMetrics(registry, "tidewatch_adapter")
-    for code in (200, 200, 404):
-        metrics.observe(group="custom.metrics.k8s.io", verb="get", code=code, seconds=0.004)
-    labels = {"group": "custom.metrics.k8s.io", "verb": "get", "code": "200"}
-    assert registry.get_sample_value("tidewatch_adapter_requests_total", labels) == 2
-    bucket = {"group": "custom.metrics.k8s.io", "le": "0.005"}
-    assert registry.get_sample_value("tidewatch_adapter_request_duration_seconds_bucket", bucket) == 3
 
 
 def test_tasks_are_seen_before_their_first_run() -> None:

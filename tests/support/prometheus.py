@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from contextlib import ExitStack, contextmanager
@@ -13,13 +15,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from demo.machine.exporter import Exporter, running_exporter
-from demo.machine.prometheus import PrometheusProcess, backfill, running_prometheus
+from demo.machine.processes import ProcessFailedError
+from demo.machine.prometheus import PrometheusProcess, program, running_prometheus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 _SEEN_SECONDS = 30.0
+_RELOAD_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,31 @@ class ScrapedPrometheus:
         while not self.query(expression):
             assert time.monotonic() < until, f"{expression} has no result after {_SEEN_SECONDS} s"
             time.sleep(0.05)
+
+
+def backfill(folder: Path, text: str) -> None:
+    """Write samples, OpenMetrics text with timestamps and `# EOF`, into `folder/data` before the server starts."""
+    data = folder / "data"
+    data.mkdir(parents=True, exist_ok=True)
+    source = folder / "backfill.txt"
+    source.write_text(text)
+    command = [str(program("promtool")), "tsdb", "create-blocks-from", "openmetrics", "--quiet", str(source), str(data)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode != 0:
+        raise ProcessFailedError(f"promtool refused the samples: {done.stderr.strip() or done.stdout.strip()}")
+    source.unlink()
+
+
+def reload(prometheus: PrometheusProcess) -> None:
+    """Let the server read its configuration again; returns when it is in force. Raises ProcessFailedError."""
+    request = urllib.request.Request(f"{prometheus.url}/-/reload", method="POST")
+    try:
+        with urllib.request.urlopen(request, timeout=_RELOAD_SECONDS):
+            pass
+    except urllib.error.HTTPError as e:
+        with e:
+            refusal = e.read().decode(errors="replace").strip()
+        raise ProcessFailedError(f"prometheus refused its configuration: {refusal}") from e
 
 
 @contextmanager

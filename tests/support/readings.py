@@ -19,11 +19,12 @@ from adapter.readings.settings import ReadingSettings
 from adapter.readings.telemetry import ReadingsTelemetry
 from adapter.rulebook.parsing.parse import parse_rulebook
 from adapter.sources.objects import ObjectsNotSyncedError
-from adapter.sources.prometheus.decoding import AnswerLimits, InstantAnswer, SeriesAnswer, read_instant, read_series
+from adapter.sources.prometheus.decoding import AnswerLimits, InstantAnswer, SeriesAnswer, read_instant
 from adapter.sources.prometheus.errors import QueryRefusedError
 from adapter.sources.prometheus.runtime import Started
 from adapter.timing.clock import Clock
 from adapter.timing.pace import UNPACED
+from tests.support.answers import read_series
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping

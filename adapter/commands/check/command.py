@@ -29,12 +29,12 @@ from adapter.rulebook.parsing.parse import parse_rulebook
 from adapter.rulebook.report import rulebook_report
 from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.service.flags.table import BOOLEAN, DURATION, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
-from adapter.service.watched import FileContent, FilesError
 from adapter.sources.kubernetes.access import access
 from adapter.sources.kubernetes.client import KubernetesClient
 from adapter.sources.kubernetes.errors import KubernetesError
 from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.errors import SettingsError
+from adapter.timing.file_contents import FileContent, FilesError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

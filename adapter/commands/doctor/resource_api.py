@@ -18,8 +18,8 @@ from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.reports.lines import CheckStatus, Line, error, ok, warning
 from adapter.rulebook.parsing.parse import parse_rulebook
 from adapter.service.flags.parsing import UsageError
-from adapter.service.watched import FilesError, read_files
 from adapter.sources.kubernetes.errors import KubernetesError
+from adapter.timing.file_contents import FilesError, read_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

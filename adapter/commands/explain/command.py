@@ -30,7 +30,6 @@ from adapter.rulebook.model import Api
 from adapter.rulebook.parsing.parse import parse_rulebook
 from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.service.flags.table import DURATION, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
-from adapter.service.watched import FilesError
 from adapter.sources.files import FileObjects
 from adapter.sources.kubernetes.access import access
 from adapter.sources.kubernetes.client import KubernetesClient
@@ -40,6 +39,7 @@ from adapter.sources.objects import ObjectsError, ObjectsNotSyncedError
 from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.errors import PrometheusError, SettingsError
 from adapter.timing.clock import Clock
+from adapter.timing.file_contents import FilesError
 from adapter.timing.pace import UNPACED
 
 if TYPE_CHECKING:

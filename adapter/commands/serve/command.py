@@ -26,30 +26,19 @@ from adapter.commands.serve.settings import METRICS_PREFIX, serve_settings
 from adapter.commands.trials.queries import QueryTrials
 from adapter.documents.load import DocumentError
 from adapter.objects.resources import BUILT_IN, find_resource
+from adapter.options.clients import object_source, prometheus_client
 from adapter.options.logs import configure_logs_by
 from adapter.readings.readings import Readings
 from adapter.readings.telemetry import ReadingsTelemetry
 from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.service.runtime.errors import StartError
-from adapter.service.runtime.logs import StateLog, fields
+from adapter.service.runtime.logs import fields
 from adapter.service.runtime.telemetry import exposition
 from adapter.service.runtime.threads import DaemonThreads
 from adapter.service.server.process import serve_forever
-from adapter.service.watched import FilesError
-from adapter.sources.files import FileObjects
-from adapter.sources.kubernetes.access import access
-from adapter.sources.kubernetes.client import KubernetesClient
-from adapter.sources.kubernetes.cluster import ClusterObjects
-from adapter.sources.kubernetes.errors import KubernetesError
-from adapter.sources.kubernetes.settings import WatchSettings
 from adapter.sources.kubernetes.telemetry import WatchMetrics
-from adapter.sources.objects import ObjectsError
-from adapter.sources.prometheus.client import PrometheusClient
-from adapter.sources.prometheus.connection import check_connection
-from adapter.sources.prometheus.errors import PrometheusError, SettingsError
-from adapter.sources.prometheus.telemetry import PrometheusTelemetry
+from adapter.timing.file_contents import FilesError
 from adapter.timing.pace import Pace
-from adapter.timing.rate_limit import RateLimit
 from adapter.web.wsgi import wsgi_application
 
 if TYPE_CHECKING:
@@ -59,22 +48,21 @@ if TYPE_CHECKING:
     from adapter.service.runtime.tasks import Stop
     from adapter.service.server.context import WorkerContext
     from adapter.service.server.process import WsgiApp
-    from adapter.sources.kubernetes.telemetry import WatchTelemetry
     from adapter.sources.objects import ObjectSource
-    from adapter.sources.prometheus.settings import PrometheusSettings
 
 _log = logging.getLogger(__name__)
 
 PODS = find_resource(BUILT_IN, "", "pods")
 READY_WITHOUT_PODS_SECONDS = 10.0
-"""A cluster whose pods cannot be listed must not take the APIService away: then requests say what is wrong."""
+"""If pods cannot be listed, the APIService stays available all the same, and requests say what is wrong."""
 READY_WITHOUT_METRICS_SECONDS = 0.5
-"""A moment for the first look-ups, which a rolling update is thankful for: a process that knows fewer metrics than the
-one before answers 404. No longer, because readiness must not hang on Prometheus."""
+"""Time for the first look-ups, which helps rolling updates: a process that knows fewer metrics than the one before it
+answers 404. It is short because readiness must not depend on Prometheus."""
 QUERY_THREADS = 30
 """More than the queries, look-ups and trials that `ReadingSettings` and `readings/asking/lanes` let run at once."""
 LONGEST_REFRESH_PAUSE_SECONDS = 0.2
-CONNECTION_CHECK_SECONDS = 30.0
+REQUEST_DURATION_NAME = "prometheus_adapter_prometheus_client_request_duration_seconds"
+"""prometheus-adapter's name for the duration of requests to Prometheus, on which dashboards rely."""
 PREPARE_SECONDS = 0.1
 """How soon discovery lists what has been found; its values are served at once."""
 
@@ -101,10 +89,10 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     watches = WatchMetrics(context.registry, METRICS_PREFIX)
     gate = make_gate(settings.identity, context, watches)
     _tell_certificate(settings)
-    objects = _objects(settings, context, pace, watches)
+    objects = object_source(settings.objects, context, pace, watches)
     configuration = _configuration(settings, context, objects)
     threads = DaemonThreads("query", QUERY_THREADS)
-    prometheus = _prometheus(settings, context, pace)
+    prometheus = prometheus_client(settings.prometheus, context, pace, request_duration_name=REQUEST_DURATION_NAME)
     readings = Readings(
         rulebook=configuration.rulebook,
         objects=objects,
@@ -148,70 +136,11 @@ def _tell_certificate(settings: ServeSettings) -> None:
         )
 
 
-def _objects(settings: ServeSettings, context: WorkerContext, pace: Pace, telemetry: WatchTelemetry) -> ObjectSource:
-    if settings.objects is not None:
-        return _file_objects(settings, context, pace)
-    try:
-        connect, limit = access(_text(settings.kubeconfig), settings.context), settings.asking
-        turns = RateLimit(limit.per_second, limit.burst) if limit else None
-        client = KubernetesClient(connect, may_ask=turns.take) if turns else KubernetesClient(connect)
-    except KubernetesError as error:
-        raise StartError(f"{error}; or give --objects DIR to do without a cluster") from error
-    watches = WatchSettings(pace=pace, telemetry=telemetry)
-    return ClusterObjects(client, lambda name, run: context.tasks.running(name, lambda stop: run(stop.event)), watches)
-
-
-def _file_objects(settings: ServeSettings, context: WorkerContext, pace: Pace) -> FileObjects:
-    try:
-        objects = FileObjects(settings.objects or "", pace, report=lambda problem: _log.error("%s", problem))
-        objects.refresh()
-    except ObjectsError as error:
-        raise StartError(str(error)) from error
-    context.tasks.periodic("objects", objects.refresh, every_seconds=1.0, deadline_seconds=60.0)
-    return objects
-
-
-def _text(path: object) -> str | None:
-    return None if path is None else str(path)
-
-
 def _configuration(settings: ServeSettings, context: WorkerContext, objects: ObjectSource) -> RuleReloader:
     try:
         return RuleReloader(settings.configuration, objects.resource, context.registry, METRICS_PREFIX)
     except (FilesError, DocumentError) as error:
         raise StartError(str(error)) from error
-
-
-def _prometheus(settings: ServeSettings, context: WorkerContext, pace: Pace) -> PrometheusClient:
-    try:
-        telemetry = PrometheusTelemetry(
-            context.registry,
-            METRICS_PREFIX,
-            # The name of prometheus-adapter, on which dashboards rely.
-            request_duration_name="prometheus_adapter_prometheus_client_request_duration_seconds",
-        )
-        client = PrometheusClient(settings.prometheus, telemetry=telemetry, pace=pace)
-    except SettingsError as error:
-        raise StartError(str(error)) from error
-    context.on_stop(client.close)
-    context.tasks.running(
-        "prometheus connection", functools.partial(_tell_connection, settings.prometheus, client.address)
-    )
-    return client
-
-
-def _tell_connection(settings: PrometheusSettings, address: str, stop: Stop) -> None:
-    """Say once whether there is a Prometheus, and once when there is one at last."""
-    state = StateLog(_log)
-    while not stop.requested:
-        try:
-            found = check_connection(settings, timeout_seconds=5.0)
-        except (PrometheusError, SettingsError) as error:
-            state.failed("connection", f"Prometheus at {address} does not answer: {error}")
-            stop.wait(CONNECTION_CHECK_SECONDS)
-        else:
-            _log.info("Prometheus answers", extra=fields(address=address, version=found))
-            stop.event.wait()
 
 
 def _start_tasks(

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from prometheus_client import Counter, Gauge
 
 from adapter.commands.rule_files import EMPTY_FOLDER, load_each
+from adapter.documents.tree import DocumentError
 from adapter.rulebook.findings import Code
 from adapter.rulebook.model import Rulebook, Severity
 from adapter.rulebook.parsing.parse import parse_rulebook
 from adapter.rulebook.reload.last_good import lost_list, retained_in
 from adapter.service.runtime.logs import fields
-from adapter.service.watched import FilesError, WatchedFiles, empty_folders
+from adapter.timing.file_contents import FilesError, empty_folders
+from adapter.timing.followed_files import FollowedFiles, by_content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from adapter.objects.resources import ResolveResource
     from adapter.rulebook.model import Finding
     from adapter.rulebook.reload.last_good import Retention
-    from adapter.service.watched import FileContent
+    from adapter.timing.file_contents import FileContent
 
 _log = logging.getLogger(__name__)
 
@@ -87,12 +89,13 @@ class RuleReloader:
         self._documents: tuple[Document, ...] = ()
         self._broken: tuple[Finding, ...] = ()
         """Why nothing of which file can be used now."""
-        self._files = WatchedFiles(
-            paths,
+        self._files = FollowedFiles(
+            by_content(paths),
             self._load,
+            unusable=(FilesError, DocumentError, ValueError),
             settled_after=LOOKS_UNTIL_SETTLED,
             on_success=self._changed,
-            on_failure=self._refused,
+            on_failure=lambda error: self._refused(str(error)),
         )
         self._files_are_good = True
         self._resolved_at = time.monotonic()

@@ -16,6 +16,7 @@ from adapter.commands.serve.tls import tls_choice
 from adapter.documents.load import DocumentError
 from adapter.identity.callers import IdentitySettingsError
 from adapter.identity.certificates.serving import ServingCertificate, given_certificate, made_certificate
+from adapter.options.clients import AskingLimit, ObjectSettings
 from adapter.options.prometheus import prometheus_settings
 from adapter.options.version import program_version
 from adapter.readings.settings import ReadingSettings
@@ -23,7 +24,7 @@ from adapter.service.flags.parsing import UsageError
 from adapter.service.server.addresses import Address
 from adapter.service.server.settings import ConnectionLimits, ServerOptions
 from adapter.service.server.tls import TlsSettings
-from adapter.service.watched import FilesError, read_each
+from adapter.timing.file_contents import FilesError, read_each
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,14 +54,6 @@ class SelfMade:
         return made_certificate(self.folder, self.names, hostname=self.hostname)
 
 
-@dataclass(frozen=True, slots=True)
-class AskingLimit:
-    """How often the API server may be asked for objects."""
-
-    per_second: float
-    burst: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeSettings:
     """All that `serve` needs to know."""
@@ -68,11 +61,7 @@ class ServeSettings:
     configuration: tuple[Path, ...]
     prometheus: PrometheusSettings
     readings: ReadingSettings
-    objects: Path | None
-    """Folder of objects; None: a cluster."""
-    kubeconfig: Path | None
-    context: str | None
-    asking: AskingLimit | None
+    objects: ObjectSettings
     identity: ServeIdentity
     certificate: ServingCertificate
     self_made: SelfMade | None
@@ -105,10 +94,12 @@ def serve_settings(values: FlagValues) -> ServeSettings:
             configuration=values.paths("config"),
             prometheus=prometheus,
             readings=_readings(values),
-            objects=_folder(values.path("objects")),
-            kubeconfig=values.path("lister-kubeconfig") or values.path("kubeconfig"),
-            context=values.text("context") or None,
-            asking=_asking_limit(values),
+            objects=ObjectSettings(
+                files=_folder(values.path("objects")),
+                kubeconfig=values.path("lister-kubeconfig") or values.path("kubeconfig"),
+                context=values.text("context") or None,
+                limit=_asking_limit(values),
+            ),
             identity=identity,
             certificate=certificate,
             self_made=self_made,

@@ -25,28 +25,27 @@ class HealthCheck:
     probe: Probe
 
 
+_LIVE = (HealthCheck("ping", lambda: None),)
+"""What `/livez` checks: a process that answers at all is live."""
+
+
 class Health:
-    """The checks of a process: those that it must live up to, and those that it needs to be given requests."""
+    """The checks of a process. It is live as long as it answers; further checks decide whether it is ready."""
 
     def __init__(self) -> None:
-        self._live: tuple[HealthCheck, ...] = (HealthCheck("ping", lambda: None),)
         self._ready: tuple[HealthCheck, ...] = ()
 
-    def add_live(self, name: str, probe: Probe) -> None:
-        """Add a condition whose failure means that only a restart helps."""
-        self._live = (*self._live, HealthCheck(name, probe))
-
     def add_ready(self, name: str, probe: Probe) -> None:
-        """Add a condition for being given requests."""
+        """Add a condition that must hold before the process receives requests."""
         self._ready = (*self._ready, HealthCheck(name, probe))
 
     def answer(self, path: str, query: str) -> tuple[int, str] | None:
         """Return status and text for a health path (`/livez`, `/readyz/NAME`, `/healthz?verbose`); None for another."""
         root = path.split("/", 2)[1] if path.startswith("/") else ""
         if root == "livez":
-            return render_health(self._live, path, query)
+            return render_health(_LIVE, path, query)
         if root in {"readyz", "healthz"}:
-            return render_health((*self._live, *self._ready), path, query)
+            return render_health((*_LIVE, *self._ready), path, query)
         return None
 
 

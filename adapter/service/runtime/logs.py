@@ -14,7 +14,6 @@ import sys
 import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
-from urllib.parse import urlsplit, urlunsplit
 
 from adapter.service.runtime.log_writer import QueuedHandler
 
@@ -55,16 +54,6 @@ def configure_logs(
 def level_of_verbosity(verbosity: int) -> str:
     """Return the level for klog's `--v`: 4 is where Kubernetes components begin to debug."""
     return "debug" if verbosity >= 4 else "info"
-
-
-def redacted_url(url: str) -> str:
-    """Return the URL fit for a log: without user name and password; what is no URL is not shown at all."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return "(not a URL)"
-    _, at, host = parts.netloc.rpartition("@")
-    return urlunsplit(parts._replace(netloc=f"***@{host}")) if at else url
 
 
 class TextFormatter(logging.Formatter):

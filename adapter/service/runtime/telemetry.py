@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from typing import TYPE_CHECKING, Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, disable_created_metrics
+from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, disable_created_metrics
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from prometheus_client.metrics_core import Metric
-
-LATENCY_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
-"""Seconds; an answer from memory takes about 1 ms, the first asker of a metric waits at most 2 s."""
 
 
 def new_registry(version: str) -> CollectorRegistry:
@@ -35,34 +32,6 @@ def exposition(registry: CollectorRegistry, accept: str = "") -> tuple[bytes, st
     """Return the metrics as text and its content type, for a request's Accept header."""
     encode, content_type = choose_encoder(accept)
     return encode(registry), content_type
-
-
-class RequestMetrics:
-    """`PREFIX_requests_total{group,verb,code}` and `PREFIX_request_duration_seconds{group}`."""
-
-    def __init__(self, registry: CollectorRegistry, prefix: str) -> None:
-        self._requests = Counter(
-            f"{prefix}_requests_total", "Requests answered.", ("group", "verb", "code"), registry=registry
-        )
-        self._durations = Histogram(
-            f"{prefix}_request_duration_seconds",
-            "Time from the request to its answer.",
-            ("group",),
-            buckets=LATENCY_BUCKETS,
-            registry=registry,
-        )
-        self._bound: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-        """Children by labels: to find one takes longer than to count."""
-
-    def observe(self, *, group: str, verb: str, code: int, seconds: float) -> None:
-        """Count one answered request. Labels come from the program's own lists, never from the request's text."""
-        key = group, verb, code
-        bound = self._bound.get(key)
-        if bound is None:
-            bound = self._requests.labels(group, verb, str(code)), self._durations.labels(group)
-            self._bound[key] = bound
-        bound[0].inc()
-        bound[1].observe(seconds)
 
 
 class TaskMetrics:

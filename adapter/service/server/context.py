@@ -15,7 +15,7 @@ from adapter.service.runtime.logs import fields
 from adapter.service.runtime.tasks import Tasks
 from adapter.service.runtime.telemetry import ConnectionCollector, TaskMetrics, exposition, new_registry
 from adapter.service.server.addresses import address_of
-from adapter.service.server.plain import PlainAnswer, PlainServer
+from adapter.service.server.plain import HEALTH_AND_METRICS, PlainAnswer, PlainServer
 
 if TYPE_CHECKING:
     import socket
@@ -47,10 +47,22 @@ class WorkerContext:
             f"{options.metrics_prefix}_tls_reloads_total", "Changed TLS files.", ("result",), registry=self.registry
         )
         self.health.add_ready("serving", lambda: self._not_ready)
-        self._plain = PlainServer(plain, self._answer) if plain else None
+        self._further_paths: dict[str, Callable[[str], PlainAnswer]] = {}
+        self._plain = PlainServer(plain, self._answer, paths=self._paths) if plain else None
         if self._plain:
             self._plain.start()
             _log.info("metrics and health are served", extra=fields(address=str(self.plain_address)))
+
+    def add_path(self, path: str, answer: Callable[[str], PlainAnswer]) -> None:
+        """Serve one more path beside metrics and health, without TLS and to every caller.
+
+        `answer` gets the query string. It runs in the thread that also serves health, so it must not wait. Raises
+        ValueError for a path that is already served.
+        """
+        if path in self._paths() or path.startswith(("/livez/", "/readyz/")):
+            raise ValueError(f"{path} is already served")
+        # A new dictionary, since the plain port's thread may be reading this one.
+        self._further_paths = {**self._further_paths, path: answer}
 
     def on_stop(self, callback: Callable[[], None]) -> None:
         """Have a callback called when the process ends: after the tasks, the last registered first."""
@@ -104,8 +116,14 @@ class WorkerContext:
     def _answer(self, path: str, query: str) -> PlainAnswer | None:
         if path == "/metrics":
             return PlainAnswer(200, *exposition(self.registry))
+        further = self._further_paths.get(path)
+        if further is not None:
+            return further(query)
         health = None if path.startswith("/healthz") else self.health.answer(path, query)
         return None if health is None else PlainAnswer(health[0], health[1].encode())
+
+    def _paths(self) -> tuple[str, ...]:
+        return (*HEALTH_AND_METRICS, *self._further_paths)
 
 
 def _called(callbacks: list[Callable[[], None]]) -> None:

@@ -20,7 +20,7 @@ from adapter.service.server.sockets import prepare_accepted, reset_on_close, una
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _log = logging.getLogger(__name__)
 
@@ -30,6 +30,8 @@ MOST_BYTES = 16 * 1024 * 1024
 """Of answers that wait to be read."""
 DEADLINE = 5.0
 """Seconds from accept to the last byte of the answer."""
+HEALTH_AND_METRICS = ("/metrics", "/livez", "/readyz")
+"""The paths that every program serves."""
 _LONGEST_WAIT = 0.5
 _ACCEPT_PAUSE = 0.2
 
@@ -44,7 +46,7 @@ class PlainAnswer:
 
 
 Answer: TypeAlias = "Callable[[str, str], PlainAnswer | None]"
-"""(path, query) to the answer; None: there is nothing of this path. Never waits."""
+"""(path, query) to the answer; None: nothing is served at this path. Never waits."""
 
 
 class PlainServer:
@@ -55,11 +57,14 @@ class PlainServer:
         listener: socket.socket,
         answer: Answer,
         *,
+        paths: Callable[[], Sequence[str]] = lambda: HEALTH_AND_METRICS,
         deadline_seconds: float = DEADLINE,
         most_bytes: int = MOST_BYTES,
     ) -> None:
         self._listener = listener
         self._answer = answer
+        self._paths = paths
+        """What is named to those who ask for another path."""
         self._deadline = deadline_seconds
         self._most_bytes = most_bytes
         self._poller = selectors.DefaultSelector()
@@ -168,8 +173,12 @@ class PlainServer:
         except Exception:  # noqa: BLE001 - the loop: one answer that fails must not end metrics and health
             _log.exception("%s could not be answered", path)
             answer = PlainAnswer(500, b"internal error\n")
-        whole = _http(answer or PlainAnswer(404, b"there are /metrics, /livez and /readyz here\n"))
+        whole = _http(answer or self._not_found())
         return whole if method == "GET" else whole[: whole.index(b"\r\n\r\n") + 4]
+
+    def _not_found(self) -> PlainAnswer:
+        *others, last = self._paths()
+        return PlainAnswer(404, f"there are {', '.join(others)} and {last} here\n".encode())
 
 
 class _Visitor:

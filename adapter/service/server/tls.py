@@ -23,10 +23,11 @@ import logging
 import os
 import ssl
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from adapter.service.runtime.errors import StartError
 from adapter.service.runtime.logs import StateLog
+from adapter.timing.followed_files import FollowedFiles, Stamp, stamps_of
 
 if TYPE_CHECKING:
     import socket
@@ -35,9 +36,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_Stamp: TypeAlias = "tuple[int, int, int] | None"
-"""Time, inode and size of a file; None where there is none."""
-_Seen: TypeAlias = "tuple[tuple[_Stamp, ...], frozenset[bytes]]"
+_UNUSABLE = (OSError, ValueError)
+_USABLE_AGAIN = "the TLS files are usable again"
 
 VERSIONS = {"VersionTLS12": ssl.TLSVersion.TLSv1_2, "VersionTLS13": ssl.TLSVersion.TLSv1_3}
 """Go's names, as `--tls-min-version` takes them."""
@@ -118,14 +118,19 @@ class ServerTls:
         """Load the files once; raises StartError if they cannot be used."""
         self._settings = settings
         self.on_reload = on_reload
-        """Told after each change of files or authorities whether they could be used."""
+        """Called after each change of files or authorities with whether they could be used."""
         self._state_log = StateLog(_log)
-        self._seen = self._look()
         try:
-            self._context: ssl.SSLContext | None = server_context(settings)
-        except (OSError, ValueError) as e:
+            self._followed = FollowedFiles(
+                self._look,
+                lambda _: server_context(settings),
+                unusable=_UNUSABLE,
+                on_success=self._taken_in,
+                on_failure=self._refused,
+            )
+        except _UNUSABLE as e:
             raise StartError(_unusable(settings, e)) from e
-        self._good = self._context
+        self._context: ssl.SSLContext | None = self._followed.value
 
     def wrap(self, sock: socket.socket) -> ssl.SSLSocket:
         """Return the socket with TLS on it, the handshake not begun."""
@@ -141,28 +146,35 @@ class ServerTls:
             raise ResumedSessionError("the client resumed a session, which this server does not offer")
 
     def _current(self) -> ssl.SSLContext:
-        seen = self._look()
-        if self._context is None or seen != self._seen:
-            self._reload(changed=seen != self._seen)
-            self._seen = seen
-        return self._context or self._good
+        self._followed.check()
+        if self._context is None:
+            self._context = self._without_sessions()
+        return self._context
 
-    def _look(self) -> _Seen:
-        return _fingerprint(self._settings.files), self._settings.trusted()
+    def _look(self) -> tuple[tuple[tuple[Stamp, ...], frozenset[bytes]], None]:
+        return (stamps_of(self._settings.files), self._settings.trusted()), None
 
-    def _reload(self, *, changed: bool) -> None:
+    def _without_sessions(self) -> ssl.SSLContext:
+        """Return a new context of files that have not changed."""
         try:
-            self._context = self._good = server_context(self._settings)
-        except (OSError, ValueError) as e:
-            self._context = self._good
-            self._state_log.failed("files", f"{_unusable(self._settings, e)}; the last good ones stay in use")
-            self.on_reload(False)  # noqa: FBT003 - the one argument of a callback
-            return
-        self._state_log.recovered("files", "the TLS files are usable again")
-        if changed:
-            about = {"certificate": str(self._settings.certificate_file), "client_cas": len(self._settings.trusted())}
-            _log.info("TLS files taken in anew", extra={"fields": about})
-            self.on_reload(True)  # noqa: FBT003 - the one argument of a callback
+            context = server_context(self._settings)
+        except _UNUSABLE as e:
+            self._refused(e)
+            return self._followed.value
+        self._state_log.recovered("files", _USABLE_AGAIN)
+        return context
+
+    def _taken_in(self, context: ssl.SSLContext) -> None:
+        self._context = context
+        self._state_log.recovered("files", _USABLE_AGAIN)
+        about = {"certificate": str(self._settings.certificate_file), "client_cas": len(self._settings.trusted())}
+        _log.info("TLS files taken in anew", extra={"fields": about})
+        self.on_reload(True)  # noqa: FBT003 - the one argument of a callback
+
+    def _refused(self, error: Exception) -> None:
+        self._context = self._context or self._followed.value
+        self._state_log.failed("files", f"{_unusable(self._settings, error)}; the last good ones stay in use")
+        self.on_reload(False)  # noqa: FBT003 - the one argument of a callback
 
 
 def server_context(settings: TlsSettings) -> ssl.SSLContext:
@@ -214,19 +226,6 @@ def verified_chain(sock: socket.socket) -> tuple[bytes, ...]:
         return tuple(public() or ())
     chain = sock._sslobj.get_verified_chain()  # type: ignore[attr-defined] # noqa: SLF001 - no public way before 3.13
     return tuple(ssl.PEM_cert_to_DER_cert(certificate.public_bytes()) for certificate in chain or ())
-
-
-def _fingerprint(files: tuple[Path, ...]) -> tuple[_Stamp, ...]:
-    """Tell one state of the files from another; follows links, as a mounted secret is one of links."""
-    return tuple(_fingerprint_of(file) for file in files)
-
-
-def _fingerprint_of(file: Path) -> _Stamp:
-    try:
-        found = os.stat(file)  # noqa: PTH116 - for every connection: Path.stat costs twice as much
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_ino, found.st_size
 
 
 def _unusable(settings: TlsSettings, error: Exception) -> str:

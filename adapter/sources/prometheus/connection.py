@@ -39,13 +39,10 @@ def label_values(
     """Return the values of a label, of all series or of those that match; raises PrometheusError, SettingsError."""
     with _library(settings, timeout_seconds, f"values of label {label}") as library:
         parameters = {"match[]": selector} if selector else {}
-        return [str(value) for value in library.get_label_values(quote(label, safe=""), parameters)]
-
-
-def metric_types(settings: PrometheusSettings, metric: str, timeout_seconds: float) -> list[str]:
-    """Return what the targets say the metric is: `counter`, `gauge`, …; raises PrometheusError, SettingsError."""
-    with _library(settings, timeout_seconds, f"metadata of {metric}") as library:
-        return sorted({str(entry["type"]) for entry in library.get_metric_metadata(metric)})
+        values = library.get_label_values(quote(label, safe=""), parameters)
+        if not isinstance(values, list):
+            raise TypeError("the values are no list")
+        return [str(value) for value in values]
 
 
 @contextmanager

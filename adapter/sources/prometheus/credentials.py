@@ -1,8 +1,8 @@
-"""What proves to Prometheus who asks, and to us who answers: made from files, and made anew when they change.
+"""Credentials for Prometheus and the TLS context of connections to it, made from files that may change at any time.
 
-Kubernetes renews mounted tokens about hourly and certificates when their issuer likes, by swapping a folder under the
-running process. A change that cannot be read, or a key that does not fit its certificate yet, keeps the last good
-value.
+Kubernetes renews mounted tokens about once an hour, and certificates whenever their issuer does, by swapping a folder
+under the running process. If a change cannot be read, or a key does not fit its certificate yet, the last good value
+stays in use.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from __future__ import annotations
 import base64
 import logging
 import ssl
-import threading
 import time
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from adapter.sources.prometheus.errors import SettingsError
+from adapter.timing.file_contents import read_regular
+from adapter.timing.followed_files import FollowedFiles, by_stamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,63 +28,6 @@ _LOOK_SECONDS = 1.0
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-_Fingerprint = tuple[tuple[int, int, int] | None, ...]
-
-
-class FollowedFiles(Generic[T]):
-    """A value made from files, made anew when one of them has changed."""
-
-    def __init__(
-        self,
-        what: str,
-        paths: tuple[Path, ...],
-        load: Callable[[], T],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Load once; raises SettingsError. Later failures are logged, and the last good value stays."""
-        self._what = what
-        self._paths = paths
-        self._load = load
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._looked_at = clock()
-        self._fingerprint = self._look()
-        try:
-            self._value = load()
-        except (OSError, ValueError) as e:
-            raise SettingsError(f"{what} ({self._names}): {_reason(e)}") from e
-
-    def value(self) -> T:
-        """Return the current value; looks at the files at most once a second."""
-        with self._lock:
-            now = self._clock()
-            if self._paths and now - self._looked_at >= _LOOK_SECONDS:
-                self._looked_at = now
-                self._follow()
-            return self._value
-
-    @property
-    def _names(self) -> str:
-        return ", ".join(str(path) for path in self._paths)
-
-    def _follow(self) -> None:
-        # Taken before the files are read: a change in between is seen the next time.
-        fingerprint = self._look()
-        if fingerprint == self._fingerprint:
-            return
-        self._fingerprint = fingerprint
-        try:
-            self._value = self._load()
-        except (OSError, ValueError) as e:
-            _log.warning(
-                "%s (%s) has changed and is not usable, the last good one stays: %s",
-                self._what,
-                self._names,
-                _reason(e),
-            )
-
-    def _look(self) -> _Fingerprint:
-        return tuple(_fingerprint(path) for path in self._paths)
 
 
 class Credentials:
@@ -97,32 +41,56 @@ class Credentials:
 
     def headers(self) -> dict[str, str]:
         """Return the caller's headers and the authorization."""
-        authorization = self._authorization.value() if self._authorization else None
+        authorization = self._authorization.current() if self._authorization else None
         return {**self._headers, **({"Authorization": authorization} if authorization else {})}
 
     def tls(self) -> ssl.SSLContext | None:
         """Return the context for new connections; None without TLS. Connections that stand keep theirs."""
-        return self._tls.value() if self._tls else None
+        return self._tls.current() if self._tls else None
 
 
-def _followed_authorization(settings: PrometheusSettings, clock: Callable[[], float]) -> FollowedFiles[str] | None:
+def followed(
+    what: str, paths: tuple[Path, ...], load: Callable[[], T], clock: Callable[[], float]
+) -> FollowedFiles[None, T]:
+    """Return a value made from files; raises SettingsError. Later failures are logged; the last good value stays."""
+    files = f"{what} ({', '.join(map(str, paths))})"
+
+    def refused(error: Exception) -> None:
+        _log.warning("%s has changed and is not usable, the last good one stays: %s", files, _reason(error))
+
+    try:
+        return FollowedFiles(
+            by_stamp(paths),
+            lambda _: load(),
+            unusable=(OSError, ValueError),
+            on_failure=refused,
+            look_every_seconds=_LOOK_SECONDS,
+            clock=clock,
+        )
+    except (OSError, ValueError) as e:
+        raise SettingsError(f"{files}: {_reason(e)}") from e
+
+
+def _followed_authorization(
+    settings: PrometheusSettings, clock: Callable[[], float]
+) -> FollowedFiles[None, str] | None:
     token_file, basic, password_file = settings.token_file, settings.basic_credentials, settings.password_file
     if token_file is not None:
-        return FollowedFiles("Prometheus token file", (token_file,), lambda: f"Bearer {_secret_in(token_file)}", clock)
+        return followed("Prometheus token file", (token_file,), lambda: f"Bearer {_secret_in(token_file)}", clock)
     if basic is None:
         return None
     user, password = basic
     if password_file is not None:
-        return FollowedFiles(
+        return followed(
             "Prometheus password file", (password_file,), lambda: _basic(user, _secret_in(password_file)), clock
         )
-    return FollowedFiles("Prometheus user and password", (), lambda: _basic(user, password or ""), clock)
+    return followed("Prometheus user and password", (), lambda: _basic(user, password or ""), clock)
 
 
-def _followed_tls(settings: PrometheusSettings, clock: Callable[[], float]) -> FollowedFiles[ssl.SSLContext]:
+def _followed_tls(settings: PrometheusSettings, clock: Callable[[], float]) -> FollowedFiles[None, ssl.SSLContext]:
     named = (settings.ca_file, settings.client_cert_file, settings.client_key_file)
     paths = tuple(path for path in named if path is not None)
-    return FollowedFiles("Prometheus TLS files", paths, lambda: _tls_context(settings), clock)
+    return followed("Prometheus TLS files", paths, lambda: _tls_context(settings), clock)
 
 
 def _tls_context(settings: PrometheusSettings) -> ssl.SSLContext:
@@ -138,7 +106,7 @@ def _no_passphrase() -> str:
 
 
 def _secret_in(path: Path) -> str:
-    secret = path.read_text(encoding="utf-8").strip()
+    secret = read_regular(path).decode().strip()
     if not secret:
         raise ValueError("it is empty")
     if not secret.isprintable():
@@ -148,14 +116,6 @@ def _secret_in(path: Path) -> str:
 
 def _basic(user: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
-
-
-def _fingerprint(path: Path) -> tuple[int, int, int] | None:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _reason(error: Exception) -> str:

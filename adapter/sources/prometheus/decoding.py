@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import sys
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -69,7 +68,6 @@ class InstantAnswer:
         "histograms_skipped",
         "infos",
         "kind",
-        "size_bytes",
         "warnings",
     )
 
@@ -80,7 +78,6 @@ class InstantAnswer:
         self.warnings = answer.warnings
         """What Prometheus warns of; a partial answer is told by a warning, too."""
         self.infos = answer.infos
-        self.size_bytes = len(answer.body)
         self.histograms_skipped = 0
         """Native histograms left out of the batches handed out so far: they have no single value."""
         self.histograms: list[dict[str, str]] = []
@@ -118,7 +115,6 @@ class SeriesAnswer:
         self.warnings: tuple[str, ...] = ()
         """What Prometheus warns of, and that the answer was cut short at the limit, if it was."""
         self.infos: tuple[str, ...] = ()
-        self.size_bytes = 0
         self._selector = selector
         self._opened = opened
         self._limits = limits
@@ -143,7 +139,6 @@ class SeriesAnswer:
     def _decoded(self, pieces: Iterable[bytes], pace: Pace) -> Iterator[list[dict[str, str]]]:
         cutter = StreamCutter(SERIES)
         for piece in pieces:
-            self.size_bytes += len(piece)
             cutter.feed(piece)
             if cutter.held >= _WORTH_SLICES_BYTES:
                 for decoded in pace.timed(self._runs(cutter)):
@@ -176,11 +171,6 @@ def read_instant(
         )
     elements = _Elements(query, body, cut, bytes(envelope.data.result), envelope, limits)
     return InstantAnswer("scalar" if kind == "scalar" else "vector", evaluated_at, elements)
-
-
-def read_series(selector: str, body: bytes | bytearray, *, limits: AnswerLimits) -> SeriesAnswer:
-    """Return the answer of a successful `/api/v1/series` whose body is here."""
-    return SeriesAnswer(selector, lambda: nullcontext((bytes(body),)), limits)
 
 
 class ElementGuard:

@@ -14,6 +14,7 @@ from adapter.identity.callers import IdentitySettingsError
 from adapter.identity.certificates.issuing import names_of
 from adapter.identity.certificates.serving import ServingCertificate, given_certificate, made_certificate
 from demo.machine.certificates import Authority, Validity
+from tests.support.validity import of_yesterday
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -153,7 +154,7 @@ class TestSomebodyElses:
         assert certificate.certificate_file.read_bytes() == before
 
     def test_an_expired_one_is_an_error_and_left_alone(self, tmp_path: Path) -> None:
-        put(Authority(tmp_path / "ca"), tmp_path, Validity.of_yesterday())
+        put(Authority(tmp_path / "ca"), tmp_path, of_yesterday())
         before = (tmp_path / "apiserver.crt").read_bytes()
         with pytest.raises(IdentitySettingsError, match="expired, and not made by this program"):
             made(tmp_path)
@@ -174,7 +175,7 @@ class TestGiven:
         handshake(certificate, pair.ca_file, "localhost")
 
     def test_an_expired_pair_says_so_by_its_end(self, tmp_path: Path) -> None:
-        pair = Authority(tmp_path).server(validity=Validity.of_yesterday())
+        pair = Authority(tmp_path).server(validity=of_yesterday())
         assert given_certificate(pair.certificate_file, pair.key_file).not_after < datetime.now(tz=UTC)
 
     def test_two_files_that_do_not_belong_together_are_an_error(self, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.sources.prometheus.connection import check_connection, label_values, metric_types
+from adapter.sources.prometheus.connection import check_connection, label_values
 from adapter.sources.prometheus.errors import (
     AuthenticationRefusedError,
     PrometheusTimeoutError,
@@ -40,13 +40,11 @@ def test_a_real_prometheus_tells_its_version(prometheus: ScrapedPrometheus) -> N
     assert check_connection(PrometheusSettings(prometheus.url), 10)[0].isdigit()
 
 
-def test_a_real_prometheus_tells_values_and_types(prometheus: ScrapedPrometheus) -> None:
+def test_a_real_prometheus_tells_the_values_of_a_label(prometheus: ScrapedPrometheus) -> None:
     settings = PrometheusSettings(prometheus.url)
     assert label_values(settings, "queue", 10) == ["a", "b"]
     assert label_values(settings, "queue", 10, 'jobs_total{queue="b"}') == ["b"]
     assert label_values(settings, "no_such_label", 10) == []
-    assert metric_types(settings, "jobs_total", 10) == ["counter"]
-    assert metric_types(settings, "no_such_metric", 10) == []
     with pytest.raises(QueryRefusedError, match="parse error"):
         label_values(settings, "queue", 10, "jobs_total{")
 
@@ -78,7 +76,7 @@ def test_answers_of_another_api_are_unexpected(body: bytes) -> None:
     with raw_server(answering(body)) as server:
         settings = PrometheusSettings(server.url)
         with pytest.raises(UnexpectedAnswerError):
-            metric_types(settings, "up", 10)
+            label_values(settings, "up", 10)
 
 
 def test_no_second_try_and_no_waiting() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from adapter.sources.prometheus.client import PrometheusClient
-from adapter.sources.prometheus.credentials import Credentials, FollowedFiles
+from adapter.sources.prometheus.credentials import Credentials, followed
 from adapter.sources.prometheus.errors import (
     AuthenticationRefusedError,
     PrometheusUnreachableError,
@@ -277,9 +277,9 @@ def test_files_are_looked_at_no_more_than_once_a_second(tmp_path: Path, clock: C
     path = tmp_path / "file"
     path.write_text("0")
     loads: list[int] = []
-    followed = FollowedFiles("file", (path,), lambda: loads.append(1), clock)
+    files = followed("file", (path,), lambda: loads.append(1), clock)
     for i in range(10):
         replace_file(path, str(i))
         clock.now += 0.25
-        followed.value()
+        files.current()
     assert len(loads) == 3

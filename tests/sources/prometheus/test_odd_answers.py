@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.sources.prometheus.clocks import refuse_other_time
-from adapter.sources.prometheus.decoding import INSTANT_LIMITS, read_instant, read_series
+from adapter.sources.prometheus.decoding import INSTANT_LIMITS, read_instant
 from adapter.sources.prometheus.errors import UnexpectedAnswerError
 from adapter.sources.prometheus.slicing import VECTOR, cut_walked
 from adapter.timing.pace import UNPACED, Pace, Slice
+from tests.support.answers import read_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,7 +22,7 @@ from adapter.sources.prometheus.runtime import Started, ask_started
 from adapter.sources.prometheus.server import Server
 from adapter.sources.prometheus.settings import PrometheusSettings
 from demo.machine.prometheus import running_prometheus
-from tests.support.prometheus import scraped_prometheus
+from tests.support.prometheus import reload, scraped_prometheus
 from tests.support.raw_server import Peer, answering, raw_server
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def test_a_real_one_tells_when_it_started_and_when_it_was_configured(tmp_path: P
     ):
         first = ask_started(server, 5.0)
         assert before - 1 <= first.process <= first.configured <= time.time() + 1
-        prometheus.reload()
+        reload(prometheus)
         again = ask_started(server, 5.0)
         # It is told in whole seconds.
         assert (again.process, again.configured >= first.configured) == (first.process, True)

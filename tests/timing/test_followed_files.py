@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.service.watched import FileContent, FilesError, WatchedFiles, empty_folders, read_each, read_files
+from adapter.timing.file_contents import FileContent, FilesError, empty_folders, read_each, read_files
+from adapter.timing.followed_files import FollowedFiles, by_content, by_stamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,18 +22,22 @@ def joined(contents: Sequence[FileContent]) -> str:
     return text
 
 
+UNUSABLE = (FilesError, ValueError)
+
+
 class Watch:
     """Watched files with what they reported."""
 
     def __init__(self, *paths: Path, settled_after: int = 1) -> None:
         self.taken: list[str] = []
         self.refused: list[str] = []
-        self.files = WatchedFiles(
-            paths,
+        self.files = FollowedFiles(
+            by_content(paths),
             joined,
+            unusable=UNUSABLE,
             settled_after=settled_after,
             on_success=self.taken.append,
-            on_failure=self.refused.append,
+            on_failure=lambda error: self.refused.append(str(error)),
         )
 
     def look(self) -> str:
@@ -186,7 +191,7 @@ def test_a_fault_of_the_loader_is_not_taken_for_bad_content(tmp_path: Path) -> N
             raise fault
         return 1
 
-    files = WatchedFiles([file], load)
+    files = FollowedFiles(by_content([file]), load, unusable=UNUSABLE)
     file.write_text("two")
     with pytest.raises(KeyError):
         files.check()
@@ -202,7 +207,7 @@ def test_what_cannot_be_taken_in_is_tried_again_with_the_next_look(tmp_path: Pat
         if len(taken) < 3:
             raise KeyError("a fault")
 
-    files = WatchedFiles([file], joined, on_success=take)
+    files = FollowedFiles(by_content([file]), joined, unusable=UNUSABLE, on_success=take)
     file.write_text("two")
     for _ in range(2):
         with pytest.raises(KeyError):
@@ -274,3 +279,51 @@ def test_what_is_not_a_regular_file_is_refused_at_once_and_the_others_go_on(
     (unread,) = (content.unread for content in read_each([tmp_path]) if content.unread is not None)
     reason = "cannot read the file: it is not a regular file: check that it exists and may be read"
     assert str(unread) == f"{tmp_path}/b.yaml: {reason}"
+
+
+def test_files_are_looked_at_no_more_often_than_they_should_be(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_text("0")
+    now = [0.0]
+    files = FollowedFiles(
+        by_stamp([file]),
+        lambda _: file.read_text(),
+        unusable=(OSError,),
+        look_every_seconds=1.0,
+        clock=lambda: now[0],
+    )
+    seen = []
+    for number in range(1, 9):
+        replace(file, str(number))
+        now[0] += 0.25
+        seen.append(files.current())
+    assert seen == ["0", "0", "0", "4", "4", "4", "4", "8"]
+
+
+@pytest.mark.parametrize(("again", "loads"), [(False, 2), (True, 4)])
+def test_a_refused_change_is_loaded_again_only_where_that_can_help(tmp_path: Path, *, again: bool, loads: int) -> None:
+    file = tmp_path / "a"
+    file.write_text("good")
+    loaded: list[str] = []
+    refused: list[Exception] = []
+
+    def load(_: None) -> str:
+        loaded.append(file.read_text())
+        if loaded[-1] == "bad":
+            raise ValueError("this is bad")
+        return loaded[-1]
+
+    files = FollowedFiles(
+        by_stamp([file]), load, unusable=(ValueError,), on_failure=refused.append, loads_refused_again=again
+    )
+    replace(file, "bad")
+    for _ in range(3):
+        assert files.current() == "good"
+    assert (len(loaded), len(refused)) == (loads, 1)
+
+
+def replace(file: Path, text: str) -> None:
+    """Replace as Kubernetes does: another file under the same name."""
+    new = file.with_suffix(".new")
+    new.write_text(text)
+    new.rename(file)

@@ -1,0 +1,129 @@
+"""Contents of files that may be replaced at any time, and of folders of them.
+
+Only regular files up to a largest size are read, and none is waited for: a FIFO or a device would block or never end.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+LARGEST_BYTES = 16 << 20
+"""Of one file. A ConfigMap has at most one MiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileContent:
+    """One file as it was read."""
+
+    path: Path
+    text: str
+    unread: UnreadFileError | None = None
+    """Why it could not be read; it has no text then. A folder that is gone is one such file."""
+
+
+class FilesError(Exception):
+    """Files cannot be read; the message names the file and the reason."""
+
+
+class UnreadFileError(FilesError):
+    """One file, or a folder, cannot be read."""
+
+    def __init__(self, path: Path, reason: str, fix: str) -> None:
+        super().__init__(f"{path}: {reason}: {fix}")
+        self.path = path
+        self.reason = reason
+        self.fix = fix
+
+
+def read_regular(path: Path) -> bytes:
+    """Return the bytes of a regular file; raises OSError, also for any other kind of file and for one too large."""
+    with open(path, "rb", opener=_opened_if_regular) as stream:
+        # A file may grow while it is read.
+        data = stream.read(LARGEST_BYTES + 1)
+    if len(data) > LARGEST_BYTES:
+        raise OSError(errno.EFBIG, f"the file is larger than {LARGEST_BYTES >> 20} MiB", str(path))
+    return data
+
+
+def read_files(paths: Iterable[Path]) -> tuple[FileContent, ...]:
+    """Return the files' contents, those of folders included; raises FilesError for the first that cannot be read."""
+    contents = read_each(paths)
+    for content in contents:
+        if content.unread is not None:
+            raise content.unread
+    return contents
+
+
+def read_each(paths: Iterable[Path]) -> tuple[FileContent, ...]:
+    """Return the files' contents, each with the reason if it cannot be read.
+
+    A folder stands for the `*.yaml` in it, in the order of their names.
+    """
+    return tuple(content for path in paths for content in _contents_of(path))
+
+
+def empty_folders(paths: Iterable[Path], contents: Iterable[FileContent]) -> tuple[Path, ...]:
+    """Return the folders of which nothing is among the contents that `read_each` returned for the paths."""
+    found = {place for content in contents for place in (content.path, content.path.parent)}
+    return tuple(path for path in paths if path not in found and path.is_dir())
+
+
+def _contents_of(path: Path) -> Iterator[FileContent]:
+    try:
+        files = _files_of(path)
+    except UnreadFileError as e:
+        yield FileContent(path, "", e)
+        return
+    for file in files:
+        try:
+            yield _read(file)
+        except UnreadFileError as e:
+            yield FileContent(file, "", e)
+
+
+def _files_of(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    try:
+        # Hidden names are the parts of which a mounted ConfigMap is made.
+        return sorted(file for file in path.iterdir() if file.suffix == ".yaml" and not file.name.startswith("."))
+    except OSError as e:
+        raise UnreadFileError(path, f"cannot list the folder: {e.strerror}", "check that it may be read") from e
+
+
+def _read(path: Path) -> FileContent:
+    try:
+        return FileContent(path, read_regular(path).decode())
+    except OSError as e:
+        if e.errno == errno.EFBIG:
+            raise UnreadFileError(path, str(e.strerror), "split it") from e
+        raise UnreadFileError(
+            path, f"cannot read the file: {e.strerror}", "check that it exists and may be read"
+        ) from e
+    except UnicodeDecodeError as e:
+        raise UnreadFileError(path, f"byte {e.start} is not UTF-8", "save the file as UTF-8") from e
+
+
+def _opened_if_regular(path: str, flags: int) -> int:
+    """Open a regular file of at most the largest size without waiting; raises OSError for any other."""
+    try:
+        descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError as e:
+        if e.errno != errno.ENXIO:  # a socket's, or a device's that is not there
+            raise
+    else:
+        found = os.fstat(descriptor)
+        if stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST_BYTES:
+            return descriptor
+        os.close(descriptor)
+        if stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EFBIG, f"the file is larger than {LARGEST_BYTES >> 20} MiB", path)
+    raise OSError(errno.EINVAL, "it is not a regular file", path)

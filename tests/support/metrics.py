@@ -1,0 +1,29 @@
+"""The metrics of rules, for tests that have a list of series instead of a running Prometheus."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.rulebook.discover import SeriesShapes, metrics_by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adapter.objects.resources import ResolveResource
+    from adapter.rulebook.model import Metric, Rule
+
+
+def metrics_of(rule: Rule, series: Iterable[Mapping[str, str]], resolve: ResolveResource) -> list[Metric]:
+    """Return the metrics that a rule makes of the series; of two with the same API name and object, both.
+
+    `series` are label sets as Prometheus's series API gives them.
+    """
+    shapes = SeriesShapes()
+    shapes.add(series)
+    return [metric for metrics in metrics_by_name(rule, shapes, resolve) for metric in metrics]
+
+
+def merge_metrics(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
+    """Return one metric for each kind of object, scope and API name: the last one given. Ascending by name."""
+    merged = {(metric.qualified, metric.namespaced): metric for metric in metrics}
+    return tuple(merged[key] for key in sorted(merged))

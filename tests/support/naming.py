@@ -1,0 +1,15 @@
+"""Expansion of a template that no rule holds, for comparisons with Go."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.rulebook.naming import Naming, parse_expansion
+
+if TYPE_CHECKING:
+    from adapter.objects.regex import Pattern
+
+
+def expand(pattern: Pattern, template: str, text: str) -> str | None:
+    """Return what Go's `Regexp.Expand` makes of the template for the first match in the text; None without one."""
+    return Naming(pattern, template, parse_expansion(template)).name_for(text)
