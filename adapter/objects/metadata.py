@@ -1,20 +1,22 @@
-"""The part of an object's metadata that selecting and naming need."""
+"""The part of an object's metadata that selecting and naming need, as lists and watches send it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Annotated
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectMeta:
-    """Where an object lives, what it is called, and its labels."""
+class ObjectMeta(msgspec.Struct, gc=False):
+    """The fields of `meta/v1 ObjectMeta` that are kept."""
 
-    namespace: str | None
+    name: Annotated[str, msgspec.Meta(min_length=1)]
+    namespace: str | None = None
     """None for an object that lives in no namespace."""
-    name: str
-    labels: Mapping[str, str]
-    """Not to be changed by anybody: holders share it."""
+    labels: dict[str, str] | None = None
+
+
+class PartialObjectMetadata(msgspec.Struct, gc=False):
+    """An object of which only the metadata is kept; whole objects decode into it, too."""
+
+    metadata: ObjectMeta

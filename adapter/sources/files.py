@@ -15,6 +15,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+from adapter.objects.metadata import ObjectMeta, PartialObjectMetadata
 from adapter.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.sources.index import ObjectIndex
 from adapter.sources.manifests import ManifestError, defined_kind, read_manifests
@@ -54,7 +55,7 @@ class _Kind(NamedTuple):
 class _Entry(NamedTuple):
     namespace: str | None
     name: str
-    labels: Mapping[str, str]
+    labels: dict[str, str]
 
 
 class _Signature(NamedTuple):
@@ -210,7 +211,7 @@ class FileObjects:
             for part in self._pace.slices(self._files[path].entries.get(kind, ()), _ENTRIES_A_SLICE):
                 told += len(part)
                 for entry in part:
-                    replacement.put(_home(resource, entry), entry.name, entry.labels)
+                    replacement.put(PartialObjectMetadata(ObjectMeta(entry.name, _home(resource, entry), entry.labels)))
         replacement.commit()
         return list(self._twice(kind, resource)) if told > len(index) else []
 
