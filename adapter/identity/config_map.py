@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 NAMESPACE = "kube-system"
 NAME = "extension-apiserver-authentication"
-COLLECTION = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 WHERE = f"ConfigMap {NAMESPACE}/{NAME}"
 
 CLIENT_CA = "client-ca-file"
@@ -46,8 +45,19 @@ T = TypeVar("T")
 Data: TypeAlias = "Mapping[str, str]"
 
 
-class _ConfigMap(msgspec.Struct):
-    data: dict[str, str] | None = None
+class ConfigMapMetadata(msgspec.Struct):
+    """Identifies a ConfigMap."""
+
+    name: str
+    namespace: str | None = None
+
+
+class ConfigMap(msgspec.Struct):
+    """The ConfigMap as the API server sends it."""
+
+    metadata: ConfigMapMetadata
+    data: msgspec.Raw = msgspec.Raw(b"null")
+    """JSON of any form, so that `Lookup` reports data that it cannot read."""
 
 
 class _Part(Generic[T]):
@@ -79,7 +89,7 @@ class _Part(Generic[T]):
 
 
 class Lookup:
-    """Takes the ConfigMap's content in, as it is told. For one thread."""
+    """Reads each state of the ConfigMap. For one thread."""
 
     def __init__(self, materials: CallerCAs) -> None:
         self._materials = materials
@@ -94,15 +104,15 @@ class Lookup:
         """Why no front proxy is known, or not the newest; None if all is well with it."""
         return self._unread or self._front_proxy.trouble or self._materials.trouble
 
-    def told(self, document: bytes | None) -> None:
-        """Take in the ConfigMap, given in JSON; None: there is none."""
-        if document is None:
+    def take(self, found: ConfigMap | None) -> None:
+        """Read the ConfigMap; None means that there is none."""
+        if found is None:
             self._report(f"there is no {WHERE}, which kube-apiserver makes")
             return
         try:
-            data = msgspec.json.decode(document, type=_ConfigMap).data or {}
+            data = msgspec.json.decode(found.data, type=dict[str, str] | None) or {}
         except (msgspec.DecodeError, UnicodeDecodeError) as e:
-            self._report(f"{WHERE} is not of the form that is expected: {e}")
+            self._report(f"{WHERE} has data of an unexpected form: {e}")
             return
         self._unread = None
         settings = self._materials.settings

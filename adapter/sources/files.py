@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+from adapter.objects.metadata import ObjectMeta, PartialObjectMetadata
 from adapter.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.sources.index import ObjectIndex
-from adapter.sources.manifests import ManifestError, defined_kind, read_manifests
+from adapter.sources.manifests import GroupKind, ManifestError, defined_kind, group_kind, read_manifests
 from adapter.sources.objects import ObjectsError, ObjectsNotServedError, ObjectsNotSyncedError
 from adapter.timing.pace import UNPACED
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from adapter.objects.selectors import Selector
-    from adapter.sources.manifests import Manifest
     from adapter.timing.pace import Pace
 
 _SUFFIXES = frozenset({".json", ".yaml"})
@@ -46,15 +45,10 @@ class FileProblem:
         return f"{self.file}:{self.line}: {self.reason}" if self.line else f"{self.file}: {self.reason}"
 
 
-class _Kind(NamedTuple):
-    group: str
-    kind: str
-
-
 class _Entry(NamedTuple):
     namespace: str | None
     name: str
-    labels: Mapping[str, str]
+    labels: dict[str, str]
 
 
 class _Signature(NamedTuple):
@@ -72,7 +66,7 @@ class _File:
 
     seen: _Signature | None = None
     """None after a look that could not even open it."""
-    entries: Mapping[_Kind, list[_Entry]] = field(default_factory=dict)
+    entries: Mapping[GroupKind, list[_Entry]] = field(default_factory=dict)
     defined: tuple[Resource, ...] = ()
     """The kinds that CustomResourceDefinitions in it define."""
     problem: FileProblem | None = None
@@ -172,7 +166,7 @@ class FileObjects:
             raise ManifestError(
                 "the file is empty: remove it if it is to hold nothing, write `items: []` if it is a List"
             )
-        entries: dict[_Kind, list[_Entry]] = {}
+        entries: dict[GroupKind, list[_Entry]] = {}
         defined: list[Resource] = []
         shared: dict[tuple[str, ...], dict[str, str]] = {}
         for part in read_manifests(body, is_json=path.suffix == ".json", pace=self._pace):
@@ -180,7 +174,7 @@ class FileObjects:
                 labels = manifest.metadata.labels or {}
                 labels = shared.setdefault((*labels, *labels.values()), labels)
                 entry = _Entry(manifest.metadata.namespace, manifest.metadata.name, labels)
-                entries.setdefault(_kind(manifest), []).append(entry)
+                entries.setdefault(group_kind(manifest), []).append(entry)
                 if resource := defined_kind(manifest):
                     defined.append(resource)
         return _File(seen, entries, tuple(defined))
@@ -188,7 +182,7 @@ class FileObjects:
     def _rebuild(self, before: Mapping[Path, _File]) -> None:
         """Bring the indexes of all kinds up to what the files say now."""
         resources = tuple(dict.fromkeys(chain(BUILT_IN, *(file.defined for file in self._files.values()))))
-        known = {_Kind(resource.group, resource.kind): resource for resource in reversed(resources)}
+        known = {GroupKind(resource.group, resource.kind): resource for resource in reversed(resources)}
         changed = _changed_kinds(before, self._files)
         old = self._indexes or {}
         indexes: dict[Resource, ObjectIndex] = {}
@@ -202,7 +196,7 @@ class FileObjects:
         problems.extend(self._unknown(known))
         self._tell(problems)
 
-    def _fill(self, index: ObjectIndex, kind: _Kind, resource: Resource) -> list[FileProblem]:
+    def _fill(self, index: ObjectIndex, kind: GroupKind, resource: Resource) -> list[FileProblem]:
         """Replace the objects of one kind; return where one is told twice. What the later file says counts."""
         replacement = index.replacement()
         told = 0
@@ -210,11 +204,11 @@ class FileObjects:
             for part in self._pace.slices(self._files[path].entries.get(kind, ()), _ENTRIES_A_SLICE):
                 told += len(part)
                 for entry in part:
-                    replacement.put(_home(resource, entry), entry.name, entry.labels)
+                    replacement.put(PartialObjectMetadata(ObjectMeta(entry.name, _home(resource, entry), entry.labels)))
         replacement.commit()
         return list(self._twice(kind, resource)) if told > len(index) else []
 
-    def _twice(self, kind: _Kind, resource: Resource) -> Iterator[FileProblem]:
+    def _twice(self, kind: GroupKind, resource: Resource) -> Iterator[FileProblem]:
         owners: dict[tuple[str | None, str], Path] = {}
         for path in sorted(self._files):
             for entry in self._files[path].entries.get(kind, ()):
@@ -226,7 +220,7 @@ class FileObjects:
                     reason = f"{kind.kind} {called} is also in {earlier.name}: what this file says last counts"
                     yield FileProblem(path, None, reason)
 
-    def _unknown(self, known: Mapping[_Kind, Resource]) -> Iterator[FileProblem]:
+    def _unknown(self, known: Mapping[GroupKind, Resource]) -> Iterator[FileProblem]:
         for path in sorted(self._files):
             for kind, entries in self._files[path].entries.items():
                 if kind not in known:
@@ -279,16 +273,12 @@ def _signature(status: os.stat_result) -> _Signature:
     return _Signature(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def _kind(manifest: Manifest) -> _Kind:
-    return _Kind(sys.intern(manifest.api_version.rpartition("/")[0]), sys.intern(manifest.kind))
-
-
 def _home(resource: Resource, entry: _Entry) -> str | None:
     """Return the namespace that the object lives in; as with kubectl, `default` when it does not say."""
     return (entry.namespace or "default") if resource.namespaced else None
 
 
-def _changed_kinds(before: Mapping[Path, _File], now: Mapping[Path, _File]) -> set[_Kind]:
+def _changed_kinds(before: Mapping[Path, _File], now: Mapping[Path, _File]) -> set[GroupKind]:
     """Return the kinds of which a file came, went or was read anew."""
     nothing = _File()
     pairs = ((before.get(path, nothing), now.get(path, nothing)) for path in before.keys() | now.keys())

@@ -1,12 +1,12 @@
-"""Names of the objects of one kind by namespace and labels: what a selector means, answered from memory.
+"""Names of the objects of one kind by namespace and labels, so that label selectors are answered from memory.
 
 Both sources of objects (a cluster by watch, a folder of files) fill it, and each request for the metrics of "all pods
-with these labels" asks it, 667 times a second with 10,000 autoscalers.
+with these labels" queries it, 667 times a second with 10,000 autoscalers.
 
-Pods of one ReplicaSet have the same labels, so objects are held in groups of equal labels, and a selector is matched
-against groups. Which groups hold a given value of a label is indexed when a selector first asks for that label in a
-namespace. An answer is kept until an object of its namespace comes, goes or changes its labels: the usual change of a
-pod, that of its status, leaves it as it is.
+Pods of one ReplicaSet have the same labels, so objects are grouped by equal labels, and a selector is matched against
+groups. The groups with a given value of a label are indexed when a selector first names that label in a namespace. An
+answer is kept until an object of its namespace is added, deleted or changes its labels: the usual change of a pod, its
+status, does not affect it.
 
 50,000 pods with six labels take 14 MiB where five share their labels, and 50 MiB where each has labels of its own.
 """
@@ -24,11 +24,12 @@ from adapter.objects.selectors import Operator
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from adapter.objects.metadata import PartialObjectMetadata
     from adapter.objects.selectors import Requirement, Selector
 
 _POINTS_OUT = frozenset({Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN})
 _ROOT = ""
-"""Where objects live that live in no namespace."""
+"""Key of the objects that live in no namespace."""
 
 
 class _Group:
@@ -52,9 +53,9 @@ class _Space:
         self.objects: dict[str, _Group] = {}
         self.groups: dict[tuple[str, ...], _Group] = {}
         self.by_label: dict[str, dict[str, dict[_Group, None]]] = {key: {} for key in indexed}
-        """Label key to value to the groups that have it; for the keys that were asked for."""
+        """Groups by label key and value, for the keys that selectors have named."""
         self.version = 0
-        """Counts the changes that can change an answer."""
+        """Incremented by each change that can affect an answer."""
 
     def put(self, name: str, labels: Mapping[str, str]) -> None:
         identity = tuple(chain.from_iterable(sorted(labels.items())))
@@ -85,7 +86,7 @@ class _Space:
         return tuple(sorted(chain.from_iterable(group.names for group in groups)))
 
     def _candidates(self, selector: Selector) -> Collection[_Group]:
-        """Return the groups of the requirement that leaves the fewest; all where none says which values it wants."""
+        """Return the groups of the most restrictive requirement; all groups if no requirement names values."""
         pointed = [self._having(requirement) for requirement in selector.requirements if _points_out(requirement)]
         return min(pointed, key=len) if pointed else self.groups.values()
 
@@ -116,16 +117,16 @@ class _Space:
 
 
 class ObjectIndex:
-    """Objects of one kind. One thread writes, any number reads; none sees a list that is half replaced."""
+    """A `Store` of names and labels. One thread writes, any number reads; a list is replaced at once."""
 
     def __init__(self, kept_answers: int = 16_384) -> None:
-        """`kept_answers` bounds how many answers of `names` are remembered."""
+        """`kept_answers` limits how many answers of `names` are cached."""
         self._spaces: dict[str, _Space] = {}
         self._namespaces: tuple[str, ...] | None = None
         self._answers: dict[tuple[str | None, Selector], tuple[_Space, int, tuple[str, ...]]] = {}
         self._kept_answers = kept_answers
-        # Held for single changes and for answers that are not remembered: microseconds, but for the first selector that
-        # asks for a label in a large namespace (1 ms for 2,000 label sets). What is remembered needs no lock.
+        # Held during single changes and for answers that are not cached: microseconds, except for the first selector
+        # that names a label in a large namespace (1 ms for 2,000 label sets). Cached answers need no lock.
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -160,17 +161,19 @@ class ObjectIndex:
                 self._namespaces = tuple(sorted(self._spaces.keys() - {_ROOT}))
             return self._namespaces
 
-    def put(self, namespace: str | None, name: str, labels: Mapping[str, str]) -> None:
-        """Take in an object that is new or has changed."""
+    def put(self, item: PartialObjectMetadata) -> None:
+        """Add an object, or update it."""
+        metadata = item.metadata
+        namespace = metadata.namespace or _ROOT
         with self._lock:
-            space = self._spaces.get(namespace or _ROOT)
+            space = self._spaces.get(namespace)
             if space is None:
-                space = self._spaces[namespace or _ROOT] = _Space()
+                space = self._spaces[namespace] = _Space()
                 self._namespaces = None
-            space.put(name, labels)
+            space.put(metadata.name, metadata.labels or {})
 
     def remove(self, namespace: str | None, name: str) -> None:
-        """Forget an object; one that is not known is no error."""
+        """Delete an object; one that is not known is no error."""
         with self._lock:
             space = self._spaces.get(namespace or _ROOT)
             if space is None:
@@ -180,17 +183,17 @@ class ObjectIndex:
                 del self._spaces[namespace or _ROOT]
                 self._namespaces = None
 
-    def replacement(self) -> Replacement:
-        """Return what collects a whole new list beside the present one."""
+    def replacement(self) -> IndexReplacement:
+        """Return an empty list that replaces the content of the index when it is committed."""
         with self._lock:
             indexed = {namespace: tuple(space.by_label) for namespace, space in self._spaces.items()}
-        return Replacement(self, indexed)
+        return IndexReplacement(self, indexed)
 
     def _replace(self, spaces: dict[str, _Space]) -> None:
         with self._lock:
             self._spaces = spaces
             self._namespaces = None
-            # Every answer was made from a list that is gone.
+            # Every cached answer was made from the old list.
             self._answers = {}
 
     def _remember(self, asked: tuple[str | None, Selector], answer: tuple[_Space, int, tuple[str, ...]]) -> None:
@@ -199,24 +202,26 @@ class ObjectIndex:
         self._answers[asked] = answer
 
 
-class Replacement:
-    """A whole new list that is collected piece by piece and then stands at once, with what vanished meanwhile gone."""
+class IndexReplacement:
+    """A new list that is collected in slices and then takes the place of everything in the index at once."""
 
     def __init__(self, index: ObjectIndex, indexed: Mapping[str, tuple[str, ...]]) -> None:
-        """`indexed`: label keys by namespace to index from the start, so that nobody waits for it after `commit`."""
+        """`indexed`: label keys by namespace to index from the start, so that no request has to wait for it."""
         self._index = index
         self._indexed = indexed
         self._spaces: dict[str, _Space] = {}
 
-    def put(self, namespace: str | None, name: str, labels: Mapping[str, str]) -> None:
+    def put(self, item: PartialObjectMetadata) -> None:
         """Add an object."""
-        space = self._spaces.get(namespace or _ROOT)
+        metadata = item.metadata
+        namespace = metadata.namespace or _ROOT
+        space = self._spaces.get(namespace)
         if space is None:
-            space = self._spaces[namespace or _ROOT] = _Space(self._indexed.get(namespace or _ROOT, ()))
-        space.put(name, labels)
+            space = self._spaces[namespace] = _Space(self._indexed.get(namespace, ()))
+        space.put(metadata.name, metadata.labels or {})
 
     def commit(self) -> None:
-        """Put the new list in the place of the old. Not to be used again."""
+        """Replace the content of the index. The replacement must not be used again."""
         self._index._replace(self._spaces)
 
 

@@ -1,6 +1,7 @@
-"""Reads Kubernetes objects out of YAML, event by event in slices of the pace, and one item of a List at a time.
+"""Reads Kubernetes objects from YAML, event by event in slices of the pace, and one item of a List at a time.
 
-The loaders of PyYAML hold the interpreter for a whole document: 0.5 s for 1,000 pods, in which no request is answered.
+The loaders of PyYAML block the interpreter for a whole document: 0.5 s for 1,000 pods, during which no request is
+answered.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import yaml
 
+from adapter.sources.yaml_scalars import scalar_value
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -20,26 +23,22 @@ _EVENTS_A_SLICE = 150
 """Starts and ends of collections, and scalars: about half a millisecond to read and resolve."""
 
 _MOST_ALIASED = 1_000_000
-"""Values that the aliases of a document may stand for: a few lines of nested ones can stand for billions."""
+"""Values that the aliases of a document may expand to: a few lines of nested aliases can expand to billions."""
 _DEEPEST = 100
 """Levels of nesting. The schemas of CustomResourceDefinitions have about forty."""
 
 YamlValue: TypeAlias = "str | bool | int | float | list[YamlValue] | dict[str, YamlValue] | None"
 
 
-_TAG = "tag:yaml.org,2002:"
-_TRUE = frozenset({"true", "yes", "on"})
-
-
 class YamlObjectsError(ValueError):
     """The text is not YAML, or not an object or List of objects.
 
     Attributes:
-        line: from 1; None where it is not known.
+        line: from 1; None if it is not known.
     """
 
     def __init__(self, reason: str, line: int | None) -> None:
-        """`reason` is what `str()` gives, without the line."""
+        """`reason` is the text of `str()`, without the line."""
         super().__init__(reason)
         self.line = line
 
@@ -50,9 +49,9 @@ class YamlObject:
 
     content: Mapping[str, YamlValue]
     line: int
-    """Where it starts, from 1."""
+    """Its first line, from 1."""
     list_kind: str = ""
-    """What the list around it says; empty when there is none, or when it says so after its items."""
+    """Kind of the list around it; empty if there is no list, or if its kind comes after its items."""
     list_api_version: str = ""
 
 
@@ -73,11 +72,11 @@ class _Reader:
         self._loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(body)
         self._events = self._paced(pace)
         self._anchors: dict[str, tuple[YamlValue, int]] = {}
-        """By its name what an anchor stands for, and how many values that is."""
+        """The content of each anchor by its name, and the number of values in it."""
         self._values = 0
-        """How many values have been read, aliases followed."""
+        """How many values have been read, including those of aliases."""
         self._aliased = 0
-        """How many of them in this document came by aliases."""
+        """How many values of this document came from aliases."""
         self._depth = 0
 
     def objects(self) -> Iterator[YamlObject]:
@@ -101,9 +100,9 @@ class _Reader:
             yield self._loader.get_event()
 
     def _document(self, event: yaml.Event) -> Iterator[YamlObject]:
-        """Yield the object of a document, or the items of its List as they come."""
+        """Yield the object of a document, or the items of its List one by one."""
         if isinstance(event, yaml.ScalarEvent) and self._scalar(event) is None:
-            # Nothing between two `---`.
+            # An empty document, between two `---`.
             return
         if not isinstance(event, yaml.MappingStartEvent):
             raise YamlObjectsError("expected an object or a List of objects", _line(event))
@@ -156,24 +155,18 @@ class _Reader:
         self._values += size
         self._aliased += size
         if self._aliased > _MOST_ALIASED:
-            message = f"the aliases up to here stand for more than {_MOST_ALIASED} values"
+            message = f"the aliases up to here expand to more than {_MOST_ALIASED} values"
             raise YamlObjectsError(message, _line(event))
         return value
 
     def _scalar(self, event: yaml.ScalarEvent) -> YamlValue:
-        tag = event.tag
+        tag, explicit = event.tag, True
         if tag is None or tag == "!":
-            tag = self._loader.resolve(yaml.ScalarNode, event.value, event.implicit)
-        match tag.removeprefix(_TAG):
-            case "null":
-                return None
-            case "bool":
-                return event.value.lower() in _TRUE
-            case "int" | "float" as kind:
-                # No number is ever read; what counts is that a label `5` is refused, as the API server does.
-                return 0 if kind == "int" else 0.0
-            case _:
-                return str(event.value)
+            tag, explicit = self._loader.resolve(yaml.ScalarNode, event.value, event.implicit), False
+        try:
+            return scalar_value(event.value, tag, explicit=explicit)
+        except ValueError as error:
+            raise YamlObjectsError(str(error), _line(event)) from error
 
     def _elements(self) -> Iterator[yaml.Event]:
         """Yield the event that starts each element, up to the end of the sequence."""
@@ -189,9 +182,9 @@ class _Reader:
             if isinstance(event, yaml.MappingEndEvent):
                 return
             if not isinstance(event, yaml.ScalarEvent):
-                raise YamlObjectsError("a key that is not a plain word", _line(start))
+                raise YamlObjectsError("a key that is not a scalar", _line(start))
             if event.value in seen:
-                raise YamlObjectsError(f"the key {event.value!r} stands here twice", _line(event))
+                raise YamlObjectsError(f"the key {event.value!r} is repeated", _line(event))
             seen.add(event.value)
             yield event.value, next(self._events)
 

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
@@ -20,7 +21,7 @@ from adapter.identity.callers import (
     UnauthenticatedError,
     Via,
 )
-from adapter.identity.config_map import Lookup
+from adapter.identity.config_map import ConfigMap, ConfigMapMetadata, Lookup
 from adapter.identity.gate import Gate
 from adapter.identity.material import CallerCAs, FrontProxySettings, MaterialSettings
 from adapter.sources.kubernetes.errors import error_of_answer
@@ -49,6 +50,10 @@ def _cas(tmp_path_factory: pytest.TempPathFactory) -> Cas:
     return Cas(*(Authority(folder / name, name) for name in ("front-proxy", "clients", "other")))
 
 
+def config_map_with(data: bytes) -> ConfigMap:
+    return ConfigMap(ConfigMapMetadata("extension-apiserver-authentication"), msgspec.Raw(data))
+
+
 class Place:
     """A gate whose material is looked up, and the ConfigMap as it is told."""
 
@@ -58,7 +63,9 @@ class Place:
         self.gate = Gate(self.materials)
 
     def tell(self, **data: str) -> None:
-        self.lookup.told(json.dumps({"data": {key.replace("_", "-"): value for key, value in data.items()}}).encode())
+        self.lookup.take(
+            config_map_with(json.dumps({key.replace("_", "-"): value for key, value in data.items()}).encode())
+        )
 
     def trouble(self) -> str:
         return self.lookup.trouble or ""
@@ -191,12 +198,18 @@ class TestConfigMap:
             assert (place.name(proxy(cas.clients, "bob")), place.name(proxy(cas.front))) == ("bob", "alice")
 
     @pytest.mark.parametrize(
-        "document", [None, b"{}", b'{"data": null}', b'{"data": {}}', b"[]", b"\xff", b'{"data": 1}']
+        "found",
+        [
+            None,
+            *map(
+                config_map_with, (b"null", b"{}", b"[]", b'{"client-ca-file": "\xff"}', b'{"client-ca-file": 1}', b"1")
+            ),
+        ],
     )
-    def test_deleted_empty_and_garbage_leave_the_last_good(self, cas: Cas, document: bytes | None) -> None:
+    def test_deleted_empty_and_garbage_leave_the_last_good(self, cas: Cas, found: ConfigMap | None) -> None:
         place = Place()
         place.tell(**good(cas))
-        place.lookup.told(document)
+        place.lookup.take(found)
         assert place.trouble()
         assert (place.name(proxy(cas.clients, "bob")), place.name(proxy(cas.front))) == ("bob", "alice")
 
@@ -320,5 +333,5 @@ def test_the_bundle_may_hold_a_root_that_tls_did_not_end_the_chain_in(tmp_path: 
 
 
 def test_the_keys_and_places_are_those_of_kubernetes() -> None:
-    assert config_map.COLLECTION == "/api/v1/namespaces/kube-system/configmaps"
+    assert config_map.NAMESPACE == "kube-system"
     assert config_map.NAME == "extension-apiserver-authentication"

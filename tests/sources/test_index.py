@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapter.objects.metadata import ObjectMeta, PartialObjectMetadata
 from adapter.objects.selectors import EVERYTHING, Operator, Requirement, Selector, parse_selector
 from adapter.sources.index import ObjectIndex
 
@@ -28,6 +29,10 @@ changes: st.SearchStrategy[tuple[str, Any, Labels]] = st.tuples(st.just("put"), 
 replacements: st.SearchStrategy[tuple[str, Any, Labels]] = st.tuples(
     st.just("replace"), st.dictionaries(objects, labels, max_size=8), st.just({})
 )
+
+
+def item(namespace: str | None, name: str, its_labels: Labels) -> PartialObjectMetadata:
+    return PartialObjectMetadata(ObjectMeta(name, namespace, its_labels))
 
 
 def _requirement(key: str, operator: Operator, values: list[str]) -> Requirement:
@@ -61,7 +66,7 @@ def test_names_are_those_that_a_look_at_every_object_finds(
     known: dict[Place, Labels] = {}
     for what, subject, given_labels in history:
         if what == "put":
-            index.put(subject[0], subject[1], given_labels)
+            index.put(item(subject[0], subject[1], given_labels))
             known[subject] = given_labels
         elif what == "remove":
             index.remove(subject[0], subject[1])
@@ -69,7 +74,7 @@ def test_names_are_those_that_a_look_at_every_object_finds(
         else:
             replacement = index.replacement()
             for (namespace, name), its_labels in subject.items():
-                replacement.put(namespace, name, its_labels)
+                replacement.put(item(namespace, name, its_labels))
             replacement.commit()
             known = dict(subject)
         for namespace, selector in asked:
@@ -84,7 +89,7 @@ def test_names_are_those_that_a_look_at_every_object_finds(
 
 def test_an_object_that_is_not_there_has_no_labels() -> None:
     index = ObjectIndex()
-    index.put("shop", "a", {"app": "web"})
+    index.put(item("shop", "a", {"app": "web"}))
     assert index.labels("shop", "b") is None
     assert index.labels("chat", "a") is None
     assert index.labels(None, "a") is None
@@ -92,20 +97,20 @@ def test_an_object_that_is_not_there_has_no_labels() -> None:
 
 def test_an_answer_is_remembered_until_its_namespace_changes() -> None:
     index = ObjectIndex()
-    index.put("shop", "a", {"app": "web"})
-    index.put("chat", "b", {"app": "web"})
+    index.put(item("shop", "a", {"app": "web"}))
+    index.put(item("chat", "b", {"app": "web"}))
     web = parse_selector("app=web")
     first = index.names("shop", web)
-    index.put("chat", "c", {"app": "web"})
-    index.put("shop", "a", {"app": "web"})
+    index.put(item("chat", "c", {"app": "web"}))
+    index.put(item("shop", "a", {"app": "web"}))
     assert index.names("shop", web) is first
-    index.put("shop", "d", {"app": "web"})
+    index.put(item("shop", "d", {"app": "web"}))
     assert index.names("shop", web) == ("a", "d")
 
 
 def test_answers_that_are_remembered_are_bounded() -> None:
     index = ObjectIndex(kept_answers=10)
-    index.put("shop", "a", {"app": "web"})
+    index.put(item("shop", "a", {"app": "web"}))
     for number in range(100):
         assert index.names("shop", parse_selector(f"app!=x{number}")) == ("a",)
     assert len(index._answers) == 10
@@ -121,7 +126,7 @@ def test_a_namespace_that_is_not_known_leaves_no_trace() -> None:
 def test_labels_that_vanish_leave_no_trace_in_the_index() -> None:
     index = ObjectIndex()
     for number in range(50):
-        index.put("shop", "a", {"app": f"v{number}"})
+        index.put(item("shop", "a", {"app": f"v{number}"}))
         assert index.names("shop", parse_selector(f"app=v{number}")) == ("a",)
     space = index._spaces["shop"]
     assert (len(space.groups), len(space.by_label["app"])) == (1, 1)
@@ -141,7 +146,7 @@ def test_a_reader_sees_the_old_list_or_the_new_one_and_nothing_between() -> None
         for generation in range(30):
             replacement = index.replacement()
             for name in lists[generation % 2]:
-                replacement.put("shop", name, {"app": "web", "pod": name})
+                replacement.put(item("shop", name, {"app": "web", "pod": name}))
             replacement.commit()
 
     write()
@@ -179,7 +184,7 @@ def test_many_readers_beside_a_writer_see_whole_states() -> None:
         if dice.random() < 0.3:
             index.remove("shop", name)
         else:
-            index.put("shop", name, {"app": f"v{dice.randrange(3)}"})
+            index.put(item("shop", name, {"app": f"v{dice.randrange(3)}"}))
     stop.set()
     for reader in readers:
         reader.join(10.0)
@@ -189,7 +194,7 @@ def test_many_readers_beside_a_writer_see_whole_states() -> None:
 @pytest.mark.parametrize("selector", ["app=web", "app in (web,db)", "app", "!tier", "app=web,tier=back"])
 def test_the_namespace_of_an_object_counts(selector: str) -> None:
     index = ObjectIndex()
-    index.put("shop", "a", {"app": "web", "tier": "back"})
-    index.put("shop", "b", {"app": "web"})
+    index.put(item("shop", "a", {"app": "web", "tier": "back"}))
+    index.put(item("shop", "b", {"app": "web"}))
     assert index.names("chat", parse_selector(selector)) == ()
     assert index.names(None, parse_selector(selector)) == ()

@@ -19,6 +19,7 @@ from adapter.identity.material import CallerCAs, FrontProxySettings, MaterialSet
 from adapter.identity.reviews import review_waiters
 from adapter.identity.telemetry import IdentityTelemetry
 from adapter.identity.tokens import Tokens, TokenSettings
+from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.service.flags.parsing import UsageError
 from adapter.service.flags.table import BOOLEAN, DURATION, PATH, TEXT, Flag, Repeat
 from adapter.service.runtime.errors import StartError
@@ -26,8 +27,10 @@ from adapter.service.runtime.threads import DaemonThreads
 from adapter.sources.kubernetes.access import from_kubeconfig, in_cluster
 from adapter.sources.kubernetes.client import KubernetesClient
 from adapter.sources.kubernetes.errors import ConfigurationError
-from adapter.sources.kubernetes.named import NamedObject, NamedWatch
+from adapter.sources.kubernetes.list_watch import WHOLE_OBJECTS, ListWatch
+from adapter.sources.kubernetes.reflector import Reflector
 from adapter.sources.kubernetes.settings import WatchSettings
+from adapter.sources.stores import SingleObject
 from adapter.timing.backoff import Backoff
 
 if TYPE_CHECKING:
@@ -285,10 +288,17 @@ def _know_front_proxy(
     materials, lookup = identity.materials, config_map.Lookup(identity.materials)
     looked_up = client is not None and materials.settings.looked_up
     if client is not None and looked_up:
-        which = NamedObject(config_map.COLLECTION, config_map.NAME, "configmaps")
-        settings = WatchSettings(telemetry=watches, backoff=_backoff)
-        watch = NamedWatch(client, which, lookup.told, lookup.failed, settings)
-        context.tasks.running("watch configmaps", lambda stop: watch.run(stop.event))
+        which = ListWatch(
+            find_resource(BUILT_IN, "", "configmaps"),
+            WHOLE_OBJECTS,
+            config_map.NAMESPACE,
+            field_selector=f"metadata.name={config_map.NAME}",
+        )
+        # Each list clears the trouble that a failure before it has left.
+        settings = WatchSettings(telemetry=watches, backoff=_backoff, resumes=False)
+        store: SingleObject[config_map.ConfigMap] = SingleObject(config_map.NAME, lookup.take)
+        reflector = Reflector(client, which, config_map.ConfigMap, store, settings, lookup.failed)
+        context.tasks.running("watch configmaps", lambda stop: reflector.run(stop.event))
 
     def probe() -> str | None:
         material: AuthenticationMaterial = materials.current()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 
+from adapter.objects.metadata import PartialObjectMetadata
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.sources.index import ObjectIndex
 from adapter.sources.kubernetes.discovery import KindDiscovery
 from adapter.sources.kubernetes.errors import ForbiddenError
+from adapter.sources.kubernetes.list_watch import ListWatch
 from adapter.sources.kubernetes.reflector import Reflector
 from adapter.sources.kubernetes.settings import WatchSettings
 from adapter.sources.objects import ObjectsForbiddenError, ObjectsNotServedError, ObjectsNotSyncedError
@@ -28,6 +30,11 @@ StartTask: TypeAlias = "Callable[[str, Callable[[Event], None]], None]"
 PODS = find_resource(BUILT_IN, "", "pods")
 
 
+class _Watched(NamedTuple):
+    reflector: Reflector[PartialObjectMetadata]
+    objects: ObjectIndex
+
+
 class ClusterObjects:
     """An `ObjectSource` over a cluster. Thread-safe."""
 
@@ -38,15 +45,15 @@ class ClusterObjects:
         settings: WatchSettings | None = None,
         discovery: KindDiscovery | None = None,
     ) -> None:
-        """Start the tasks `discovery` and `watch pods`; each further kind that is asked for has a `watch` task too."""
+        """Start the tasks `discovery` and `watch pods`; each further kind gets a `watch` task when it is needed."""
         self._client = client
         self._start = start
         self._settings = settings or WatchSettings()
         self._discovery = discovery or KindDiscovery(client, pace=self._settings.pace)
-        self._reflectors: dict[Resource, Reflector] = {}
+        self._watched: dict[Resource, _Watched] = {}
         self._lock = threading.Lock()
         start("discovery", self._discovery.run)
-        self._reflector(PODS)
+        self._watch(PODS)
 
     def resource(self, group: str, name: str) -> Resource:
         """Return the resource of this name; raises UnknownResourceError. Is a `ResolveResource`."""
@@ -55,48 +62,53 @@ class ClusterObjects:
     def names(self, resource: Resource, namespace: str | None, selector: Selector) -> tuple[str, ...]:
         """Names of the objects in the namespace (None: root-scoped) whose labels match, in ascending order.
 
-        Starts the watch of the kind when it is the first to ask. Raises ObjectsError.
+        The first call for a kind starts its watch. Raises ObjectsError.
         """
         return self._index(resource).names(namespace, selector)
 
     def labels_of(self, resource: Resource, namespace: str | None, name: str) -> Mapping[str, str] | None:
-        """Labels of one object; None if there is no such object. Starts the watch likewise. Raises ObjectsError."""
+        """Labels of one object; None if there is no such object. Raises ObjectsError.
+
+        The first call for a kind starts its watch.
+        """
         return self._index(resource).labels(namespace, name)
 
     def namespaces_of(self, resource: Resource) -> tuple[str, ...]:
-        """Namespaces that hold an object of the kind. Starts the watch likewise. Raises ObjectsError."""
+        """Namespaces that hold an object of the kind. The first call starts its watch. Raises ObjectsError."""
         return self._index(resource).namespaces()
 
     def synced(self, resource: Resource) -> bool:
-        """Whether the first list of the kind stands (never raises; False for a kind that is not watched)."""
-        reflector = self._reflectors.get(resource)
-        return reflector is not None and reflector.synced
+        """Whether the first list of the kind is complete (never raises; False for a kind that is not watched)."""
+        watched = self._watched.get(resource)
+        return watched is not None and watched.reflector.synced
 
     def await_first_list(self, resource: Resource, seconds: float) -> None:
-        """Wait until the first list of the kind stands or has failed, at most so long."""
-        reflector = self._reflectors.get(resource)
-        if reflector is not None:
-            reflector.tried.wait(seconds)
+        """Wait until the first list of the kind is complete or has failed, at most so many seconds."""
+        watched = self._watched.get(resource)
+        if watched is not None:
+            watched.reflector.tried.wait(seconds)
 
     def _index(self, resource: Resource) -> ObjectIndex:
-        reflector = self._reflectors.get(resource) or self._reflector(resource)
-        # What may no longer be read can no longer be kept true, so it is not told either.
+        reflector, objects = self._watched.get(resource) or self._watch(resource)
+        # What we may no longer read becomes outdated, so it is not served either.
         if (refusal := reflector.refusal) is not None:
             _refuse(reflector.resource, refusal)
         if not reflector.synced:
             reason = f": {reflector.failure}" if reflector.failure else ""
             raise ObjectsNotSyncedError(f"{resource.qualified}: the first list has not arrived yet{reason}")
-        return reflector.index
+        return objects
 
-    def _reflector(self, resource: Resource) -> Reflector:
-        """Return the reflector of the kind; make and start it if there is none."""
+    def _watch(self, resource: Resource) -> _Watched:
+        """Return the reflector and the index of the kind; create and start them if there are none."""
         with self._lock:
-            found = self._reflectors.get(resource)
+            found = self._watched.get(resource)
             if found is not None:
                 return found
-            made = self._reflectors[resource] = Reflector(self._client, resource, ObjectIndex(), self._settings)
-        self._start(f"watch {resource.qualified}", made.run)
-        return made
+            index = ObjectIndex()
+            reflector = Reflector(self._client, ListWatch(resource), PartialObjectMetadata, index, self._settings)
+            watched = self._watched[resource] = _Watched(reflector, index)
+        self._start(f"watch {resource.qualified}", reflector.run)
+        return watched
 
 
 def _refuse(resource: Resource, failure: ForbiddenError | NotFoundError) -> NoReturn:

@@ -1,26 +1,24 @@
-"""Keeps an index of one kind of object equal to what the cluster has: a paged list, then a watch from where it ended.
+"""Keeps a store of objects of one kind equal to what the cluster has: a paged list, then a watch from its version.
 
-Only metadata is asked for (`PartialObjectMetadata`); a server that answers with whole objects is understood too.
+The protocol is described under "Efficient detection of changes" in the Kubernetes API concepts. A list without a
+resourceVersion is the most recent state, and all its pages show the same moment. A watch from its resourceVersion
+reports every later change; bookmarks advance that version while nothing changes. If the version has been compacted
+(410), the objects are listed again. A list is never older than what is known, so a deleted object does not reappear.
 
-The protocol is that of "Efficient detection of changes" in the Kubernetes API concepts. A list without a
-resourceVersion is the most recent state, and all its pages are of one moment. A watch from its resourceVersion tells
-every later change; bookmarks move that version on where nothing changes. A version that is compacted (410) means a new
-list. A list is never older than what is known, so no object comes back from the dead.
-
-While the server is away what is known stays known: `synced` remains true, and a metric tells when it was last heard.
-So it does for a moment where the server refuses the kind: kube-apiserver answers 403 to everybody, and 404 for kinds
-of CustomResourceDefinitions, from its first connection until it has read its roles and definitions.
+While the server cannot be reached, the store keeps its objects: `synced` remains true, and a metric shows when the
+server was last heard. The same holds for a short time if the server refuses the kind: kube-apiserver answers 403 to
+everybody, and 404 for kinds of CustomResourceDefinitions, from its first connection until it has read its roles and
+definitions.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 
-from adapter.sources.kubernetes.client import METADATA, METADATA_LIST
 from adapter.sources.kubernetes.errors import (
     ErrorStatus,
     ExpiredError,
@@ -38,18 +36,18 @@ from adapter.sources.kubernetes.errors import (
 )
 from adapter.sources.kubernetes.items import ItemsError, JsonList
 from adapter.sources.kubernetes.left_out import LeftOut, named
-from adapter.sources.kubernetes.metadata import NO_VERSIONS, Item, Versioned, WatchEvent
 from adapter.sources.kubernetes.streams import Interruptible, in_rounds, lines_of, when_set
+from adapter.sources.kubernetes.watch_events import NO_VERSIONS, Versioned, WatchEvent
+from adapter.sources.stores import KubernetesObject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from contextlib import AbstractContextManager
 
-    from adapter.objects.resources import Resource
-    from adapter.sources.index import ObjectIndex
     from adapter.sources.kubernetes.client import Answer, KubernetesClient
-    from adapter.sources.kubernetes.metadata import Metadata
+    from adapter.sources.kubernetes.list_watch import ListWatch
     from adapter.sources.kubernetes.settings import WatchSettings
+    from adapter.sources.stores import Store
     from adapter.timing.backoff import Backoff
 
 logger = logging.getLogger(__name__)
@@ -58,33 +56,43 @@ _LIST_SECONDS = 60.0
 _WINDOW_GRACE_SECONDS = 30.0
 _TOO_SHORT_SECONDS = 1.0
 
-
 _MOST_PAGES = 4_000
-"""Two million objects, ten times what Kubernetes is made for."""
+"""Two million objects, ten times the largest supported cluster."""
 _LARGEST_PAGE_BYTES = 256 << 20
-"""A server that knows no pages answers with everything at once."""
+"""A server that does not support pages sends all objects at once."""
+
+T = TypeVar("T", bound=KubernetesObject)
 
 
-class Reflector:
-    """Lists and watches one kind, for as long as `run` runs."""
+class Reflector(Generic[T]):
+    """Lists and watches a collection while `run` runs, and writes its objects to a store."""
 
     def __init__(
         self,
         client: KubernetesClient,
-        resource: Resource,
-        index: ObjectIndex,
+        list_watch: ListWatch,
+        form: type[T],
+        store: Store[T],
         settings: WatchSettings,
+        on_failure: Callable[[KubernetesError], None] | None = None,
     ) -> None:
-        """`index` is written by this reflector alone."""
-        self.index = index
-        self.resource = resource
+        """Each object is decoded as `form`, a msgspec Struct; nobody else may write to `store`.
+
+        `on_failure` is called by the thread of `run` whenever a list or watch fails, but not for a version that has
+        expired.
+        """
+        self.resource = list_watch.resource
         self._client = client
+        self._list_watch = list_watch
+        self._form = form
+        self._store = store
         self._settings = settings
-        self._path = collection_path(resource)
+        self._on_failure = on_failure
+        self._path = list_watch.path
         self._events = msgspec.json.Decoder(WatchEvent)
-        self._items = msgspec.json.Decoder(Item)
+        self._items = msgspec.json.Decoder(form)
         self._versions = msgspec.json.Decoder(Versioned)
-        self._left_out = LeftOut(resource.qualified, settings.telemetry)
+        self._left_out = LeftOut(self.resource.qualified, settings.telemetry)
         self._version: str | None = None
         self._synced = False
         self._stood_since: float | None = None
@@ -92,22 +100,22 @@ class Reflector:
         self._refused_since: float | None = None
         self._reads = Interruptible()
         self.tried = threading.Event()
-        """Set once the first list has been taken in, or has failed."""
-        settings.telemetry.synced(resource.qualified, synced=False)
+        """Set once the first list is in the store, or has failed."""
+        settings.telemetry.synced(self.resource.qualified, synced=False)
 
     @property
     def synced(self) -> bool:
-        """Whether a whole list has been taken in. Stays true while a newer one is under way."""
+        """Whether a whole list has been stored. Stays true while the objects are listed again."""
         return self._synced
 
     @property
     def failure(self) -> KubernetesError | None:
-        """Why the last list or watch failed; None when it did not."""
+        """Why the last list or watch failed; None if it succeeded."""
         return self._failure
 
     @property
     def refusal(self) -> ForbiddenError | NotFoundError | None:
-        """Why the server gives this kind to nobody here; None where it does, or where that may pass in a moment."""
+        """Why the server refuses this kind to us; None if it does not, or if the refusal may end in a moment."""
         failure, since = self._failure, self._refused_since
         if since is None or not isinstance(failure, (ForbiddenError, NotFoundError)):
             return None
@@ -115,24 +123,24 @@ class Reflector:
         return failure if lasts or not self._synced else None
 
     def run(self, stop: threading.Event) -> None:
-        """List and watch until `stop` is set; a read that waits then is ended."""
+        """List and watch until `stop` is set, which also ends a read that is waiting."""
         with when_set(stop, self._reads.end):
             in_rounds(stop, self._settings, self._round, self._failed)
 
     def _round(self, backoff: Backoff) -> float:
-        """List if that is due, then watch for one window. Return how long to wait before the next."""
+        """List if necessary, then watch for one window. Return how many seconds to wait before the next round."""
         self._stood_since = None
-        if self._version is None:
+        if self._version is None or not self._settings.resumes:
             self._version = self._list()
-        told = self._watch(self._version)
+        changed = self._watch(self._version)
         stood = self._stood_seconds()
         if stood >= self._settings.healthy_seconds:
             backoff.reset()
-        # A watch that ends at once and tells nothing is a server in trouble, even if it says nothing of it.
-        return backoff.delay() if stood < _TOO_SHORT_SECONDS and not told else 0.0
+        # If a watch ends at once and without an event, the server is in trouble, although it reports no error.
+        return backoff.delay() if stood < _TOO_SHORT_SECONDS and not changed else 0.0
 
     def _failed(self, error: KubernetesError, backoff: Backoff) -> float:
-        """Take note of the failure, decide whether to list anew, and return how long to wait."""
+        """Record the failure, decide whether to list again, and return how many seconds to wait."""
         if self._stood_seconds() >= self._settings.healthy_seconds:
             backoff.reset()
         if not _resumable(error, backoff.failures):
@@ -145,35 +153,37 @@ class Reflector:
             self._refused_since = self._settings.clock()
         self._failure = error
         self.tried.set()
-        logger.log(level, "watch of %s failed, will try again: %s", self.resource.qualified, error)
+        if self._on_failure is not None and not isinstance(error, ExpiredError):
+            self._on_failure(error)
+        logger.log(level, "watch of %s failed, will retry: %s", self.resource.qualified, error)
         return backoff.delay(error.retry_after_seconds if isinstance(error, StatusError) else 0.0)
 
     def _list(self) -> str:
-        """Replace the index by a new list; return the resourceVersion that it is of."""
+        """Replace the content of the store by a new list; return the resourceVersion of the list."""
         try:
             return self._list_pages()
         except ExpiredError:
-            # Pages are kept for five minutes. What was read so far is of no use without the rest.
-            logger.info("list of %s took longer than its pages are kept, begun anew", self.resource.qualified)
+            # The server keeps pages for five minutes. The first pages are of no use without the others.
+            logger.info("list of %s expired before its last page, starting again", self.resource.qualified)
             return self._list_pages()
 
     def _list_pages(self) -> str:
-        replacement = self.index.replacement()
+        replacement = self._store.replacement()
         self._left_out.begin_list()
-        query = {"limit": str(self._settings.page_size)}
+        query = self._list_watch.list_query(self._settings.page_size)
         asked: set[str] = set()
         readable = 0
         while True:
             page = self._page(query)
             for item in self._items_of(page):
-                replacement.put(item.namespace, item.name, item.labels or {})
+                replacement.put(item)
                 readable += 1
             self._heard()
             metadata = page.head.metadata
             if not metadata.next_page:
                 break
             self._refuse_endless(asked, metadata.next_page)
-            # A continue token holds the version that the list began with, and must come without one.
+            # A continue token contains the version of the first page, so the query must not name one.
             query["continue"] = metadata.next_page
         if metadata.resource_version in NO_VERSIONS:
             raise UnexpectedResponseError(f"GET {self._path}: a list without a resourceVersion")
@@ -184,18 +194,17 @@ class Reflector:
         self._now_synced()
         return metadata.resource_version
 
-    def _items_of(self, page: JsonList[Item]) -> Iterator[Metadata]:
+    def _items_of(self, page: JsonList[T]) -> Iterator[T]:
         try:
             for items in page.parts(self._settings.pace):
-                for item in items:
-                    yield item.metadata
+                yield from items
         except ItemsError as error:
             raise UnexpectedResponseError(f"GET {self._path}: not a list of objects: {error}") from error
 
     def _refuse_endless(self, asked: set[str], token: str) -> None:
-        """Take note of a continue token; raises UnexpectedAnswerError where pages would come without end."""
+        """Record a continue token; raises UnexpectedResponseError if the pages would never end."""
         if token in asked:
-            message = "the list does not end: its next page is one that it has given already"
+            message = "the list does not end: a continue token is repeated"
             raise UnexpectedResponseError(f"GET {self._path}: {message}")
         asked.add(token)
         if len(asked) >= _MOST_PAGES:
@@ -203,36 +212,31 @@ class Reflector:
                 f"GET {self._path}: the list does not end: it has more than {_MOST_PAGES} pages"
             )
 
-    def _page(self, query: Mapping[str, str]) -> JsonList[Item]:
-        with self._opened(query, METADATA_LIST) as answer:
+    def _page(self, query: Mapping[str, str]) -> JsonList[T]:
+        with self._opened(query, self._list_watch.accept.of_list) as answer:
             body = answer.whole(_LIST_SECONDS, _LARGEST_PAGE_BYTES)
-        return JsonList(body, Item, unreadable=self._left_out.from_list)
+        return JsonList(body, self._form, unreadable=self._left_out.from_list)
 
     def _watch(self, version: str) -> bool:
-        """Take in changes until the server ends the watch; return whether it told any."""
+        """Store changes until the server ends the watch; return whether there were any events."""
         window = self._settings.uniform(*self._settings.window_seconds)
-        query = {
-            "watch": "true",
-            "resourceVersion": version,
-            "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(int(window)),
-        }
-        told = False
-        with self._opened(query, METADATA, self._settings.silence_seconds) as answer:
+        query = self._list_watch.watch_query(version, window)
+        changed = False
+        with self._opened(query, self._list_watch.accept.of_watch, self._settings.silence_seconds) as answer:
             self._opened_watch()
             try:
                 for lines in lines_of(answer.pieces(window + _WINDOW_GRACE_SECONDS)):
                     with self._settings.pace.slice():
                         for line in lines:
                             self._take(line)
-                            told = True
+                            changed = True
                     self._heard()
             except SilentError:
-                logger.debug("watch of %s was silent for long, opened anew", self.resource.qualified)
-        return told
+                logger.debug("watch of %s was silent for too long, reopening it", self.resource.qualified)
+        return changed
 
     def _take(self, line: bytes) -> None:
-        """Take in one event of a watch."""
+        """Apply one event of a watch."""
         try:
             event = self._events.decode(line)
             if event.type == "ERROR":
@@ -246,13 +250,13 @@ class Reflector:
         self._version = version
 
     def _take_object(self, event: WatchEvent) -> None:
-        """Take in what an event says of its object. Raises what decoding raises where it does not name one."""
+        """Apply an event to the store. Raises the errors of decoding if the event does not name an object."""
         match event.type:
             case "ADDED" | "MODIFIED":
                 self._put(event.object)
             case "DELETED":
                 gone = named(event.object) or self._items.decode(event.object).metadata
-                self.index.remove(gone.namespace, gone.name)
+                self._store.remove(gone.namespace, gone.name)
                 self._left_out.discard(gone.namespace, gone.name)
             case "BOOKMARK":
                 pass
@@ -261,17 +265,17 @@ class Reflector:
 
     def _put(self, content: msgspec.Raw) -> None:
         try:
-            item = self._items.decode(content).metadata
+            item = self._items.decode(content)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             unreadable = named(content)
             if unreadable is None:
                 raise
-            # What it was before is true no more.
-            self.index.remove(unreadable.namespace, unreadable.name)
+            # Its earlier state is no longer true.
+            self._store.remove(unreadable.namespace, unreadable.name)
             self._left_out.put(unreadable.namespace, unreadable.name, str(error))
             return
-        self.index.put(item.namespace, item.name, item.labels or {})
-        self._left_out.discard(item.namespace, item.name)
+        self._store.put(item)
+        self._left_out.discard(item.metadata.namespace, item.metadata.name)
 
     def _opened(
         self, query: Mapping[str, str], accept: str, silence: float | None = None
@@ -285,10 +289,10 @@ class Reflector:
         self._synced = True
         self.tried.set()
         self._settings.telemetry.synced(self.resource.qualified, synced=True)
-        logger.info("%s: %d objects listed", self.resource.qualified, len(self.index))
+        logger.info("%s: %d objects listed", self.resource.qualified, len(self._store))
 
     def _stood_seconds(self) -> float:
-        """How long the present watch stands, or stood; 0 when it was not opened."""
+        """How many seconds the last watch has been open, or was; 0 if it could not be opened."""
         return 0.0 if self._stood_since is None else self._settings.clock() - self._stood_since
 
     def _opened_watch(self) -> None:
@@ -296,20 +300,14 @@ class Reflector:
         self._heard()
         self._refused_since = None
         if self._failure is not None:
-            logger.info("watch of %s stands again", self.resource.qualified)
+            logger.info("watch of %s is open again", self.resource.qualified)
             self._failure = None
 
 
-def collection_path(resource: Resource) -> str:
-    """Return the path of all objects of the kind, in all namespaces."""
-    root = f"/apis/{resource.group}" if resource.group else "/api"
-    return f"{root}/{resource.version}/{resource.plural}"
-
-
 def _resumable(error: KubernetesError, failures: int) -> bool:
-    """Tell whether the watch may go on from where it was, after so many failures before this one.
+    """Return whether the watch may resume from its last version, after so many failures before this one.
 
-    A server that fails again may do so because of the version that it is asked for; a new list has none.
+    A server may fail repeatedly because of the version in the request; a new list does not name one.
     """
     if isinstance(error, ServerError):
         return failures == 0

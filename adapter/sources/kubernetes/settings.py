@@ -1,4 +1,4 @@
-"""How the watches of a cluster behave, in one value that is handed down to each of them."""
+"""Settings of lists and watches."""
 
 from __future__ import annotations
 
@@ -22,17 +22,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WatchSettings:
-    """How lists and watches are made, and what they are given to work with."""
+    """How lists and watches are made, and the effects that they use."""
 
     page_size: int = 500
     window_seconds: tuple[float, float] = (300.0, 600.0)
-    """A watch is asked to end after a time between these, so that watches spread over the API servers again."""
+    """Each watch ends after a random time between these, so that watches spread over the API servers."""
     silence_seconds: float = 150.0
-    """Without a byte for this long the connection may be dead: the watch is opened anew. Bookmarks come each minute."""
+    """A watch without a byte for this long is reopened: it may be dead. Bookmarks come each minute."""
     healthy_seconds: float = 30.0
-    """A watch that stood this long was healthy: the next failure is the first again."""
+    """A watch that was open for this long resets the back-off."""
     refused_seconds: float = 10.0
-    """For how long what is known is told on while the server refuses it: a server that starts refuses at first."""
+    """How long cached objects are still served while a server, which may just be starting, refuses the kind."""
+    resumes: bool = True
+    """Whether a new watch continues from the last version. False: the objects are listed before each watch."""
     pace: Pace = UNPACED
     telemetry: WatchTelemetry = field(default_factory=NoTelemetry)
     backoff: Callable[[], Backoff] = Backoff
@@ -40,4 +42,4 @@ class WatchSettings:
     clock: Callable[[], float] = time.monotonic
     wall_clock: Callable[[], float] = time.time
     wait: Callable[[Event, float], bool] = threading.Event.wait
-    """Waits for the event or so many seconds."""
+    """Waits for the event, at most so many seconds."""

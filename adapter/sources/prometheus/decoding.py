@@ -1,7 +1,7 @@
 """Answers of Prometheus's query API as values, decoded slice by slice.
 
-What an answer says about itself (success, type, warnings) is known before its first sample is handed out. The samples
-are decoded while they are iterated over, in slices that give way to requests (`adapter.timing.pace`).
+The envelope of an answer (status, type, warnings) is decoded before the first sample is returned. The samples are
+decoded during the iteration, in slices that let requests run in between (`adapter.timing.pace`).
 """
 
 from __future__ import annotations
@@ -13,19 +13,21 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
 
+from adapter.sources.prometheus.envelopes import Envelope, QueryEnvelope, SeriesEnvelope, decode_part, open_answer
 from adapter.sources.prometheus.errors import AnswerTooLargeError, UnexpectedAnswerError, shortened
-from adapter.sources.prometheus.slicing import SERIES, VECTOR, Cut, Shape, Span, cuts
+from adapter.sources.prometheus.slicing import SERIES, VECTOR
 from adapter.sources.prometheus.streaming import StreamCutter, TooLongToCutError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
+    from adapter.sources.prometheus.slicing import Cut, Shape, Span
     from adapter.timing.pace import Pace
 
 _GUARD_BYTES = 256 * 1024
 _WORTH_SLICES_BYTES = 256 * 1024
-"""Label sets of so many bytes take about a millisecond, and come apart by time."""
+"""Decoding so many bytes of label sets takes about a millisecond, so it is cut into slices by time."""
 _SHARED_NAME_BYTES = 32
 """msgspec keeps one copy of each key up to this length; longer ones are interned here."""
 
@@ -42,11 +44,10 @@ class AnswerLimits:
 
 INSTANT_LIMITS = AnswerLimits()
 SERIES_LIMITS = AnswerLimits(max_bytes=512 * 1024 * 1024, max_samples=1_000_000)
-"""Series are not held, so their bytes cost time and not memory."""
+"""Series are not kept, so their bytes cost time but no memory."""
 
 
-# A Struct and not a dataclass: it is made five times as fast, and 100,000 of them are no work for the garbage
-# collector.
+# A Struct and not a dataclass: it is created five times as fast, and the garbage collector does not visit it.
 class Sample(msgspec.Struct, frozen=True, gc=False):
     """One sample of an instant answer."""
 
@@ -74,22 +75,22 @@ class InstantAnswer:
     def __init__(self, kind: Literal["vector", "scalar"], evaluated_at: float, answer: _Elements) -> None:
         self.kind: Literal["vector", "scalar"] = kind
         self.evaluated_at = evaluated_at
-        """Unix seconds that the query was asked for."""
+        """Unix seconds of the query's evaluation time."""
         self.warnings = answer.warnings
-        """What Prometheus warns of; a partial answer is told by a warning, too."""
+        """Warnings of Prometheus; a partial answer also has one."""
         self.infos = answer.infos
         self.histograms_skipped = 0
-        """Native histograms left out of the batches handed out so far: they have no single value."""
+        """Native histograms left out of the batches so far, as they have no single value."""
         self.histograms: list[dict[str, str]] = []
-        """Label sets of those that were left out of the list handed out last."""
+        """Label sets of the native histograms left out of the last batch."""
         self._answer = answer
 
     def batches(self, pace: Pace) -> Iterator[list[Sample]]:
         """Yield the samples in lists of about 200, in Prometheus's order; each list is decoded when it is asked for.
 
-        A list is empty where all of its samples were native histograms. Work on a list runs at once after its decoding
-        and before the next pause, so it needs no slice of its own. Raises UnexpectedAnswerError and
-        AnswerTooLargeError, also after the first list: then all of them are void.
+        A list is empty if all of its samples were native histograms. A list is processed between its decoding and the
+        next pause, which needs no slice of its own. Raises UnexpectedAnswerError and AnswerTooLargeError, also after
+        the first list: then none of them may be used.
         """
         self.histograms_skipped = 0
         if self.kind == "scalar":
@@ -106,14 +107,14 @@ class InstantAnswer:
 
 
 class SeriesAnswer:
-    """The label sets that match a selector; they are in `batches`, and what is said about them is known after those."""
+    """The label sets that match a selector, in `batches`; the warnings are known when these are exhausted."""
 
     def __init__(
         self, selector: str, opened: Callable[[], AbstractContextManager[Iterable[bytes]]], limits: AnswerLimits
     ) -> None:
-        """Take what begins the answer, whose bytes are read while the label sets are iterated over."""
+        """Take a function that begins the answer, whose bytes are read during the iteration over the label sets."""
         self.warnings: tuple[str, ...] = ()
-        """What Prometheus warns of, and that the answer was cut short at the limit, if it was."""
+        """Warnings of Prometheus, and one if the answer may have been cut off at the limit."""
         self.infos: tuple[str, ...] = ()
         self._selector = selector
         self._opened = opened
@@ -122,9 +123,8 @@ class SeriesAnswer:
     def batches(self, pace: Pace) -> Iterator[list[dict[str, str]]]:
         """Yield the label sets (with `__name__`) in lists of some hundred, in Prometheus's order; to be called once.
 
-        Work on a list needs no slice of its own, as that of `InstantAnswer.batches`. Raises PrometheusError, also after
-        the first list. Whatever the answer's end may be, lists before it are good unless it is an
-        UnexpectedAnswerError.
+        As with `InstantAnswer.batches`, processing a list needs no slice of its own. Raises PrometheusError, also after
+        the first list. The lists before an error may be used unless it is an UnexpectedAnswerError.
         """
         count = 0
         with self._opened() as pieces:
@@ -144,7 +144,7 @@ class SeriesAnswer:
                 for decoded in pace.timed(self._runs(cutter)):
                     yield from decoded
         rest = cutter.rest()
-        cut, envelope = _opened(self._selector, rest, SERIES, _SeriesEnvelope, pace)
+        cut, envelope = open_answer(self._selector, rest, SERIES, SeriesEnvelope, pace)
         elements = _Elements(self._selector, rest, cut, bytes(envelope.data), envelope, self._limits)
         self.warnings, self.infos = elements.warnings, elements.infos
         yield from elements.batches(_read_label_sets, pace)
@@ -152,7 +152,7 @@ class SeriesAnswer:
     def _runs(self, cutter: StreamCutter) -> Iterator[list[dict[str, str]]]:
         try:
             while (run := cutter.run()) is not None:
-                yield _decode(self._selector, run, _read_label_sets)
+                yield decode_part(self._selector, run, _read_label_sets)
         except TooLongToCutError as e:
             raise AnswerTooLargeError(self._selector, f"the answer has {e}") from e
 
@@ -161,7 +161,7 @@ def read_instant(
     query: str, body: bytearray, *, evaluated_at: float, limits: AnswerLimits, pace: Pace
 ) -> InstantAnswer:
     """Read the body of a successful `/api/v1/query`; raises UnexpectedAnswerError."""
-    cut, envelope = _opened(query, body, VECTOR, _QueryEnvelope, pace)
+    cut, envelope = open_answer(query, body, VECTOR, QueryEnvelope, pace)
     if envelope.data is None:
         raise UnexpectedAnswerError(query, "the answer has no data")
     kind = envelope.data.result_type
@@ -174,10 +174,10 @@ def read_instant(
 
 
 class ElementGuard:
-    """Counts the elements of an answer while its body arrives, so that too large a one is dropped early.
+    """Counts the elements of an answer while its body arrives, so that an answer above the limit is dropped early.
 
-    Exact for the compact form but for the last bytes; all are counted when they are decoded. It looks at the body in
-    slices, whose pauses also keep the reading thread from crowding out others.
+    The count is exact for the compact form except for the last bytes; decoding counts all elements. The body is
+    searched in slices, whose pauses also let other threads run.
     """
 
     def __init__(self, query: str, shape: Shape, limits: AnswerLimits, pace: Pace) -> None:
@@ -189,37 +189,16 @@ class ElementGuard:
         self._counted_to = 0
 
     def __call__(self, body: bytearray) -> None:
-        """Look at the bytes that were added; raises AnswerTooLargeError."""
+        """Count the elements in the added bytes; raises AnswerTooLargeError."""
         if len(body) - self._counted_to < _GUARD_BYTES:
             return
-        # A boundary may have begun before the new bytes; one that ended before them is counted already.
+        # A boundary may begin before the new bytes; one that ends before them has been counted.
         begin = max(0, self._counted_to - len(self._boundary) + 1)
         with self._pace.slice():
             self._count += body.count(self._boundary, begin)
         self._counted_to = len(body)
         if self._count > self._limits.max_samples:
             raise _too_many(self._query, self._limits)
-
-
-class _Envelope(msgspec.Struct):
-    status: str
-    error: str = ""
-    warnings: list[str] | None = None
-    infos: list[str] | None = None
-    is_partial: bool = msgspec.field(name="isPartial", default=False)
-
-
-class _QueryData(msgspec.Struct):
-    result_type: str = msgspec.field(name="resultType")
-    result: msgspec.Raw
-
-
-class _QueryEnvelope(_Envelope):
-    data: _QueryData | None = None
-
-
-class _SeriesEnvelope(_Envelope):
-    data: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
 
 
 class _WireSample(msgspec.Struct, gc=False):
@@ -234,7 +213,7 @@ class _WireTextSample(msgspec.Struct, gc=False):
     histogram: object = None
 
 
-# Lax: values come as strings, since JSON has no NaN; the decoder reads them as numbers without a detour.
+# Lax: values are strings, as JSON has no NaN; the decoder reads them directly as numbers.
 _samples = msgspec.json.Decoder(list[_WireSample], strict=False)
 _text_samples = msgspec.json.Decoder(list[_WireTextSample])
 _label_sets = msgspec.json.Decoder(list[dict[str, str]])
@@ -245,27 +224,26 @@ _NUMBER = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 
-E = TypeVar("E", bound=_Envelope)
 T = TypeVar("T")
 L = TypeVar("L")
 
 
 @dataclass(frozen=True, slots=True)
 class _Elements:
-    """The body of an answer and where its elements are."""
+    """The body of an answer and the places of its elements."""
 
     query: str
     body: bytearray
     cut: Cut
     envelope_elements: bytes
-    envelope: _Envelope
+    envelope: Envelope
     limits: AnswerLimits
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        told = tuple(self.envelope.warnings or ())
-        # VictoriaMetrics' way to say that a storage node did not answer.
-        return (*told, "the answer is partial (isPartial)") if self.envelope.is_partial else told
+        warnings = tuple(self.envelope.warnings or ())
+        # VictoriaMetrics sets it if a storage node did not answer.
+        return (*warnings, "the answer is partial (isPartial)") if self.envelope.is_partial else warnings
 
     @property
     def infos(self) -> tuple[str, ...]:
@@ -283,48 +261,22 @@ class _Elements:
                 yield elements
 
     def decode(self, piece: bytes, read: Callable[[bytes], L]) -> L:
-        return _decode(self.query, piece, read)
+        return decode_part(self.query, piece, read)
 
     def _piece(self, span: Span | None) -> bytes:
-        """Return a run of elements as a JSON array; None stands for those that were left in the envelope."""
+        """Return a run of elements as a JSON array; None means the elements that remain in the envelope."""
         if span is None:
-            # `null` is how Go writes a list that nothing was added to.
+            # Go writes a nil slice as `null`.
             return b"[]" if self.envelope_elements in {b"", b"null"} else self.envelope_elements
         start, end = span
         return b"".join((b"[", self.body[start:end], b"]"))
-
-
-def _decode(query: str, piece: bytes, read: Callable[[bytes], L]) -> L:
-    try:
-        return read(piece)
-    except (msgspec.DecodeError, ValueError, RecursionError) as e:
-        raise UnexpectedAnswerError(query, f"the answer cannot be read: {shortened(str(e))}") from e
-
-
-def _opened(query: str, body: bytearray, shape: Shape, envelope_type: type[E], pace: Pace) -> tuple[Cut, E]:
-    """Cut the body and decode its envelope."""
-    problem: Exception | None = None
-    for cut in cuts(body, shape, pace):
-        try:
-            with pace.slice():
-                envelope = msgspec.json.decode(cut.envelope, type=envelope_type)
-        except (msgspec.DecodeError, ValueError, RecursionError) as e:
-            problem = e
-            continue
-        if envelope.status != "success":
-            raise UnexpectedAnswerError(
-                query, f"the answer is no success but {shortened(envelope.status)}: {shortened(envelope.error)}"
-            )
-        return cut, envelope
-    reason = f": {shortened(str(problem))}" if problem else ""
-    raise UnexpectedAnswerError(query, f"the answer is not JSON of Prometheus's API{reason}") from problem
 
 
 def _read_samples(piece: bytes) -> list[_WireSample]:
     try:
         samples = _samples.decode(piece)
     except msgspec.ValidationError:
-        # The lax reading knows `Inf` and not `+Inf`, which is how Prometheus writes it.
+        # The lax decoder accepts `Inf` but not `+Inf`, which Prometheus writes.
         samples = [
             _WireSample(s.metric, None if s.value is None else (s.value[0], _number(s.value[1])), s.histogram)
             for s in _text_samples.decode(piece)
@@ -340,7 +292,7 @@ def _read_label_sets(piece: bytes) -> list[dict[str, str]]:
 
 
 def _histograms(query: str, wire: list[_WireSample]) -> list[dict[str, str]]:
-    """Return the native histograms' labels; a sample that is neither a value nor one makes the answer void."""
+    """Return the labels of the native histograms; raises UnexpectedAnswerError for a sample without any value."""
     without_value = [sample for sample in wire if sample.value is None]
     if any(sample.histogram is None for sample in without_value):
         raise UnexpectedAnswerError(query, "the answer has a sample without a value")
@@ -353,14 +305,14 @@ def _read_scalar(piece: bytes) -> tuple[float, float]:
 
 
 def _number(text: str) -> float:
-    """Return a value as Prometheus writes it. Python alone would also take `1_000`, blanks and digits of any script."""
+    """Return a value as Prometheus writes it. Python's `float` also accepts `1_000`, spaces and foreign digits."""
     if _NUMBER.fullmatch(text) is None:
         raise ValueError(f"{shortened(text)!r} is no value")
     return float(text)
 
 
 def _has_long_name(labels: dict[str, str]) -> bool:
-    """Whether names must be interned, judged by the first of a slice: series of one answer are much alike."""
+    """Return whether names must be interned, judged by the first series of a slice: those of one answer are alike."""
     return any(len(name) > _SHARED_NAME_BYTES for name in labels)
 
 

@@ -1,15 +1,15 @@
-"""Range queries: how they are cut so that Prometheus takes them, and their answers as columns of numbers.
+"""Range queries: how they are split so that Prometheus accepts them, and their answers as columns of numbers.
 
-A range of 14 days at a step of 15 s is 80,640 points a series, and Prometheus gives no more than 11,000 to one request.
-So it is asked in parts that lie side by side on the same grid of times, and the parts are joined by label set. Times
-are counted in whole milliseconds, as Prometheus counts them, so no step is lost or doubled where two parts meet.
+A range of 14 days at a step of 15 s has 80,640 points per series, and Prometheus returns at most 11,000 per request.
+So it is requested in adjacent parts on the same grid of times, and the parts are joined by label set. Times are counted
+in whole milliseconds, as Prometheus counts them, so no step is lost or repeated between two parts.
 
 A sample takes 16 bytes here: two columns of float64 for each series, filled slice by slice (`adapter.timing.pace`)
 without a Python object for each point.
 
-**What a value may be.** NaN, +Inf and -Inf are floats as Prometheus gave them: a caller must decide what they mean.
-Staleness markers never arrive: Prometheus ends a series at one, so there is no point, as where nothing was scraped. A
-step without a value is absent from the columns; a caller that needs a regular grid must look at the timestamps.
+**Values.** NaN, +Inf and -Inf are floats as Prometheus sent them, and the caller decides what they mean. Prometheus
+never sends staleness markers: such a step has no point, like one without a scrape. A step without a value is absent
+from the columns; a caller that needs a regular grid must check the timestamps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from adapter.sources.prometheus.decoding import _decode, _opened, _QueryEnvelope
+from adapter.sources.prometheus.envelopes import QueryEnvelope, decode_part, open_answer
 from adapter.sources.prometheus.errors import AnswerTooLargeError, UnexpectedAnswerError, shortened
 from adapter.sources.prometheus.slicing import SLICE_BYTES, Cut, Shape
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from adapter.timing.pace import Pace
 
 MOST_POINTS = 11_000
-"""Of one series in one answer: Prometheus refuses more than this many steps (`exceeded maximum resolution`)."""
+"""Steps of one request: Prometheus refuses more (`exceeded maximum resolution`)."""
 
 MATRIX = Shape(
     path=(b"data", b"result"),
@@ -48,7 +48,7 @@ MATRIX = Shape(
 
 _BETWEEN_POINTS = b"],["
 _POINTS_BYTES = SLICE_BYTES // 2
-"""About 600 points: decoded, checked and filed in a third of a millisecond."""
+"""About 600 points: decoding, checking and appending them takes a third of a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ RANGE_LIMITS = RangeLimits()
 
 @dataclass(frozen=True, slots=True)
 class RangePart:
-    """The times that one request asks for, in milliseconds since 1970; both ends are on the grid."""
+    """The times of one request, in milliseconds since 1970; both ends are on the grid."""
 
     start: int
     end: int
@@ -77,7 +77,7 @@ class RangePart:
 def parts_of(start: float, end: float, step_seconds: float) -> tuple[RangePart, ...]:
     """Cut a range into parts of at most `MOST_POINTS` steps; the last step is the last that is not after `end`.
 
-    Raises ValueError for a step that is no whole number of milliseconds, and for an end before the start.
+    Raises ValueError for a step that is not a whole number of milliseconds, and for an end before the start.
     """
     if not all(map(math.isfinite, (start, end, step_seconds))):
         raise ValueError("start, end and step of a range must be finite")
@@ -101,7 +101,7 @@ class RangeSeries:
     timestamps: array[float] = field(default_factory=lambda: array("d"))
     """Unix seconds, each on the grid of the range; steps without a value are left out."""
     values: array[float] = field(default_factory=lambda: array("d"))
-    """As many; NaN and infinities as Prometheus gave them."""
+    """One for each timestamp; NaN and infinities as Prometheus sent them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +110,11 @@ class RangeAnswer:
 
     series: tuple[RangeSeries, ...]
     warnings: tuple[str, ...]
-    """What Prometheus warns of, each once; a partial answer is told by a warning, too."""
+    """Warnings of Prometheus without duplicates; a partial answer also has one."""
     infos: tuple[str, ...]
     size_bytes: int
     histograms_skipped: int
-    """Native histograms that were left out: they have no single value."""
+    """Native histograms that were left out, as they have no single value."""
 
 
 class _WireSeries(msgspec.Struct, gc=False):
@@ -124,14 +124,14 @@ class _WireSeries(msgspec.Struct, gc=False):
 
 
 _series = msgspec.json.Decoder(list[_WireSeries])
-# Lax: values come as strings, since JSON has no NaN.
+# Lax: values are strings, as JSON has no NaN.
 _points = msgspec.json.Decoder(list[tuple[float, float]], strict=False)
 _text_points = msgspec.json.Decoder(list[tuple[float, str]])
 _histograms = msgspec.json.Decoder(list[tuple[float, msgspec.Raw]])
 
 
 class RangeJoiner:
-    """Takes the parts of a range in their order and joins their series."""
+    """Joins the series of the parts of a range, which are added in order."""
 
     def __init__(self, query: str, limits: RangeLimits, pace: Pace) -> None:
         self._query = query
@@ -145,7 +145,7 @@ class RangeJoiner:
         self._histograms = 0
 
     def add(self, part: RangePart, body: bytearray) -> None:
-        """Take in the body of a part's answer. Raises UnexpectedAnswerError and AnswerTooLargeError."""
+        """Add the body of a part's answer. Raises UnexpectedAnswerError and AnswerTooLargeError."""
         cut, envelope = self._opened(body)
         data = envelope.data
         if data is None or data.result_type != "matrix":
@@ -162,15 +162,15 @@ class RangeJoiner:
         if rest not in {b"", b"null"}:
             self._add_elements(part, rest)
 
-    def _opened(self, body: bytearray) -> tuple[Cut, _QueryEnvelope]:
+    def _opened(self, body: bytearray) -> tuple[Cut, QueryEnvelope]:
         cut = cut_matrix(body, self._pace)
         if cut is not None:
             with suppress(msgspec.DecodeError, ValueError, RecursionError), self._pace.slice():
-                return cut, msgspec.json.decode(cut.envelope, type=_QueryEnvelope)
-        return _opened(self._query, body, MATRIX, _QueryEnvelope, self._pace)
+                return cut, msgspec.json.decode(cut.envelope, type=QueryEnvelope)
+        return open_answer(self._query, body, MATRIX, QueryEnvelope, self._pace)
 
     def answer(self) -> RangeAnswer:
-        """Return what came."""
+        """Return the joined series of all parts added so far."""
         return RangeAnswer(
             tuple(self._series.values()),
             tuple(self._warnings),
@@ -181,7 +181,7 @@ class RangeJoiner:
 
     def _add_elements(self, part: RangePart, elements: bytes) -> None:
         with self._pace.slice():
-            found = _decode(self._query, elements, _series.decode)
+            found = decode_part(self._query, elements, _series.decode)
         for one in found:
             self._add_series(part, one)
 
@@ -189,7 +189,7 @@ class RangeJoiner:
         histograms, values = bytes(wire.histograms), bytes(wire.values)
         if histograms:
             with self._pace.slice():
-                self._histograms += len(_decode(self._query, histograms, _histograms.decode))
+                self._histograms += len(decode_part(self._query, histograms, _histograms.decode))
         if not values:
             if not histograms:
                 raise UnexpectedAnswerError(self._query, "the answer has a series without values")
@@ -209,14 +209,14 @@ class RangeJoiner:
     def _add_points(self, part: RangePart, series: RangeSeries, piece: bytes, after: int) -> int:
         """Append points, all of which are later than `after` (milliseconds); returns the time of the last."""
         with self._pace.slice():
-            points = _decode(self._query, piece, _read_points)
+            points = decode_part(self._query, piece, _read_points)
             timestamps = array("d", map(itemgetter(0), points))
             series.timestamps.extend(timestamps)
             series.values.extend(map(itemgetter(1), points))
             for timestamp in timestamps:
                 at = round(timestamp * 1000)
                 if not after < at <= part.end or (at - part.start) % part.step:
-                    # Otherwise parts would overlap, or leave out what lies between.
+                    # Otherwise parts would overlap or leave a gap.
                     raise UnexpectedAnswerError(
                         self._query,
                         f"the answer has a point at {timestamp:.3f} that is not the next of the steps asked for: ask"
@@ -232,8 +232,8 @@ class RangeJoiner:
 def cut_matrix(body: bytearray, pace: Pace) -> Cut | None:
     """Cut an answer of the compact form between series, as `slicing` does it for samples; None for any other.
 
-    A series has hundreds of kilobytes, almost all of them points, in which there is no brace. So a search for braces is
-    a hundred times faster than one for the boundary, and short enough to give way to requests.
+    A series has hundreds of kilobytes, almost all of them points, which contain no brace. So a search for braces is a
+    hundred times faster than one for the boundary, and short enough to let requests run in between.
     """
     head = MATRIX.head.match(body)
     if head is None:
@@ -256,7 +256,7 @@ def _ends(body: bytearray, start: int) -> Iterator[int]:
 
 
 def _pieces(values: bytes) -> Iterator[bytes]:
-    """Cut a JSON array of points between points; what is not written as Prometheus does is one piece."""
+    """Cut a JSON array of points between points; an array in another notation than Prometheus's is one piece."""
     start, begin = 0, b""
     while (found := values.find(_BETWEEN_POINTS, start + _POINTS_BYTES)) >= 0:
         yield b"".join((begin, values[start : found + 1], b"]"))
@@ -268,5 +268,5 @@ def _read_points(piece: bytes) -> list[tuple[float, float]]:
     try:
         return _points.decode(piece)
     except msgspec.ValidationError:
-        # The lax reading knows `Inf` and not `+Inf`, which is how Prometheus writes it.
+        # The lax decoder accepts `Inf` but not `+Inf`, which Prometheus writes.
         return [(timestamp, float(text)) for timestamp, text in _text_points.decode(piece)]

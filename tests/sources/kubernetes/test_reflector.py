@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_client import CollectorRegistry
 
+from adapter.objects.metadata import PartialObjectMetadata
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.sources.index import ObjectIndex
@@ -20,7 +21,8 @@ from adapter.sources.kubernetes.errors import (
     UnexpectedResponseError,
     UnreachableError,
 )
-from adapter.sources.kubernetes.reflector import Reflector, collection_path
+from adapter.sources.kubernetes.list_watch import ListWatch
+from adapter.sources.kubernetes.reflector import Reflector
 from adapter.sources.kubernetes.settings import WatchSettings
 from adapter.sources.kubernetes.telemetry import NoTelemetry, WatchMetrics
 from adapter.timing.backoff import Backoff
@@ -30,12 +32,12 @@ from tests.support.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from adapter.objects.resources import Resource
     from adapter.sources.kubernetes.client import KubernetesClient
 
     from .conftest import Tasks
 
 PODS = find_resource(BUILT_IN, "", "pods")
-DEPLOYMENTS = find_resource(BUILT_IN, "apps", "deployments")
 NODES = find_resource(BUILT_IN, "", "nodes")
 
 SETTINGS = WatchSettings(
@@ -46,10 +48,18 @@ SETTINGS = WatchSettings(
 )
 
 
+class MetadataReflector(Reflector[PartialObjectMetadata]):
+    def __init__(
+        self, client: KubernetesClient, resource: Resource, index: ObjectIndex, settings: WatchSettings
+    ) -> None:
+        super().__init__(client, ListWatch(resource), PartialObjectMetadata, index, settings)
+        self.index = index
+
+
 @pytest.fixture
-def start(client: KubernetesClient, tasks: Tasks) -> Callable[..., Reflector]:
-    def started(settings: WatchSettings = SETTINGS) -> Reflector:
-        reflector = Reflector(client, PODS, ObjectIndex(), settings)
+def start(client: KubernetesClient, tasks: Tasks) -> Callable[..., MetadataReflector]:
+    def started(settings: WatchSettings = SETTINGS) -> MetadataReflector:
+        reflector = MetadataReflector(client, PODS, ObjectIndex(), settings)
         tasks.start("watch pods", reflector.run)
         return reflector
 
@@ -64,7 +74,7 @@ class Recording(NoTelemetry):
         self.failures.append((resource, error))
 
 
-def pods(reflector: Reflector, selector: str = "", namespace: str = "shop") -> tuple[str, ...]:
+def pods(reflector: MetadataReflector, selector: str = "", namespace: str = "shop") -> tuple[str, ...]:
     return reflector.index.names(namespace, parse_selector(selector))
 
 
@@ -76,7 +86,9 @@ def fill(server: FakeApiServer, count: int) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 7])
-def test_a_list_is_taken_in_page_by_page(server: FakeApiServer, start: Callable[..., Reflector], count: int) -> None:
+def test_a_list_is_taken_in_page_by_page(
+    server: FakeApiServer, start: Callable[..., MetadataReflector], count: int
+) -> None:
     names = fill(server, count)
     reflector = start()
     until(lambda: reflector.synced)
@@ -85,7 +97,7 @@ def test_a_list_is_taken_in_page_by_page(server: FakeApiServer, start: Callable[
     assert len(reflector.index) == count
 
 
-def test_only_metadata_is_asked_for(server: FakeApiServer, start: Callable[..., Reflector]) -> None:
+def test_only_metadata_is_asked_for(server: FakeApiServer, start: Callable[..., MetadataReflector]) -> None:
     start()
     until(lambda: server.watching("pods"))
     listed, watched = server.asked("list", "pods")[0], server.asked("watch", "pods")[0]
@@ -95,7 +107,7 @@ def test_only_metadata_is_asked_for(server: FakeApiServer, start: Callable[..., 
     assert watched.query["timeoutSeconds"] == "60"
 
 
-def test_whole_objects_are_understood_too(server: FakeApiServer, start: Callable[..., Reflector]) -> None:
+def test_whole_objects_are_understood_too(server: FakeApiServer, start: Callable[..., MetadataReflector]) -> None:
     server.metadata_only = False
     fill(server, 3)
     reflector = start()
@@ -104,7 +116,7 @@ def test_whole_objects_are_understood_too(server: FakeApiServer, start: Callable
     until(lambda: pods(reflector) == ("web-00", "web-01", "web-02", "web-99"))
 
 
-def test_changes_are_followed(server: FakeApiServer, start: Callable[..., Reflector]) -> None:
+def test_changes_are_followed(server: FakeApiServer, start: Callable[..., MetadataReflector]) -> None:
     server.put("pods", "shop", "a", {"app": "web"})
     reflector = start()
     until(lambda: server.watching("pods"))
@@ -117,7 +129,7 @@ def test_changes_are_followed(server: FakeApiServer, start: Callable[..., Reflec
     assert len(server.asked("list", "pods")) == 1
 
 
-def test_other_kinds_are_not_mixed_in(server: FakeApiServer, start: Callable[..., Reflector]) -> None:
+def test_other_kinds_are_not_mixed_in(server: FakeApiServer, start: Callable[..., MetadataReflector]) -> None:
     server.put("services", "shop", "front", {"app": "web"})
     server.put("pods", "shop", "a")
     reflector = start()
@@ -126,7 +138,7 @@ def test_other_kinds_are_not_mixed_in(server: FakeApiServer, start: Callable[...
 
 
 def test_a_window_that_ends_is_followed_by_the_next_without_a_list(
-    server: FakeApiServer, start: Callable[..., Reflector]
+    server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
     reflector = start(dataclasses.replace(SETTINGS, window_seconds=(1.0, 1.0)))
     until(lambda: len(server.asked("watch", "pods")) >= 2)
@@ -136,7 +148,7 @@ def test_a_window_that_ends_is_followed_by_the_next_without_a_list(
 
 
 def test_bookmarks_move_the_version_on_so_that_compaction_does_no_harm(
-    server: FakeApiServer, start: Callable[..., Reflector]
+    server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
     server.bookmark_seconds = 0.05
     reflector = start(dataclasses.replace(SETTINGS, window_seconds=(1.0, 1.0)))
@@ -150,7 +162,7 @@ def test_bookmarks_move_the_version_on_so_that_compaction_does_no_harm(
 
 
 def test_an_expired_version_means_a_new_list_in_which_what_vanished_is_gone(
-    server: FakeApiServer, start: Callable[..., Reflector]
+    server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
     fill(server, 5)
     reflector = start()
@@ -166,7 +178,7 @@ def test_an_expired_version_means_a_new_list_in_which_what_vanished_is_gone(
 
 
 def test_an_error_event_of_an_open_watch_means_a_new_list(
-    server: FakeApiServer, start: Callable[..., Reflector]
+    server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
     reflector = start()
     until(lambda: server.watching("pods"))
@@ -176,7 +188,7 @@ def test_an_error_event_of_an_open_watch_means_a_new_list(
 
 
 def test_pages_that_expire_on_the_way_mean_that_the_list_begins_anew(
-    server: FakeApiServer, start: Callable[..., Reflector]
+    server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
     names = fill(server, 5)
     server.faults.append(Fault("list", "status", code=410, skip=1))
@@ -187,7 +199,7 @@ def test_pages_that_expire_on_the_way_mean_that_the_list_begins_anew(
 
 
 def test_what_is_known_stays_known_while_the_list_is_made_anew(
-    server: FakeApiServer, start: Callable[..., Reflector]
+    server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
     names = fill(server, 4)
     reflector = start()
@@ -256,7 +268,7 @@ UNREADABLE_ITEMS = {
 @pytest.mark.parametrize(("item", "named"), UNREADABLE_ITEMS.values(), ids=UNREADABLE_ITEMS.keys())
 def test_one_object_that_cannot_be_read_is_left_out_of_a_list_and_told(
     server: FakeApiServer,
-    start: Callable[..., Reflector],
+    start: Callable[..., MetadataReflector],
     caplog: pytest.LogCaptureFixture,
     item: str,
     named: str,
@@ -272,7 +284,7 @@ def test_one_object_that_cannot_be_read_is_left_out_of_a_list_and_told(
 
 
 def test_an_object_that_cannot_be_read_any_more_is_left_out_until_it_can_be(
-    server: FakeApiServer, start: Callable[..., Reflector]
+    server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
     events = [("ADDED", metadata("b")), ("MODIFIED", metadata("a", "1")), ("ADDED", metadata("c", "{}"))]
     body = "".join(f'{{"type":"{kind}","object":{content}}}\n' for kind, content in events)
@@ -296,7 +308,7 @@ def test_an_object_that_cannot_be_read_any_more_is_left_out_until_it_can_be(
 
 @pytest.mark.parametrize(("fault", "failure"), FAILURES.values(), ids=FAILURES.keys())
 def test_after_a_failure_all_is_known_again(
-    server: FakeApiServer, start: Callable[..., Reflector], fault: Fault, failure: type[Exception]
+    server: FakeApiServer, start: Callable[..., MetadataReflector], fault: Fault, failure: type[Exception]
 ) -> None:
     fill(server, 1)
     # The table is shared by all runs of this test, and a fault counts down.
@@ -315,7 +327,7 @@ def test_after_a_failure_all_is_known_again(
 
 
 def test_a_watch_on_a_connection_that_died_is_opened_anew_from_where_it_was(
-    server: FakeApiServer, start: Callable[..., Reflector]
+    server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
     server.faults.append(Fault("watch", "silence"))
     reflector = start(dataclasses.replace(SETTINGS, silence_seconds=0.3))
@@ -327,7 +339,7 @@ def test_a_watch_on_a_connection_that_died_is_opened_anew_from_where_it_was(
 
 
 def test_what_is_known_outlives_the_server_and_is_brought_up_to_date_when_it_is_back(
-    server: FakeApiServer, start: Callable[..., Reflector]
+    server: FakeApiServer, start: Callable[..., MetadataReflector]
 ) -> None:
     fill(server, 2)
     reflector = start()
@@ -352,7 +364,7 @@ def test_the_server_says_when_to_come_again(client: KubernetesClient, server: Fa
         return stop.wait(0.01)
 
     server.faults.append(Fault("list", "status", code=429, headers={"Retry-After": "7"}))
-    reflector = Reflector(client, PODS, ObjectIndex(), dataclasses.replace(SETTINGS, wait=wait))
+    reflector = MetadataReflector(client, PODS, ObjectIndex(), dataclasses.replace(SETTINGS, wait=wait))
     tasks.start("watch pods", reflector.run)
     until(lambda: reflector.synced)
     assert 7.0 <= waits[0] <= 7.5
@@ -371,7 +383,7 @@ def test_a_server_that_ends_every_watch_at_once_is_not_overrun(
     settings = dataclasses.replace(
         SETTINGS, wait=wait, backoff=lambda: Backoff(uniform=lambda _least, most: most), silence_seconds=5.0
     )
-    reflector = Reflector(client, PODS, ObjectIndex(), settings)
+    reflector = MetadataReflector(client, PODS, ObjectIndex(), settings)
     tasks.start("watch pods", reflector.run)
     until(lambda: server.watching("pods"))
     assert waits == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
@@ -390,7 +402,7 @@ def test_the_back_off_starts_anew_after_a_healthy_watch(
         SETTINGS, wait=wait, healthy_seconds=1e-9, backoff=lambda: Backoff(uniform=lambda _least, most: most)
     )
     server.faults.append(Fault("list", "status", times=3))
-    reflector = Reflector(client, PODS, ObjectIndex(), settings)
+    reflector = MetadataReflector(client, PODS, ObjectIndex(), settings)
     tasks.start("watch pods", reflector.run)
     until(lambda: server.watching("pods"))
     server.faults.append(Fault("watch", "status", code=503))
@@ -399,7 +411,7 @@ def test_the_back_off_starts_anew_after_a_healthy_watch(
     assert waits == [0.5, 1.0, 2.0, 0.5, 1.0]
 
 
-def test_the_state_is_told_to_prometheus(server: FakeApiServer, start: Callable[..., Reflector]) -> None:
+def test_the_state_is_told_to_prometheus(server: FakeApiServer, start: Callable[..., MetadataReflector]) -> None:
     registry = CollectorRegistry()
     server.faults.append(Fault("list", "status", code=500, times=1))
     reflector = start(
@@ -417,7 +429,7 @@ def test_the_state_is_told_to_prometheus(server: FakeApiServer, start: Callable[
 
 def test_nothing_is_synced_before_the_first_list(client: KubernetesClient) -> None:
     registry = CollectorRegistry()
-    reflector = Reflector(
+    reflector = MetadataReflector(
         client,
         PODS,
         ObjectIndex(),
@@ -429,7 +441,7 @@ def test_nothing_is_synced_before_the_first_list(client: KubernetesClient) -> No
 
 def test_a_stop_ends_a_watch_that_waits_for_the_next_event(server: FakeApiServer, client: KubernetesClient) -> None:
     stop = threading.Event()
-    reflector = Reflector(client, PODS, ObjectIndex(), dataclasses.replace(SETTINGS, silence_seconds=60.0))
+    reflector = MetadataReflector(client, PODS, ObjectIndex(), dataclasses.replace(SETTINGS, silence_seconds=60.0))
     running = threading.Thread(target=reflector.run, args=(stop,), daemon=True)
     running.start()
     until(lambda: server.watching("pods"))
@@ -443,22 +455,15 @@ def test_objects_without_a_namespace_are_kept_apart(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks
 ) -> None:
     server.put("nodes", "", "n1", {"zone": "a"})
-    reflector = Reflector(client, NODES, ObjectIndex(), SETTINGS)
+    reflector = MetadataReflector(client, NODES, ObjectIndex(), SETTINGS)
     tasks.start("watch nodes", reflector.run)
     until(lambda: reflector.synced)
     assert reflector.index.names(None, EVERYTHING) == ("n1",)
     assert reflector.index.namespaces() == ()
 
 
-@pytest.mark.parametrize(
-    ("resource", "path"), [(PODS, "/api/v1/pods"), (DEPLOYMENTS, "/apis/apps/v1/deployments")], ids=["core", "group"]
-)
-def test_the_path_of_a_collection(resource: object, path: str) -> None:
-    assert collection_path(resource) == path  # type: ignore[arg-type]  # the table's type is wider
-
-
 def test_a_list_of_more_pages_than_any_is_given_up(
-    server: FakeApiServer, start: Callable[..., Reflector], monkeypatch: pytest.MonkeyPatch
+    server: FakeApiServer, start: Callable[..., MetadataReflector], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reflector_module, "_MOST_PAGES", 3)
     fill(server, 9)

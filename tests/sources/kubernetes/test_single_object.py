@@ -1,16 +1,20 @@
-"""One object, watched by its name as a role for that name allows."""
+"""One object, watched by its name as a role for that name allows: as `serve` watches the ConfigMap of its CAs."""
 
 from __future__ import annotations
 
-import json
 import threading
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
+from adapter.identity.config_map import ConfigMap
+from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, ServerError, UnexpectedResponseError
-from adapter.sources.kubernetes.named import NamedObject, NamedWatch
+from adapter.sources.kubernetes.list_watch import WHOLE_OBJECTS, ListWatch
+from adapter.sources.kubernetes.reflector import Reflector
 from adapter.sources.kubernetes.settings import WatchSettings
+from adapter.sources.stores import SingleObject
 from adapter.timing.backoff import Backoff
 from tests.support.fake_apiserver import FakeApiServer, Fault
 from tests.support.waiting import until
@@ -22,7 +26,9 @@ if TYPE_CHECKING:
     from tests.sources.kubernetes.conftest import Tasks
 
 NAMESPACE, NAME = "kube-system", "extension-apiserver-authentication"
-WHICH = NamedObject(f"/api/v1/namespaces/{NAMESPACE}/configmaps", NAME, "configmaps")
+WHICH = ListWatch(
+    find_resource(BUILT_IN, "", "configmaps"), WHOLE_OBJECTS, NAMESPACE, field_selector=f"metadata.name={NAME}"
+)
 
 
 class Heard:
@@ -30,8 +36,8 @@ class Heard:
         self.told: list[dict[str, str] | None] = []
         self.failed: list[KubernetesError] = []
 
-    def tell(self, document: bytes | None) -> None:
-        self.told.append(None if document is None else json.loads(document).get("data"))
+    def tell(self, found: ConfigMap | None) -> None:
+        self.told.append(None if found is None else msgspec.json.decode(found.data))
 
     def last_is(self, data: dict[str, str] | None) -> Callable[[], bool]:
         return lambda: bool(self.told) and self.told[-1] == data
@@ -41,9 +47,12 @@ class Heard:
 def _heard(server: FakeApiServer, client: KubernetesClient, tasks: Tasks) -> Heard:
     heard = Heard()
     settings = WatchSettings(
-        window_seconds=(60.0, 60.0), silence_seconds=5.0, backoff=lambda: Backoff(longest_seconds=0.1)
+        window_seconds=(60.0, 60.0),
+        silence_seconds=5.0,
+        backoff=lambda: Backoff(longest_seconds=0.1),
+        resumes=False,
     )
-    watch = NamedWatch(client, WHICH, heard.tell, heard.failed.append, settings)
+    watch = Reflector(client, WHICH, ConfigMap, SingleObject(NAME, heard.tell), settings, heard.failed.append)
     server.put_config_map(NAMESPACE, NAME, {"a": "1"})
     tasks.start("watch", watch.run)
     return heard
@@ -101,8 +110,19 @@ def test_a_watch_that_breaks_is_followed_by_a_new_list(server: FakeApiServer, he
     until(lambda: server.watching("configmaps") == 1)
 
 
+def test_without_resumption_each_watch_follows_a_list(server: FakeApiServer, heard: Heard) -> None:
+    until(lambda: server.watching("configmaps") == 1)
+    server.faults.append(Fault("watch", "cut"))
+    server.stop()
+    until(lambda: heard.failed)
+    server.start()
+    until(lambda: server.watching("configmaps") == 1)
+    assert len(server.asked("list", "configmaps")) == len(server.asked("watch", "configmaps"))
+    assert heard.told[-2:] == [{"a": "1"}, {"a": "1"}]
+
+
 def test_it_ends_when_it_is_told_to(server: FakeApiServer, client: KubernetesClient) -> None:
-    watch = NamedWatch(client, WHICH, lambda _: None, lambda _: None, WatchSettings())
+    watch = Reflector(client, WHICH, ConfigMap, SingleObject(NAME, lambda _: None), WatchSettings())
     stop = threading.Event()
     thread = threading.Thread(target=watch.run, args=(stop,))
     thread.start()

@@ -1,0 +1,119 @@
+"""Where the objects of a list or watch are kept: the protocol of a store, and the store of a single object.
+
+`ObjectIndex` is the store for kinds of which only names and labels are needed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class NamedMetadata(Protocol):
+    """Metadata that identifies an object within its kind."""
+
+    @property
+    def name(self) -> str:
+        """Name of the object."""
+        ...
+
+    @property
+    def namespace(self) -> str | None:
+        """Namespace of the object; None if it lives in none."""
+        ...
+
+
+class KubernetesObject(Protocol):
+    """Any object that a store can hold."""
+
+    @property
+    def metadata(self) -> NamedMetadata:
+        """Identifies the object."""
+        ...
+
+
+T = TypeVar("T", bound=KubernetesObject)
+T_contra = TypeVar("T_contra", bound=KubernetesObject, contravariant=True)
+
+
+class Replacement(Protocol[T_contra]):
+    """A new list that is collected in slices and then takes the place of everything in the store at once."""
+
+    def put(self, item: T_contra) -> None:
+        """Add an object."""
+        ...
+
+    def commit(self) -> None:
+        """Replace the content of the store. The replacement must not be used again."""
+        ...
+
+
+class Store(Protocol[T_contra]):
+    """Keeps the objects of one kind. One thread writes."""
+
+    def __len__(self) -> int:
+        """Return the number of objects."""
+        ...
+
+    def replacement(self) -> Replacement[T_contra]:
+        """Return an empty list that replaces the content of the store when it is committed."""
+        ...
+
+    def put(self, item: T_contra) -> None:
+        """Add an object, or update it."""
+        ...
+
+    def remove(self, namespace: str | None, name: str) -> None:
+        """Delete an object; one that is not known is no error."""
+        ...
+
+
+class SingleObject(Generic[T]):
+    """A store of one object, which passes on its content and does not keep it.
+
+    Objects of other names are ignored, in case the server does not honor the field selector.
+    """
+
+    def __init__(self, name: str, changed: Callable[[T | None], None]) -> None:
+        """Call `changed` after each list and each change, with None if there is no such object."""
+        self._name = name
+        self._changed = changed
+        self._exists = False
+
+    def __len__(self) -> int:
+        """Return 1 if the object exists, otherwise 0."""
+        return int(self._exists)
+
+    def replacement(self) -> _SingleReplacement[T]:
+        """Return an empty list; its commit passes on the object, or None."""
+        return _SingleReplacement(self._name, self._take)
+
+    def put(self, item: T) -> None:
+        """Pass on the new content."""
+        if item.metadata.name == self._name:
+            self._take(item)
+
+    def remove(self, namespace: str | None, name: str) -> None:  # noqa: ARG002 - as the protocol has it
+        """Pass on that the object is gone."""
+        if name == self._name:
+            self._take(None)
+
+    def _take(self, item: T | None) -> None:
+        self._exists = item is not None
+        self._changed(item)
+
+
+class _SingleReplacement(Generic[T]):
+    def __init__(self, name: str, take: Callable[[T | None], None]) -> None:
+        self._name = name
+        self._take = take
+        self._found: T | None = None
+
+    def put(self, item: T) -> None:
+        if item.metadata.name == self._name:
+            self._found = item
+
+    def commit(self) -> None:
+        self._take(self._found)
