@@ -129,7 +129,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
             version=settings.server.version,
         )
     )
-    return wsgi_application(handler.handle, is_frequent)
+    return wsgi_application(handler.handle, routes=handler.routes(), refuse=handler.refuse, is_frequent=is_frequent)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""One function from request to response: identity first, then what the path asks for.
+"""Answers requests: identity first, then what the path asks for.
 
-Whatever happens, a response comes back, and it is a Kubernetes `Status` where something went wrong.
+Every request gets a response, and it is a Kubernetes `Status` where something went wrong.
 """
 
 from __future__ import annotations
 
+import functools
 import logging
 import secrets
 import time
@@ -28,6 +29,7 @@ from adapter.identity.callers import DeniedError, IdentityError
 from adapter.web.http import JSON, TEXT, YAML, Response, json_line
 from adapter.web.negotiation import served_type
 from adapter.web.rendering import rendered
+from adapter.web.routes import Route
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from adapter.apis.telemetry import Telemetry
     from adapter.identity.callers import Caller
     from adapter.objects.resources import ResolveResource
-    from adapter.web.http import Request
+    from adapter.web.http import RefusedRequestError, Request
 
 METRICS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -121,31 +123,46 @@ class Handler:
         self._hints.prepare(catalogue, slices)
 
     def handle(self, request: Request) -> Response:
-        """Return the response to any request; never raises."""
+        """Return the response to a request for an API, or for a path that does not exist; never raises."""
+        return self._respond(self._answer, request)
+
+    def routes(self) -> tuple[Route, ...]:
+        """Return the routes of what is not authorized by its path: health checks and explanations."""
+        health = functools.partial(self._respond, self._health)
+        checks = tuple(Route(path, health, GET_OR_HEAD) for check in routing.HEALTH for path in (check, f"{check}/*"))
+        if self._explanations is None:
+            return checks
+        # All methods: a caller must be known before being told that a method is not allowed.
+        return (*checks, Route(routing.EXPLAIN, functools.partial(self._respond, self._explanations.get)))
+
+    def refuse(self, request: Request, error: RefusedRequestError) -> Response:
+        """Return the response to a request whose method or body its route does not accept; never raises."""
+
+        def refused(_: Request) -> Response:
+            raise ApiError(error.status, error.message, allow=error.allow)
+
+        return self._respond(refused, request)
+
+    def _respond(self, answer: Callable[[Request], Response], request: Request) -> Response:
         started = self._parts.timer()
-        response = rendered(self._response(request), request)
+        response = rendered(self._response(answer, request), request)
         seconds = self._parts.timer() - started
         self._parts.telemetry.answered(routing.group_of(request.path), request.method, response.status, seconds)
         return response
 
-    def _response(self, request: Request) -> Response:
+    def _response(self, answer: Callable[[Request], Response], request: Request) -> Response:
         try:
-            return self._answer(request)
+            return answer(request)
         except ApiError as e:
             return status_response(self._parts.compatibility.error(e))
         except IdentityError as e:
-            # An access review's refusal is a sentence of Kubernetes' own, which clients and people look for.
+            # The refusal of an access review is worded as Kubernetes words it, and clients and people search for that.
             message = e.message if isinstance(e, DeniedError) else f"{REASONS[e.code]}: {e.message}"
             return status_response(ApiError(e.code, message))
         except Exception:  # noqa: BLE001 - the last line of defence: a fault of the program must not hang a caller
             return _unexpected(request)
 
     def _answer(self, request: Request) -> Response:
-        if routing.is_health(request.path):
-            _require(request, GET_OR_HEAD)
-            return self._health(request)
-        if self._explanations and request.path == routing.EXPLAIN:
-            return self._explanations.get(request)
         caller = self._parts.admit(request)
         try:
             asked = routing.route(request.path)

@@ -23,7 +23,7 @@ METRIC_GROUPS = (CUSTOM, EXTERNAL)
 ALL_OBJECTS = "*"
 HEALTH = ("/healthz", "/livez", "/readyz")
 EXPLAIN = "/debug/explain"
-"""Not among the routes: who may have it depends on what is asked about."""
+"""Routed before the APIs: the right to it depends on the metric that is asked about."""
 
 
 PATHS = (
@@ -159,11 +159,6 @@ def route(path: str) -> Route | None:
             return _api(rest)
         case _:
             return None
-
-
-def is_health(path: str) -> bool:
-    """Return whether the raw path is a health check: `/livez`, or one check of it as `/livez/NAME`."""
-    return any(path == check or path.startswith(f"{check}/") for check in HEALTH)
 
 
 def group_of(path: str) -> str:

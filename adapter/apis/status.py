@@ -22,6 +22,8 @@ REASONS: Mapping[int, str] = {
     404: "NotFound",
     405: "MethodNotAllowed",
     406: "NotAcceptable",
+    408: "Timeout",
+    413: "RequestEntityTooLarge",
     429: "TooManyRequests",
     500: "InternalError",
     503: "ServiceUnavailable",

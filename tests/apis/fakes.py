@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from adapter.apis.compatibility import OURS
 from adapter.apis.handler import Handler, Parts
+from adapter.apis.routing import is_frequent
 from adapter.apis.telemetry import Telemetry
 from adapter.identity.callers import AccessForbiddenError, Caller, UnauthenticatedError, Via
 from adapter.objects.resources import Resource, find_resource
@@ -22,7 +23,9 @@ from adapter.rulebook.naming import make_naming
 from adapter.rulebook.rendering.template import parse_query_template
 from adapter.rulebook.requests import Row
 from adapter.rulebook.resources import ResourceMapping
-from adapter.web.http import Request
+from adapter.web.http import Request, Response
+from adapter.web.wsgi import wsgi_application
+from tests.web.wsgi import call, environ
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
     from adapter.readings.catalogue.look_ups import LookUp
     from adapter.readings.explain.explanation import ExplanationStep, Question
     from adapter.rulebook.model import RefusedRule
-    from adapter.web.http import Response
 
 Asked: TypeAlias = "AskedObjects | AskedExternal | AskedUsage"
 Answer: TypeAlias = "ObjectsAnswer | ExternalAnswer | UsageAnswer"
@@ -181,9 +183,18 @@ class Server:
             )
         )
 
+        self.application = wsgi_application(
+            self.handler.handle, routes=self.handler.routes(), refuse=self.handler.refuse, is_frequent=is_frequent
+        )
+
     def get(self, target: str, *headers: tuple[str, str]) -> Response:
         path, _, query = target.partition("?")
         return self.handler.handle(Request("GET", path, query, headers, CHAIN))
+
+    def routed(self, method: str, target: str, chain: tuple[bytes, ...] = CHAIN) -> Response:
+        """Ask as a server does, through the routes."""
+        status, headers, body = call(self.application, environ(method, target, **{"tidewatch.peer_chain": chain}))
+        return Response(int(status[:3]), body, headers["Content-Type"], tuple(headers.items()))
 
     def sample(self, name: str, **labels: str) -> float | None:
         return self.registry.get_sample_value(name, labels)

@@ -136,7 +136,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     )
     prepare = functools.partial(handler.prepare, pace.slices)
     context.tasks.periodic("lists of metrics", prepare, every_seconds=PREPARE_SECONDS, deadline_seconds=60.0)
-    return wsgi_application(handler.handle, is_frequent)
+    return wsgi_application(handler.handle, routes=handler.routes(), refuse=handler.refuse, is_frequent=is_frequent)
 
 
 def _tell_certificate(settings: ServeSettings) -> None:
