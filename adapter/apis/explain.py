@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from adapter.apis.askers import steps_of
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from adapter.apis.askers import Askers
+    from adapter.apis.authorizer import RequestAuthorizer
     from adapter.apis.hints.hints import Hints
-    from adapter.apis.served import Insight, Served
-    from adapter.identity.attributes import Attributes
+    from adapter.apis.provider import MetricsProvider
     from adapter.identity.callers import Caller
     from adapter.objects.resources import ResolveResource, Resource
     from adapter.readings.explain.explanation import ExplanationStep, Question
@@ -43,34 +43,20 @@ ANY = "*"
 _PASSED_OVER = frozenset({"pretty"})
 
 
-class Door(Protocol):
-    """Who asks, and what they may. `Gate` is one."""
-
-    def identify(self, peer: Peer, headers: Sequence[tuple[str, str]]) -> Caller:
-        """Return who asks. Raises IdentityError."""
-        ...
-
-    def authorize_unrouted(self, caller: Caller, attributes: Attributes) -> None:
-        """Return if the caller may, at a path that kube-apiserver does not pass on. Raises IdentityError."""
-        ...
-
-
 class Explanations:
     """Answers questions about metrics; safe to call from many threads."""
 
     def __init__(
         self,
-        door: Door,
-        served: Served,
-        insight: Insight,
+        authorizer: RequestAuthorizer,
+        provider: MetricsProvider,
         resolve: ResolveResource,
         hints: Hints,
         askers: Askers,
         wall: Callable[[], float],
     ) -> None:
-        self._door = door
-        self._served = served
-        self._insight = insight
+        self._authorizer = authorizer
+        self._provider = provider
         self._resolve = resolve
         self._hints = hints
         self._askers = askers
@@ -79,7 +65,7 @@ class Explanations:
 
     def get(self, request: Request) -> Response:
         """Return the `Explanation` document. Raises IdentityError and ApiError."""
-        caller = self._door.identify(Peer(request.peer_chain), request.headers)
+        caller = self._authorizer.identify(Peer(request.peer_chain), request.headers)
         if request.method != "GET":
             raise ApiError(405, f"{request.method} is not allowed here: use GET")
         asked = _texts(request.query)
@@ -93,7 +79,7 @@ class Explanations:
                 429, "another explanation is being made, and no more than one at once: ask again in a moment"
             )
         try:
-            found = self._insight.explain(question, self._notes(question))
+            found = self._provider.explain(question, self._notes(question))
         finally:
             self._free.release()
         return Response(200, found.as_json() + b"\n")
@@ -110,7 +96,7 @@ class Explanations:
 
     def _known(self, question: Question) -> Iterator[Api]:
         """Yield the APIs that serve the metric, that of CPU and memory last."""
-        catalogue, name, resource = self._served.catalogue, question.name, question.resource
+        catalogue, name, resource = self._provider.catalogue, question.name, question.resource
         if resource is None:
             if self._hints.likeliest(name) is not None:
                 yield Api.CUSTOM
@@ -141,7 +127,7 @@ class Explanations:
         refusals: list[DeniedError] = []
         for question in candidates:
             try:
-                self._door.authorize_unrouted(caller, attributes_of("GET", path_of(question)))
+                self._authorizer.authorize_unrouted(caller, attributes_of("GET", path_of(question)))
             except DeniedError as e:
                 refusals.append(e)
             else:

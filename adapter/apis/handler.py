@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from adapter.apis import routing
 from adapter.apis.askers import Askers, RequestLog
 from adapter.apis.compatibility import OURS
-from adapter.apis.discovery.groups import api_group, groups_response, usage_resources
+from adapter.apis.discovery.groups import api_group, groups_response
 from adapter.apis.discovery.lists import ResourceLists
 from adapter.apis.explain import Explanations
 from adapter.apis.hints.hints import Hints
@@ -34,11 +34,12 @@ from adapter.web.routes import Route
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from adapter.apis.authorizer import RequestAuthorizer
     from adapter.apis.compatibility import Compatibility
-    from adapter.apis.explain import Door
-    from adapter.apis.served import Insight, Served
+    from adapter.apis.provider import MetricsProvider
     from adapter.apis.slices import Slices
     from adapter.apis.telemetry import Telemetry
+    from adapter.apis.values.answered import AnswerValues
     from adapter.identity.callers import Caller
     from adapter.objects.resources import ResolveResource
     from adapter.web.http import RefusedRequestError, Request
@@ -60,9 +61,8 @@ _log = logging.getLogger(__name__)
 class Parts:
     """What a handler is made of."""
 
-    admit: Callable[[Request], Caller]
-    """Who asks, if they may have what they ask for; raises IdentityError. `Gate.admit` is one."""
-    served: Served
+    authorizer: RequestAuthorizer
+    provider: MetricsProvider
     resolve: ResolveResource
     """Kinds of objects by group and name."""
     health: Callable[[str, str], tuple[int, str] | None]
@@ -75,10 +75,6 @@ class Parts:
     """Whether an answer without any value is a 404 (`--on-no-data=error`)."""
     compatibility: Compatibility = OURS
     """Whose answers are given where either are safe (`--compatibility`)."""
-    insight: Insight | None = None
-    """Why values are there or not; None: nothing is explained."""
-    door: Door | None = None
-    """Who may have a metric explained; None: nothing is explained."""
     wall: Callable[[], float] = time.time
     """Unix seconds, to tell the age of answers."""
     timer: Callable[[], float] = time.perf_counter
@@ -90,18 +86,21 @@ class Handler:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        catalogue = parts.served.catalogue
-        look_ups, refused = (parts.insight.look_ups, parts.insight.refused) if parts.insight else (tuple, tuple)
-        self._hints = Hints(catalogue, look_ups, parts.wall, refused)
+        provider = parts.provider
+        catalogue = provider.catalogue
+        self._hints = Hints(catalogue, provider.look_ups, parts.wall, provider.refused)
         self._askers = Askers(wall=parts.wall)
-        self._explanations = (
-            Explanations(parts.door, parts.served, parts.insight, parts.resolve, self._hints, self._askers, parts.wall)
-            if parts.door and parts.insight
-            else None
+        self._explanations = Explanations(
+            parts.authorizer, provider, parts.resolve, self._hints, self._askers, parts.wall
         )
+        self._documents: dict[routing.Document, bytes] = {
+            routing.Index(): json_line({"paths": routing.PATHS}),
+            routing.Version(): json_line({"gitVersion": parts.version}),
+        }
+        self._documents |= {routing.GroupPath(group): api_group(group) for group in routing.VERSIONS}
         self._lists = ResourceLists(catalogue)
         self._custom = CustomMetrics(
-            parts.served,
+            provider,
             parts.resolve,
             self._hints,
             empty_is_error=parts.empty_is_error,
@@ -109,16 +108,16 @@ class Handler:
             wall=parts.wall,
         )
         self._external = ExternalMetrics(
-            parts.served, self._hints, empty_is_error=parts.empty_is_error, compatibility=parts.compatibility
+            provider, self._hints, empty_is_error=parts.empty_is_error, compatibility=parts.compatibility
         )
-        self._resource = ResourceMetrics(parts.served, parts.wall)
+        self._resource = ResourceMetrics(provider, parts.wall)
 
     def prepare(self, slices: Slices) -> None:
         """Make anew what is told of the catalogue, if that has changed: to be called often, beside the requests.
 
         Until it has been, lists and hints are those of the catalogue before; values are always the newest.
         """
-        catalogue = self._parts.served.catalogue
+        catalogue = self._parts.provider.catalogue
         self._lists.prepare(catalogue, slices)
         self._hints.prepare(catalogue, slices)
 
@@ -130,8 +129,6 @@ class Handler:
         """Return the routes of what is not authorized by its path: health checks and explanations."""
         health = functools.partial(self._respond, self._health)
         checks = tuple(Route(path, health, GET_OR_HEAD) for check in routing.HEALTH for path in (check, f"{check}/*"))
-        if self._explanations is None:
-            return checks
         # All methods: a caller must be known before being told that a method is not allowed.
         return (*checks, Route(routing.EXPLAIN, functools.partial(self._respond, self._explanations.get)))
 
@@ -163,7 +160,7 @@ class Handler:
             return _unexpected(request)
 
     def _answer(self, request: Request) -> Response:
-        caller = self._parts.admit(request)
+        caller = self._parts.authorizer.check(request)
         try:
             asked = routing.route(request.path)
         except routing.PathError as e:
@@ -172,20 +169,35 @@ class Handler:
             raise ApiError(404, NOT_HERE)
         _require(request, GET_OR_HEAD if isinstance(asked, routing.Index | routing.OwnMetrics) else GET)
         _require_type(request)
-        self._note(asked, caller)
-        return self._dispatch(asked, request)
+        return self._dispatch(asked, request, caller)
 
-    def _note(self, asked: routing.Route, caller: Caller) -> None:
-        """Remember who asks for values."""
+    def _dispatch(self, asked: routing.Route, request: Request, caller: Caller) -> Response:
         match asked:
             case routing.CustomValues():
-                self._askers.note(
-                    RequestLog(routing.CUSTOM, asked.resource, asked.namespace, asked.metric, caller.name)
-                )
+                self._note(routing.CUSTOM, asked.resource, asked.namespace, asked.metric, caller)
+                response = self._values(routing.CUSTOM, self._custom.get(asked, request.query), request)
             case routing.ExternalValues():
-                self._askers.note(RequestLog(routing.EXTERNAL, "", asked.namespace, asked.metric, caller.name))
+                self._note(routing.EXTERNAL, "", asked.namespace, asked.metric, caller)
+                response = self._values(routing.EXTERNAL, self._external.get(asked, request.query), request)
             case routing.UsageValues():
-                self._askers.note(RequestLog(routing.RESOURCE, asked.resource, asked.namespace, "", caller.name))
+                self._note(routing.RESOURCE, asked.resource, asked.namespace, "", caller)
+                answered = self._resource.get(asked, request.query, request.header("Accept"))
+                response = self._values(routing.RESOURCE, answered, request)
+            case routing.ResourceList():
+                response = self._lists.get(asked.group, asked.version)
+            case routing.GroupList():
+                response = groups_response(request.header("Accept"), request.header("If-None-Match"))
+            case routing.OpenApi2() | routing.OpenApi3():
+                response = schemas_response(asked, request.header("If-None-Match"))
+            case routing.OwnMetrics():
+                response = Response(200, self._parts.metrics(), METRICS_TEXT)
+            case routing.Index() | routing.Version() | routing.GroupPath():
+                response = Response(200, self._documents[asked])
+        return response
+
+    def _note(self, group: str, resource: str, namespace: str | None, metric: str, caller: Caller) -> None:
+        """Remember who asks for values, for explanations."""
+        self._askers.note(RequestLog(group, resource, namespace, metric, caller.name))
 
     def _health(self, request: Request) -> Response:
         answer = self._parts.health(request.path, request.query)
@@ -194,38 +206,7 @@ class Handler:
         code, text = answer
         return Response(code, text.encode(), TEXT)
 
-    def _dispatch(self, asked: routing.Route, request: Request) -> Response:
-        match asked:
-            case routing.CustomValues() | routing.ExternalValues() | routing.UsageValues():
-                return self._values(asked, request)
-            case routing.GroupList() | routing.OpenApi2() | routing.OpenApi3():
-                return _fixed(asked, request)
-            case routing.ResourceList(routing.RESOURCE):
-                return Response(200, usage_resources())
-            case routing.OwnMetrics():
-                return Response(200, self._parts.metrics(), METRICS_TEXT)
-            case routing.ResourceList(group, version):
-                return self._lists.get(group, version)
-            case _:
-                return Response(200, self._document(asked))
-
-    def _document(self, asked: routing.Document) -> bytes:
-        match asked:
-            case routing.GroupPath(group):
-                return api_group(group)
-            case routing.Version():
-                return json_line({"gitVersion": self._parts.version})
-            case routing.Index():
-                return json_line({"paths": routing.PATHS})
-
-    def _values(self, asked: routing.Values, request: Request) -> Response:
-        match asked:
-            case routing.CustomValues():
-                group, answered = routing.CUSTOM, self._custom.get(asked, request.query)
-            case routing.ExternalValues():
-                group, answered = routing.EXTERNAL, self._external.get(asked, request.query)
-            case routing.UsageValues():
-                group, answered = routing.RESOURCE, self._resource.get(asked, request.query, request.header("Accept"))
+    def _values(self, group: str, answered: AnswerValues, request: Request) -> Response:
         self._parts.telemetry.served(group, self._parts.wall() - answered.evaluated_at)
         if not answered.warnings:
             return Response(200, answered.body)
@@ -235,14 +216,6 @@ class Handler:
 def _require(request: Request, allowed: Sequence[str]) -> None:
     if request.method not in allowed:
         raise ApiError(405, f"{request.method} is not allowed here: use {' or '.join(allowed)}", allow=allowed)
-
-
-def _fixed(asked: routing.GroupList | routing.Schemas, request: Request) -> Response:
-    """Return what is the same as long as the process lives."""
-    known = request.header("If-None-Match")
-    if isinstance(asked, routing.GroupList):
-        return groups_response(request.header("Accept"), known)
-    return schemas_response(asked, known)
 
 
 def _require_type(request: Request) -> None:

@@ -91,7 +91,7 @@ class Gate:
         self._certificates = ClientCertificates(now)
         self._attributes = KnownAttributes()
 
-    def admit(self, asked: RequestedAccess) -> Caller:
+    def check(self, asked: RequestedAccess) -> Caller:
         """Return who asks, if they may have what they ask for; `NOBODY` where that is open to all.
 
         Raises IdentityError.

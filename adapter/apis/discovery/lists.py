@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from adapter.apis.routing import CUSTOM, EXTERNAL, METRIC_GROUPS, VERSIONS
+from adapter.apis.discovery.groups import usage_resources
+from adapter.apis.routing import CUSTOM, EXTERNAL, METRIC_GROUPS, RESOURCE, VERSIONS
 from adapter.apis.slices import in_one_piece
 from adapter.web.http import Response
 from adapter.web.rendering import GZIP_FORMAT, GZIP_FROM_BYTES, GZIP_LEVEL
@@ -52,7 +53,7 @@ class ResourceLists:
 
 def _responses(catalogue: Catalogue, slices: Slices) -> Mapping[tuple[str, str], Response]:
     entries = {CUSTOM: _custom_entries(catalogue.custom), EXTERNAL: _external_entries(catalogue.external)}
-    responses: dict[tuple[str, str], Response] = {}
+    responses = {(RESOURCE, version): Response(200, usage_resources()) for version in VERSIONS[RESOURCE]}
     for group in METRIC_GROUPS:
         writers = [_Writer(group, version) for version in VERSIONS[group]]
         for part in slices(entries[group]):

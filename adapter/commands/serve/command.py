@@ -121,10 +121,8 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     context.health.add_ready("metrics", metrics_probe(readings.has_looked_up_all))
     handler = Handler(
         Parts(
-            admit=gate.admit,
-            door=gate,
-            served=readings,
-            insight=readings,
+            authorizer=gate,
+            provider=readings,
             resolve=objects.resource,
             health=lambda path, query: context.health.answer(path, query) or (404, f"{path} is no health check\n"),
             metrics=lambda: exposition(context.registry)[0],
