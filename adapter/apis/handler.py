@@ -52,7 +52,7 @@ _APIS = "/apis"
 
 GET = ("GET",)
 GET_OR_HEAD = ("GET", "HEAD")
-"""What load balancers look at by HEAD, Kubernetes' API servers answer too. Of APIs they route GET alone."""
+"""Kubernetes API servers also answer HEAD, which load balancers send, on paths outside the APIs."""
 
 _log = logging.getLogger(__name__)
 
@@ -64,21 +64,21 @@ class Parts:
     authorizer: RequestAuthorizer
     provider: MetricsProvider
     resolve: ResolveResource
-    """Kinds of objects by group and name."""
+    """Returns a kind of objects by its group and name."""
     health: Callable[[str, str], tuple[int, str] | None]
-    """Path and raw query of a health check to HTTP code and text; None for a check that is not there."""
+    """Returns the HTTP status and text for the path and raw query of a health check; None if there is no such check."""
     metrics: Callable[[], bytes]
-    """The process's own metrics in Prometheus's text format."""
+    """Returns the metrics of this process in Prometheus's text format."""
     telemetry: Telemetry
     version: str
     empty_is_error: bool = False
-    """Whether an answer without any value is a 404 (`--on-no-data=error`)."""
+    """Whether an answer without values is a 404 (`--on-no-data=error`)."""
     compatibility: Compatibility = OURS
-    """Whose answers are given where either are safe (`--compatibility`)."""
+    """Which form answers have where prometheus-adapter's is as safe as ours (`--compatibility`)."""
     wall: Callable[[], float] = time.time
-    """Unix seconds, to tell the age of answers."""
+    """Returns Unix seconds, from which the age of answers is computed."""
     timer: Callable[[], float] = time.perf_counter
-    """Seconds from anywhere, to measure how long requests take."""
+    """Returns seconds since an arbitrary moment, to measure the duration of requests."""
 
 
 class Handler:
@@ -113,9 +113,9 @@ class Handler:
         self._resource = ResourceMetrics(provider, parts.wall)
 
     def prepare(self, slices: Slices) -> None:
-        """Make anew what is told of the catalogue, if that has changed: to be called often, beside the requests.
+        """Rebuild the lists and hints if the catalogue has changed; call it often, in the background.
 
-        Until it has been, lists and hints are those of the catalogue before; values are always the newest.
+        Until then, lists and hints come from the previous catalogue. Values always come from the current one.
         """
         catalogue = self._parts.provider.catalogue
         self._lists.prepare(catalogue, slices)
@@ -156,7 +156,7 @@ class Handler:
             # The refusal of an access review is worded as Kubernetes words it, and clients and people search for that.
             message = e.message if isinstance(e, DeniedError) else f"{REASONS[e.code]}: {e.message}"
             return status_response(ApiError(e.code, message))
-        except Exception:  # noqa: BLE001 - the last line of defence: a fault of the program must not hang a caller
+        except Exception:  # noqa: BLE001 - the last line of defence: a bug in the program must not hang a caller
             return _unexpected(request)
 
     def _answer(self, request: Request) -> Response:
@@ -219,15 +219,15 @@ def _require(request: Request, allowed: Sequence[str]) -> None:
 
 
 def _require_type(request: Request) -> None:
-    """Raise ApiError 406 where an API is asked for in no form that it has."""
+    """Raise ApiError 406 if a request for an API accepts neither of the forms that are served."""
     if request.path.startswith(_APIS) and served_type(request.header("Accept")) is None:
         raise ApiError(406, f"only the following media types are accepted: {JSON}, {YAML}")
 
 
 def _unexpected(request: Request) -> Response:
-    """Log the exception at hand and return what tells the caller where to look for it."""
+    """Log the current exception and return a response that names its log line."""
     request_id = secrets.token_hex(8)
     about = {"request_id": request_id, "method": request.method, "path": request.path}
-    _log.exception("a request failed through a fault of the program", extra={"fields": about})
-    message = f"Internal error occurred: a fault of the program, logged with request_id {request_id}"
+    _log.exception("a request failed because of a bug in this program", extra={"fields": about})
+    message = f"Internal error occurred: a bug in this program, logged with request_id {request_id}"
     return status_response(ApiError(500, message))

@@ -196,7 +196,7 @@ def test_a_second_explanation_at_once_is_429_without_retry_after_and_the_next_is
     first.start()
     assert inside.wait(10)
 
-    with pytest.raises(ApiError, match="no more than one at once") as refused:
+    with pytest.raises(ApiError, match="only one is made at a time") as refused:
         made.get(request)
     go_on.set()
     first.join(10)

@@ -1,8 +1,8 @@
-"""The lists of all metrics, as bytes that are ready before anybody asks.
+"""The lists of all metrics, prepared as bytes before they are requested.
 
-kube-apiserver asks for each list many times a minute, five times at once to see whether the API is available, and takes
-it out of service where the answer is slow. So a request is given what lies ready, compressed too; when the metrics have
-changed, the next lists are made in the background, slice by slice, and take the place of the former ones all at once.
+kube-apiserver requests each list many times a minute, five times at once to check whether the API is available, and
+marks the API unavailable if the answer is slow. So requests are answered with prepared bytes, plain or compressed. When
+the metrics change, new lists are built in the background, slice by slice, and replace the old ones all at once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Lists:
 
 
 class ResourceLists:
-    """`APIResourceList` documents of one catalogue; `prepare` changes to another."""
+    """`APIResourceList` documents of one catalogue; `prepare` replaces them by those of another."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._lists = _Lists(catalogue, _responses(catalogue, in_one_piece))
@@ -46,7 +46,7 @@ class ResourceLists:
         return self._lists.responses[group, version]
 
     def prepare(self, catalogue: Catalogue, slices: Slices) -> None:
-        """Make the lists of this catalogue, unless they are the ones that lie ready."""
+        """Build the lists of this catalogue, unless it is the current one."""
         if self._lists.catalogue is not catalogue:
             self._lists = _Lists(catalogue, _responses(catalogue, slices))
 
