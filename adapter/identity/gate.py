@@ -138,7 +138,7 @@ class Gate:
         if self._authorizer is not None:
             self._authorizer.require(caller, attributes)
         elif caller.via is not Via.FRONT_PROXY:
-            raise AccessForbiddenError("this server makes no access reviews, so it serves no direct callers")
+            raise AccessForbiddenError("direct callers are not served, because this server makes no access reviews")
 
     def authorize_unrouted(self, caller: Caller, attributes: Attributes) -> None:
         """Return if the caller is allowed to, for a path that kube-apiserver does not pass on; raises IdentityError.
