@@ -27,6 +27,7 @@ from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import ByName, ExternalAnswer, ObjectsAnswer, UsageAnswer, UsageItem
 from adapter.readings.catalogue.catalogue import Catalogue
 from adapter.readings.errors import NoObjectsMatchError, SourceUnreachableError
+from adapter.readings.explain.explanation import Explanation, ExplanationVerdict
 from adapter.rulebook.discover import static_metrics
 from adapter.rulebook.parsing.parse import parse_rulebook
 from adapter.rulebook.rendering.render import exact_query
@@ -42,11 +43,15 @@ from adapter.timing.pace import UNPACED
 from adapter.web.wsgi import wsgi_application
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from adapter.commands.serve.settings import ServeSettings
     from adapter.objects.resources import Resource
     from adapter.objects.selectors import Selector
     from adapter.readings.answers import BySelector, NamedBySelector
-    from adapter.rulebook.model import Metric
+    from adapter.readings.catalogue.look_ups import LookUp
+    from adapter.readings.explain.explanation import ExplanationStep, Question
+    from adapter.rulebook.model import Metric, RefusedRule
     from adapter.service.server.context import WorkerContext
     from adapter.service.server.process import WsgiApp
     from adapter.sources.prometheus.decoding import Sample
@@ -55,7 +60,7 @@ _DEADLINE_SECONDS = 10.0
 
 
 class LiveReadings:
-    """Values straight from Prometheus: a query for each call. A `Served` for the APIs."""
+    """Values straight from Prometheus: a query for each call. A `MetricsProvider` for the APIs."""
 
     def __init__(self, catalogue: Catalogue, objects: FileObjects, prometheus: PrometheusClient) -> None:
         self.catalogue = catalogue
@@ -98,6 +103,21 @@ class LiveReadings:
         items = (UsageItem(namespace, name, {}, second, used[name]) for name in names if used[name])
         return UsageAnswer(tuple(items), self.catalogue.resource.window_seconds, second or None)
 
+    def explain(self, question: Question, notes: Iterable[ExplanationStep] = ()) -> Explanation:
+        """Return that nothing is remembered here that could be explained."""
+        cause = "the reference server keeps no snapshot: it asks Prometheus for each request"
+        return Explanation(
+            question.name, question.namespace, question.object, ExplanationVerdict.ERROR, cause, "", steps=tuple(notes)
+        )
+
+    def look_ups(self) -> tuple[LookUp, ...]:
+        """Return nothing: no series are looked up."""
+        return ()
+
+    def refused(self) -> tuple[RefusedRule, ...]:
+        """Return nothing: refused rules are not kept."""
+        return ()
+
     def _ask(self, query: str) -> tuple[list[Sample], float]:
         second = float(math.floor(time.time()))
         try:
@@ -120,8 +140,8 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     context.on_stop(prometheus.close)
     handler = Handler(
         Parts(
-            admit=Gate(settings.identity.materials).admit,
-            served=LiveReadings(catalogue, objects, prometheus),
+            authorizer=Gate(settings.identity.materials),
+            provider=LiveReadings(catalogue, objects, prometheus),
             resolve=objects.resource,
             health=context.health.answer,
             metrics=lambda: exposition(context.registry)[0],
@@ -129,7 +149,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
             version=settings.server.version,
         )
     )
-    return wsgi_application(handler.handle, is_frequent)
+    return wsgi_application(handler.handle, routes=handler.routes(), refuse=handler.refuse, is_frequent=is_frequent)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""Who asked for which metric, when, and how often: for whoever wonders whether an autoscaler reads it at all.
+"""Records who requested which metric, when and how often, so that one can see whether an autoscaler reads it at all.
 
-Noted with every request for values, so it costs a look-up in a dictionary and takes no lock where a request was seen
-before. It is bounded: of new requests the oldest that nobody repeats make room. Only callers come here that may read
-what they ask for.
+Every request for values is recorded, so a repeated one costs a dictionary look-up and takes no lock. The record is
+bounded: the oldest requests that nobody repeats are dropped first. Only authorized requests are recorded.
 """
 
 from __future__ import annotations
@@ -20,25 +19,25 @@ if TYPE_CHECKING:
 
 MOST_ASKED = 10_000
 LONGEST_CHARACTERS = 512
-"""Of what is noted; a request that is longer is not: nobody's autoscaler has such names."""
+"""Longest request that is recorded; no autoscaler uses longer names."""
 MOST_TOLD = 5
 _MOST_MOVED = 16
-"""Requests that are repeated and stay, looked at for one that goes."""
+"""Most repeated requests that are examined, and kept, to find one to drop."""
 
 
 class RequestLog(NamedTuple):
-    """What somebody asks for."""
+    """One kind of request: what a caller asks for."""
 
     group: str
     resource: str
-    """As the path says it; empty for external metrics."""
+    """Spelled as in the path; empty for external metrics."""
     namespace: str | None
     metric: str
     caller: str
 
 
 class _Times:
-    """When it was asked for. Not guarded by a lock: two threads at one moment may count one."""
+    """When and how often a request came. There is no lock: two simultaneous requests may be counted as one."""
 
     __slots__ = ("first", "last", "number", "queued")
 
@@ -49,7 +48,7 @@ class _Times:
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """One caller, and when it asked for one metric in one namespace."""
+    """One caller, and when it requested one metric in one namespace."""
 
     name: str
     first: float
@@ -59,7 +58,7 @@ class Asker:
 
 
 class Askers:
-    """Remembers the requests of the last while. Safe to use from many threads."""
+    """Records recent requests. Safe to use from many threads."""
 
     def __init__(self, most: int = MOST_ASKED, wall: Callable[[], float] = time.time) -> None:
         self._most = most
@@ -68,7 +67,7 @@ class Askers:
         self._lock = threading.Lock()
 
     def note(self, asked: RequestLog) -> None:
-        """Count a request in."""
+        """Record a request."""
         times, now = self._times.get(asked), self._wall()
         if times is not None:
             times.last = now
@@ -81,7 +80,7 @@ class Askers:
     def of(
         self, group: str, namespace: str | None, metric: str, is_meant: Callable[[str], bool] = lambda _: True
     ) -> list[Asker]:
-        """Return who asked for the metric in the namespace, the last first; `is_meant` says which kinds count."""
+        """Return who requested the metric in the namespace, the latest first; `is_meant` says which kinds count."""
         with self._lock:
             known = list(self._times.items())
         found: dict[str, Asker] = {}
@@ -94,7 +93,7 @@ class Askers:
         return len(self._times)
 
     def _make_room(self) -> None:
-        """Let the oldest go; those that were asked for again meanwhile get to the end of the line, a few at a time."""
+        """Drop the oldest request; those that were repeated since move to the end of the queue, a few at a time."""
         for attempt in range(_MOST_MOVED):
             if len(self._times) < self._most:
                 return
@@ -106,7 +105,7 @@ class Askers:
 
 
 def steps_of(askers: list[Asker], now: float) -> Iterator[ExplanationStep]:
-    """Yield who asked, for an explanation."""
+    """Yield the steps of an explanation that name the callers."""
     for asker in askers[:MOST_TOLD]:
         times = "once" if asker.number == 1 else f"{asker.number} times since {_moment(asker.first)}"
         told = f"{asker.name} asked last {max(0.0, now - asker.last):.0f} s ago, {times}"
@@ -120,7 +119,7 @@ def steps_of(askers: list[Asker], now: float) -> Iterator[ExplanationStep]:
 
 
 def _joined(known: Asker | None, name: str, times: _Times) -> Asker:
-    """Return one asker for several spellings of one kind."""
+    """Return one asker for several spellings of the same kind."""
     if known is None:
         return Asker(name, times.first, times.last, times.number)
     return Asker(name, min(known.first, times.first), max(known.last, times.last), known.number + times.number)

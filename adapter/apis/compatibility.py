@@ -1,8 +1,8 @@
-"""What answers are like where prometheus-adapter's differ and one is as safe as the other (pure).
+"""How answers look where those of prometheus-adapter differ and are equally safe (pure).
 
-Two values of one type: ours, and what `--compatibility=prometheus-adapter` asks for. Nothing that could scale a
-workload wrongly is among it: NaN as 0, the last of several samples, or infinity as a number are not to be had back.
-What either choice does is in docs/migration-from-prometheus-adapter.md.
+There are two values of one type: ours, and the one for `--compatibility=prometheus-adapter`. Neither contains anything
+that could scale a workload wrongly: NaN as 0, the last of several samples, and infinity as a number never come back.
+The choices are described in docs/migration-from-prometheus-adapter.md.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compatibility:
-    """How values and errors are put."""
+    """How values and errors are stated."""
 
     quantity: Callable[[float], str] = quantity_of
-    """A finite value as a quantity."""
+    """Returns a finite value as a quantity."""
     core_api_version: str = "v1"
-    """`apiVersion` of described objects of the core group."""
+    """The `apiVersion` of described objects in the core group."""
     states_moment_of_answer: bool = False
-    """Whether custom metrics bear the moment of the answer, in place of that of the query's evaluation."""
+    """Whether custom metrics state the time of the answer instead of the time of the query's evaluation."""
     states_former_errors: bool = False
-    """Whether errors have prometheus-adapter's code and words, where it has some for them."""
+    """Whether errors have the status and message of prometheus-adapter, if it has one."""
 
     def api_version(self, resource: Resource) -> str:
         """Return the `apiVersion` of described objects of a kind."""
         return resource.api_version if resource.group else self.core_api_version
 
     def moment(self, evaluated_at: float, now: float) -> float:
-        """Return the moment that custom metrics state, of these in unix seconds."""
+        """Return the timestamp of custom metrics in Unix seconds: one of the two arguments."""
         return now if self.states_moment_of_answer else evaluated_at
 
     def error(self, error: ApiError) -> ApiError:
-        """Return the error to tell."""
+        """Return the error to answer with."""
         return error.former or error if self.states_former_errors else error
 
 

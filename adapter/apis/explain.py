@@ -1,15 +1,15 @@
-"""`/debug/explain`: why a metric has, or lacks, a value, from the process that serves it.
+"""`/debug/explain`: why a metric has a value or has none, from the process that serves it.
 
-Whoever may read a metric may have it explained, and nobody else. kube-apiserver never passes this path on, so a front
-proxy's word that somebody may is no word about this: each caller is reviewed here, for the very path by which the API
-would serve the metric.
+A caller needs the right to read a metric to have it explained. kube-apiserver never passes this path on, so requests
+that arrive through a front proxy have not been authorized for it. Each caller is therefore reviewed here, for the path
+by which the API would serve the metric.
 """
 
 from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from adapter.apis.askers import steps_of
@@ -28,31 +28,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from adapter.apis.askers import Askers
+    from adapter.apis.authorizer import RequestAuthorizer
     from adapter.apis.hints.hints import Hints
-    from adapter.apis.served import Insight, Served
-    from adapter.identity.attributes import Attributes
+    from adapter.apis.provider import MetricsProvider
     from adapter.identity.callers import Caller
     from adapter.objects.resources import ResolveResource, Resource
     from adapter.readings.explain.explanation import ExplanationStep, Question
     from adapter.web.http import Request
 
 MOST_AT_ONCE = 1
-"""Explanations that are made at once: each holds a thread that autoscalers need, for seconds."""
+"""Largest number of concurrent explanations: each occupies a thread that autoscalers need for seconds."""
 PARAMETERS = ("metric", "namespace", "object", "selector", "api")
 ANY = "*"
 _PASSED_OVER = frozenset({"pretty"})
-
-
-class Door(Protocol):
-    """Who asks, and what they may. `Gate` is one."""
-
-    def identify(self, peer: Peer, headers: Sequence[tuple[str, str]]) -> Caller:
-        """Return who asks. Raises IdentityError."""
-        ...
-
-    def authorize_unrouted(self, caller: Caller, attributes: Attributes) -> None:
-        """Return if the caller may, at a path that kube-apiserver does not pass on. Raises IdentityError."""
-        ...
 
 
 class Explanations:
@@ -60,17 +48,15 @@ class Explanations:
 
     def __init__(
         self,
-        door: Door,
-        served: Served,
-        insight: Insight,
+        authorizer: RequestAuthorizer,
+        provider: MetricsProvider,
         resolve: ResolveResource,
         hints: Hints,
         askers: Askers,
         wall: Callable[[], float],
     ) -> None:
-        self._door = door
-        self._served = served
-        self._insight = insight
+        self._authorizer = authorizer
+        self._provider = provider
         self._resolve = resolve
         self._hints = hints
         self._askers = askers
@@ -79,7 +65,7 @@ class Explanations:
 
     def get(self, request: Request) -> Response:
         """Return the `Explanation` document. Raises IdentityError and ApiError."""
-        caller = self._door.identify(Peer(request.peer_chain), request.headers)
+        caller = self._authorizer.identify(Peer(request.peer_chain), request.headers)
         if request.method != "GET":
             raise ApiError(405, f"{request.method} is not allowed here: use GET")
         asked = _texts(request.query)
@@ -90,16 +76,16 @@ class Explanations:
         question = self._permitted(caller, candidates)
         if not self._free.acquire(blocking=False):
             raise ApiError(
-                429, "another explanation is being made, and no more than one at once: ask again in a moment"
+                429, "another explanation is in progress, and only one is made at a time: try again in a moment"
             )
         try:
-            found = self._insight.explain(question, self._notes(question))
+            found = self._provider.explain(question, self._notes(question))
         finally:
             self._free.release()
         return Response(200, found.as_json() + b"\n")
 
     def _candidates(self, question: Question) -> Iterator[Question]:
-        """Yield what may be meant, the likeliest first: where no API is named the metric may be in two."""
+        """Yield what may be meant, the likeliest first; without an API the metric may be in two of them."""
         if question.api is not None:
             yield self._of(question, question.api)
             return
@@ -109,8 +95,8 @@ class Explanations:
             yield self._of(question, api)
 
     def _known(self, question: Question) -> Iterator[Api]:
-        """Yield the APIs that serve the metric, that of CPU and memory last."""
-        catalogue, name, resource = self._served.catalogue, question.name, question.resource
+        """Yield the APIs that serve the metric; the one for CPU and memory comes last."""
+        catalogue, name, resource = self._provider.catalogue, question.name, question.resource
         if resource is None:
             if self._hints.likeliest(name) is not None:
                 yield Api.CUSTOM
@@ -137,11 +123,11 @@ class Explanations:
             raise QuestionError("metric", str(e)) from e
 
     def _permitted(self, caller: Caller, candidates: Sequence[Question]) -> Question:
-        """Return the first that the caller may read. Raises IdentityError."""
+        """Return the first candidate that the caller is allowed to read. Raises IdentityError."""
         refusals: list[DeniedError] = []
         for question in candidates:
             try:
-                self._door.authorize_unrouted(caller, attributes_of("GET", path_of(question)))
+                self._authorizer.authorize_unrouted(caller, attributes_of("GET", path_of(question)))
             except DeniedError as e:
                 refusals.append(e)
             else:
@@ -166,7 +152,7 @@ class Explanations:
 
 
 def path_of(question: Question) -> str:
-    """Return the path by which the API serves the metric, for one object or all: what the right to it is a right to."""
+    """Return the path by which the API serves the metric for one object or all; the right to it is what counts."""
     named = question.object or ANY
     resource = question.resource
     if resource is None:
@@ -201,7 +187,7 @@ def _placed(question: Question) -> Question:
 
 
 def _texts(query: str) -> Texts:
-    """Return what the parameters say. Raises ApiError 400 for one that is not known, given twice or unreadable."""
+    """Return the parameters. Raises ApiError 400 for one that is unknown, repeated or cannot be decoded."""
     found: dict[str, str] = {}
     for pair in filter(None, query.split("&")):
         raw, _, value = pair.partition("=")

@@ -1,6 +1,6 @@
-"""The words of failed answers. They start as prometheus-adapter's do, which runbooks search for, and then say why.
+"""Error messages. They begin like those of prometheus-adapter, which runbooks search for, and then say why.
 
-Beside each stands what prometheus-adapter says (`ApiError.former`), for those who want to have it back.
+Each comes with the error that prometheus-adapter returns (`ApiError.former`), for `--compatibility`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _NOT_FETCHED = ApiError(500, "Internal error occurred: unable to fetch metrics")
 NOT_LISTED = ApiError(500, "Internal error occurred: unable to list matching resources")
-"""What prometheus-adapter says where objects cannot be listed."""
+"""The error of prometheus-adapter if objects cannot be listed."""
 _FORMER: Mapping[type[ReadingError], ApiError] = {
     AnswerTooOldError: _NOT_FETCHED,
     QueryRefusedByPrometheusError: _NOT_FETCHED,
@@ -39,39 +39,38 @@ _FORMER: Mapping[type[ReadingError], ApiError] = {
     SourceUnreachableError: _NOT_FETCHED,
     ObjectsNotKnownError: NOT_LISTED,
 }
-"""What prometheus-adapter says of readings that it could not give either."""
+"""The errors of prometheus-adapter for readings that fail there as well."""
 
 
 def not_found(what: str, why: str, *, formerly: str | None = None, former: ApiError | None = None) -> ApiError:
-    """Return the error for a metric that is not there; `what` is such as `metric M for pods`.
+    """Return the error for a metric that does not exist; `what` describes it, as in `metric M for pods`.
 
-    `formerly` is what prometheus-adapter calls it, where that is something else; `former` what it says, where that is
-    another error.
+    `formerly` is the description by prometheus-adapter if that differs; `former` is its error if that differs.
     """
     former = former or ApiError(404, f"the server could not find the {what if formerly is None else formerly}")
     return ApiError(404, f"the server could not find the {what}: {why}", former=former)
 
 
 def empty_is_error(metric: Metric, *, otherwise: bool) -> bool:
-    """Return whether an answer without a value is to be an error: as the rule says (`onNoData`), or else the flag.
+    """Return whether an answer without values is an error, as the rule (`onNoData`) or else the flag says.
 
-    Where the rule gives a value for no data and there is none, something else is wrong, of which it says nothing.
+    A rule that sets a value for missing data does not decide this: if there is no value then, something else is wrong.
     """
     wanted = metric.rule.policy.on_no_data
     return wanted is OnNoData.ERROR or (otherwise and wanted is not OnNoData.EMPTY)
 
 
 def no_data(what: str, command: str = "") -> ApiError:
-    """Return the error for an answer without a value, where that is to be an error (`--on-no-data=error`)."""
+    """Return the error for an answer without values (`--on-no-data=error`)."""
     return not_found(what, f"there is no sample for it in Prometheus{more(command)}")
 
 
 @contextmanager
 def fetching(what: str, command: str = "", *, beside: str = "") -> Iterator[None]:
-    """Turn a reading that cannot be given into the ApiError that says so.
+    """Turn a ReadingError into the ApiError that states it.
 
-    `command` are the arguments of `explain` that tell more, where it is the metric that has no value and not the
-    request or Prometheus that is at fault. `beside` is what else to say of a value that is not found.
+    `command` holds the arguments of `explain` that tell more, to be named if the metric has no value and neither the
+    request nor Prometheus is the cause. `beside` is added to the message if no value is found.
     """
     try:
         yield

@@ -1,10 +1,11 @@
-"""One function from request to response: identity first, then what the path asks for.
+"""Answers requests: identity first, then what the path asks for.
 
-Whatever happens, a response comes back, and it is a Kubernetes `Status` where something went wrong.
+Every request gets a response, and it is a Kubernetes `Status` where something went wrong.
 """
 
 from __future__ import annotations
 
+import functools
 import logging
 import secrets
 import time
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from adapter.apis import routing
 from adapter.apis.askers import Askers, RequestLog
 from adapter.apis.compatibility import OURS
-from adapter.apis.discovery.groups import api_group, groups_response, usage_resources
+from adapter.apis.discovery.groups import api_group, groups_response
 from adapter.apis.discovery.lists import ResourceLists
 from adapter.apis.explain import Explanations
 from adapter.apis.hints.hints import Hints
@@ -28,18 +29,20 @@ from adapter.identity.callers import DeniedError, IdentityError
 from adapter.web.http import JSON, TEXT, YAML, Response, json_line
 from adapter.web.negotiation import served_type
 from adapter.web.rendering import rendered
+from adapter.web.routes import Route
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from adapter.apis.authorizer import RequestAuthorizer
     from adapter.apis.compatibility import Compatibility
-    from adapter.apis.explain import Door
-    from adapter.apis.served import Insight, Served
+    from adapter.apis.provider import MetricsProvider
     from adapter.apis.slices import Slices
     from adapter.apis.telemetry import Telemetry
+    from adapter.apis.values.answered import AnswerValues
     from adapter.identity.callers import Caller
     from adapter.objects.resources import ResolveResource
-    from adapter.web.http import Request
+    from adapter.web.http import RefusedRequestError, Request
 
 METRICS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -49,7 +52,7 @@ _APIS = "/apis"
 
 GET = ("GET",)
 GET_OR_HEAD = ("GET", "HEAD")
-"""What load balancers look at by HEAD, Kubernetes' API servers answer too. Of APIs they route GET alone."""
+"""Kubernetes API servers also answer HEAD, which load balancers send, on paths outside the APIs."""
 
 _log = logging.getLogger(__name__)
 
@@ -58,29 +61,24 @@ _log = logging.getLogger(__name__)
 class Parts:
     """What a handler is made of."""
 
-    admit: Callable[[Request], Caller]
-    """Who asks, if they may have what they ask for; raises IdentityError. `Gate.admit` is one."""
-    served: Served
+    authorizer: RequestAuthorizer
+    provider: MetricsProvider
     resolve: ResolveResource
-    """Kinds of objects by group and name."""
+    """Returns a kind of objects by its group and name."""
     health: Callable[[str, str], tuple[int, str] | None]
-    """Path and raw query of a health check to HTTP code and text; None for a check that is not there."""
+    """Returns the HTTP status and text for the path and raw query of a health check; None if there is no such check."""
     metrics: Callable[[], bytes]
-    """The process's own metrics in Prometheus's text format."""
+    """Returns the metrics of this process in Prometheus's text format."""
     telemetry: Telemetry
     version: str
     empty_is_error: bool = False
-    """Whether an answer without any value is a 404 (`--on-no-data=error`)."""
+    """Whether an answer without values is a 404 (`--on-no-data=error`)."""
     compatibility: Compatibility = OURS
-    """Whose answers are given where either are safe (`--compatibility`)."""
-    insight: Insight | None = None
-    """Why values are there or not; None: nothing is explained."""
-    door: Door | None = None
-    """Who may have a metric explained; None: nothing is explained."""
+    """Which form answers have where prometheus-adapter's is as safe as ours (`--compatibility`)."""
     wall: Callable[[], float] = time.time
-    """Unix seconds, to tell the age of answers."""
+    """Returns Unix seconds, from which the age of answers is computed."""
     timer: Callable[[], float] = time.perf_counter
-    """Seconds from anywhere, to measure how long requests take."""
+    """Returns seconds since an arbitrary moment, to measure the duration of requests."""
 
 
 class Handler:
@@ -88,18 +86,21 @@ class Handler:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        catalogue = parts.served.catalogue
-        look_ups, refused = (parts.insight.look_ups, parts.insight.refused) if parts.insight else (tuple, tuple)
-        self._hints = Hints(catalogue, look_ups, parts.wall, refused)
+        provider = parts.provider
+        catalogue = provider.catalogue
+        self._hints = Hints(catalogue, provider.look_ups, parts.wall, provider.refused)
         self._askers = Askers(wall=parts.wall)
-        self._explanations = (
-            Explanations(parts.door, parts.served, parts.insight, parts.resolve, self._hints, self._askers, parts.wall)
-            if parts.door and parts.insight
-            else None
+        self._explanations = Explanations(
+            parts.authorizer, provider, parts.resolve, self._hints, self._askers, parts.wall
         )
+        self._documents: dict[routing.Document, bytes] = {
+            routing.Index(): json_line({"paths": routing.PATHS}),
+            routing.Version(): json_line({"gitVersion": parts.version}),
+        }
+        self._documents |= {routing.GroupPath(group): api_group(group) for group in routing.VERSIONS}
         self._lists = ResourceLists(catalogue)
         self._custom = CustomMetrics(
-            parts.served,
+            provider,
             parts.resolve,
             self._hints,
             empty_is_error=parts.empty_is_error,
@@ -107,46 +108,59 @@ class Handler:
             wall=parts.wall,
         )
         self._external = ExternalMetrics(
-            parts.served, self._hints, empty_is_error=parts.empty_is_error, compatibility=parts.compatibility
+            provider, self._hints, empty_is_error=parts.empty_is_error, compatibility=parts.compatibility
         )
-        self._resource = ResourceMetrics(parts.served, parts.wall)
+        self._resource = ResourceMetrics(provider, parts.wall)
 
     def prepare(self, slices: Slices) -> None:
-        """Make anew what is told of the catalogue, if that has changed: to be called often, beside the requests.
+        """Rebuild the lists and hints if the catalogue has changed; call it often, in the background.
 
-        Until it has been, lists and hints are those of the catalogue before; values are always the newest.
+        Until then, lists and hints come from the previous catalogue. Values always come from the current one.
         """
-        catalogue = self._parts.served.catalogue
+        catalogue = self._parts.provider.catalogue
         self._lists.prepare(catalogue, slices)
         self._hints.prepare(catalogue, slices)
 
     def handle(self, request: Request) -> Response:
-        """Return the response to any request; never raises."""
+        """Return the response to a request for an API, or for a path that does not exist; never raises."""
+        return self._respond(self._answer, request)
+
+    def routes(self) -> tuple[Route, ...]:
+        """Return the routes of what is not authorized by its path: health checks and explanations."""
+        health = functools.partial(self._respond, self._health)
+        checks = tuple(Route(path, health, GET_OR_HEAD) for check in routing.HEALTH for path in (check, f"{check}/*"))
+        # All methods: a caller must be known before being told that a method is not allowed.
+        return (*checks, Route(routing.EXPLAIN, functools.partial(self._respond, self._explanations.get)))
+
+    def refuse(self, request: Request, error: RefusedRequestError) -> Response:
+        """Return the response to a request whose method or body its route does not accept; never raises."""
+
+        def refused(_: Request) -> Response:
+            raise ApiError(error.status, error.message, allow=error.allow)
+
+        return self._respond(refused, request)
+
+    def _respond(self, answer: Callable[[Request], Response], request: Request) -> Response:
         started = self._parts.timer()
-        response = rendered(self._response(request), request)
+        response = rendered(self._response(answer, request), request)
         seconds = self._parts.timer() - started
         self._parts.telemetry.answered(routing.group_of(request.path), request.method, response.status, seconds)
         return response
 
-    def _response(self, request: Request) -> Response:
+    def _response(self, answer: Callable[[Request], Response], request: Request) -> Response:
         try:
-            return self._answer(request)
+            return answer(request)
         except ApiError as e:
             return status_response(self._parts.compatibility.error(e))
         except IdentityError as e:
-            # An access review's refusal is a sentence of Kubernetes' own, which clients and people look for.
+            # The refusal of an access review is worded as Kubernetes words it, and clients and people search for that.
             message = e.message if isinstance(e, DeniedError) else f"{REASONS[e.code]}: {e.message}"
             return status_response(ApiError(e.code, message))
-        except Exception:  # noqa: BLE001 - the last line of defence: a fault of the program must not hang a caller
+        except Exception:  # noqa: BLE001 - the last line of defence: a bug in the program must not hang a caller
             return _unexpected(request)
 
     def _answer(self, request: Request) -> Response:
-        if routing.is_health(request.path):
-            _require(request, GET_OR_HEAD)
-            return self._health(request)
-        if self._explanations and request.path == routing.EXPLAIN:
-            return self._explanations.get(request)
-        caller = self._parts.admit(request)
+        caller = self._parts.authorizer.check(request)
         try:
             asked = routing.route(request.path)
         except routing.PathError as e:
@@ -155,20 +169,35 @@ class Handler:
             raise ApiError(404, NOT_HERE)
         _require(request, GET_OR_HEAD if isinstance(asked, routing.Index | routing.OwnMetrics) else GET)
         _require_type(request)
-        self._note(asked, caller)
-        return self._dispatch(asked, request)
+        return self._dispatch(asked, request, caller)
 
-    def _note(self, asked: routing.Route, caller: Caller) -> None:
-        """Remember who asks for values."""
+    def _dispatch(self, asked: routing.Route, request: Request, caller: Caller) -> Response:
         match asked:
             case routing.CustomValues():
-                self._askers.note(
-                    RequestLog(routing.CUSTOM, asked.resource, asked.namespace, asked.metric, caller.name)
-                )
+                self._note(routing.CUSTOM, asked.resource, asked.namespace, asked.metric, caller)
+                response = self._values(routing.CUSTOM, self._custom.get(asked, request.query), request)
             case routing.ExternalValues():
-                self._askers.note(RequestLog(routing.EXTERNAL, "", asked.namespace, asked.metric, caller.name))
+                self._note(routing.EXTERNAL, "", asked.namespace, asked.metric, caller)
+                response = self._values(routing.EXTERNAL, self._external.get(asked, request.query), request)
             case routing.UsageValues():
-                self._askers.note(RequestLog(routing.RESOURCE, asked.resource, asked.namespace, "", caller.name))
+                self._note(routing.RESOURCE, asked.resource, asked.namespace, "", caller)
+                answered = self._resource.get(asked, request.query, request.header("Accept"))
+                response = self._values(routing.RESOURCE, answered, request)
+            case routing.ResourceList():
+                response = self._lists.get(asked.group, asked.version)
+            case routing.GroupList():
+                response = groups_response(request.header("Accept"), request.header("If-None-Match"))
+            case routing.OpenApi2() | routing.OpenApi3():
+                response = schemas_response(asked, request.header("If-None-Match"))
+            case routing.OwnMetrics():
+                response = Response(200, self._parts.metrics(), METRICS_TEXT)
+            case routing.Index() | routing.Version() | routing.GroupPath():
+                response = Response(200, self._documents[asked])
+        return response
+
+    def _note(self, group: str, resource: str, namespace: str | None, metric: str, caller: Caller) -> None:
+        """Remember who asks for values, for explanations."""
+        self._askers.note(RequestLog(group, resource, namespace, metric, caller.name))
 
     def _health(self, request: Request) -> Response:
         answer = self._parts.health(request.path, request.query)
@@ -177,38 +206,7 @@ class Handler:
         code, text = answer
         return Response(code, text.encode(), TEXT)
 
-    def _dispatch(self, asked: routing.Route, request: Request) -> Response:
-        match asked:
-            case routing.CustomValues() | routing.ExternalValues() | routing.UsageValues():
-                return self._values(asked, request)
-            case routing.GroupList() | routing.OpenApi2() | routing.OpenApi3():
-                return _fixed(asked, request)
-            case routing.ResourceList(routing.RESOURCE):
-                return Response(200, usage_resources())
-            case routing.OwnMetrics():
-                return Response(200, self._parts.metrics(), METRICS_TEXT)
-            case routing.ResourceList(group, version):
-                return self._lists.get(group, version)
-            case _:
-                return Response(200, self._document(asked))
-
-    def _document(self, asked: routing.Document) -> bytes:
-        match asked:
-            case routing.GroupPath(group):
-                return api_group(group)
-            case routing.Version():
-                return json_line({"gitVersion": self._parts.version})
-            case routing.Index():
-                return json_line({"paths": routing.PATHS})
-
-    def _values(self, asked: routing.Values, request: Request) -> Response:
-        match asked:
-            case routing.CustomValues():
-                group, answered = routing.CUSTOM, self._custom.get(asked, request.query)
-            case routing.ExternalValues():
-                group, answered = routing.EXTERNAL, self._external.get(asked, request.query)
-            case routing.UsageValues():
-                group, answered = routing.RESOURCE, self._resource.get(asked, request.query, request.header("Accept"))
+    def _values(self, group: str, answered: AnswerValues, request: Request) -> Response:
         self._parts.telemetry.served(group, self._parts.wall() - answered.evaluated_at)
         if not answered.warnings:
             return Response(200, answered.body)
@@ -220,24 +218,16 @@ def _require(request: Request, allowed: Sequence[str]) -> None:
         raise ApiError(405, f"{request.method} is not allowed here: use {' or '.join(allowed)}", allow=allowed)
 
 
-def _fixed(asked: routing.GroupList | routing.Schemas, request: Request) -> Response:
-    """Return what is the same as long as the process lives."""
-    known = request.header("If-None-Match")
-    if isinstance(asked, routing.GroupList):
-        return groups_response(request.header("Accept"), known)
-    return schemas_response(asked, known)
-
-
 def _require_type(request: Request) -> None:
-    """Raise ApiError 406 where an API is asked for in no form that it has."""
+    """Raise ApiError 406 if a request for an API accepts neither of the forms that are served."""
     if request.path.startswith(_APIS) and served_type(request.header("Accept")) is None:
         raise ApiError(406, f"only the following media types are accepted: {JSON}, {YAML}")
 
 
 def _unexpected(request: Request) -> Response:
-    """Log the exception at hand and return what tells the caller where to look for it."""
+    """Log the current exception and return a response that names its log line."""
     request_id = secrets.token_hex(8)
     about = {"request_id": request_id, "method": request.method, "path": request.path}
-    _log.exception("a request failed through a fault of the program", extra={"fields": about})
-    message = f"Internal error occurred: a fault of the program, logged with request_id {request_id}"
+    _log.exception("a request failed because of a bug in this program", extra={"fields": about})
+    message = f"Internal error occurred: a bug in this program, logged with request_id {request_id}"
     return status_response(ApiError(500, message))

@@ -1,8 +1,8 @@
-"""From a raw path to what is asked for (pure).
+"""Maps raw paths to what they ask for (pure).
 
-Segments are split first and decoded once each after that, so `%2F` never makes a new segment. kube-apiserver, which
-authorises a request by its path before passing it on, decodes first; both readings agree on every path that is served,
-since no namespace, kind, object or metric has a name with a slash in it.
+A path is split into segments before each segment is decoded once, so `%2F` never starts a new segment. kube-apiserver,
+which authorizes a request by its path before passing it on, decodes first. Both agree on every path that is served,
+because no namespace, kind, object or metric has a slash in its name.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ CUSTOM = "custom.metrics.k8s.io"
 EXTERNAL = "external.metrics.k8s.io"
 RESOURCE = "metrics.k8s.io"
 VERSIONS = {CUSTOM: ("v1beta2", "v1beta1"), EXTERNAL: ("v1beta1",), RESOURCE: ("v1beta1",)}
-"""Versions of each group, the preferred one first."""
+"""Versions of each group, starting with the preferred one."""
 METRIC_GROUPS = (CUSTOM, EXTERNAL)
 """Groups whose resources are metrics."""
 
 ALL_OBJECTS = "*"
 HEALTH = ("/healthz", "/livez", "/readyz")
 EXPLAIN = "/debug/explain"
-"""Not among the routes: who may have it depends on what is asked about."""
+"""Routed before the APIs: the right to it depends on the metric that is asked about."""
 
 
 PATHS = (
@@ -45,17 +45,17 @@ _FREQUENT = tuple(f"/apis/{group}/" for group in VERSIONS)
 
 
 def is_frequent(target: str) -> bool:
-    """Tell whether a raw request target is one that autoscalers ask for all the time: values, and lists of metrics."""
+    """Return whether a raw request target is one that autoscalers request constantly: values and lists of metrics."""
     return target.startswith(_FREQUENT)
 
 
 class PathError(ValueError):
-    """A path that no URL may have; the message says what is wrong with it."""
+    """A path that is not valid in a URL; the message says what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """`/`: what there is."""
+    """`/`: the paths that are served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +65,12 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class OwnMetrics:
-    """`/metrics`: what this process tells of itself."""
+    """`/metrics`: the metrics of this process."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupList:
-    """`/apis`: the groups, or aggregated discovery where that is asked for."""
+    """`/apis`: the groups, or aggregated discovery if the client requests it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,20 +95,20 @@ class OpenApi2:
 
 @dataclass(frozen=True, slots=True)
 class OpenApi3:
-    """`/openapi/v3`: where the schemas of each group are; or those of one."""
+    """`/openapi/v3`: the index of the schemas of all groups, or the schemas of one group."""
 
     group: str = ""
-    """Empty: where they are."""
+    """Empty for the index."""
     version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class CustomValues:
-    """A metric of one object, or of all that selectors choose where `name` is `*`."""
+    """A metric of one object, or of all selected objects if `name` is `*`."""
 
     version: str
     namespace: str | None
-    """None for objects outside of namespaces; a metric of a namespace itself has it as `name`."""
+    """None for cluster-scoped objects. A metric of a namespace itself has the namespace as `name`."""
     resource: str
     name: str
     metric: str
@@ -116,7 +116,7 @@ class CustomValues:
 
 @dataclass(frozen=True, slots=True)
 class ExternalValues:
-    """A metric that describes no object."""
+    """A metric that does not describe an object."""
 
     version: str
     namespace: str
@@ -125,7 +125,7 @@ class ExternalValues:
 
 @dataclass(frozen=True, slots=True)
 class UsageValues:
-    """What pods or nodes use: of one by its name, or a list."""
+    """The resource usage of one pod or node, or of a list of them."""
 
     resource: str
     """`pods` or `nodes`."""
@@ -141,7 +141,7 @@ Route: TypeAlias = Document | OwnMetrics | GroupList | ResourceList | Schemas | 
 
 
 def route(path: str) -> Route | None:
-    """Return what the raw path asks for; None if nothing is there. Raises PathError for a path that is no path."""
+    """Return what the raw path asks for; None if nothing is served there. Raises PathError."""
     try:
         segments = [decoded(segment) for segment in path.removesuffix("/").split("/")]
     except EncodingError as e:
@@ -161,13 +161,8 @@ def route(path: str) -> Route | None:
             return None
 
 
-def is_health(path: str) -> bool:
-    """Return whether the raw path is a health check: `/livez`, or one check of it as `/livez/NAME`."""
-    return any(path == check or path.startswith(f"{check}/") for check in HEALTH)
-
-
 def group_of(path: str) -> str:
-    """Return the API group that a raw path lies in, or `other`: a label with few values, whatever is asked."""
+    """Return the API group of a raw path, or `other`: a label value from a small set, whatever the path."""
     segments = path.split("/", 3)
     return segments[2] if len(segments) > 2 and segments[1] == "apis" and segments[2] in VERSIONS else "other"
 

@@ -1,4 +1,4 @@
-"""How work over all metrics is cut, so that answers come in between: the seam to the pace of the process."""
+"""How work on all metrics is divided, so that requests are answered in between. `Pace` implements it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Slices(Protocol):
     """Yields the items in short lists, with pauses between them. `Pace.slices` is one."""
 
     def __call__(self, items: Iterable[T]) -> Iterator[list[T]]:
-        """Yield lists of items, each to be worked off at once."""
+        """Yield lists of items, each to be processed without a pause."""
         ...
 
 
 def in_one_piece(items: Iterable[T]) -> Iterator[list[T]]:
-    """Yield everything at once: where nobody is served yet."""
+    """Yield everything at once, for use before any requests are served."""
     yield list(items)

@@ -1,6 +1,6 @@
-"""Errors as Kubernetes states them: a `Status` object as the body, with the reason that clients switch on.
+"""Errors in the form of Kubernetes: the body is a `Status` object with the reason that clients switch on.
 
-`Retry-After` is never sent: client-go would sleep on it inside one of the HPA controller's few workers.
+`Retry-After` is never sent: client-go would sleep for that long inside one of the HPA controller's few workers.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ REASONS: Mapping[int, str] = {
     404: "NotFound",
     405: "MethodNotAllowed",
     406: "NotAcceptable",
+    408: "Timeout",
+    413: "RequestEntityTooLarge",
     429: "TooManyRequests",
     500: "InternalError",
     503: "ServiceUnavailable",
@@ -47,10 +49,10 @@ _CODES: Mapping[type[readings.ReadingError], int] = {
 
 
 class ApiError(Exception):
-    """A request that gets a Status instead of what it asked for.
+    """A request that is answered with a Status instead of what it asked for.
 
-    `allow` are the methods that a 405 must name. `former` is what prometheus-adapter says in its place, where it has
-    words of its own for it: `Compatibility.error` chooses.
+    `allow` lists the methods that a 405 must name. `former` is the error that prometheus-adapter returns in its place,
+    if that differs; `Compatibility.error` chooses between the two.
     """
 
     def __init__(
@@ -76,7 +78,7 @@ class _Status(msgspec.Struct, frozen=True):
 
 
 def status_response(error: ApiError) -> Response:
-    """Return the error as it goes over the wire."""
+    """Return the response that states the error."""
     reason = REASONS.get(error.code, "InternalError")
     status = _Status("Status", "v1", {}, "Failure", error.message, reason, error.code)
     headers = (("Allow", ", ".join(error.allow)),) if error.code == 405 else ()
@@ -84,5 +86,5 @@ def status_response(error: ApiError) -> Response:
 
 
 def code_of(error: readings.ReadingError) -> int:
-    """Return the HTTP code for a reading that could not be given."""
+    """Return the HTTP status for a reading that failed."""
     return next((_CODES[kind] for kind in type(error).__mro__ if kind in _CODES), 500)

@@ -1,6 +1,6 @@
-"""What the APIs tell of themselves as metrics.
+"""Metrics about the APIs.
 
-`metrics_apiserver_metric_freshness_seconds` is the name, with the buckets, that prometheus-adapter's dashboards use.
+`metrics_apiserver_metric_freshness_seconds` has the name and buckets on which dashboards of prometheus-adapter rely.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FRESHNESS_BUCKETS = tuple(round(1.364**power, 3) for power in range(20))
 
 
 class Telemetry:
-    """Counters and histograms of the APIs, in the registry given."""
+    """Counters and histograms of the APIs, registered in the given registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._requests = Counter(
@@ -66,6 +66,6 @@ class Telemetry:
         self._durations[group].observe(seconds)
 
     def served(self, group: str, age_seconds: float) -> None:
-        """Note the age of an answer with values."""
+        """Observe the age of an answer with values."""
         self._age.observe(age_seconds)
         self._freshness[group].observe(age_seconds)

@@ -1,4 +1,4 @@
-"""The `Warning` header: what a person should know of an answer that is good nevertheless.
+"""The `Warning` header: what a person should know about a valid answer.
 
 kubectl prints each such line; client-go logs it. The form is Kubernetes' own (RFC 7234 with code 299 and no agent, as
 `NewWarningHeader` in k8s.io/apimachinery writes and reads it). Text is ASCII on one line and short: API servers cut
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 MOST_WARNINGS = 8
 LONGEST_WARNING = 240
-"""Characters of a text, before it is quoted."""
+"""Longest text in characters, before quoting."""
 
 HPA_CONTROLLER = "kube-controller-manager"
-"""How its User-Agent begins. It logs every warning of every answer, ten thousand times a quarter of a minute."""
+"""The prefix of its User-Agent. It would log every warning of every answer, ten thousand times in 15 seconds."""
 
 _ASCII = str.maketrans({"…": "...", "–": "-", "—": "-", "“": '"', "”": '"', "’": "'", "±": "+-"})  # noqa: RUF001 - likely ones
 
 
 def warning_headers(warnings: Iterable[str], user_agent: str) -> tuple[tuple[str, str], ...]:
-    """Return the header lines, one for each different warning; none for the HPA controller."""
+    """Return one header line for each distinct warning; none for the HPA controller."""
     if user_agent.startswith(HPA_CONTROLLER):
         return ()
     texts = [text for text in dict.fromkeys(map(_text, warnings)) if text]

@@ -1,4 +1,4 @@
-"""`SubjectAccessReview`: the question whether a caller may do what it asks for, and the API server's answer."""
+"""`SubjectAccessReview`: asks the API server whether a caller is allowed to do what it requests."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ PATH = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 KIND = "SubjectAccessReview"
 
 REVIEWS_PER_SECOND, REVIEWS_BURST = 200.0, 400
-"""As Go's delegating authorizer limits itself."""
+"""The limits of Go's delegating authorizer."""
 DIRECT_PER_SECOND, DIRECT_BURST = 50.0, 100
-"""The share of direct callers: one of them alone must not use up what the front proxy's callers need."""
+"""Limits for direct callers: one of them must not use up what callers through the front proxy need."""
 
 _LONGEST_REASON = 256
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewDecision:
-    """What the API server says."""
+    """The API server's decision."""
 
     allowed: bool
     reason: str = ""
@@ -47,7 +47,7 @@ class _Review(msgspec.Struct):
 
 
 class AccessReviews:
-    """Asks the API server for rights. Safe to use from many threads."""
+    """Asks the API server whether requests are allowed. Safe to use from many threads."""
 
     def __init__(self, client: Sends, telemetry: IdentityTelemetry, means: ReviewEffects = SYSTEM) -> None:
         self._telemetry = telemetry
@@ -64,11 +64,11 @@ class AccessReviews:
 
     @property
     def patience_seconds(self) -> float:
-        """How long a review may take, in all."""
+        """Longest duration of a review, retries included."""
         return self._reviews.patience_seconds
 
     def review(self, caller: Caller, attributes: Attributes) -> ReviewDecision | Unreviewed:
-        """Return whether the caller may."""
+        """Return whether the caller is allowed to."""
         limits = (self._all,) if caller.via is Via.FRONT_PROXY else (self._of_direct, self._all)
         decision = self._reviews.ask(review_document(caller, attributes), limits)
         if isinstance(decision, ReviewDecision):
@@ -77,7 +77,7 @@ class AccessReviews:
 
 
 def review_document(caller: Caller, attributes: Attributes) -> dict[str, object]:
-    """Return the review to send: the caller, and either the resource or the path; what is empty is left out."""
+    """Return the review to send: the caller, and either the resource or the path; empty fields are omitted."""
     spec: dict[str, object] = {"user": caller.name, "groups": list(caller.groups)}
     if attributes.path:
         spec["nonResourceAttributes"] = {"path": attributes.path, "verb": attributes.verb}
@@ -93,9 +93,9 @@ def review_document(caller: Caller, attributes: Attributes) -> dict[str, object]
 
 
 def decode_decision(body: bytes) -> ReviewDecision:
-    """Return what an answered review says; raises ValueError (msgspec's errors are some)."""
+    """Return the decision in an answered review. Raises ValueError, of which msgspec's errors are subclasses."""
     review = msgspec.json.decode(body, type=_Review)
     if review.kind != KIND:
-        raise ValueError(f"a {KIND} was expected")
+        raise ValueError(f"expected a {KIND}")
     status = review.status
     return ReviewDecision(status.allowed and not status.denied, status.reason[:_LONGEST_REASON])

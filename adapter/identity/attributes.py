@@ -1,4 +1,4 @@
-"""From a request to what an access review is asked about (pure).
+"""Derives the attributes of an access review from a request (pure).
 
 The rules are those of `RequestInfoFactory` in `k8s.io/apiserver`: kube-apiserver derives the same attributes from the
 same path before it passes a request on, so a role that holds there holds here. That the names do not always fit is part
@@ -19,13 +19,13 @@ from adapter.identity.callers import BadPathError
 from adapter.objects.percent import EncodingError, decoded
 
 MOST_PATHS = 1 << 16
-"""That are remembered: one for each metric that an HPA asks for."""
+"""Most cached paths: one for each metric that an HPA requests."""
 MOST_CHARACTERS = 8 << 20
-"""In them all: paths are remembered before it is known who asks, and strangers may ask for long ones."""
+"""Most characters in all cached paths: they are cached before authentication, and anyone can request long ones."""
 _MAY_MATTER = re.compile(r"(?:^|&)(?:watch|fieldSelector|[^=&]*%)")
-"""Finds in a query whatever can change the attributes of a list."""
+"""Matches the parts of a query that can change the attributes of a list."""
 _FIELDS_SELECT = "metrics.k8s.io"
-"""The group whose lists know field selectors."""
+"""The group whose lists support field selectors."""
 _PREFIXES = frozenset({"api", "apis"})
 _WITHOUT_GROUP = "api"
 _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -36,7 +36,7 @@ _OF_NAMESPACES = frozenset({"status", "finalize"})
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What somebody wants to do: to a resource, or, where `path` is not empty, to a path that is none."""
+    """What a caller wants to do to a resource, or to a path that is not a resource if `path` is not empty."""
 
     verb: str
     group: str = ""
@@ -59,12 +59,12 @@ class Attributes:
 
     @property
     def characters(self) -> int:
-        """How many there are in all the names: what it costs to remember them."""
+        """Number of characters in all names, a measure of the memory that they take."""
         names = (self.group, self.version, self.resource, self.subresource, self.name, self.namespace, self.path)
         return sum(map(len, names))
 
     def refusal(self, user: str) -> str:
-        """Return the sentence in which Kubernetes says that the user may not."""
+        """Return the sentence by which Kubernetes refuses the user."""
         if self.path:
             return f"User {_quoted(user)} cannot {self.verb} path {_quoted(self.path)}"
         resource = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
@@ -74,7 +74,7 @@ class Attributes:
 
 
 def attributes_of(method: str, path: str, query: str = "") -> Attributes:
-    """Return what a request is about; `path` and `query` as they came. Raises BadPathError."""
+    """Return the attributes of a request with this raw path and query. Raises BadPathError."""
     whole = _segments(path)
     parts = _trimmed(whole)
     prefix = parts[0] if parts else ""
@@ -106,14 +106,14 @@ def _of_resource(verb: str, group: str, version: str, rest: list[str], query: st
 
 
 class KnownAttributes:
-    """Attributes by path, derived once: tens of thousands of autoscalers ask for the same paths again and again."""
+    """Cache of attributes by path, because tens of thousands of autoscalers request the same paths repeatedly."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], Attributes] = {}
         self._characters = 0
 
     def of(self, method: str, path: str, query: str) -> Attributes:
-        """Return what `attributes_of` does. Raises BadPathError."""
+        """Return the same as `attributes_of`. Raises BadPathError."""
         found = self._known.get((method, path))
         if found is None:
             found = attributes_of(method, path)
@@ -156,7 +156,7 @@ def _is_watch(query: str) -> bool:
 
 
 def _selected_name(query: str) -> str:
-    """Return the one name that a list is restricted to by its field selector; empty where it is to none."""
+    """Return the name that a field selector restricts a list to; empty if it restricts it to none."""
     if not _MAY_MATTER.search(query):
         return ""
     given = [value for name, value in parse_qsl(query, keep_blank_values=True) if name == "fieldSelector"]

@@ -1,7 +1,7 @@
-"""Bundles of certificate authorities: what is in one, and one in a file that may be replaced while the process runs.
+"""CA bundles, and bundles in files that may be replaced while the process runs.
 
-Kubernetes rotates these authorities: a ConfigMap or Secret that is mounted changes under the running process. A file is
-looked at no more than once a second, and the last good content stays in use when the new one cannot be used.
+Kubernetes rotates these CAs: a mounted ConfigMap or Secret changes under the running process. A file is checked at most
+once a second, and its last good content stays in use if the new one is unusable.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Authorities:
-    """The content of a bundle: every certificate of it is a trust anchor, root or not."""
+    """The content of a bundle: each of its certificates is a trust anchor, whether it is a root or not."""
 
     certificates: frozenset[bytes]
     """In DER."""
@@ -44,9 +44,9 @@ class Authorities:
 
 
 class AuthorityFile:
-    """Certificate authorities from a PEM file; raises IdentitySettingsError if the file is unusable at the start.
+    """CAs from a PEM file; raises IdentitySettingsError if the file is unusable at startup.
 
-    `clock` counts seconds and never goes back; it only spaces the looks at the file.
+    `clock` returns monotonic seconds, which limit how often the file is checked.
     """
 
     def __init__(self, file: Path, clock: Callable[[], float] = time.monotonic) -> None:
@@ -67,34 +67,34 @@ class AuthorityFile:
             raise IdentitySettingsError(f"{file}: cannot be read ({e.strerror}): give a PEM file of CAs") from e
 
     def current(self) -> Authorities:
-        """Return the authorities that hold now, the same value until they change.
+        """Return the current authorities, as the same value until they change.
 
-        Looks at the file if the last look is old enough.
+        Checks the file if the last check is old enough.
         """
         return self._followed.current()
 
     def _taken_in(self, authorities: Authorities) -> None:
         about = {"file": str(self.file), "certificates": len(authorities.certificates)}
-        _log.info("CA bundle taken in", extra={"fields": about})
+        _log.info("CA bundle loaded", extra={"fields": about})
 
     def _refused(self, error: Exception) -> None:
         about = {"file": str(self.file), "cause": str(error)}
-        _log.warning("CA bundle cannot be used, the last good one stays", extra={"fields": about})
+        _log.warning("CA bundle is unusable, the last good one stays in use", extra={"fields": about})
 
 
 def read_bundle(file: Path) -> Authorities:
-    """Return what a PEM file holds.
+    """Return the content of a PEM file.
 
-    Raises OSError if it cannot be read, IdentitySettingsError if it holds no certificate or a broken one.
+    Raises OSError if it cannot be read, IdentitySettingsError if it contains no certificate or a broken one.
     """
     return parse_bundle(read_regular(file), str(file))
 
 
 def parse_bundle(pem: bytes, source: str) -> Authorities:
-    """Return what a PEM text holds; `source` names it in errors.
+    """Return the content of a PEM text; `source` names it in errors.
 
-    Raises IdentitySettingsError if there is no certificate in it, or one that cannot be used: then the others are not
-    used either, since nobody can tell what was meant.
+    Raises IdentitySettingsError if it contains no certificate, or an unusable one. Then the others are not used either,
+    because the intention is unclear.
     """
     try:
         certificates = x509.load_pem_x509_certificates(pem)
@@ -103,7 +103,7 @@ def parse_bundle(pem: bytes, source: str) -> Authorities:
     parsed = tuple(dict.fromkeys(certificates))
     encoded = frozenset(certificate.public_bytes(Encoding.DER) for certificate in parsed)
     try:
-        # What the handshake cannot use must not be found out by the handshake.
+        # A certificate that OpenSSL cannot use must be found here and not in a handshake.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=b"".join(encoded))
     except ssl.SSLError as e:
         raise IdentitySettingsError(f"{source}: OpenSSL cannot use a certificate in it: {e.reason}") from e

@@ -1,19 +1,18 @@
-"""Who may do what: answers of access reviews, remembered for as long as they are good for.
+"""Authorizes callers by access reviews, whose decisions are cached.
 
-kube-apiserver authorises a request before it passes it on, for the very user, verb and resource that the request names
-here. For its callers the review is therefore a second lock, and what it allows holds for longer
-(`--front-proxy-authorized-ttl`, 5 minutes): 10,000 autoscalers that ask for a metric each cost the API server 34
-reviews a second, where ten seconds would make it one for every request. Three things follow from their number:
+kube-apiserver authorizes a request before it passes it on, for the same user, verb and resource. For its callers the
+review is therefore a second check, and an allowed one is cached for longer (`--front-proxy-authorized-ttl`, 5 minutes).
+With 10,000 autoscalers that read a metric each, this costs the API server 34 reviews a second; with ten seconds it
+would be a review for every request. Their number has three consequences:
 
-- They begin at the same time, and would come again at the same time. So the first answer of each holds for a random
-  part of the five minutes, and only those that follow for all of it.
-- Whoever asks next after an answer has expired has it renewed in the background, and does not wait for that unless a
-  tenth of the time has passed too. Were requests to wait, a slow API server would take all threads that answer them.
-- While reviews fail, or take too long, an answer that has expired goes on letting front-proxy callers in for as long
-  again, at most. It only ever was the second lock: that the request came shows that an API server has authorised it
-  just now. What a review denies is denied at once.
+- Their first reviews come at the same time, and would be repeated at the same time. So the first decision for each is
+  cached for a random part of the five minutes, and only later ones for all of it.
+- The first request after a decision has expired starts a renewal in the background, and waits for it only if another
+  tenth of the time has passed. If requests always waited, a slow API server would occupy all request threads.
+- While reviews fail or take too long, an expired decision still admits front-proxy callers, for at most the same time
+  again. This is safe because an API server has just authorized the request. A denial takes effect at once.
 
-For direct callers the review is the only lock: what cannot be reviewed is not allowed, not for a moment.
+For direct callers the review is the only check: a request that cannot be reviewed is never allowed.
 """
 
 from __future__ import annotations
@@ -46,18 +45,18 @@ if TYPE_CHECKING:
     from adapter.timing.waiter_limit import WaiterLimit
 
 MOST_ANSWERS = 100_000
-"""That are remembered of front-proxy callers, and as many of direct ones."""
+"""Most cached decisions for front-proxy callers, and as many for direct ones."""
 MOST_CHARACTERS = 32 << 20
-"""In the names that they are about, of each of the two: whoever has a token can ask for long names that nobody has."""
+"""Most characters of the names in each of the two caches: anyone with a token can request long, made-up names."""
 GRACE_SHARE = 0.1
-"""Of an answer's time, in which it is renewed beside the requests after it has expired: 30 seconds of five minutes, two
-turns of an autoscaler."""
+"""The share of its lifetime in which an expired decision is renewed in the background: 30 seconds of five minutes, two
+sync periods of an autoscaler."""
 MOST_RENEWING = 4
-"""Requests that may wait for a renewal at once, where an expired answer could be used instead."""
+"""Most requests that wait for a renewal at the same time although an expired decision could be used."""
 TRY_AGAIN_SECONDS = 3.0
-"""After a renewal in the background was asked for."""
+"""Pause between two renewals in the background."""
 JOIN_SECONDS = OF_RIGHTS.seconds + 1.0
-"""To wait for a review that somebody else has asked for: a little longer than one takes."""
+"""Longest wait for a review that another request has started: slightly longer than a review takes."""
 REPAIR = "bind its service account to the cluster role system:auth-delegator"
 _ALLOWED_WITHOUT_REVIEW = ReviewDecision(allowed=True)
 
@@ -68,32 +67,32 @@ Key: TypeAlias = "tuple[bytes, Attributes]"
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationSettings:
-    """How long answers hold, in seconds."""
+    """How long decisions are cached, in seconds."""
 
     authorized_seconds: float = 10.0
-    """Allowed, for direct callers."""
+    """For allowed requests of direct callers."""
     unauthorized_seconds: float = 10.0
-    """Denied, for everybody."""
+    """For denied requests of all callers."""
     front_proxy_seconds: float = 300.0
-    """Allowed, for callers through the front proxy."""
+    """For allowed requests of callers through the front proxy."""
     required: bool = True
-    """Whether nobody is served while this process may not ask for reviews; else front-proxy callers are."""
+    """Whether to refuse front-proxy callers too while this process is not allowed to create reviews."""
 
 
 @dataclass(slots=True)
 class _Answer:
-    """What a review said, and for how long that is good, by the monotonic clock."""
+    """A cached decision and when it expires, in monotonic seconds."""
 
     decision: ReviewDecision
     fresh_until: float
     renew_at: float = math.inf
-    """From when on a request has it renewed in the background; moved on when that is under way."""
+    """When the next request starts a renewal in the background; postponed while one is under way."""
     usable_until: float = 0.0
-    """Where reviews fail."""
+    """When it expires while reviews fail."""
 
 
 class _Memory:
-    """Answers by key, the oldest forgotten first."""
+    """Bounded cache of answers by key, which drops the oldest first."""
 
     def __init__(self) -> None:
         self.answers: dict[Key, _Answer] = {}
@@ -115,9 +114,9 @@ class _Memory:
 
 
 class Authorizer:
-    """Says whether callers may. Safe to use from many threads.
+    """Authorizes callers. Safe to use from many threads.
 
-    `review` asks the API server; `submit` runs something soon, in another thread.
+    `review` asks the API server; `submit` runs a function soon in another thread.
     """
 
     def __init__(
@@ -142,7 +141,7 @@ class Authorizer:
         self._lacks_right = False
 
     def require(self, caller: Caller, attributes: Attributes) -> None:
-        """Return if the caller may; raises DeniedError if not, UnreviewedError or CrowdedError if nobody can tell."""
+        """Return if the caller is allowed to. Raises DeniedError, or UnreviewedError or CrowdedError if unknown."""
         if MASTERS in caller.groups:
             return
         memory = self._front_proxy if caller.via is Via.FRONT_PROXY else self._direct
@@ -161,7 +160,7 @@ class Authorizer:
             raise DeniedError(f"{refusal}: {decision.reason}" if decision.reason else refusal)
 
     def _asked(self, memory: _Memory, key: Key, caller: Caller, attributes: Attributes) -> ReviewDecision:
-        """Return what the API server says, or what stands in for it."""
+        """Return the API server's decision, or its substitute."""
         if memory is self._front_proxy:
             return self._asked_for_front_proxy(key, caller, attributes)
         with self._crowd.joined():
@@ -169,7 +168,7 @@ class Authorizer:
         if isinstance(answer, _Answer):
             return answer.decision
         if answer.lacks_right:
-            raise AccessForbiddenError("this server may not ask for access reviews, so it serves no direct callers")
+            raise AccessForbiddenError("this server cannot create access reviews, so it serves no direct callers")
         raise _cannot_ask()
 
     def _asked_for_front_proxy(self, key: Key, caller: Caller, attributes: Attributes) -> ReviewDecision:
@@ -190,7 +189,7 @@ class Authorizer:
         return usable.decision
 
     def _shared(self, memory: _Memory, key: Key, caller: Caller, attributes: Attributes) -> _Answer | Unreviewed:
-        """Return what one review says to all that ask the same at this moment."""
+        """Return the answer of one review to all requests that need the same one at this moment."""
 
         def review() -> _Answer | Unreviewed:
             known = memory.answers.get(key)
@@ -202,7 +201,7 @@ class Authorizer:
         return answer or Unreviewed("another request's review did not end in time")
 
     def _reviewed(self, memory: _Memory, key: Key, caller: Caller, attributes: Attributes) -> _Answer | Unreviewed:
-        """Ask the API server and remember what it says."""
+        """Ask the API server and cache its decision."""
         found = self._review(caller, attributes)
         if isinstance(found, Unreviewed):
             if found.lacks_right:
@@ -225,24 +224,24 @@ class Authorizer:
         return _Answer(decision, ends + life * GRACE_SHARE, renew_at=ends, usable_until=ends + life)
 
     def _renew(self, expired: _Answer, key: Key, caller: Caller, attributes: Attributes) -> None:
-        """Ask anew, unless somebody has."""
+        """Renew the decision unless another request has."""
         memory = self._front_proxy
         if memory.answers.get(key) is expired:
             self._flights.join((caller.via, key), lambda: self._reviewed(memory, key, caller, attributes), JOIN_SECONDS)
 
     def _note_right(self, *, lacks: bool) -> None:
-        """Say when this process may not ask for reviews, and when it may again."""
+        """Log when this process loses the permission to create reviews, and when it has it again."""
         if lacks == self._lacks_right:
             return
         self._lacks_right = lacks
         if not lacks:
             _log.info("access reviews are made: direct callers are served too")
         elif self._settings.required:
-            _log.error("this server may not ask for access reviews: nobody is served: %s", REPAIR)
+            _log.error("this server is not allowed to create access reviews, so all requests are refused: %s", REPAIR)
         else:
             _log.warning(
-                "this server may not ask for access reviews: only requests through the verified front proxy are "
-                "served, as kube-apiserver has authorised them: %s",
+                "this server is not allowed to create access reviews: only requests through the verified front proxy "
+                "are served, because kube-apiserver has authorized them: %s",
                 REPAIR,
             )
 

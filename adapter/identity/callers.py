@@ -1,6 +1,6 @@
-"""The values of identity: what TLS has proven about a peer, and who is asking in the end.
+"""Values of authentication: what TLS has verified about a peer, and the caller that results.
 
-Errors carry the HTTP status that Kubernetes' API servers give for them, and a message that is safe to show to the
+Errors carry the HTTP status that Kubernetes API servers return for them, and a message that is safe to show to the
 caller: it never repeats a header of a caller that was not verified.
 """
 
@@ -17,12 +17,12 @@ ANONYMOUS = "system:anonymous"
 AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
-"""The extra attribute that tells one token or certificate of a user from the next."""
+"""The extra attribute that distinguishes the tokens or certificates of a user."""
 MASTERS = "system:masters"
 
 
 class IdentityError(Exception):
-    """Base of all refusals; `code` is the HTTP status."""
+    """Base class of all refusals; `code` is the HTTP status."""
 
     code: ClassVar[int]
 
@@ -32,51 +32,51 @@ class IdentityError(Exception):
 
 
 class BadPathError(IdentityError):
-    """The path is none that a URL may have, so nobody's right to it can be told."""
+    """The path is not valid in a URL, so nobody can be authorized for it."""
 
     code = 400
 
 
 class UnauthenticatedError(IdentityError):
-    """Nobody is known to ask: there is no identity, or none that could be verified."""
+    """The request carries no credentials, or none that could be verified."""
 
     code = 401
 
 
 class AccessForbiddenError(IdentityError):
-    """The peer is known, and may not have what it asks for."""
+    """The caller is authenticated and is not allowed what it asks for."""
 
     code = 403
 
 
 class DeniedError(AccessForbiddenError):
-    """An access review said no. The message is the whole one, in Kubernetes' own words."""
+    """An access review denied the request. The message is complete, in the words of Kubernetes."""
 
 
 class CrowdedError(IdentityError):
-    """Too many direct callers wait for reviews at this moment."""
+    """Too many direct callers are waiting for reviews."""
 
     code = 429
 
 
 class UnreviewedError(IdentityError):
-    """The API server could not be asked about a token or a right; without its word nobody is let in."""
+    """The API server could not review a token or an access, without which the request is refused."""
 
     code = 503
 
 
 class IdentitySettingsError(Exception):
-    """A certificate, key or setting of identity cannot be used; the message says which and what to do."""
+    """A certificate, key or setting for authentication is unusable; the message says which one and what to do."""
 
 
 class Via(StrEnum):
-    """How a caller was recognised."""
+    """How a caller was authenticated."""
 
     FRONT_PROXY = "front-proxy"
     CLIENT_CERTIFICATE = "client-certificate"
     TOKEN = "token"  # noqa: S105 - the name of a way, not a token
     NOBODY = "nobody"
-    """It was not: what is asked for is free for all."""
+    """Not at all: the path is open to everyone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +84,18 @@ class Peer:
     """The other end of a TLS connection."""
 
     chain: tuple[bytes, ...] = ()
-    """Verified certificate chain in DER, from the leaf up to and with the root; empty when none was verified.
+    """Verified certificate chain in DER, from the leaf to the root inclusive; empty if none was verified.
 
     A chain that TLS did not verify (as after a resumed session) must not be put here.
     """
 
 
 class RequestedAccess(Protocol):
-    """What identity needs to know of a request. Everything is as it came over the wire."""
+    """The parts of a request by which it is authenticated and authorized, as they came over the wire."""
 
     @property
     def method(self) -> str:
-        """The verb of HTTP."""
+        """The HTTP method."""
         ...
 
     @property
@@ -129,11 +129,11 @@ class Caller:
     uid: str = ""
     extra: dict[str, tuple[str, ...]] = field(default_factory=dict)
     key: bytes = field(init=False, repr=False, compare=False)
-    """The same for two callers exactly if access reviews cannot tell them apart; short, whatever groups there are.
+    """A short digest, equal for two callers exactly if access reviews cannot distinguish them.
 
-    Through the front proxy it is the same for all credentials of a user: kube-apiserver has authorised the request with
-    the very one, and the HPA controller's token is another every hour. Were each new to us, 10,000 autoscalers would be
-    reviewed anew within one turn.
+    Through the front proxy it is equal for all credentials of a user: kube-apiserver has authorized the request with
+    the one that was used, and the HPA controller gets a new token every hour. If each counted as a new caller, 10,000
+    autoscalers would be reviewed again within one sync period.
     """
 
     def __post_init__(self) -> None:
@@ -149,7 +149,7 @@ NOBODY = Caller(ANONYMOUS, (UNAUTHENTICATED,), Via.NOBODY)
 
 
 def with_authenticated(user: str, groups: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the groups of a verified user: `system:authenticated` is among them, but for the anonymous user."""
+    """Return the groups of a verified user with `system:authenticated`, unless the user is anonymous."""
     if user == ANONYMOUS or AUTHENTICATED in groups or UNAUTHENTICATED in groups:
         return groups
     return (*groups, AUTHENTICATED)

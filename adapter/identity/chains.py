@@ -1,4 +1,4 @@
-"""Which bundle a client's certificate chain is anchored in, and until when it holds.
+"""Finds the bundle in which a client's certificate chain is anchored, and the time in which the chain is valid.
 
 TLS hands over a chain that it verified against *every* CA the listener trusts, so a name alone proves nothing: each way
 of recognising a caller asks for an anchor in its own bundle. As in Go's verifier, a certificate of the bundle is an
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Now = Callable[[], datetime]
 
 MOST_CHAINS = 256
-"""Verdicts that are remembered by each way. A cluster has as many front proxies as API servers."""
+"""Most cached verdicts of each kind. A cluster has as many front proxies as API servers."""
 
 M = TypeVar("M")
 V = TypeVar("V")
@@ -36,12 +36,12 @@ _CLIENT_USAGES = frozenset({ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID
 
 @dataclass(frozen=True, slots=True)
 class Anchored:
-    """A chain that ends in the bundle. Only the clock can still change what it is worth."""
+    """A chain that ends in the bundle. From then on its validity depends only on the time."""
 
     leaf: x509.Certificate
     valid_from: datetime
     valid_until: datetime
-    """The time in which every certificate of the chain holds."""
+    """The period in which every certificate of the chain is valid."""
 
     def holds(self, now: datetime) -> bool:
         """Return whether no certificate of the chain is expired, or not valid yet."""
@@ -49,7 +49,7 @@ class Anchored:
 
     @property
     def common_names(self) -> list[str]:
-        """The leaf's common names; one, in a certificate that is good for anything here."""
+        """The leaf's common names; a usable certificate has exactly one."""
         return self._parts(NameOID.COMMON_NAME)
 
     @property
@@ -62,7 +62,7 @@ class Anchored:
 
 
 class BadChainError(Exception):
-    """The chain is anchored in the bundle and is no good all the same; the message says why."""
+    """The chain is anchored in the bundle but unusable; the message says why."""
 
 
 def anchored(chain: tuple[bytes, ...], authorities: Authorities) -> Anchored | None:
@@ -81,7 +81,7 @@ def anchored(chain: tuple[bytes, ...], authorities: Authorities) -> Anchored | N
 
 
 class Verdicts(Generic[M, V]):
-    """What was found about chains, remembered until the material changes that they were judged by."""
+    """Cache of the verdicts about chains, which is valid until the CAs change."""
 
     def __init__(self, judge: Callable[[tuple[bytes, ...], M], V]) -> None:
         self._judge = judge
@@ -102,17 +102,17 @@ class Verdicts(Generic[M, V]):
         return verdict
 
     def __len__(self) -> int:
-        """How many are remembered."""
+        """Return the number of cached verdicts."""
         return len(self._known)
 
 
 def utc_now() -> datetime:
-    """Return the time by which certificates begin and end."""
+    """Return the current time in UTC."""
     return datetime.now(tz=UTC)
 
 
 def _path(chain: tuple[bytes, ...], authorities: Authorities) -> list[x509.Certificate] | None:
-    """Return the certificates from the leaf to the anchor with it."""
+    """Return the certificates from the leaf to the anchor inclusive."""
     for length, der in enumerate(chain, 1):
         if der in authorities.certificates:
             return [x509.load_der_x509_certificate(one) for one in chain[:length]]
@@ -136,7 +136,7 @@ def _has_signed(anchor: x509.Certificate, certificate: x509.Certificate) -> bool
 
 
 def _may_sign(anchor: x509.Certificate) -> bool:
-    """Return whether it is an authority: a bundle may name a client's own certificate, which vouches for no other."""
+    """Return whether it is a CA: a bundle may contain a client's own certificate, which cannot sign others."""
     try:
         return anchor.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     except x509.ExtensionNotFound:
@@ -144,7 +144,7 @@ def _may_sign(anchor: x509.Certificate) -> bool:
 
 
 def _may_be_a_client(certificate: x509.Certificate) -> bool:
-    """Return whether the extended key usage allows it; a certificate without one is good for any use (RFC 5280)."""
+    """Return whether the extended key usage allows it; a certificate without one allows any use (RFC 5280)."""
     try:
         usages = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:

@@ -1,4 +1,4 @@
-"""Callers who come directly, with a certificate of the cluster's client CA: `CN` is the user, `O` are the groups.
+"""Authenticates direct callers by certificates of the cluster's client CA: `CN` is the user, `O` are the groups.
 
 A certificate of the request-header CA makes nobody a user, whatever its subject says, and one of the client CA speaks
 for nobody else: each is looked for in its own bundle.
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class ClientCertificates:
-    """Recognises callers by their certificates. `now` gives the time in UTC."""
+    """Authenticates callers by their certificates. `now` returns the time in UTC."""
 
     def __init__(self, now: Now = utc_now) -> None:
         self._now = now
         self._verdicts: Verdicts[Authorities, tuple[Anchored, Caller] | str | None] = Verdicts(_judged)
 
     def identify(self, authorities: Authorities, peer: Peer) -> Caller | None:
-        """Return who the peer's certificate names; None if it has none of this CA. Raises UnauthenticatedError."""
+        """Return the caller that the certificate names; None if it is of another CA. Raises UnauthenticatedError."""
         if not peer.chain:
             return None
         verdict = self._verdicts.of(peer.chain, authorities)

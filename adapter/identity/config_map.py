@@ -35,7 +35,7 @@ USERS = "requestheader-username-headers"
 GROUPS = "requestheader-group-headers"
 EXTRA_PREFIXES = "requestheader-extra-headers-prefix"
 UIDS = "requestheader-uid-headers"
-"""Only Kubernetes 1.32 and later publish it."""
+"""Published by Kubernetes 1.32 and later only."""
 
 READER_ROLE = f"bind its service account to the role extension-apiserver-authentication-reader in {NAMESPACE}"
 
@@ -61,7 +61,7 @@ class ConfigMap(msgspec.Struct):
 
 
 class _Part(Generic[T]):
-    """One part of the ConfigMap, with what was good of it last."""
+    """One part of the ConfigMap, with its last good content."""
 
     def __init__(self, name: str, keys: tuple[str, ...], parse: Callable[[Data], T]) -> None:
         self.good: T | None = None
@@ -72,7 +72,7 @@ class _Part(Generic[T]):
         self._seen: dict[str, str | None] | None = None
 
     def read(self, data: Data) -> None:
-        """Take in what the keys say, if they say something new."""
+        """Load the content of the keys if it has changed."""
         content = {key: data.get(key) for key in self._keys}
         if content == self._seen:
             return
@@ -81,15 +81,15 @@ class _Part(Generic[T]):
             self.good = self._parse(data)
         except IdentitySettingsError as e:
             self.trouble = str(e)
-            what = "the last good one stays" if self.good else "there is none"
+            what = "the last good one stays in use" if self.good else "there is none"
             _log.warning("%s is refused, %s", self._name, what, extra={"fields": {"cause": self.trouble}})
             return
         self.trouble = None
-        _log.info("%s taken in", self._name, extra={"fields": {"source": WHERE}})
+        _log.info("%s loaded", self._name, extra={"fields": {"source": WHERE}})
 
 
 class Lookup:
-    """Reads each state of the ConfigMap. For one thread."""
+    """Follows the content of the ConfigMap. To be used by one thread."""
 
     def __init__(self, materials: CallerCAs) -> None:
         self._materials = materials
@@ -101,7 +101,7 @@ class Lookup:
 
     @property
     def trouble(self) -> str | None:
-        """Why no front proxy is known, or not the newest; None if all is well with it."""
+        """Why the front proxy is unknown or outdated; None if it is current."""
         return self._unread or self._front_proxy.trouble or self._materials.trouble
 
     def take(self, found: ConfigMap | None) -> None:
@@ -126,19 +126,19 @@ class Lookup:
             self._materials.take(LookedUp(*good))
 
     def failed(self, error: KubernetesError) -> None:
-        """Take note that it cannot be read."""
+        """Record that the ConfigMap cannot be read."""
         hint = f": {READER_ROLE}" if isinstance(error, ForbiddenError) else ""
         self._report(f"{WHERE} cannot be read: {error}{hint}")
 
     def _report(self, trouble: str) -> None:
         if trouble != self._unread:
             about = {"fields": {"cause": trouble}}
-            _log.warning("authentication material cannot be looked up, what is known stays", extra=about)
+            _log.warning("authentication material cannot be looked up, the known material stays in use", extra=about)
         self._unread = trouble
 
 
 def front_proxy_of(data: Data) -> FrontProxyMaterial:
-    """Return what the keys say about the front proxy; raises IdentitySettingsError that names the key."""
+    """Return the settings of the front proxy in the keys. Raises IdentitySettingsError, which names the key."""
     usual = HeaderNames()
     names = HeaderNames(
         users=_names(data, USERS) or usual.users,
@@ -152,7 +152,7 @@ def front_proxy_of(data: Data) -> FrontProxyMaterial:
 def _bundle(data: Data, key: str) -> Authorities:
     pem = data.get(key, "")
     if not pem.strip():
-        raise IdentitySettingsError(f"{WHERE}: {key} is not there")
+        raise IdentitySettingsError(f"{WHERE}: the key {key} is missing")
     return parse_bundle(pem.encode(), f"{WHERE}: {key}")
 
 

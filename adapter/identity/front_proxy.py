@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from adapter.identity.chains import Now
 
 MOST_CALLERS = 4096
-"""Callers that are remembered by their header lines. A cluster has few that ask again and again."""
+"""Most callers that are cached by their header lines. A cluster has few callers, which repeat their requests."""
 MOST_HEADER_NAMES = 1024
 
 _log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class HeaderNames:
-    """Which headers the front proxy puts an identity into, in any case."""
+    """The headers that carry the identity behind the front proxy; upper and lower case are equal."""
 
     users: tuple[str, ...] = ("X-Remote-User",)
     groups: tuple[str, ...] = ("X-Remote-Group",)
@@ -46,7 +46,7 @@ class HeaderNames:
     uids: tuple[str, ...] = ("X-Remote-Uid",)
 
     def __post_init__(self) -> None:
-        """Raise IdentitySettingsError for names that no header has."""
+        """Raise IdentitySettingsError for names that a header cannot have."""
         if not self.users:
             raise IdentitySettingsError("no header is named that carries the user (requestheader-username-headers)")
         listed = (self.users, self.groups, self.extra_prefixes, self.uids)
@@ -55,17 +55,17 @@ class HeaderNames:
 
 
 class CallerReader:
-    """Callers out of header lines; the same lines give the same value, found by one look."""
+    """Reads callers from header lines, and caches them by these lines."""
 
     def __init__(self, names: HeaderNames) -> None:
         self._headers = IdentityHeaders.named(names.users, names.groups, names.extra_prefixes, names.uids)
         self._foreign: frozenset[str] = frozenset()
-        """Names of headers that are no part of an identity, as far as they are known."""
+        """Known names of headers that carry no part of an identity."""
         self._known: dict[tuple[tuple[str, str], ...], Caller] = {}
         self._lock = threading.Lock()
 
     def read(self, headers: Sequence[tuple[str, str]]) -> Caller:
-        """Return who the headers speak of: call it only for a verified front proxy.
+        """Return the caller in the headers; call it only for a verified front proxy.
 
         `headers` are the request's as received, one entry a line. Raises UnauthenticatedError.
         """
@@ -74,7 +74,7 @@ class CallerReader:
         return known or self._learned(headers)
 
     def _learned(self, headers: Sequence[tuple[str, str]]) -> Caller:
-        """Read the headers, and remember the caller and which headers do not matter."""
+        """Read the headers, and cache the caller and the names of irrelevant headers."""
         lines = tuple(line for line in headers if self._headers.are_in(line[0]))
         with self._lock:
             caller = self._known.get(lines)
@@ -94,21 +94,21 @@ class CallerReader:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FrontProxyMaterial:
-    """By what a front proxy is recognised, and where it says whom it speaks for."""
+    """How a front proxy is verified, and in which headers it names the user."""
 
     authorities: Authorities
     allowed_names: tuple[str, ...] = ()
-    """Common names that may speak for users; empty: every name that the CA has signed."""
+    """Common names that are allowed to impersonate users; empty: every name that the CA has signed."""
     names: HeaderNames = HeaderNames()
     callers: CallerReader = field(init=False)
 
     def __post_init__(self) -> None:
-        """Make the reader of these headers."""
+        """Create the reader for these headers."""
         object.__setattr__(self, "callers", CallerReader(self.names))
 
 
 class FrontProxies:
-    """Recognises requests of front proxies and who they speak for.
+    """Authenticates requests through front proxies.
 
     `now` gives the time in UTC: certificates end while connections stay open.
     """
@@ -118,7 +118,7 @@ class FrontProxies:
         self._verdicts: Verdicts[FrontProxyMaterial, Anchored | str | None] = Verdicts(_judged)
 
     def identify(self, material: FrontProxyMaterial, peer: Peer, headers: Sequence[tuple[str, str]]) -> Caller | None:
-        """Return who the front proxy speaks for; None if the peer is none.
+        """Return the caller that the front proxy names; None if the peer is not a front proxy.
 
         Raises UnauthenticatedError or ForbiddenError for a certificate of its CA that is not good enough, and for
         headers that name nobody.
@@ -136,7 +136,7 @@ class FrontProxies:
 
 
 def _judged(chain: tuple[bytes, ...], material: FrontProxyMaterial) -> Anchored | str | None:
-    """Return the chain, or why its certificate may not speak for users; None if it is not of the front proxy's CA."""
+    """Return the chain, or why its certificate is refused; None if the front proxy's CA has not signed it."""
     try:
         found = anchored(chain, material.authorities)
         refusal = None if found is None else _refusal(found, material.allowed_names)

@@ -1,7 +1,7 @@
-"""The one door: every request but health passes here before anything is looked up for it.
+"""Authenticates and authorizes every request except health checks before anything else is done for it.
 
-Who asks is found out in the order of Kubernetes' own servers: the front proxy's headers, a client certificate, a bearer
-token. The first that fits counts, and nobody comes in without one. Then whether they may: see `authorization`.
+Callers are authenticated in the order of Kubernetes' own servers: by the front proxy's headers, a client certificate,
+or a bearer token. The first that matches counts, and a caller needs one of them. For authorization see `authorization`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 ONLY_THE_FRONT_PROXY = (
     "Only requests through the verified front proxy (kube-apiserver) are served: direct callers, with a token or "
-    "a client certificate of their own, are refused, as no access reviews are made (--authorization-kubeconfig)."
+    "a client certificate of their own, are refused, because no access reviews are made (--authorization-kubeconfig)."
 )
 NO_FRONT_PROXY = (
     "No front proxy is known, so requests through kube-apiserver are refused: give its CA with "
@@ -46,9 +46,9 @@ NO_FRONT_PROXY = (
 
 
 class OpenPaths:
-    """Paths that need neither identity nor right, as `--authorization-always-allow-paths` lists them.
+    """Paths that need neither authentication nor authorization (`--authorization-always-allow-paths`).
 
-    A trailing `*` stands for whatever follows. API resources are never open. Raises IdentitySettingsError.
+    A trailing `*` matches any suffix. API resources are never open. Raises IdentitySettingsError.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
@@ -60,7 +60,7 @@ class OpenPaths:
         self._prefixes = tuple(path[:-1] for path in listed if path.endswith("*"))
 
     def hold(self, attributes: Attributes) -> bool:
-        """Return whether what is asked for is open."""
+        """Return whether the requested path is open."""
         if not attributes.path:
             return False
         path = attributes.path.removeprefix("/")
@@ -68,10 +68,10 @@ class OpenPaths:
 
 
 class Gate:
-    """Lets verified callers in that may have what they ask for. Safe to use from many threads.
+    """Authenticates callers and authorizes their requests. Safe to use from many threads.
 
-    Without `tokens` no bearer token makes anybody known. Without an `authorizer` whom the front proxy speaks for is
-    served, since kube-apiserver has authorised the request, and nobody else.
+    Without `tokens`, bearer tokens are not accepted. Without an `authorizer`, only requests through the front proxy are
+    served, because kube-apiserver has authorized them.
     """
 
     def __init__(
@@ -91,15 +91,15 @@ class Gate:
         self._certificates = ClientCertificates(now)
         self._attributes = KnownAttributes()
 
-    def admit(self, asked: RequestedAccess) -> Caller:
-        """Return who asks, if they may have what they ask for; `NOBODY` where that is open to all.
+    def check(self, asked: RequestedAccess) -> Caller:
+        """Return the caller if the request is authorized; `NOBODY` if the path is open to all.
 
         Raises IdentityError.
         """
         try:
             attributes = self._attributes.of(asked.method, asked.path, asked.query)
         except BadPathError:
-            # What is wrong with a path is told to those who are known.
+            # Only authenticated callers learn what is wrong with the path.
             self.identify(Peer(asked.peer_chain), asked.headers)
             raise
         if self._open_paths.hold(attributes):
@@ -109,7 +109,7 @@ class Gate:
         return caller
 
     def identify(self, peer: Peer, headers: Sequence[tuple[str, str]]) -> Caller:
-        """Return who asks; `headers` as received, one entry a line. Raises IdentityError."""
+        """Return the caller; `headers` are as received, one entry per line. Raises IdentityError."""
         material = self._materials.current()
         refusal: IdentityError | None = None
         if material.front_proxy is not None and peer.chain:
@@ -134,18 +134,17 @@ class Gate:
         raise refusal or _unknown(peer)
 
     def authorize(self, caller: Caller, attributes: Attributes) -> None:
-        """Return if the caller may; raises IdentityError."""
+        """Return if the caller is allowed to; raises IdentityError otherwise."""
         if self._authorizer is not None:
             self._authorizer.require(caller, attributes)
         elif caller.via is not Via.FRONT_PROXY:
-            raise AccessForbiddenError("no access reviews are made here, so direct callers are not served")
+            raise AccessForbiddenError("direct callers are not served, because this server makes no access reviews")
 
     def authorize_unrouted(self, caller: Caller, attributes: Attributes) -> None:
-        """Return if the caller may, where the path is none that kube-apiserver passes on; raises IdentityError.
+        """Return if the caller is allowed to, for a path that kube-apiserver does not pass on; raises IdentityError.
 
-        Then it has not authorised the request, whoever the front proxy speaks for: it is reviewed as that of one who
-        comes directly. Where nobody is reviewed the front proxy's word is all there is, and its key has whoever could
-        speak for anybody at any path.
+        kube-apiserver has not authorized such a request, so it is reviewed like that of a direct caller. Without
+        access reviews the front proxy is trusted: whoever has its key could impersonate any user on any path anyway.
         """
         if self._authorizer is None:
             self.authorize(caller, attributes)
@@ -153,7 +152,7 @@ class Gate:
             self._authorizer.require(replace(caller, via=Via.TOKEN), attributes)
 
     def notes(self) -> tuple[str, ...]:
-        """Return sentences for the log at the start: who is served, and what is set more openly than it should be."""
+        """Return sentences for the log at startup: who is served, and which settings are too permissive."""
         settings = self._materials.settings
         found = [ONLY_THE_FRONT_PROXY] if self._authorizer is None else []
         if settings.front_proxy is None and not settings.looked_up:

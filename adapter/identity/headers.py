@@ -1,4 +1,4 @@
-"""Identity out of request headers, line by line.
+"""Reads an identity from request headers, line by line.
 
 Each group is a header line of its own. Lines are never joined and values never split, since a group's name may hold a
 comma. Names are compared without regard to case and to nothing else: `X_Remote_User` is another header.
@@ -21,7 +21,7 @@ _BROKEN_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2})")
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What the headers of one request say."""
+    """The identity in the headers of one request."""
 
     user: str
     groups: tuple[str, ...]
@@ -31,7 +31,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class IdentityHeaders:
-    """Which headers carry an identity; all names in lower case."""
+    """The names of the headers that carry an identity, in lower case."""
 
     users: tuple[str, ...]
     groups: tuple[str, ...]
@@ -42,11 +42,11 @@ class IdentityHeaders:
     def named(
         cls, users: Iterable[str], groups: Iterable[str], extra_prefixes: Iterable[str], uids: Iterable[str]
     ) -> IdentityHeaders:
-        """Return the same for names in any case."""
+        """Return an instance for names in any case."""
         return cls(_lowered(users), _lowered(groups), _lowered(extra_prefixes), _lowered(uids))
 
     def are_in(self, name: str) -> bool:
-        """Return whether a header of this name carries a part of an identity."""
+        """Return whether a header with this name carries a part of an identity."""
         lowered = name.lower()
         return (
             lowered in self.users
@@ -56,7 +56,7 @@ class IdentityHeaders:
         )
 
     def read(self, headers: Sequence[tuple[str, str]]) -> Identity:
-        """Return who the headers speak of: call it only for a verified front proxy.
+        """Return the identity in the headers; call it only for a verified front proxy.
 
         The user is the first value that is not empty, groups are all values of all their headers. Raises
         UnauthenticatedError if there is no user, or a value that is not UTF-8.
@@ -88,7 +88,7 @@ def _values(lines: list[tuple[str, str]], names: tuple[str, ...]) -> Iterator[st
 
 
 def _text(value: str) -> str:
-    """Return the value as UTF-8: servers hand the bytes of a header on as Latin-1."""
+    """Return the value decoded as UTF-8, because servers pass the bytes of a header on as Latin-1."""
     if value.isascii():
         return value
     try:
@@ -98,7 +98,7 @@ def _text(value: str) -> str:
 
 
 def _unescaped(key: str) -> str:
-    """Return the key with percent-escapes decoded; as it is where they are broken, as kube-apiserver does."""
+    """Return the key with percent-escapes decoded, or unchanged if they are malformed, as kube-apiserver does."""
     if "%" not in key or _BROKEN_ESCAPE.search(key):
         return key
     try:

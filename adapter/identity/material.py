@@ -1,4 +1,4 @@
-"""By what callers are recognised: an immutable value, made of flags and of a ConfigMap, swapped in one place.
+"""The CAs by which callers are authenticated: an immutable value, built from flags and a ConfigMap.
 
     --requestheader-client-ca-file, and the other --requestheader-… flags with it   or the ConfigMap's keys
     --client-ca-file                                                                or the ConfigMap's key
@@ -35,42 +35,42 @@ EVERY_NAME_SPEAKS = (
 
 @dataclass(frozen=True, slots=True)
 class FrontProxySettings:
-    """What the `--requestheader-…` flags say."""
+    """The settings of the `--requestheader-…` flags."""
 
     ca_file: Path
     allowed_names: tuple[str, ...] = ()
-    """Common names that may speak for users; empty: every name that the CA has signed."""
+    """Common names that are allowed to impersonate users; empty: every name that the CA has signed."""
     names: HeaderNames = field(default_factory=HeaderNames)
 
 
 @dataclass(frozen=True, slots=True)
 class MaterialSettings:
-    """Where the material comes from."""
+    """The sources of the CAs."""
 
     front_proxy: FrontProxySettings | None = None
     client_ca_file: Path | None = None
     looked_up: bool = False
-    """Whether the ConfigMap says what no flag says."""
+    """Whether the ConfigMap provides what the flags do not set."""
 
     @property
     def asks_for_certificates(self) -> bool:
-        """Whether callers may have certificates to show."""
+        """Whether callers can authenticate by certificates."""
         return self.looked_up or self.front_proxy is not None or self.client_ca_file is not None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AuthenticationMaterial:
-    """What holds now."""
+    """The CAs that are in use."""
 
     front_proxy: FrontProxyMaterial | None = None
     clients: Authorities | None = None
     trusted: frozenset[bytes] = frozenset()
-    """All that TLS must trust in handshakes, in DER."""
+    """All certificates that TLS must trust in handshakes, in DER."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LookedUp:
-    """What the ConfigMap says; None for what it does not say."""
+    """The content of the ConfigMap; None for what it does not contain."""
 
     front_proxy: FrontProxyMaterial | None = None
     clients: Authorities | None = None
@@ -112,11 +112,11 @@ class CallerCAs:
 
     @property
     def trouble(self) -> str | None:
-        """Why the newest content of the sources is not what holds; None if it is."""
+        """Why the newest content of the sources is not in use; None if it is."""
         return self._trouble
 
     def current(self) -> AuthenticationMaterial:
-        """Return what holds now: the same value until something of it changes."""
+        """Return the CAs in use, as the same value until they change."""
         files = self._read_files()
         if files != self._of_files:
             with self._lock:
@@ -125,27 +125,28 @@ class CallerCAs:
         return self._material
 
     def trusted(self) -> frozenset[bytes]:
-        """Return the authorities that TLS must trust now, in DER."""
+        """Return the CAs that TLS must trust now, in DER."""
         return self.current().trusted
 
     def take(self, looked_up: LookedUp) -> None:
-        """Take in what the ConfigMap says, as far as it is good."""
+        """Load the valid parts of the ConfigMap."""
         with self._lock:
             self._take(looked_up)
 
     def warnings(self) -> tuple[str, ...]:
-        """Return what whoever runs the process should know about what holds, in whole sentences."""
+        """Return warnings about the CAs in use, as whole sentences for the operator."""
         front_proxy = self._material.front_proxy
         return (EVERY_NAME_SPEAKS,) if front_proxy and not front_proxy.allowed_names else ()
 
     def _take(self, looked_up: LookedUp) -> None:
-        """Swap the material. To be called with the lock held."""
+        """Replace the CAs in use. The caller holds the lock."""
         try:
             material = compose(*self._chosen(self._of_files[0], looked_up))
         except IdentitySettingsError as e:
             if str(e) != self._trouble:
                 _log.error(
-                    "authentication material is refused, the last good stays", extra={"fields": {"cause": str(e)}}
+                    "authentication material is refused, the last good stays in use",
+                    extra={"fields": {"cause": str(e)}},
                 )
             self._trouble = str(e)
             return
@@ -164,7 +165,7 @@ class CallerCAs:
     def _chosen(
         self, of_front_proxy: Authorities | None, looked_up: LookedUp
     ) -> tuple[FrontProxyMaterial | None, Authorities | None]:
-        """Return what the flags say, and what the ConfigMap says where they say nothing."""
+        """Return the settings of the flags, and those of the ConfigMap where no flag is set."""
         settings = self.settings.front_proxy
         if settings is None or of_front_proxy is None:
             front_proxy = looked_up.front_proxy

@@ -1,4 +1,4 @@
-"""Reviews: documents that kube-apiserver is asked to fill in, about a token or about a right.
+"""Sends reviews of tokens and of accesses to kube-apiserver.
 
 Reviews of one kind go through one `Reviews`, which keeps what both need: a rate limit, a deadline over all tries, and a
 pause after a failure. A server that hangs holds every thread that asks it until the deadline; in the pause they are
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PAUSE_SECONDS = 1.0
-"""After a failure."""
+"""Pause after a failure."""
 PAUSE_WITHOUT_RIGHT_SECONDS = 30.0
 """After the API server has said again and again that this process may not ask for reviews. The first pause is like any
 other, and each is twice the one before: an API server that starts says so to everybody, until it has read its roles."""
@@ -49,7 +49,7 @@ _log = logging.getLogger(__name__)
 
 
 class Sends(Protocol):
-    """What a `KubernetesClient` does here."""
+    """The part of `KubernetesClient` that reviews need."""
 
     def send(self, method: str, path: str, body: Mapping[str, object], *, seconds: float) -> bytes:
         """Send a document and return the answer; raises KubernetesError."""
@@ -58,12 +58,12 @@ class Sends(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RetryLimits:
-    """How long to go on asking."""
+    """Limits on how long a review is tried."""
 
     seconds: float
-    """In all, with the time that the rate limit takes."""
+    """Total time, including the wait for the rate limit."""
     first_wait: float
-    """After the first try; each further wait is half as long again, with up to a fifth of jitter."""
+    """Wait after the first try; each further wait is 1.5 times as long, with up to 20 % of jitter."""
     tries: int = 5
 
 
@@ -73,25 +73,25 @@ OF_RIGHTS = RetryLimits(2.0, 0.1)
 
 @dataclass(frozen=True, slots=True)
 class Unreviewed:
-    """The API server gave no answer; `cause` is for the log, not for callers."""
+    """The API server did not answer; `cause` is for the log, not for callers."""
 
     cause: str
     lacks_right: bool = False
-    """Whether that is because this process may not ask for reviews of this kind."""
+    """Whether the cause is that this process is not allowed to create reviews of this kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewEffects:
-    """Clocks and chance, as reviews need them."""
+    """The clocks and the randomness that reviews use."""
 
     clock: Callable[[], float] = time.monotonic
-    """Seconds that never go back."""
+    """Monotonic seconds."""
     sleep: Callable[[float], None] = time.sleep
     uniform: Callable[[float, float], float] = random.uniform
 
 
 SYSTEM = ReviewEffects()
-"""The real ones."""
+"""The effects of the operating system."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,20 +99,20 @@ class _Pause:
     until: float
     because: Unreviewed
     refusals: int
-    """Pauses in a row, with this one, that were for the lack of the right."""
+    """Consecutive pauses, including this one, for lack of permission."""
 
 
 def review_waiters(most: int) -> WaiterLimit:
-    """Return the limit on threads that wait for the API server on behalf of callers that it has not sent.
+    """Return the limit on threads that wait for the API server on behalf of direct callers.
 
     Anybody who reaches the port can make up tokens. While the API server is slow each would hold a thread, and the
     autoscaler would find none free. One thread more raises CrowdedError.
     """
-    return WaiterLimit(most, lambda: CrowdedError("too many direct callers wait for reviews at this moment"))
+    return WaiterLimit(most, lambda: CrowdedError("too many direct callers are waiting for reviews: try again later"))
 
 
 class Reviews(Generic[T]):
-    """Asks for reviews of one kind. Safe to use from many threads.
+    """Creates reviews of one kind. Safe to use from many threads.
 
     `decode` turns the answer into its meaning, and raises ValueError for one that is none.
     `count` is told the class of each failure.
@@ -140,11 +140,11 @@ class Reviews(Generic[T]):
 
     @property
     def patience_seconds(self) -> float:
-        """How long a review may take, in all."""
+        """Longest duration of a review, retries included."""
         return self._patience.seconds
 
     def ask(self, document: Mapping[str, object], limits: Sequence[RateLimit]) -> T | Unreviewed:
-        """Return what the server says; waits for all the limits first."""
+        """Return the server's answer, after waiting for all the limits."""
         pause = self._pause
         if pause is None:
             return self._asked(document, limits)
@@ -160,7 +160,7 @@ class Reviews(Generic[T]):
         for limit in limits:
             if not limit.take(end - self._means.clock()):
                 self._count_failure()
-                return Unreviewed("more reviews were asked for than the rate limit lets through")
+                return Unreviewed("more reviews were requested than the rate limit allows")
         try:
             answer = self._answer(document, end)
         except KubernetesError as error:
@@ -172,7 +172,7 @@ class Reviews(Generic[T]):
         return answer
 
     def _answer(self, document: Mapping[str, object], end: float) -> T:
-        """Return the answer to the first try that is answered; raises the KubernetesError of the last."""
+        """Return the first answer; raises the KubernetesError of the last try if there is none."""
         wait = self._patience.first_wait
         for tries_left in range(self._patience.tries - 1, -1, -1):
             try:
@@ -206,7 +206,7 @@ class Reviews(Generic[T]):
         return found
 
     def _paused(self, because: Unreviewed) -> _Pause:
-        """Return the pause after a failure; of many that failed at the same time the first counts."""
+        """Return the pause after a failure; of simultaneous failures only the first counts."""
         last, now = self._pause, self._means.clock()
         if last is not None and now < last.until:
             return last
@@ -218,13 +218,13 @@ class Reviews(Generic[T]):
 
 
 def _is_of_this_review(error: KubernetesError) -> bool:
-    """Return whether another review may fare better: the document was not to the server's liking."""
+    """Return whether another review may succeed, because the server rejected this document alone."""
     others = (ForbiddenError, UnauthorizedError, ThrottledError, ServerError)
     return isinstance(error, StatusError) and not isinstance(error, others)
 
 
 def _told(path: str, error: KubernetesError) -> str:
-    """Return the failure without any foreign text: a server, or a proxy before it, may repeat what it was sent."""
+    """Return the failure without any text of the server, since it or a proxy may repeat what it was sent."""
     if isinstance(error, ForbiddenError):
         return f"POST {path}: 403: bind the service account to the cluster role system:auth-delegator"
     if isinstance(error, StatusError):

@@ -1,4 +1,4 @@
-"""What identity tells of itself as metrics: how often the API server is asked, and what it says."""
+"""Metrics about reviews: how many are sent to the API server, and their results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class IdentityTelemetry:
-    """Counters of reviews, in the registry given."""
+    """Counters of reviews, registered in the given registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._authentication = Counter(
@@ -45,5 +45,5 @@ class IdentityTelemetry:
         self._authorization.labels(result).inc()
 
     def stale_answer(self) -> None:
-        """Count a request that an expired answer let in."""
+        """Count a request that was allowed by an expired answer."""
         self._stale.inc()

@@ -1,4 +1,4 @@
-"""Callers who come directly, with a bearer token: the API server says whose it is (`TokenReview`).
+"""Authenticates direct callers by bearer tokens, which the API server reviews (`TokenReview`).
 
 What it said is remembered for ten seconds, under a keyed hash of the token: so long a revoked token goes on, as it does
 with every server that Kubernetes calls a delegating one. The tokens themselves are kept nowhere.
@@ -30,11 +30,11 @@ PATH = "/apis/authentication.k8s.io/v1/tokenreviews"
 KIND = "TokenReview"
 
 LONGEST_NEGATIVE_SECONDS = 10.0
-"""That a token stays refused at most; never longer than one stays accepted."""
+"""Longest time a rejection is cached; never longer than an acceptance."""
 MOST_TOKENS = 10_000
 LONGEST_TOKEN = 32 * 1024
 REVIEWS_PER_SECOND, REVIEWS_BURST = 50.0, 100
-"""Anybody can make up tokens, and each costs the API server a review."""
+"""Limits on reviews: anyone can make up tokens, and each costs the API server a review."""
 
 _REFUSED = "the bearer token is not accepted: it is expired, revoked, or for another audience"
 
@@ -62,22 +62,22 @@ class TokenSettings:
     """How tokens are reviewed."""
 
     audiences: tuple[str, ...] = ()
-    """Of which a token must be for one; empty: the API server's own."""
+    """A token must be for one of these audiences; empty: for the API server's own."""
     cache_seconds: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is remembered of a token."""
+    """The cached result for one token."""
 
     caller: Caller | None
-    """None: the API server knows nobody by it."""
+    """None: the API server rejected the token."""
     until: float
 
 
 @dataclass(slots=True)
 class _Memory:
-    """What is remembered of all tokens, by their keyed hashes."""
+    """Cache of the results by keyed hashes of the tokens."""
 
     by_hash: dict[bytes, _Known] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -91,7 +91,7 @@ class _Memory:
 
 
 class Tokens:
-    """Recognises callers by bearer tokens. Safe to use from many threads."""
+    """Authenticates callers by bearer tokens. Safe to use from many threads."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class Tokens:
         self._secret = os.urandom(32)
 
     def identify(self, headers: Sequence[tuple[str, str]]) -> Caller | None:
-        """Return whose token the request carries; None if it carries none.
+        """Return the caller whose token the request carries; None if it carries none.
 
         Raises UnauthenticatedError, CrowdedError, or UnreviewedError if the API server cannot be asked.
         """
@@ -132,7 +132,7 @@ class Tokens:
             with self._crowd.joined():
                 known = self._flights.join(key, lambda: self._reviewed(key, token), self._reviews.patience_seconds)
         if not isinstance(known, _Known):
-            raise UnreviewedError("the API server could not be asked about the bearer token: try again later")
+            raise UnreviewedError("the API server could not review the bearer token: try again later")
         if known.caller is None:
             raise UnauthenticatedError(_REFUSED)
         return known.caller
@@ -142,7 +142,7 @@ class Tokens:
         return known if known is not None and self._means.clock() < known.until else None
 
     def _reviewed(self, key: bytes, token: bytes) -> _Known | Unreviewed:
-        """Return what the API server says, and remember it."""
+        """Ask the API server and cache its answer."""
         known = self._fresh(key)
         if known is not None:
             return known
@@ -177,20 +177,20 @@ def bearer_token(headers: Sequence[tuple[str, str]]) -> bytes | None:
     if scheme.lower() != "bearer" or not token:
         return None
     if len(token) > LONGEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
-        raise UnauthenticatedError("the bearer token is not of a form that a token can have")
+        raise UnauthenticatedError("the bearer token is malformed")
     return token.encode()
 
 
 def decode_status(body: bytes) -> _Status:
-    """Return what an answered review says; raises ValueError (msgspec's errors are some)."""
+    """Return the status in an answered review. Raises ValueError, of which msgspec's errors are subclasses."""
     review = msgspec.json.decode(body, type=_Review)
     if review.kind != KIND:
-        raise ValueError(f"a {KIND} was expected")
+        raise ValueError(f"expected a {KIND}")
     return review.status
 
 
 def caller_of(status: _Status, audiences: tuple[str, ...]) -> Caller | None:
-    """Return who is authenticated; None if nobody is.
+    """Return the authenticated caller; None if the token was rejected.
 
     An answer that does not name one of the audiences that were asked for comes from a server that knows nothing of
     audiences: its token could be for anybody.

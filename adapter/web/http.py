@@ -1,25 +1,29 @@
-"""Requests and responses without a framework: what a handler is given and what it gives back.
+"""Requests and responses as plain values, independent of any framework.
 
-Everything is as it came over the wire. Paths stay encoded, because `%2F` inside a segment is not a slash, and headers
-stay one entry a line, because a list that was joined at commas cannot be taken apart again.
+A request is kept as it came over the wire. Paths stay percent-encoded, because `%2F` inside a segment is not a slash.
+Headers stay one entry per line, because a list that was joined at commas cannot be taken apart again.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 JSON = "application/json"
 YAML = "application/yaml"
 TEXT = "text/plain; charset=utf-8"
 NOT_CACHED = "no-cache, private"
-"""What Kubernetes' API servers say of everything that is not meant for caches."""
+"""The `Cache-Control` that Kubernetes API servers send with everything that must not be cached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as received."""
+    """One HTTP request."""
 
     method: str
     path: str
@@ -30,16 +34,20 @@ class Request:
     """Name and value of each header line, in order."""
     peer_chain: tuple[bytes, ...] = ()
     """Verified client certificate chain in DER, leaf first; empty if there is none."""
+    body: bytes = b""
+    """The whole body; empty where the route accepts none."""
+    path_values: Mapping[str, str] = field(default_factory=dict)
+    """What the variables of the route's path rule stand for, still percent-encoded."""
 
     def header(self, name: str) -> str:
-        """Return the values of the header joined as HTTP allows for lists; empty if it is absent."""
+        """Return the values of a header, joined by commas as HTTP allows for lists; empty if the header is absent."""
         wanted = name.lower()
         return ", ".join(value for found, value in self.headers if found.lower() == wanted)
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One response; `Content-Type`, `Content-Length` and `Cache-Control` are not among the headers."""
+    """One HTTP response. Its `headers` leave out `Content-Type`, `Content-Length` and `Cache-Control`."""
 
     status: int
     body: bytes
@@ -47,9 +55,19 @@ class Response:
     headers: tuple[tuple[str, str], ...] = ()
     cache_control: str = NOT_CACHED
     gzipped: bytes | None = None
-    """The same body compressed, where that was prepared."""
+    """The same body compressed by gzip, if it was prepared in advance."""
+
+
+class RefusedRequestError(Exception):
+    """A request that is refused before a handler sees it. `allow` lists the methods that a 405 has to name."""
+
+    def __init__(self, status: int, message: str, *, allow: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.allow = tuple(allow)
 
 
 def json_line(value: object) -> bytes:
-    """Return the value as JSON and a line's end, as Go's encoder writes it: `kubectl get --raw` shows it as it is."""
+    """Return the value as JSON and a newline, as Go's encoder writes it; `kubectl get --raw` prints it as it is."""
     return msgspec.json.encode(value) + b"\n"

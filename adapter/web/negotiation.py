@@ -1,7 +1,7 @@
-"""What a client would like its answer to look like, read from its headers as Go's API servers read them (pure).
+"""Content negotiation: which form of an answer a client prefers, read as Go's API servers read its headers (pure).
 
-Who likes a form best that is not served (protobuf, tables of metrics' values) gets what is liked next: clients of these
-APIs name JSON or anything as well, and know what they got by its `Content-Type`.
+A client that prefers a form that is not served (protobuf, or a table of metric values) gets its next preference.
+Clients of these APIs always accept JSON or anything as well, and recognize the form of an answer by its `Content-Type`.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 AGGREGATED_VERSIONS = ("v2", "v2beta1")
-"""Of `apidiscovery.k8s.io`; the older one is asked for by API servers before 1.30."""
+"""Versions of `apidiscovery.k8s.io`; API servers before 1.30 request the older one."""
 
 TABLE_VERSIONS = ("v1", "v1beta1")
-"""Of `Table` in `meta.k8s.io`."""
+"""Versions of `Table` in `meta.k8s.io`."""
 
 _PLAIN_JSON = frozenset({"application/json", "application/*", "*/*"})
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
-"""What Go's `strconv.ParseBool` takes for true."""
+"""What Go's `strconv.ParseBool` accepts as true."""
 _FOR_PEOPLE = ("curl", "Wget", "Mozilla/5.0")
 
 
 def aggregated_version(accept: str) -> str | None:
-    """Return the version of aggregated discovery that an `Accept` header likes best; None where it likes JSON more."""
+    """Return the version of aggregated discovery that an `Accept` header prefers; None if it prefers plain JSON."""
     for media_type, given in _by_preference(accept):
         if given.get("g") == "apidiscovery.k8s.io" and given.get("as") == "APIGroupDiscoveryList":
             if media_type == "application/json" and given.get("v") in AGGREGATED_VERSIONS:
@@ -39,7 +39,7 @@ def aggregated_version(accept: str) -> str | None:
 
 
 def table_version(accept: str) -> str | None:
-    """Return the version of `Table` that an `Accept` header likes best; None where it likes the objects more."""
+    """Return the version of `Table` that an `Accept` header prefers; None if it prefers the objects."""
     for media_type, given in _by_preference(accept):
         if given.get("as") == "Table" and given.get("g") == "meta.k8s.io":
             if media_type == "application/json" and given.get("v") in TABLE_VERSIONS:
@@ -51,9 +51,9 @@ def table_version(accept: str) -> str | None:
 
 @lru_cache(maxsize=64)
 def served_type(accept: str) -> str | None:
-    """Return whether an `Accept` header likes JSON or YAML better; None where it takes neither.
+    """Return JSON or YAML, whichever an `Accept` header prefers; None if it accepts neither.
 
-    Remembered for the few headers that clients send: it is asked for each request.
+    Results are cached, because every request needs one and clients send only a few different headers.
     """
     if not accept:
         return JSON
@@ -66,24 +66,24 @@ def served_type(accept: str) -> str | None:
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """Return whether `gzip` stands in the header by itself: a weighted one does not count, as in Go's API servers."""
+    """Return whether the header lists `gzip`; as in Go's API servers, one with a weight does not count."""
     return any(token.strip() == "gzip" for token in accept_encoding.split(","))
 
 
 def is_current(etag: str, if_none_match: str) -> bool:
-    """Return whether the client has the entity with this tag; tags are compared weakly (RFC 9110, 13.1.2)."""
+    """Return whether the client already has the entity with this tag; the comparison is weak (RFC 9110, 13.1.2)."""
     tags = [tag.strip() for tag in if_none_match.split(",")]
     return tags == ["*"] or any(tag.removeprefix("W/") == etag for tag in tags)
 
 
 def wants_indent(query: str, user_agent: str) -> bool:
-    """Return whether JSON is to be indented: by the first `pretty` parameter, without one for tools that people use."""
+    """Return whether to indent JSON: as the first `pretty` parameter says, or else if a person uses the client."""
     asked = _first(query, "pretty") if "pretty" in query else ""
     return asked in _TRUE if asked else user_agent.startswith(_FOR_PEOPLE)
 
 
 def _by_preference(accept: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield media types and their parameters, the best liked first; those of weight 0 are not liked at all."""
+    """Yield media types and their parameters in order of preference, without those of weight 0."""
     clauses = []
     for item in accept.split(","):
         media_type, *rest = (part.strip() for part in item.split(";"))
@@ -95,7 +95,7 @@ def _by_preference(accept: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def _weight(text: str) -> float:
-    """Return a weight from 0 to 1; one that is none counts as 1, as in Go's API servers."""
+    """Return a weight from 0 to 1; as in Go's API servers, an invalid one counts as 1."""
     try:
         weight = float(text)
     except ValueError:
@@ -104,7 +104,7 @@ def _weight(text: str) -> float:
 
 
 def _first(query: str, name: str) -> str:
-    """Return the first value of a parameter; empty if there is none, or none that can be read."""
+    """Return the first value of a parameter; empty if it is absent or cannot be decoded."""
     for pair in query.split("&"):
         raw, _, value = pair.partition("=")
         try:

@@ -1,4 +1,4 @@
-"""The last step of every answer: as YAML or indented where asked for, compressed where long, as Go's API servers do."""
+"""The last step of every answer: YAML, indentation and compression, as in Go's API servers."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from adapter.web.http import Request, Response
 
 GZIP_FROM_BYTES = 128 * 1024
-"""Longer bodies are compressed: below, Go's API servers found it to cost more than it saves."""
+"""Longer bodies are compressed. For shorter ones compression costs more than it saves, as Go's API servers found."""
 GZIP_LEVEL = 1
-"""As theirs: higher levels cost several times the processor time for a tenth of the bytes."""
+"""The level of Go's API servers: higher levels cost several times the CPU time and save a tenth of the bytes."""
 GZIP_FORMAT = 31
-"""zlib's name for a gzip header and trailer around the largest window."""
+"""The `wbits` value by which zlib writes the gzip format with the largest window."""
 
 MOST_INDENTED_BYTES = 1024 * 1024
-"""Longer bodies are never indented: that holds the interpreter for all, 4 ms a MiB, and `jq` does it as well."""
+"""Longer bodies are never indented: it blocks the interpreter for 4 ms per MiB, and `jq` can do it instead."""
 
 
 def rendered(response: Response, request: Request) -> Response:
-    """Return the response in the form that its asker would like."""
+    """Return the response in the form that the client prefers."""
     if response.content_type == JSON and response.body and served_type(request.header("Accept")) == YAML:
         response = replace(response, body=yaml_of(response.body), content_type=YAML, gzipped=None)
     if _is_to_indent(response, request):
@@ -38,7 +38,7 @@ def rendered(response: Response, request: Request) -> Response:
     varied = replace(response, headers=(*response.headers, ("Vary", "Accept-Encoding")))
     if not accepts_gzip(request.header("Accept-Encoding")):
         return varied
-    # Both of a prepared body and of one that is compressed now the interpreter is free meanwhile: zlib lets go of it.
+    # Compressing does not block other threads: zlib releases the interpreter lock.
     body = response.gzipped or zlib.compress(response.body, GZIP_LEVEL, wbits=GZIP_FORMAT)
     return replace(varied, body=body, headers=(*varied.headers, ("Content-Encoding", "gzip")))
 

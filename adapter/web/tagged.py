@@ -1,4 +1,4 @@
-"""Documents that change seldom: each has a tag, by which a client that has it already is told so (RFC 9110, 8.8.3)."""
+"""Documents that rarely change: an entity tag spares clients that already have one a download (RFC 9110, 8.8.3)."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def entity(
     headers: Sequence[tuple[str, str]] = (),
     cache_control: str = NOT_CACHED,
 ) -> Response:
-    """Return a response with a tag of its content."""
+    """Return a response with an entity tag that is derived from its content."""
     return Response(200, body, content_type, ((_ETAG, f'"{digest(body)}"'), *headers), cache_control)
 
 
 def digest(body: bytes) -> str:
-    """Return what tells this content from any other, in hexadecimal digits."""
+    """Return a digest of the content in hexadecimal digits."""
     return hashlib.sha256(body).hexdigest()[:32].upper()
 
 
 def unless_current(whole: Response, if_none_match: str) -> Response:
-    """Return the response of `entity`, or 304 without a body where the client has it already."""
+    """Return the response of `entity`, or 304 without a body if the client already has it."""
     if if_none_match and is_current(dict(whole.headers)[_ETAG], if_none_match):
         return Response(304, b"", whole.content_type, whole.headers, whole.cache_control)
     return whole

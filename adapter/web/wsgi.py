@@ -1,64 +1,59 @@
-"""The WSGI side: a Flask shell around the handler, and a short way past it for requests that come all the time.
+"""The WSGI application: Flask routes requests to handlers, and frequent requests bypass Flask.
 
 The server must put three things into the environ that WSGI itself loses: `RAW_URI`, the request target as received;
 `tidewatch.headers`, each header line by itself; `tidewatch.peer_chain`, the verified client certificate chain. Without
-the last two nobody has an identity.
+the last two no caller can be identified.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import flask
+from werkzeug.routing import Rule
 
-from adapter.web.http import Request, Response
+from adapter.web.body import read_body
+from adapter.web.http import RefusedRequestError, Request, Response
+from adapter.web.routes import BELOW, Handle, Refuse, Route, plain_refusal, select
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-    Handle = Callable[[Request], Response]
-
 _REASONS = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_RECEIVED = "tidewatch.received"
+"""Where Flask's environ keeps the one that the server made."""
 
 
-def wsgi_application(handle: Handle, is_frequent: Callable[[str], bool] = lambda _: False) -> WSGIApplication:
-    """Return the WSGI application that answers every request by `handle`.
+def wsgi_application(
+    fallback: Handle,
+    *,
+    routes: Sequence[Route] = (),
+    refuse: Refuse = plain_refusal,
+    is_frequent: Callable[[str], bool] = lambda _: False,
+) -> WSGIApplication:
+    """Return the WSGI application that answers requests by the routes, and all others by `fallback`.
 
-    A GET whose raw target `is_frequent` goes past Flask, which would cost it more than its answer does.
+    `refuse` answers requests with a method or body that their route does not accept. A GET whose raw target
+    `is_frequent` goes straight to `fallback`, because Flask would cost it more than the answer does.
     """
-    shell = flask_application(handle)
+    shell = _flask_application(_Router(routes, fallback, refuse))
 
     def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         if environ["REQUEST_METHOD"] == "GET" and is_frequent(environ["RAW_URI"]):
-            return _send(handle(request_of(environ)), start_response)
-        return shell(environ, start_response)
+            return _send(fallback(request_of(environ)), start_response)
+        return shell(_routable(environ), start_response)
 
     return application
 
 
-def flask_application(handle: Handle) -> flask.Flask:
-    """Return the Flask application; every request is the handler's to answer, none Flask's own."""
-    app = flask.Flask(__name__, static_folder=None)
-
-    # Before the routes, of which there are none: Flask would answer OPTIONS, upgrades and odd paths by itself, in HTML.
-    @app.before_request
-    def answer() -> flask.Response:
-        response = handle(request_of(flask.request.environ))
-        return flask.Response(
-            response.body, _REASONS[response.status], _headers(response), content_type=response.content_type
-        )
-
-    return app
-
-
 def request_of(environ: WSGIEnvironment) -> Request:
-    """Return the request as it came over the wire."""
-    target = environ["RAW_URI"]
-    if not target.startswith("/"):
-        target = _without_authority(target)
-    path, _, query = target.partition("?")
+    """Return the request as it came over the wire, without its body."""
+    path, _, query = _target(environ).partition("?")
     return Request(
         method=environ["REQUEST_METHOD"],
         path=path,
@@ -66,6 +61,77 @@ def request_of(environ: WSGIEnvironment) -> Request:
         headers=environ.get("tidewatch.headers", ()),
         peer_chain=environ.get("tidewatch.peer_chain", ()),
     )
+
+
+class _Router:
+    """Answers each request by the routes of the path rule that Flask found."""
+
+    def __init__(self, routes: Sequence[Route], fallback: Handle, refuse: Refuse) -> None:
+        self.by_rule: dict[str, list[Route]] = {}
+        self._by_prefix: dict[str, list[Route]] = {}
+        self._fallback = fallback
+        self._refuse = refuse
+        for route in routes:
+            if route.path.endswith(BELOW):
+                self._by_prefix.setdefault(route.path.removesuffix("*"), []).append(route)
+            else:
+                self.by_rule.setdefault(route.path, []).append(route)
+
+    def answer(self, environ: WSGIEnvironment, rule: str | None, values: Mapping[str, str]) -> Response:
+        """Return the answer to a request that matches this rule, or none."""
+        request = request_of(environ)
+        # Flask ignores how many slashes a path begins with, and that there may be none.
+        is_usual = request.path.startswith("/") and not request.path.startswith("//")
+        routes = self.by_rule[rule] if rule and is_usual else self._routes_below(request.path)
+        if not routes:
+            return self._fallback(request)
+        try:
+            route = select(routes, request.method)
+            body = read_body(environ, route.largest_body_bytes)
+        except RefusedRequestError as e:
+            return self._refuse(request, e)
+        return route.handle(replace(request, body=body, path_values=values))
+
+    def _routes_below(self, path: str) -> Sequence[Route]:
+        matching = [prefix for prefix in self._by_prefix if path.startswith(prefix)]
+        return self._by_prefix[max(matching, key=len)] if matching else ()
+
+
+def _flask_application(router: _Router) -> flask.Flask:
+    """Return the Flask application, which finds rules and leaves every answer to the router."""
+    app = flask.Flask(__name__, static_folder=None)
+    # What a handler raises is the server's to log and to answer; Flask would answer it in HTML.
+    app.config["PROPAGATE_EXCEPTIONS"] = True
+    app.url_map.merge_slashes = False
+    for rule in router.by_rule:
+        # Rules for any method: Flask's own would answer HEAD and OPTIONS by themselves.
+        app.url_map.add(Rule(rule, endpoint=rule))
+
+    # Before the views, of which there are none: Flask would answer unknown methods and paths by itself, in HTML.
+    @app.before_request
+    def answer() -> flask.Response:
+        found = flask.request.url_rule
+        response = router.answer(
+            flask.request.environ[_RECEIVED], found.endpoint if found else None, flask.request.view_args or {}
+        )
+        return flask.Response(
+            response.body, _REASONS[response.status], _headers(response), content_type=response.content_type
+        )
+
+    return app
+
+
+def _routable(environ: WSGIEnvironment) -> WSGIEnvironment:
+    """Return the environ that Flask routes by: the raw path, and nothing by which Flask would refuse a request."""
+    path = _NOT_ASCII.sub(lambda found: f"%{ord(found[0]):02X}", _target(environ).partition("?")[0])
+    without_upgrade = {name: value for name, value in environ.items() if name != "HTTP_UPGRADE"}
+    return without_upgrade | {"PATH_INFO": path, "HTTP_HOST": "localhost", _RECEIVED: environ}
+
+
+def _target(environ: WSGIEnvironment) -> str:
+    """Return the path and query of the request target, as received."""
+    target: str = environ["RAW_URI"]
+    return target if target.startswith("/") else _without_authority(target)
 
 
 def _without_authority(target: str) -> str:

@@ -1,4 +1,4 @@
-"""JSON as YAML: block style for people, and the JSON itself where that would take long, since JSON is YAML (pure)."""
+"""JSON as YAML: block style for people; long documents stay JSON, which is valid YAML (pure)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MOST_BYTES = 32 * 1024
-"""Longer documents stay as they are: block style takes some 0.3 s a MiB, in which no other request is answered."""
+"""Longer documents stay as they are: block style takes about 0.3 s per MiB, and blocks all other requests."""
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
-"""Keys that need no quotes, but for words that YAML reads as something else than a text."""
+"""Keys that need no quotes, unless they are words that YAML reads as something other than text."""
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-"""What JSON takes as it is, and YAML only escaped."""
+"""Characters that JSON accepts as they are and YAML only when escaped."""
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 
 
@@ -28,7 +28,7 @@ def yaml_of(document: bytes) -> bytes:
 
 
 def _lines(value: object, indent: str) -> Iterator[str]:
-    """Yield the lines of a value that stands by itself."""
+    """Yield the lines of a value."""
     if isinstance(value, dict) and value:
         for key, one in value.items():
             yield from _entry(f"{indent}{_key(key)}:", one, indent)
@@ -54,5 +54,5 @@ def _key(key: str) -> str:
 
 
 def _scalar(value: object) -> str:
-    """Return a text with quotes, a number, a word, or an empty list or mapping: as in JSON, which is YAML there."""
+    """Return a quoted text, a number, a word, or an empty list or mapping, as JSON writes it; YAML reads it alike."""
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", msgspec.json.encode(value).decode())

@@ -10,8 +10,9 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from adapter.apis.compatibility import OURS
 from adapter.apis.handler import Handler, Parts
+from adapter.apis.routing import is_frequent
 from adapter.apis.telemetry import Telemetry
-from adapter.identity.callers import AccessForbiddenError, Caller, UnauthenticatedError, Via
+from adapter.identity.callers import AccessForbiddenError, Caller, Peer, UnauthenticatedError, Via
 from adapter.objects.resources import Resource, find_resource
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import ByName, BySelector, ExternalAnswer, NamedBySelector, ObjectsAnswer, UsageAnswer
@@ -22,17 +23,20 @@ from adapter.rulebook.naming import make_naming
 from adapter.rulebook.rendering.template import parse_query_template
 from adapter.rulebook.requests import Row
 from adapter.rulebook.resources import ResourceMapping
-from adapter.web.http import Request
+from adapter.web.http import Request, Response
+from adapter.web.wsgi import wsgi_application
+from tests.web.wsgi import call, environ
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from adapter.apis.compatibility import Compatibility
+    from adapter.identity.attributes import Attributes
+    from adapter.identity.callers import RequestedAccess
     from adapter.objects.selectors import Selector
     from adapter.readings.catalogue.look_ups import LookUp
     from adapter.readings.explain.explanation import ExplanationStep, Question
     from adapter.rulebook.model import RefusedRule
-    from adapter.web.http import Response
 
 Asked: TypeAlias = "AskedObjects | AskedExternal | AskedUsage"
 Answer: TypeAlias = "ObjectsAnswer | ExternalAnswer | UsageAnswer"
@@ -143,13 +147,23 @@ class FakeReadings:
         return answer
 
 
-def admit_one_chain(request: Request) -> Caller:
-    """Let `CHAIN` in as alice, and nobody else: who shows `REFUSED_CHAIN` is known and refused."""
-    if request.peer_chain == REFUSED_CHAIN:
-        raise AccessForbiddenError("the certificate is not one of an allowed front proxy")
-    if request.peer_chain != CHAIN:
-        raise UnauthenticatedError("no verified client certificate")
-    return Caller("alice", ("system:authenticated",), Via.FRONT_PROXY)
+class OneChain:
+    """Identifies `CHAIN` as alice, who is allowed everything, and forbids `REFUSED_CHAIN`; others are unknown."""
+
+    def check(self, asked: RequestedAccess) -> Caller:
+        return self.identify(Peer(asked.peer_chain), asked.headers)
+
+    def identify(self, peer: Peer, headers: Iterable[tuple[str, str]]) -> Caller:
+        assert all(len(line) == 2 for line in headers)
+        if peer.chain == REFUSED_CHAIN:
+            raise AccessForbiddenError("the certificate is not one of an allowed front proxy")
+        if peer.chain != CHAIN:
+            raise UnauthenticatedError("no verified client certificate")
+        return Caller("alice", ("system:authenticated",), Via.FRONT_PROXY)
+
+    def authorize_unrouted(self, caller: Caller, attributes: Attributes) -> None:
+        assert caller.name == "alice"
+        assert attributes.verb in {"get", "list"}
 
 
 @dataclass
@@ -166,9 +180,8 @@ class Server:
     def __post_init__(self) -> None:
         self.handler = Handler(
             Parts(
-                admit=admit_one_chain,
-                served=self.readings,
-                insight=self.readings,
+                authorizer=OneChain(),
+                provider=self.readings,
                 resolve=resolve,
                 health=self._health,
                 metrics=lambda: generate_latest(self.registry),
@@ -181,9 +194,18 @@ class Server:
             )
         )
 
+        self.application = wsgi_application(
+            self.handler.handle, routes=self.handler.routes(), refuse=self.handler.refuse, is_frequent=is_frequent
+        )
+
     def get(self, target: str, *headers: tuple[str, str]) -> Response:
         path, _, query = target.partition("?")
         return self.handler.handle(Request("GET", path, query, headers, CHAIN))
+
+    def routed(self, method: str, target: str, chain: tuple[bytes, ...] = CHAIN) -> Response:
+        """Ask as a server does, through the routes."""
+        status, headers, body = call(self.application, environ(method, target, **{"tidewatch.peer_chain": chain}))
+        return Response(int(status[:3]), body, headers["Content-Type"], tuple(headers.items()))
 
     def sample(self, name: str, **labels: str) -> float | None:
         return self.registry.get_sample_value(name, labels)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from adapter.identity.attributes import Attributes
-    from adapter.identity.callers import Peer
+    from adapter.identity.callers import Peer, RequestedAccess
     from adapter.readings.explain.explanation import ExplanationStep
 
 CATALOGUE = Catalogue(
@@ -60,12 +60,15 @@ CATALOGUE = Catalogue(
 
 
 @dataclass
-class FakeDoor:
-    """Lets in whoever comes, and has what it was given."""
+class FakeAuthorizer:
+    """Identifies every caller as alice, who is allowed what the test says."""
 
     allowed: set[str] = field(default_factory=set)
     """Sentences of what may be done."""
     asked: list[tuple[Caller, Attributes]] = field(default_factory=list)
+
+    def check(self, asked: RequestedAccess) -> Caller:
+        raise AssertionError(f"a right to the path itself was checked: {asked.path}")
 
     def identify(self, peer: Peer, headers: Sequence[tuple[str, str]]) -> Caller:
         assert not peer.chain
@@ -79,15 +82,14 @@ class FakeDoor:
             raise DeniedError(attributes.refusal(caller.name))
 
 
-def explanations(door: FakeDoor, readings: FakeReadings | None = None) -> tuple[Explanations, FakeReadings]:
+def explanations(authorizer: FakeAuthorizer, readings: FakeReadings | None = None) -> tuple[Explanations, FakeReadings]:
     served = readings or FakeReadings(CATALOGUE)
     hints = Hints(served.catalogue)
-    return Explanations(door, served, served, resolve, hints, Askers(), lambda: 0.0), served
+    return Explanations(authorizer, served, resolve, hints, Askers(), lambda: 0.0), served
 
 
 def explained(query: str, *allowed: str) -> Question:
-    door = FakeDoor(set(allowed))
-    made, served = explanations(door)
+    made, served = explanations(FakeAuthorizer(set(allowed)))
     assert made.get(Request("GET", "/debug/explain", query)).status == 200
     ((question, _),) = served.explained
     return question
@@ -148,7 +150,7 @@ def test_what_the_caller_may_read_is_explained_and_nothing_else(
     ],
 )
 def test_another_right_is_none(query: str, unlike: str) -> None:
-    made, served = explanations(FakeDoor({unlike}))
+    made, served = explanations(FakeAuthorizer({unlike}))
 
     with pytest.raises(DeniedError):
         made.get(Request("GET", "/debug/explain", query))
@@ -188,13 +190,13 @@ def test_a_second_explanation_at_once_is_429_without_retry_after_and_the_next_is
             assert go_on.wait(10)
             return Explanation("rps", "shop", None, ExplanationVerdict.VALUE, "told", "")
 
-    made, _ = explanations(FakeDoor({"get custom pods/rps"}), Slow(CATALOGUE))
+    made, _ = explanations(FakeAuthorizer({"get custom pods/rps"}), Slow(CATALOGUE))
     request = Request("GET", "/debug/explain", "metric=rps&namespace=shop")
     first = threading.Thread(target=made.get, args=(request,))
     first.start()
     assert inside.wait(10)
 
-    with pytest.raises(ApiError, match="no more than one at once") as refused:
+    with pytest.raises(ApiError, match="only one is made at a time") as refused:
         made.get(request)
     go_on.set()
     first.join(10)
@@ -209,7 +211,7 @@ def test_who_failed_makes_room_for_the_next() -> None:
             assert tuple(notes)
             raise ZeroDivisionError(question.name)
 
-    made, _ = explanations(FakeDoor({"get custom pods/rps"}), Broken(CATALOGUE))
+    made, _ = explanations(FakeAuthorizer({"get custom pods/rps"}), Broken(CATALOGUE))
     for _ in range(3):
         with pytest.raises(ZeroDivisionError):
             made.get(Request("GET", "/debug/explain", "metric=rps&namespace=shop"))
@@ -227,7 +229,7 @@ def test_who_failed_makes_room_for_the_next() -> None:
     ],
 )
 def test_what_cannot_be_read_is_400(query: str, words: str) -> None:
-    made, served = explanations(FakeDoor())
+    made, served = explanations(FakeAuthorizer())
 
     with pytest.raises(ApiError, match=words) as refused:
         made.get(Request("GET", "/debug/explain", query))

@@ -59,9 +59,9 @@ def test_one_name_is_all_that_is_left(text: str, name: str | None) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("metadata.name", "'metadata.name' is no term"),
-        ("metadata.name~web", "'metadata.name~web' is no term"),
-        ("metadata.name!web", "'metadata.name!web' is no term"),
+        ("metadata.name", "'metadata.name' is not a term"),
+        ("metadata.name~web", "'metadata.name~web' is not a term"),
+        ("metadata.name!web", "'metadata.name!web' is not a term"),
         ("status.phase=Running", "the field 'status.phase' cannot be selected by"),
         (" metadata.name=x", "the field ' metadata.name' cannot be selected by"),
         ("metadata.name===x", "'=x' cannot be a name"),

@@ -12,12 +12,10 @@ from typing import Any
 
 import pytest
 
-from adapter.apis.routing import is_frequent
-from adapter.web.wsgi import wsgi_application
 from tests.apis.fakes import CHAIN, REFUSED_CHAIN, Server
 from tests.apis.golden_usage import usage_readings
 from tests.apis.golden_world import golden_readings
-from tests.apis.wsgi import call, environ
+from tests.web.wsgi import call, environ
 
 FOLDER = Path(__file__).parent / "golden"
 FILES = sorted(FOLDER.glob("*.json"))
@@ -56,8 +54,9 @@ def answered(request: dict[str, Any], world: str) -> tuple[int, dict[str, str], 
         "tidewatch.headers": tuple(request["headers"].items()),
         "tidewatch.peer_chain": CHAINS[request.get("as", "front proxy")],
     }
-    application = wsgi_application(Server(WORLDS[world]()).handler.handle, is_frequent)
-    status, headers, body = call(application, environ(request["method"], request["target"], **given))
+    status, headers, body = call(
+        Server(WORLDS[world]()).application, environ(request["method"], request["target"], **given)
+    )
     return int(status[:3]), headers, body
 
 

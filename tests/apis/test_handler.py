@@ -13,7 +13,7 @@ from adapter.objects.selectors import EVERYTHING, parse_selector
 from adapter.readings import errors
 from adapter.readings.answers import ByName, BySelector
 from adapter.readings.catalogue.catalogue import Catalogue
-from adapter.web.http import Request
+from adapter.web.http import RefusedRequestError, Request
 from tests.apis.fakes import (
     CHAIN,
     DEPLOYMENTS,
@@ -307,19 +307,24 @@ class TestDoor:
         response = server.handler.handle(Request("GET", path, headers=(("X-Remote-User", "alice"),)))
         assert failure(response) == (401, "Unauthorized", "Unauthorized: no verified client certificate")
 
-    @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/livez/ping"])
+    @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/livez/ping", "/readyz/", "/livez//a//"])
     def test_health_needs_no_identity(self, server: Server, path: str) -> None:
-        response = server.handler.handle(Request("GET", path, "verbose"))
+        response = server.routed("GET", f"{path}?verbose", chain=())
         assert (response.status, response.body) == (200, b"ok")
         assert response.content_type.startswith("text/plain")
         assert server.health_asked == [(path, "verbose")]
 
     def test_bad_health_is_told_with_its_text(self, server: Server) -> None:
-        response = server.handler.handle(Request("GET", "/readyz", "fail"))
+        response = server.routed("GET", "/readyz?fail", chain=())
         assert (response.status, response.body) == (500, b"[-]sync failed")
 
     def test_a_health_check_that_is_not_there_is_404(self, server: Server) -> None:
-        assert failure(server.handler.handle(Request("GET", "/livez/none")))[0] == 404
+        assert failure(server.routed("GET", "/livez/none", chain=()))[0] == 404
+
+    @pytest.mark.parametrize("path", ["/livezz", "/health", "/%6civez", "//livez", "/apis/livez", "/Livez"])
+    def test_what_merely_looks_like_health_needs_an_identity(self, server: Server, path: str) -> None:
+        assert server.routed("GET", path, chain=()).status == 401
+        assert server.health_asked == []
 
     @pytest.mark.parametrize(
         "path",
@@ -343,11 +348,19 @@ class TestDoor:
 
     @pytest.mark.parametrize("path", ["/livez", "/readyz/ping", "/healthz", "/", "/metrics"])
     @pytest.mark.parametrize("method", ["OPTIONS", "POST", "PUT", "PATCH", "DELETE", "WEIRD"])
+    @pytest.mark.filterwarnings("ignore:Unknown REQUEST_METHOD")
     def test_what_is_no_api_takes_head_too_and_no_other_method(self, server: Server, path: str, method: str) -> None:
-        response = server.handler.handle(Request(method, path, peer_chain=CHAIN))
+        response = server.routed(method, path)
         assert failure(response) == (405, "MethodNotAllowed", f"{method} is not allowed here: use GET or HEAD")
         assert dict(response.headers)["Allow"] == "GET, HEAD"
-        assert server.handler.handle(Request("HEAD", path, peer_chain=CHAIN)).status == 200
+        assert server.routed("HEAD", path).status == 200
+
+    @pytest.mark.parametrize("status", [(408, "Timeout"), (413, "RequestEntityTooLarge")])
+    def test_a_refused_body_is_a_status_and_counted(self, server: Server, status: tuple[int, str]) -> None:
+        response = server.handler.refuse(Request("POST", "/livez"), RefusedRequestError(status[0], "no"))
+        assert failure(response) == (*status, "no")
+        labels = {"group": "other", "verb": "POST", "code": str(status[0])}
+        assert server.sample("tidewatch_adapter_requests_total", **labels) == 1
 
     @pytest.mark.parametrize("path", ["/nowhere", "/openapi", "/openapi/v1", f"{E1}/queue", "/apis/apps/v1"])
     @pytest.mark.parametrize("method", ["GET", "POST"])

@@ -19,7 +19,6 @@ from adapter.apis.routing import (
     UsageValues,
     Version,
     group_of,
-    is_health,
     route,
 )
 
@@ -140,16 +139,6 @@ def test_nothing_is_anywhere_else(path: str) -> None:
 def test_a_path_that_no_url_may_have_is_an_error(path: str) -> None:
     with pytest.raises(PathError):
         route(path)
-
-
-@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/livez/ping", "/readyz/"])
-def test_health_paths(path: str) -> None:
-    assert is_health(path)
-
-
-@pytest.mark.parametrize("path", ["/", "/livezz", "/health", "/%6civez", "//livez", "/apis/livez", "livez"])
-def test_what_merely_looks_like_health_is_not(path: str) -> None:
-    assert not is_health(path)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def tell_caller(gate: Gate) -> Callable[[Request], Response]:
 
     def handle(request: Request) -> Response:
         try:
-            caller = gate.admit(request)
+            caller = gate.check(request)
         except IdentityError as e:
             return Response(e.code, e.message.encode(), "text/plain")
         told = {field: value for field, value in asdict(caller).items() if field != "key"}

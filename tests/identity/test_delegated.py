@@ -327,7 +327,7 @@ class TestRotation:
     @pytest.mark.parametrize("broken", ["", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"])
     def test_broken_bundles_are_refused_and_the_last_good_stay(self, place: Place, broken: str) -> None:
         place.publish(requestheader_client_ca_file=broken, client_ca_file=broken)
-        eventually(lambda: place.adapter.said("request-header CA is refused, the last good one stays"))
+        eventually(lambda: place.adapter.said("request-header CA is refused, the last good one stays in use"))
         assert served(place, place.trust.front_proxy, HPA)
         assert served(place, place.clients.client("bob"))
 

@@ -255,7 +255,9 @@ class TestRotation:
         for _ in range(3):
             time.pass_(LOOK_EVERY_SECONDS)
             assert proxy.identify(Peer(authority.client(NAME).chain), ALICE).name == "alice"
-        assert [record.message for record in caplog.records] == ["CA bundle cannot be used, the last good one stays"]
+        assert [record.message for record in caplog.records] == [
+            "CA bundle is unusable, the last good one stays in use"
+        ]
 
     def test_a_bundle_that_vanishes_and_comes_back_is_taken_in(
         self, other: Authority, bundle: Path, proxy: FrontProxy, time: Time

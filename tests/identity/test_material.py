@@ -153,7 +153,7 @@ class TestConfigMap:
     @pytest.mark.parametrize(
         ("broken", "cause"),
         [
-            ({"requestheader_client_ca_file": ""}, "requestheader-client-ca-file is not there"),
+            ({"requestheader_client_ca_file": ""}, "the key requestheader-client-ca-file is missing"),
             ({"requestheader_client_ca_file": "no PEM"}, "no PEM certificate could be read"),
             (
                 {"requestheader_client_ca_file": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"},
@@ -181,7 +181,7 @@ class TestConfigMap:
         assert running.name(proxy(cas.other)) == 403
         assert [record.message for record in caplog.records if "refused" in record.message] == [
             "request-header CA is refused, there is none",
-            "request-header CA is refused, the last good one stays",
+            "request-header CA is refused, the last good one stays in use",
         ]
         running.tell(**good(cas))
         assert running.trouble() == ""

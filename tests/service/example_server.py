@@ -28,6 +28,9 @@ from adapter.service.server.outgoing import OutgoingLimits
 from adapter.service.server.process import WsgiApp, serve_forever
 from adapter.service.server.settings import ConnectionLimits, ServerOptions
 from adapter.service.server.tls import TlsSettings
+from adapter.web.http import Response
+from adapter.web.routes import Route
+from adapter.web.wsgi import wsgi_application
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -46,6 +49,20 @@ def pattern(count: int) -> bytes:
 
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    """Answer in one of the ways that WSGI knows."""
+    match environ["PATH_INFO"]:
+        case "/body":
+            return routed(environ, start_response)
+        case "/half":
+            return half_an_answer(start_response)
+        case "/chunks":
+            start_response("200 OK", [("Content-Type", "text/plain")])
+            return [b"hello", b"!"]
+        case _:
+            return whole_answer(environ, start_response)
+
+
+def whole_answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
     """Do what the path says, and tell the facts of the request."""
     query = parse_qs(environ["QUERY_STRING"])
     body = b""
@@ -66,13 +83,14 @@ def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> 
             body = environ["wsgi.input"].read()
         case _:
             body = facts_of(environ)
-    if environ["PATH_INFO"] == "/half":
-        return half_an_answer(start_response)
-    if environ["PATH_INFO"] == "/chunks":
-        start_response("200 OK", [("Content-Type", "text/plain")])
-        return [b"hello", b"!"]
     start_response("200 OK", [("Content-Type", "text/plain"), ("Content-Length", str(len(body)))])
     return [body]
+
+
+LARGEST_BODY_BYTES = 100_000
+ROUTES = (Route("/body", lambda request: Response(200, request.body), ("POST",), LARGEST_BODY_BYTES),)
+routed = wsgi_application(lambda _: Response(404, b"{}"), routes=ROUTES)
+"""The shell that programs use, with a route that takes bodies."""
 
 
 def half_an_answer(start_response: Callable[..., Any]) -> Iterator[bytes]:

@@ -157,6 +157,13 @@ class TestDeadlines:
             sock.sendall(b"12345")
             assert is_closed(sock)
 
+    @pytest.mark.parametrize("framing", ["Content-Length: 10", "Transfer-Encoding: chunked"])
+    def test_of_a_body_that_a_route_reads_with_a_408(self, hasty: Server, framing: str) -> None:
+        with hasty.connect() as sock:
+            sock.sendall(f"POST /body HTTP/1.1\r\nHost: localhost\r\n{framing}\r\n\r\n5\r\n123".encode())
+            assert read_answer(sock)[0] == 408
+            assert is_closed(sock)
+
     def test_of_an_answer_that_nobody_reads(self, hasty: Server) -> None:
         with contextlib.ExitStack() as stack:
             for _ in range(4):

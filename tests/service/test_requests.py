@@ -11,6 +11,7 @@ import pytest
 from cryptography import x509
 
 from adapter.service.server.heads import LARGEST_HEAD
+from tests.service.example_server import LARGEST_BODY_BYTES
 from tests.service.servers import (
     Certificates,
     Server,
@@ -143,6 +144,46 @@ def test_a_body_in_chunks_is_read(server: Server) -> None:
         sock.sendall(b"POST /read HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
         sock.sendall(b"5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n")
         assert read_answer(sock) == (200, b"hello!")
+        assert get(sock)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "framing",
+    [b"Content-Length: %d\r\n\r\n%s", b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n"],
+    ids=["whole", "in chunks"],
+)
+def test_a_body_up_to_the_largest_size_of_its_route_is_answered_and_the_connection_kept(
+    server: Server, framing: bytes
+) -> None:
+    with server.connect() as sock:
+        for body in (b"hello", b"x" * LARGEST_BODY_BYTES):
+            sock.sendall(b"POST /body HTTP/1.1\r\nHost: localhost\r\n" + framing % (len(body), body))
+            assert read_answer(sock) == (200, body)
+
+
+@pytest.mark.parametrize(
+    ("rest", "status"),
+    [
+        (b"Content-Length: 100001\r\n\r\n", 413),
+        (b"Transfer-Encoding: chunked\r\n\r\n186a1\r\n" + b"x" * 100_001 + b"\r\n", 413),
+        (b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 100_001, 413),
+        (b"Transfer-Encoding: chunked\r\n\r\nno number\r\n\r\n", 400),
+    ],
+    ids=["declared", "one chunk", "many chunks", "malformed"],
+)
+def test_a_body_that_its_route_does_not_accept_is_refused_and_the_connection_closed(
+    server: Server, rest: bytes, status: int
+) -> None:
+    with server.connect() as sock:
+        sock.sendall(b"POST /body HTTP/1.1\r\nHost: localhost\r\n" + rest)
+        assert read_answer(sock)[0] == status
+        assert is_closed(sock)
+
+
+def test_a_method_that_a_route_does_not_accept_is_405(server: Server) -> None:
+    with server.connect() as sock:
+        send_head(sock, "/body")
+        assert read_answer(sock) == (405, b"GET is not allowed here: use POST\n")
         assert get(sock)[0] == 200
 
 

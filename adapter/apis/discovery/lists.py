@@ -1,8 +1,8 @@
-"""The lists of all metrics, as bytes that are ready before anybody asks.
+"""The lists of all metrics, prepared as bytes before they are requested.
 
-kube-apiserver asks for each list many times a minute, five times at once to see whether the API is available, and takes
-it out of service where the answer is slow. So a request is given what lies ready, compressed too; when the metrics have
-changed, the next lists are made in the background, slice by slice, and take the place of the former ones all at once.
+kube-apiserver requests each list many times a minute, five times at once to check whether the API is available, and
+marks the API unavailable if the answer is slow. So requests are answered with prepared bytes, plain or compressed. When
+the metrics change, new lists are built in the background, slice by slice, and replace the old ones all at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from adapter.apis.routing import CUSTOM, EXTERNAL, METRIC_GROUPS, VERSIONS
+from adapter.apis.discovery.groups import usage_resources
+from adapter.apis.routing import CUSTOM, EXTERNAL, METRIC_GROUPS, RESOURCE, VERSIONS
 from adapter.apis.slices import in_one_piece
 from adapter.web.http import Response
 from adapter.web.rendering import GZIP_FORMAT, GZIP_FROM_BYTES, GZIP_LEVEL
@@ -35,7 +36,7 @@ class _Lists:
 
 
 class ResourceLists:
-    """`APIResourceList` documents of one catalogue; `prepare` changes to another."""
+    """`APIResourceList` documents of one catalogue; `prepare` replaces them by those of another."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._lists = _Lists(catalogue, _responses(catalogue, in_one_piece))
@@ -45,14 +46,14 @@ class ResourceLists:
         return self._lists.responses[group, version]
 
     def prepare(self, catalogue: Catalogue, slices: Slices) -> None:
-        """Make the lists of this catalogue, unless they are the ones that lie ready."""
+        """Build the lists of this catalogue, unless it is the current one."""
         if self._lists.catalogue is not catalogue:
             self._lists = _Lists(catalogue, _responses(catalogue, slices))
 
 
 def _responses(catalogue: Catalogue, slices: Slices) -> Mapping[tuple[str, str], Response]:
     entries = {CUSTOM: _custom_entries(catalogue.custom), EXTERNAL: _external_entries(catalogue.external)}
-    responses: dict[tuple[str, str], Response] = {}
+    responses = {(RESOURCE, version): Response(200, usage_resources()) for version in VERSIONS[RESOURCE]}
     for group in METRIC_GROUPS:
         writers = [_Writer(group, version) for version in VERSIONS[group]]
         for part in slices(entries[group]):

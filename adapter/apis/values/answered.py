@@ -1,4 +1,4 @@
-"""What the values of one API are before they become a response."""
+"""The common result of the APIs that serve values."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ class AnswerValues:
 
     body: bytes
     evaluated_at: float
-    """Moment that its values are of, in unix seconds."""
+    """The time of its values in Unix seconds."""
     warnings: tuple[str, ...] = ()
-    """What a person should know of it."""
+    """Sentences for people who read the answer."""

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from adapter.apis.compatibility import Compatibility
     from adapter.apis.hints.hints import Hints
+    from adapter.apis.provider import MetricsProvider
     from adapter.apis.routing import CustomValues
-    from adapter.apis.served import Served
     from adapter.objects.resources import ResolveResource, Resource
     from adapter.rulebook.model import Metric
 
@@ -39,7 +39,7 @@ class CustomMetrics:
 
     def __init__(
         self,
-        served: Served,
+        provider: MetricsProvider,
         resolve: ResolveResource,
         hints: Hints,
         *,
@@ -47,7 +47,7 @@ class CustomMetrics:
         compatibility: Compatibility = OURS,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        self._served = served
+        self._provider = provider
         self._resolve = resolve
         self._hints = hints
         self._empty_is_error = empty_is_error
@@ -67,7 +67,7 @@ class CustomMetrics:
             # `explain` tells of all that there is of such objects, and not of what one namespace has of them.
             command = ""
         with fetching(what, command, beside=_narrowing(metric, asked)):
-            answer = self._served.objects(metric, asked.namespace, which, metric_selector)
+            answer = self._provider.objects(metric, asked.namespace, which, metric_selector)
         if not answer.values and empty_is_error(metric, otherwise=self._empty_is_error):
             raise no_data(what, command)
         compatibility = self._compatibility
@@ -81,7 +81,7 @@ class CustomMetrics:
         return AnswerValues(body, answer.evaluated_at, answer.warnings)
 
     def _find(self, asked: CustomValues) -> tuple[Metric, Resource]:
-        catalogue = self._served.catalogue
+        catalogue = self._provider.catalogue
         namespaced = asked.namespace is not None
         metric = catalogue.find_custom(asked.resource, namespaced, asked.metric)
         if metric is None:

@@ -15,8 +15,8 @@ from adapter.objects.names import is_namespace_name
 if TYPE_CHECKING:
     from adapter.apis.compatibility import Compatibility
     from adapter.apis.hints.hints import Hints
+    from adapter.apis.provider import MetricsProvider
     from adapter.apis.routing import ExternalValues
-    from adapter.apis.served import Served
     from adapter.rulebook.model import Metric
 
 ANY_NAMESPACE = "*"
@@ -26,9 +26,9 @@ class ExternalMetrics:
     """Values of external metrics. With `empty_is_error` an answer without any value is a 404."""
 
     def __init__(
-        self, served: Served, hints: Hints, *, empty_is_error: bool, compatibility: Compatibility = OURS
+        self, provider: MetricsProvider, hints: Hints, *, empty_is_error: bool, compatibility: Compatibility = OURS
     ) -> None:
-        self._served = served
+        self._provider = provider
         self._hints = hints
         self._empty_is_error = empty_is_error
         self._compatibility = compatibility
@@ -46,13 +46,13 @@ class ExternalMetrics:
             raise ApiError(400, f"{asked.namespace!r} cannot be the name of a namespace")
         what = f"metric {asked.metric} for external"
         command = f"{asked.metric} --api external{'' if asked.namespace == ANY_NAMESPACE else f' -n {asked.namespace}'}"
-        metric = self._served.catalogue.find_external(asked.metric)
+        metric = self._provider.catalogue.find_external(asked.metric)
         if metric is None:
             why = self._hints.for_missing(asked.metric, command)
             raise not_found(what, why, formerly=_formerly(asked))
         _require_namespace(metric, asked.namespace)
         with fetching(what, command):
-            answer = self._served.external(metric, asked.namespace, metric_selector)
+            answer = self._provider.external(metric, asked.namespace, metric_selector)
         if not answer.rows and empty_is_error(metric, otherwise=self._empty_is_error):
             raise no_data(what, command)
         body = external_metric_value_list(asked.version, metric.name, answer, self._compatibility)

@@ -1,4 +1,4 @@
-"""Field selectors, as the lists of pods' and nodes' use understand them: by name and by namespace (pure).
+"""Field selectors of the lists of pod and node usage, which select by name and namespace (pure).
 
 The syntax is that of `k8s.io/apimachinery/pkg/fields`: terms with `=`, `==` or `!=`, joined by commas.
 """
@@ -18,23 +18,23 @@ NAME, NAMESPACE = "metadata.name", "metadata.namespace"
 
 @dataclass(frozen=True, slots=True)
 class FieldSelector:
-    """Field, whether it is to be equal, and value; all terms must hold."""
+    """Terms of a field, whether it must be equal, and a value; all terms must hold."""
 
     terms: tuple[tuple[str, bool, str], ...] = ()
 
     def matches(self, namespace: str | None, name: str) -> bool:
-        """Tell whether an object is selected; one that is in no namespace has an empty one."""
+        """Return whether an object is selected; the namespace of a cluster-scoped object is empty."""
         fields = {NAME: name, NAMESPACE: namespace or ""}
         return all((fields[field] == value) is equal for field, equal, value in self.terms)
 
     @property
     def name(self) -> str | None:
-        """The one name that objects must have; None where any may do."""
+        """The only name that is selected; None if there are several."""
         return next((value for field, equal, value in self.terms if equal and field == NAME), None)
 
     @property
     def namespace(self) -> str | None:
-        """The one namespace that objects must be in; None where any may do."""
+        """The only namespace that is selected; None if there are several."""
         return next((value for field, equal, value in self.terms if equal and field == NAMESPACE), None)
 
 
@@ -47,7 +47,7 @@ def _terms(text: str) -> Iterator[tuple[str, bool, str]]:
     for term in filter(None, text.split(",")):
         field, sign, value = _split(term)
         if not sign:
-            raise ApiError(400, f"unable to parse fieldSelector {text!r}: {term!r} is no term: write {NAME}=NAME")
+            raise ApiError(400, f"unable to parse fieldSelector {text!r}: {term!r} is not a term: write {NAME}=NAME")
         if field not in {NAME, NAMESPACE}:
             raise ApiError(400, f"the field {field!r} cannot be selected by: only {NAME} and {NAMESPACE} can")
         if "\\" in value or "=" in value:
@@ -57,7 +57,7 @@ def _terms(text: str) -> Iterator[tuple[str, bool, str]]:
 
 
 def _split(term: str) -> tuple[str, str, str]:
-    """Return field, sign and value of a term; an empty sign where it has none."""
+    """Return the field, sign and value of a term; the sign is empty if there is none."""
     position = next((number for number, character in enumerate(term) if character in "=!"), len(term))
     for sign in ("!=", "==", "="):
         if term.startswith(sign, position):

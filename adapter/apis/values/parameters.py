@@ -1,8 +1,9 @@
-"""Selectors out of a raw query string (pure).
+"""Reads selectors from a raw query string (pure).
 
-A parameter that decides about the answer and cannot be read is an error, never left out: without its selector a request
-would get, and scale on, more than it asked for. All others are passed over, as Kubernetes does: `limit` and `continue`
-(answers are never cut), `resourceVersion`, `timeout` (no answer takes longer than two seconds), and unknown ones.
+A parameter that affects the answer and cannot be decoded is an error and is never ignored: without its selector, a
+request would get more than it asked for, and scale on it. All others are ignored, as in Kubernetes: `limit` and
+`continue` (answers are never split), `resourceVersion`, `timeout` (no answer takes longer than two seconds), and any
+that are unknown.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
     from adapter.objects.selectors import Selector
 
 READ = frozenset({"labelSelector", "metricLabelSelector", "fieldSelector", "watch", "includeObject"})
-"""Parameters that decide about an answer."""
+"""Parameters that affect an answer."""
 
 
 def parameters(query: str) -> Mapping[str, str]:
-    """Return those that are read, decoded. Raises ApiError 400 for one that cannot be read, or is given twice."""
+    """Return the decoded parameters in `READ`. Raises ApiError 400 for one that is malformed or repeated."""
     found: dict[str, str] = {}
     for pair in filter(None, query.split("&")):
         raw, _, value = pair.partition("=")
@@ -48,23 +49,23 @@ def selector(given: Mapping[str, str], name: str) -> Selector:
 
 
 def refuse_watch(given: Mapping[str, str]) -> None:
-    """Raise ApiError 405 for a watch: values are asked for, not followed.
+    """Raise ApiError 405 for a watch, because values can only be requested.
 
-    Kubernetes takes every value of a boolean for true but `false` and `0`, even the empty one.
+    As in Kubernetes, every value other than `false` and `0` counts as true, even the empty one.
     """
     if given.get("watch", "false").lower() not in {"0", "false"}:
-        raise ApiError(405, "metrics cannot be watched: ask again instead")
+        raise ApiError(405, "metrics cannot be watched: repeat the request instead")
 
 
 def refuse_fields(given: Mapping[str, str], name: str | None = None) -> None:
-    """Raise ApiError 400 for a field selector that says anything but the `name` that the path says already."""
+    """Raise ApiError 400 for a field selector that selects anything but the `name` in the path."""
     text = given.get("fieldSelector", "").strip()
     if text and (name is None or text not in {f"metadata.name={name}", f"metadata.name=={name}"}):
         raise ApiError(400, f"the fieldSelector {text!r} cannot be met: name one object in the path, or none")
 
 
 def _name(raw: str) -> str:
-    """Return a parameter's name; empty for one that cannot be read, which therefore is none of those that matter."""
+    """Return a parameter's name; empty if it cannot be decoded, since then it is none of `READ`."""
     try:
         return decoded(raw.replace("+", " "))
     except EncodingError:

@@ -21,8 +21,8 @@ from adapter.web.negotiation import table_version
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from adapter.apis.provider import MetricsProvider
     from adapter.apis.routing import UsageValues
-    from adapter.apis.served import Served
     from adapter.objects.resources import Resource
     from adapter.readings.answers import UsageAnswer, UsageItem
 
@@ -32,8 +32,8 @@ _RESOURCES = {"pods": PODS, "nodes": NODES}
 class ResourceMetrics:
     """What pods and nodes use. `wall` tells the time in unix seconds."""
 
-    def __init__(self, served: Served, wall: Callable[[], float] = time.time) -> None:
-        self._served = served
+    def __init__(self, provider: MetricsProvider, wall: Callable[[], float] = time.time) -> None:
+        self._provider = provider
         self._wall = wall
 
     def get(self, asked: UsageValues, query: str, accept: str) -> AnswerValues:
@@ -42,7 +42,7 @@ class ResourceMetrics:
         refuse_watch(given)
         kind = _RESOURCES[asked.resource]
         _check_names(asked)
-        columns = sorted(metric.name for metric in self._served.catalogue.usage_of(kind))
+        columns = sorted(metric.name for metric in self._provider.catalogue.usage_of(kind))
         if not columns:
             raise ApiError(404, self._unserved(asked.resource))
         if asked.name is None:
@@ -55,7 +55,7 @@ class ResourceMetrics:
         return AnswerValues(body, moment, answer.warnings)
 
     def _unserved(self, resource: str) -> str:
-        if not self._served.catalogue.resource.rules:
+        if not self._provider.catalogue.resource.rules:
             return f"nothing tells what {resource} use: the rule files hold no `resourceRules` that are in force"
         return f"no resource rule tells what {resource} use: each lacks its query or a label for them"
 
@@ -72,13 +72,13 @@ class ResourceMetrics:
         # Who may list objects of one name alone is not to be told of others, in warnings neither.
         which = BySelector(labels) if fields.name is None else NamedBySelector(fields.name, labels)
         with fetching(f"{asked.resource} metrics"):
-            answer = self._served.usage(kind, namespace, which)
+            answer = self._provider.usage(kind, namespace, which)
         return answer, tuple(item for item in answer.items if fields.matches(item.namespace, item.name))
 
     def _one(self, asked: UsageValues, kind: Resource, name: str) -> UsageAnswer:
         with fetching(f"{asked.resource} metrics"):
             try:
-                return self._served.usage(kind, asked.namespace, ByName(name))
+                return self._provider.usage(kind, asked.namespace, ByName(name))
             except NoSampleError as e:
                 shown = f"{asked.namespace}/{name}" if asked.namespace else name
                 group = f"{KINDS[asked.resource].lower()}.metrics.k8s.io"

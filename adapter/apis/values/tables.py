@@ -1,4 +1,4 @@
-"""What pods and nodes use as a table, which `kubectl get` prints: `Table` of meta.k8s.io (pure)."""
+"""Pod and node usage as a `Table` of meta.k8s.io, which `kubectl get` prints (pure)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from adapter.readings.answers import UsageItem
 
 UNKNOWN = "<unknown>"
-"""In a cell, where a sum would be too low: one of the containers has no value."""
+"""In a cell if one of the containers has no value, because the sum would be too low."""
 INCLUDES = ("None", "Metadata", "Object")
-"""What the rows of a table can hold beside their cells."""
+"""What the rows of a table can hold besides their cells."""
 
 
 def usage_table(
@@ -55,7 +55,7 @@ def _definitions(resource: str, columns: Sequence[str]) -> list[dict[str, object
 
 
 def _cell(item: UsageItem, resource: str) -> str:
-    """Return what all containers use together: the sum of the quantities that are served for each."""
+    """Return the usage of all containers: the sum of the quantities that are served for each of them."""
     values = [used.get(resource) for used in item.used.values()]
     known = [value for value in values if value is not None]
     if len(known) < len(values):

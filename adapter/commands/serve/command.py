@@ -109,10 +109,8 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     context.health.add_ready("metrics", metrics_probe(readings.has_looked_up_all))
     handler = Handler(
         Parts(
-            admit=gate.admit,
-            door=gate,
-            served=readings,
-            insight=readings,
+            authorizer=gate,
+            provider=readings,
             resolve=objects.resource,
             health=lambda path, query: context.health.answer(path, query) or (404, f"{path} is no health check\n"),
             metrics=lambda: exposition(context.registry)[0],
@@ -124,7 +122,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     )
     prepare = functools.partial(handler.prepare, pace.slices)
     context.tasks.periodic("lists of metrics", prepare, every_seconds=PREPARE_SECONDS, deadline_seconds=60.0)
-    return wsgi_application(handler.handle, is_frequent)
+    return wsgi_application(handler.handle, routes=handler.routes(), refuse=handler.refuse, is_frequent=is_frequent)
 
 
 def _tell_certificate(settings: ServeSettings) -> None:

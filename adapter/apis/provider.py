@@ -1,4 +1,4 @@
-"""What the APIs need of the readings, and nothing more: the seam at which their tests put made-up values."""
+"""What the APIs need from the readings, and nothing more. Tests of the APIs implement it with made-up values."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from adapter.rulebook.model import Metric, RefusedRule
 
 
-class Served(Protocol):
-    """Metrics and their values, from memory. `Readings` is one."""
+class MetricsProvider(Protocol):
+    """Metrics and their values, from memory, and the reasons for them. `Readings` is one."""
 
     @property
     def catalogue(self) -> Catalogue:
-        """Return the metrics that are served now; another value after each change."""
+        """Return the metrics that are served now; a new value after each change."""
         ...
 
     def objects(
@@ -42,21 +42,17 @@ class Served(Protocol):
         ...
 
     def usage(self, kind: Resource, namespace: str | None, which: ByName | BySelector | NamedBySelector) -> UsageAnswer:
-        """Return what pods or nodes use; for pods `namespace` None means those of all. Raises ReadingError."""
+        """Return what pods or nodes use; `namespace` None means the pods of all namespaces. Raises ReadingError."""
         ...
 
-
-class Insight(Protocol):
-    """Why there are these metrics and values. `Readings` is one."""
-
     def explain(self, question: Question, notes: Iterable[ExplanationStep]) -> Explanation:
-        """Return why a metric has, or lacks, a value; takes seconds. `notes` are steps that the API knows."""
+        """Return why a metric has a value or has none; takes seconds. `notes` are the steps that the API knows."""
         ...
 
     def look_ups(self) -> Sequence[LookUp]:
-        """Return how the last look-up of each rule's series went."""
+        """Return the result of the last look-up of each rule's series."""
         ...
 
     def refused(self) -> Sequence[RefusedRule]:
-        """Return the rules that are refused as they stand in the files."""
+        """Return the rules in the files that are refused."""
         ...

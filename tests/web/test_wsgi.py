@@ -6,8 +6,8 @@ import pytest
 
 from adapter.apis.routing import VERSIONS, is_frequent
 from adapter.web.http import Request, Response
-from adapter.web.wsgi import flask_application, request_of, wsgi_application
-from tests.apis.wsgi import call, environ
+from adapter.web.wsgi import request_of, wsgi_application
+from tests.web.wsgi import call, environ
 
 HEADERS = (("X-Remote-Group", "a,b"), ("X-Remote-Group", "c"))
 CHAIN = (b"leaf", b"root")
@@ -33,7 +33,7 @@ class Echo:
 @pytest.mark.filterwarnings("ignore:Unknown REQUEST_METHOD")
 def test_every_method_and_path_is_the_handlers_to_answer(method: str, target: str) -> None:
     echo = Echo()
-    status, headers, body = call(wsgi_application(echo, is_frequent), environ(method, target))
+    status, headers, body = call(wsgi_application(echo, is_frequent=is_frequent), environ(method, target))
     path, _, query = target.partition("?")
     assert echo.asked == [Request(method, path, query)]
     assert (status[:3], body) == ("429", b"{}")
@@ -52,13 +52,13 @@ def test_every_method_and_path_is_the_handlers_to_answer(method: str, target: st
 )
 def test_what_flask_would_answer_in_html_is_the_handlers_too(target: str, more: dict[str, str]) -> None:
     echo = Echo()
-    assert call(wsgi_application(echo, is_frequent), environ("GET", target, **more))[0][:3] == "429"
+    assert call(wsgi_application(echo, is_frequent=is_frequent), environ("GET", target, **more))[0][:3] == "429"
     assert len(echo.asked) == 1
 
 
 @pytest.mark.parametrize("target", ["/apis", f"{FREQUENT[0]}v1beta1"])
 def test_a_head_has_no_body(target: str) -> None:
-    _, _, body = call(wsgi_application(Echo(), is_frequent), environ("HEAD", target))
+    _, _, body = call(wsgi_application(Echo(), is_frequent=is_frequent), environ("HEAD", target))
     assert body == b""
 
 
@@ -66,7 +66,7 @@ def test_a_head_has_no_body(target: str) -> None:
 def test_header_lines_and_chain_reach_the_handler_as_received(target: str) -> None:
     echo = Echo()
     call(
-        wsgi_application(echo, is_frequent),
+        wsgi_application(echo, is_frequent=is_frequent),
         environ("GET", target, **{"tidewatch.headers": HEADERS, "tidewatch.peer_chain": CHAIN}),
     )
     assert (echo.asked[0].headers, echo.asked[0].peer_chain) == (HEADERS, CHAIN)
@@ -95,12 +95,12 @@ def test_the_target_is_taken_apart_and_not_decoded(target: str, path: str, query
 def test_the_hot_paths_answer_alike_through_flask_and_past_it() -> None:
     target = f"{FREQUENT[0]}v1beta1/namespaces/shop/pods/*/rps"
     echo = Echo(Response(200, b'{"items":[]}'))
-    past = call(wsgi_application(echo, is_frequent), environ("GET", target))
-    through = call(flask_application(echo).wsgi_app, environ("GET", target))
+    past = call(wsgi_application(echo, is_frequent=is_frequent), environ("GET", target))
+    through = call(wsgi_application(echo), environ("GET", target))
     assert past == through
 
 
 def test_a_304_has_no_body() -> None:
     echo = Echo(Response(304, b"", headers=(("ETag", '"1"'),)))
-    status, headers, body = call(wsgi_application(echo, is_frequent), environ("GET", "/apis"))
+    status, headers, body = call(wsgi_application(echo, is_frequent=is_frequent), environ("GET", "/apis"))
     assert (status, headers["ETag"], body) == ("304 Not Modified", '"1"', b"")
