@@ -260,7 +260,6 @@ EXPLANATIONS: Final[Mapping[Code, str]] = {
         "and an HPA on it reports it as missing."
     ),
     Code.WRONG_KIND: (
-        "Error. A value has the wrong type, such as a list where a text belongs, or a text where a mapping "
-        "belongs."
+        "Error. A value has the wrong type, such as a list where a text belongs, or a text where a mapping belongs."
     ),
 }
