@@ -1,4 +1,4 @@
-"""Quantities, durations, selectors and names of go_findings.json are read as Go reads them (`tests/support/go_findings.py`)."""
+"""Durations, names, quantities and selectors are read as Go read them (`tests/support/go_findings.py`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rule files, templates and queries of go_findings.json are read as Go reads them (`tests/support/go_findings.py`)."""
+"""Rule files, templates, patterns and queries are read as Go read them (`tests/support/go_findings.py`)."""
 
 from __future__ import annotations
 
