@@ -1,1 +1,1 @@
-"""Strict YAML that remembers in which line everything stood."""
+"""Strict YAML in which every value knows its line."""

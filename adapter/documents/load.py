@@ -1,13 +1,13 @@
-"""Strict YAML that remembers where everything stood.
+"""A strict YAML loader that keeps the place of every value.
 
 Rule files of prometheus-adapter are read by Go, whose decoder knows the type of each field: `as: yes` stays the text
-`yes`, `as: 1e3` stays `1e3`, a key that stands twice is an error. A loader that guesses types has lost all that before
-anybody can ask, and has lost the lines that error messages need. So this module builds its own tree from the parser's
-events: every scalar as its literal text, every node with file, line and column, and what it should be is asked by the
-reader of the node (`mapping()`, `text()`, `boolean()`).
+`yes`, `as: 1e3` stays `1e3`, and a duplicate key is an error. A loader that guesses types loses all of that, and loses
+the lines that error messages need. So this module builds its own tree from the parser's events: every scalar is kept as
+its literal text, every node has its file, line and column, and the reader of a node states which type it expects
+(`mapping()`, `text()`, `boolean()`).
 
-What is broken for the whole file raises `DocumentError`: bad syntax, a key of the top level that stands twice. What is
-broken inside of something (a rule) is attached to the node as `problems`, so that it can harm that rule alone.
+Errors that concern the whole file, such as bad syntax or a duplicate key at the top level, raise `DocumentError`.
+Errors inside a value (a rule) are attached to its node as `problems`, so that they affect only that rule.
 """
 
 from __future__ import annotations
@@ -65,32 +65,32 @@ __all__ = [
 ]
 
 DEEPEST = 64
-"""Levels of nesting. Rule files have about six; the limit keeps a hostile file from exhausting the stack."""
+"""Largest depth of nesting. Rule files have about six levels; the limit protects the stack from hostile files."""
 MOST_NODES = 1_000_000
-"""Nodes after all aliases are followed: a few lines of nested aliases can stand for billions."""
+"""Largest number of nodes after all aliases are followed. A few lines of nested aliases can expand to billions."""
 
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _CORE_TAG = "tag:yaml.org,2002:"
 _CORE_TYPES = frozenset({"str", "int", "float", "bool", "null", "map", "seq", "timestamp", "merge"})
 _UNQUOTED_TYPES = frozenset({"bool", "null", "merge"})
-"""Tags that make of a text in quotes what it would be without them."""
+"""Tags that give a quoted text the type that it would have without quotes."""
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _Loader: TypeAlias = "type[yaml.CSafeLoader | yaml.SafeLoader]"
 
 
 class _Mark(Protocol):
-    """Where an event began; the C parser and the Python one each have a class for it."""
+    """The position at which an event began; the C parser and the Python parser each have their own class for it."""
 
     line: int
     column: int
 
 
 def load_documents(text: str, file: str) -> Document:
-    """Return the one document of a YAML text; raises DocumentError where nothing of the file can be used.
+    """Return the one document of a YAML text; raises DocumentError if nothing in the file can be used.
 
     `file` is the name that messages give. A second document in the same text is an error: Go reads the first and
-    silently leaves the rest.
+    silently ignores the rest.
     """
     _refuse_unprintable(text, file)
     loader: _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -149,27 +149,27 @@ def _next_node(events: Iterator[Event]) -> NodeEvent:
 
 @dataclass(slots=True)
 class _Anchored:
-    """What an alias stands for."""
+    """A node with an anchor, which aliases refer to."""
 
     node: Node | None = None
-    """None while it is being read: an alias to it would contain itself."""
+    """None while the anchored node is being read: an alias to it would contain itself."""
     size: int = 0
-    """Nodes that it stands for."""
+    """How many nodes it expands to."""
     height: int = 0
-    """Levels of nesting inside of it."""
+    """How many levels of nesting it contains."""
 
 
 class _Builder:
-    """Makes nodes of the events of one document."""
+    """Builds the nodes of one document from the parser's events."""
 
     def __init__(self, events: Iterator[Event], file: str) -> None:
         self._events = events
         self._file = file
         self._anchors: dict[str, _Anchored] = {}
-        """By its name the anchor that began last, as Go has it."""
+        """The anchors by name; of several with one name, the last one counts, as in Go."""
         self._nodes = 0
         self._deepest = 0
-        """The deepest level so far inside of the node that is being read, aliases followed."""
+        """The deepest level reached so far inside the node that is being read, with aliases followed."""
 
     def node(self, event: NodeEvent, depth: int) -> Node:
         if isinstance(event, AliasEvent):

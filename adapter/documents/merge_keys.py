@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from adapter.documents.tree import Node
 
 Place: TypeAlias = tuple[str, int, int]
-"""File, line and column."""
+"""The file, line and column of a node."""
 
 
 def make_mapping(place: Place, problems: tuple[DocumentProblem, ...], children: list[Node]) -> MappingNode:
-    """Return the mapping, merge keys resolved, with what is wrong with its keys."""
+    """Return the mapping with its merge keys resolved, and with the problems of its keys."""
     own: dict[str, MappingEntry] = {}
     merged: dict[str, _Slot] = {}
     wrong = list(problems)
@@ -25,11 +25,11 @@ def make_mapping(place: Place, problems: tuple[DocumentProblem, ...], children: 
     for key, value in zip(children[::2], children[1::2], strict=True):
         wrong.extend(key.problems)
         if not isinstance(key, ScalarNode):
-            wrong.append(key.problem(f"{key.kind} stands where a key belongs", "write the key as a text"))
+            wrong.append(key.problem(f"expected a key, found {key.kind}", "write the key as a text"))
         elif key.plain and key.value == "<<":
             wrong.extend(_merge_all(merged, value, repeated))
         elif key.value in own:
-            message = f"the key {shortened(key.value)!r} stands here for a second time, the first is in line {{}}"
+            message = f"the key {shortened(key.value)!r} appears a second time; the first is in line {{}}"
             wrong.append(key.problem(message.format(own[key.value].key.line), "remove one of them"))
         else:
             own[key.value] = MappingEntry(key, value)
@@ -38,18 +38,18 @@ def make_mapping(place: Place, problems: tuple[DocumentProblem, ...], children: 
 
 
 class _Slot:
-    """A key of a mapping that is being put together, which later merges may set anew or fill up."""
+    """A key of a mapping that is being built; later merges may replace or extend its value."""
 
     def __init__(self, entry: MappingEntry) -> None:
         self._entry = entry
-        # What follows is in use from the first mapping on that fills up the one that is there.
+        # The fields below are used once a second mapping extends the first.
         self._fields: dict[str, _Slot] | None = None
-        # Each once, in order: thousands of aliases may bring the same ones.
+        # Each problem is kept once, in order: thousands of aliases may repeat the same ones.
         self._problems: dict[DocumentProblem, None] = {}
         self._repeated: dict[DocumentProblem, None] = {}
 
     def fill_up(self, entry: MappingEntry) -> bool:
-        """Take over what the entry's mapping has; False, and nothing done, where one of the two is no mapping."""
+        """Add the entries of the other mapping. Returns False, without effect, if one of the two is no mapping."""
         there = self._entry.value
         if not isinstance(there, MappingNode) or not isinstance(entry.value, MappingNode):
             return False
@@ -63,7 +63,7 @@ class _Slot:
         return True
 
     def finished(self) -> MappingEntry:
-        """Return the entry, with all that was merged into it."""
+        """Return the entry with everything that was merged into it."""
         value = self._entry.value
         if self._fields is None or not isinstance(value, MappingNode):
             return self._entry
@@ -81,7 +81,7 @@ def _finished(slots: dict[str, _Slot]) -> tuple[MappingEntry, ...]:
 
 
 def _merge_all(into: dict[str, _Slot], value: Node, repeated: dict[DocumentProblem, None]) -> Iterator[DocumentProblem]:
-    """Take over the entries of a merge key's mapping, or of its list of mappings, of which earlier ones win."""
+    """Add the entries of a merge key's mapping, or of its list of mappings, in which earlier ones win."""
     sources = reversed(value.items) if isinstance(value, SequenceNode) else (value,)
     for source in sources:
         if isinstance(source, MappingNode):
@@ -89,11 +89,11 @@ def _merge_all(into: dict[str, _Slot], value: Node, repeated: dict[DocumentProbl
             for entry in source.entries:
                 _merge(into, entry, repeated)
         else:
-            yield source.problem(f"{source.kind} is merged by `<<`", "merge a mapping or a list of mappings")
+            yield source.problem(f"{source.kind} cannot be merged by `<<`", "merge a mapping or a list of mappings")
 
 
 def _merge(into: dict[str, _Slot], entry: MappingEntry, repeated: dict[DocumentProblem, None]) -> None:
-    """Set an entry as Go's yaml.v2 does: what stands later wins, and a mapping fills up the one that is there.
+    """Set an entry as Go's yaml.v2 does: later values win, and a mapping extends an existing mapping.
 
     That decoder writes each field of a struct in place, whether it comes by a merge key or not, in the order of the
     file. YAML's own rule (explicit keys win, nothing nested is combined) would read the same file differently.

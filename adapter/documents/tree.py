@@ -1,8 +1,8 @@
-"""The tree of a YAML file: every value with the place where it stands, and what its reader may ask of it.
+"""The tree of a YAML file: every value with its place, and the types that its reader can request.
 
-Go's decoder knows the type of each field: `as: yes` stays the text `yes`, `as: 1e3` stays `1e3`. Here nothing is
-guessed either: a scalar is its literal text, and the reader of a node says what it should be (`mapping()`, `text()`,
-`boolean()`), so that a wrong kind is an error with file, line and remedy.
+Go's decoder knows the type of each field: `as: yes` stays the text `yes`, `as: 1e3` stays `1e3`. Nothing is
+guessed here either: a scalar is its literal text, and the reader of a node states which type it expects (`mapping()`,
+`text()`, `boolean()`), so that a wrong type is an error with file, line and repair.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _LONGEST_WORD = 100
-"""Characters of words that are compared: comparing takes time with the product of their lengths."""
+"""Longest word that is compared, in characters: the time of a comparison grows with the product of the lengths."""
 
 _TRUE = frozenset({"y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"})
 _FALSE = frozenset({"n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"})
@@ -37,7 +37,7 @@ class DocumentProblem:
 
 
 class DocumentError(Exception):
-    """A file, or a node of it, cannot be used; `problem` says where and why."""
+    """A file, or one of its nodes, cannot be used; `problem` says where and why."""
 
     def __init__(self, problem: DocumentProblem) -> None:
         super().__init__(str(problem))
@@ -45,7 +45,7 @@ class DocumentError(Exception):
 
 
 class WrongKindError(DocumentError):
-    """A node is something else than its reader needs, such as a list where a mapping belongs."""
+    """A node has another type than its reader expects, such as a list instead of a mapping."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Node:
     line: int
     column: int
     problems: tuple[DocumentProblem, ...]
-    """What is wrong with this very node; `problems_within` also looks at what it holds."""
+    """The problems of this node itself; `problems_within` also includes the nodes that it contains."""
 
     @property
     def kind(self) -> str:
@@ -85,8 +85,8 @@ class Node:
         raise self.wrong_kind("true or false")
 
     def wrong_kind(self, wanted: str) -> WrongKindError:
-        """Return the error that says what belongs here."""
-        return WrongKindError(self.problem(f"{self.kind} stands where {wanted} belongs", f"write {wanted}"))
+        """Return the error that says which type is expected here."""
+        return WrongKindError(self.problem(f"expected {wanted}, found {self.kind}", f"write {wanted}"))
 
     def problem(self, message: str, fix: str) -> DocumentProblem:
         """Return a problem at the place of this node."""
@@ -99,7 +99,7 @@ class ScalarNode(Node):
 
     value: str
     plain: bool
-    """Written without quotes or block style: only such a scalar can be null or a boolean."""
+    """Whether it was written without quotes and block style: only such a scalar can be null or a boolean."""
     null: bool
 
     @property
@@ -156,11 +156,11 @@ class MappingEntry:
 
 @dataclass(frozen=True, slots=True)
 class MappingNode(Node):
-    """Keys with values, in the order of the file; of a key that stands twice the first, as Go keeps it."""
+    """Keys with values, in the order of the file. For a duplicate key, the first entry, as in Go."""
 
     entries: tuple[MappingEntry, ...]
     repeated: tuple[DocumentProblem, ...] = ()
-    """Keys that a merge sets and something else too. Go refuses them where it reads a map, and not where a struct."""
+    """Keys that are set by a merge and also elsewhere. Go refuses them in a map, but not in a struct."""
 
     @property
     def kind(self) -> str:
@@ -176,27 +176,27 @@ class MappingNode(Node):
         return next((entry for entry in self.entries if entry.name == name), None)
 
     def get(self, name: str) -> Node | None:
-        """Return the value of the key; None if it is absent or null, which Go takes for the same."""
+        """Return the value of the key; None if it is absent or null, which Go treats alike."""
         entry = self.entry(name)
         return None if entry is None or entry.value.is_null else entry.value
 
     def unknown(self, known: Iterable[str]) -> tuple[MappingEntry, ...]:
-        """Return the entries whose key is none of the known."""
+        """Return the entries whose keys are not among the known ones."""
         names = frozenset(known)
         return tuple(entry for entry in self.entries if entry.name not in names)
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file."""
+    """One YAML file, parsed."""
 
     file: str
     root: Node | None
-    """None for a file that is empty or holds comments alone."""
+    """None for a file that is empty or contains only comments."""
 
 
 def problems_within(node: Node) -> Iterator[DocumentProblem]:
-    """Yield the problems of the node and of everything in it, each once, in the order of the file."""
+    """Yield the problems of the node and of everything that it contains, each once, in the order of the file."""
     seen: set[int] = set()
     waiting: list[Node] = [node]
     while waiting:
@@ -212,7 +212,7 @@ def problems_within(node: Node) -> Iterator[DocumentProblem]:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that was probably meant; None if none is near."""
+    """Return the known word that was probably meant; None if none is similar."""
     if len(word) > _LONGEST_WORD:
         return None
     by_lower = {candidate.lower(): candidate for candidate in known if len(candidate) <= _LONGEST_WORD}
@@ -221,5 +221,5 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def shortened(text: str, limit: int = 60) -> str:
-    """Return the text, cut where it would swamp a message."""
+    """Return the text, shortened so that it does not swamp a message."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

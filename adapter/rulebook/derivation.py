@@ -1,6 +1,6 @@
-"""Why a rule makes a metric of a series, or makes none: the rulebook's own steps, told one by one (pure).
+"""Explains step by step why a rule makes a metric from a series, or does not (pure).
 
-What `discover` decides silently for thousands of names, this says aloud for those that matter to one question.
+`discover` makes the same decisions silently for thousands of names; this module reports them for a few.
 """
 
 from __future__ import annotations

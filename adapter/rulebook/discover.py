@@ -1,7 +1,7 @@
-"""Which metrics a rule makes of the series that Prometheus has, and which it makes whatever Prometheus has.
+"""The metrics that a rule makes from the series of Prometheus, and those that it makes without any series.
 
 Prometheus may hold hundreds of thousands of series, but only two things about them matter: their names, and which
-labels the series of a name have. `SeriesShapes` keeps just that while answers stream by.
+labels the series of a name have. `SeriesShapes` keeps only that while answers stream by.
 """
 
 from __future__ import annotations

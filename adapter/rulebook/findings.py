@@ -1,6 +1,6 @@
 """The codes of findings; `docs/findings.md` explains each of them.
 
-Codes are part of the stable output of `tidewatch-adapter check`: new ones may come, none is renamed.
+Codes are part of the stable output of `tidewatch-adapter check`: codes may be added, but are never renamed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Code(StrEnum):
-    """What was found."""
+    """What a finding is about, as `tidewatch-adapter check` prints it."""
 
     AMBIGUOUS_OVERRIDE = "ambiguous-override"
     BAD_FILTER = "bad-filter"

@@ -27,7 +27,7 @@ class Api(StrEnum):
 
 
 class Severity(StrEnum):
-    """An error refuses the rule that it stands in; a warning does not."""
+    """An error refuses the rule that contains it; a warning does not."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -67,7 +67,7 @@ class Finding:
 
 
 class OnNoData(StrEnum):
-    """What is answered where Prometheus has no data."""
+    """What is answered when Prometheus has no data."""
 
     ERROR = "error"
     EMPTY = "empty"
@@ -75,19 +75,19 @@ class OnNoData(StrEnum):
 
 
 class ForeignNamespaces(StrEnum):
-    """What is made of samples that bear another namespace than the one that is asked for."""
+    """What happens to samples that carry another namespace than the requested one."""
 
     ERROR = "error"
     ALLOW = "allow"
 
 
 HOLD_SILENT_SECONDS = 1800.0
-"""For how long a series that fell silent counts as too old, where the rule does not say."""
+"""Default time for which a silent series counts as too old, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What a rule asks for beside its values. None leaves it to the program's flags."""
+    """The policy of a rule. None leaves a decision to the program's flags."""
 
     on_no_data: OnNoData | None = None
     no_data_value: float | None = None
@@ -107,7 +107,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule that holds: everything in it was understood."""
+    """One valid rule: everything in it was understood."""
 
     id: str
     """`rules[3]`, `externalRules[0]`: counted over all files; `resourceRules.cpu`."""
@@ -130,7 +130,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class RefusedRule:
-    """A rule with an error in it: it serves nothing, and harms nobody else."""
+    """A rule with an error: it serves nothing, and affects no other rule."""
 
     id: str
     api: Api
@@ -244,7 +244,7 @@ class Metric:
     namespace_label: str | None
     """The Prometheus label that holds the namespace; None where none restricts the query."""
     container_label: str | None = None
-    """The Prometheus label that holds the container's name; only of what pods use, which is told by container."""
+    """The Prometheus label that contains the container's name; set only for the metrics of what pods use."""
     narrowed: bool = False
     """Whether it is what the series of one namespace tell of objects that are in none themselves."""
 

@@ -1,7 +1,7 @@
-"""Which rule nearly serves a metric, and what in it says no: told from the rules alone, for texts of errors (pure).
+"""Finds the rule that nearly serves a metric, and what prevents it, from the rules alone; for error messages (pure).
 
-What Prometheus has is not known here. So a series is made up that has the name asked for, or one that a counter of that
-name would have, and each rule is asked what it would do with it.
+The series of Prometheus are not known here. Instead, each rule is tried on a made-up series with the requested name, or
+with the name that a counter behind it would have.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All that is known of rule files, rule by rule: what `tidewatch-adapter check` tells (pure)."""
+"""Everything that is known about rule files, rule by rule, as `tidewatch-adapter check` reports it (pure)."""
 
 from __future__ import annotations
 

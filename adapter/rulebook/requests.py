@@ -1,4 +1,4 @@
-"""What an asker asks, and the query that answers it: the values between readings and the rulebook (pure)."""
+"""A request for values, and the query that answers it: the values between readings and the rulebook (pure)."""
 
 from __future__ import annotations
 

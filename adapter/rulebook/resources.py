@@ -43,7 +43,7 @@ class LabelTemplate:
         """Return the label for a resource; raises LabelTemplateError where it is no label's name."""
         label = _rendered(self._template, group.translate(_SANITIZED), singular)
         if not is_label_name(label):
-            raise LabelTemplateError(f"it makes {label!r} of {singular!r}, which is no label's name in PromQL")
+            raise LabelTemplateError(f"it makes {label!r} of {singular!r}, which is not a valid label name in PromQL")
         return label
 
     def resource_of(self, label: str, resolve: ResolveResource) -> Resource | None:

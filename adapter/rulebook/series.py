@@ -1,4 +1,4 @@
-"""What a `seriesQuery` selects, as far as its text alone tells.
+"""What a `seriesQuery` selects, as far as its text shows it.
 
 Read with the parser that query plans use, so that there is one reading of PromQL in the whole program; it also knows
 names in quotes and the `or` of VictoriaMetrics.

@@ -89,13 +89,13 @@ def test_who_has_it_already_is_told_so(target: str) -> None:
 
 
 @pytest.mark.parametrize("accept", ["application/com.github.proto-openapi.spec.v2@v1.0+protobuf", "text/html", ""])
-def test_it_is_json_whatever_the_client_would_like(accept: str) -> None:
+def test_the_schema_is_json_whatever_the_client_accepts(accept: str) -> None:
     response = Server().get("/openapi/v2", ("Accept", accept))
     assert (response.status, response.content_type) == (200, "application/json")
 
 
 @pytest.mark.parametrize("target", ["/openapi", "/openapi/v1", "/openapi/v2/apis", "/openapi/v3/apis/apps/v1"])
-def test_nothing_else_is_there(target: str) -> None:
+def test_other_paths_of_openapi_are_404(target: str) -> None:
     assert Server().get(target).status == 404
 
 

@@ -131,7 +131,7 @@ def test_an_encoded_slash_never_makes_a_segment_and_decoding_happens_once(path: 
         "*",
     ],
 )
-def test_nothing_is_anywhere_else(path: str) -> None:
+def test_other_paths_lead_nowhere(path: str) -> None:
     assert route(path) is None
 
 

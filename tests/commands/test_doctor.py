@@ -358,7 +358,7 @@ class TestResourceMetrics:
         assert line.status is CheckStatus.ERROR
         assert f"it points to {SERVICE}, whose rules hold no resourceRules that can be served" in line.message
 
-    def test_that_may_not_be_read(self, installation: Installation) -> None:
+    def test_an_apiservice_for_cpu_and_memory_that_may_not_be_read_is_unknown(self, installation: Installation) -> None:
         installation.cluster.objects.deny("get", "apiservices")
         line = self.line(installation, SERVED)
         assert line.status is CheckStatus.UNKNOWN
@@ -405,7 +405,7 @@ class TestTheCertificate:
         assert "Hostname mismatch" in line.message
         assert "have the certificate made for tidewatch.monitoring.svc; it is for adapter.elsewhere.svc" in line.fix
 
-    def test_that_has_ended(self, installation: Installation) -> None:
+    def test_an_expired_certificate_is_reported(self, installation: Installation) -> None:
         name = "tidewatch.monitoring.svc"
         self.show(installation, Authority(installation.folder / "ca"), name, of_yesterday())
         line = self.line(installation)
@@ -413,11 +413,11 @@ class TestTheCertificate:
         assert "certificate has expired (it ended at " in line.message
         assert "renew" in line.fix
 
-    def test_that_ends_soon(self, installation: Installation) -> None:
+    def test_a_certificate_that_expires_soon_is_reported(self, installation: Installation) -> None:
         self.show(installation, Authority(installation.folder / "ca"), "tidewatch.monitoring.svc")
         assert self.line(installation).status is CheckStatus.WARNING
 
-    def test_that_nobody_verifies(self, installation: Installation) -> None:
+    def test_an_unverified_certificate_is_reported(self, installation: Installation) -> None:
         installation.spec(CUSTOM, caBundle="", insecureSkipTLSVerify=True)
         lines = installation.lines()
         assert lines[f"apiservice/{CUSTOM}"].status is CheckStatus.WARNING
@@ -535,7 +535,7 @@ class TestHpas:
         assert lines["hpas"].message == "8 of 620 HPAs miss a metric, 3 of them not shown"
         assert sum(name.startswith("hpa/") for name in lines) == 5
 
-    def test_they_may_not_be_listed(self, installation: Installation) -> None:
+    def test_hpas_that_may_not_be_listed_are_unknown(self, installation: Installation) -> None:
         installation.cluster.objects.deny("list", "horizontalpodautoscalers")
         assert installation.lines()["hpas"].status is CheckStatus.UNKNOWN
 

@@ -63,7 +63,7 @@ def kept(cluster: ObjectApiServer, tmp_path: Path) -> KeptCertificate:
 
 
 class TestFlags:
-    def test_they_say_what_is_kept(self) -> None:
+    def test_the_flags_say_which_certificate_is_kept(self) -> None:
         found = asked(*GOOD, "--cert-dir=/c", "--lister-kubeconfig=/k")
         assert found is not None
         assert (found.wanted, str(found.file), found.kubeconfig) == (WANTED, "/c/serving.pem", "/k")

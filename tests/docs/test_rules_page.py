@@ -110,7 +110,7 @@ def test_with_a_limit_in_the_rule_the_adapter_misses_the_silent_series_by_itself
     assert seen == {"shop": [114, "too old"], "bank": [114, "too old", 114], "lab": [114, 152]}
 
 
-def test_nor_when_it_has_ended_as_it_should(prometheus: ScrapedPrometheus) -> None:
+def test_a_series_that_ended_as_it_should_stops_the_guarded_value(prometheus: ScrapedPrometheus) -> None:
     def text(shards: str) -> str:
         return "".join(f'queue_depth{{namespace="live",shard="{shard}"}} 38\n' for shard in shards)
 

@@ -124,7 +124,7 @@ class TestOfObjects:
                 ask(house, ByName(name))
         assert ask(house_with(answer, rules(ALLOW)), WEB).values == (("web-0", 70.0), ("web-1", 1.0))
 
-    def test_they_are_counted(self) -> None:
+    def test_foreign_samples_are_counted(self) -> None:
         house = house_with(OTHER, rules())
         with pytest.raises(ForeignNamespaceError):
             ask(house, WEB)

@@ -142,7 +142,9 @@ class TestNoData:
         ],
         ids=["down", "late", "refused", "in parts", "without a name", "infinite", "twice", "old"],
     )
-    def test_it_hides_nothing_that_is_wrong(self, answer: Reply | PrometheusError, error: type[ReadingError]) -> None:
+    def test_the_value_for_no_data_hides_nothing_wrong_of_one_object(
+        self, answer: Reply | PrometheusError, error: type[ReadingError]
+    ) -> None:
         house = house_of(told(answer), "onNoData: 0")
 
         with pytest.raises(error):
@@ -153,7 +155,7 @@ class TestNoData:
         [reply(({"namespace": "shop"}, "3")), reply(pod("web-0", "-Inf")), reply(pod("web-0", "1"), seconds_late=300)],
         ids=["without a name", "infinite", "old"],
     )
-    def test_nor_in_a_list(self, answer: Reply) -> None:
+    def test_the_value_for_no_data_hides_nothing_wrong_in_a_list(self, answer: Reply) -> None:
         # Without any usable sample a list is empty, or an error that says what is wrong.
         with contextlib.suppress(NoSampleError):
             assert ask(house_of(told(answer), "onNoData: 0")).values == ()
@@ -163,7 +165,7 @@ class TestNoData:
         [reply(({"namespace": "shop"}, "+Inf")), reply(({"namespace": "shop"}, "1"), seconds_late=300)],
         ids=["infinite", "old"],
     )
-    def test_nor_for_an_external_metric(self, answer: Reply) -> None:
+    def test_the_value_for_no_data_hides_nothing_wrong_of_an_external_metric(self, answer: Reply) -> None:
         assert ask_external(house_of(told(answer), "onNoData: 0")) == ExternalAnswer((), SECOND)
 
     def test_it_ends_with_the_answer_it_was_told_by(self) -> None:
@@ -466,7 +468,7 @@ class TestSampleAge:
             ask(house, which)
         assert ask(house, ByName("web-1")).values == (("web-1", 0.0),)
 
-    def test_nor_are_those_of_an_external_metric(self) -> None:
+    def test_young_samples_of_an_external_metric_are_more_than_no_data(self) -> None:
         house = house_of(
             told(reply(), reply(({"namespace": "shop"}, str(SECOND - 1)))), "maxSampleAge: 2m", "onNoData: 0"
         )

@@ -91,22 +91,22 @@ def test_a_value_that_is_taken_in_is_served_as_it_was_written(milli: int) -> Non
     ("line", "said", "fix"),
     [
         ("onNoData: value", "does not say which value", "onNoData: 0"),
-        ("onNoData: zero", "'zero' is neither error nor empty nor a number", "0, 2.5 or 500m"),
-        ("onNoData: NaN", "'NaN' is neither", "number"),
-        ("onNoData: .inf", "'.inf' is neither", "number"),
-        ("onNoData: 100u", "'100u' cannot be served: values are thousandths", "number"),
+        ("onNoData: zero", "'zero' is not error, empty or a number", "0, 2.5 or 500m"),
+        ("onNoData: NaN", "'NaN' is not error, empty or a number", "number"),
+        ("onNoData: .inf", "'.inf' is not error, empty or a number", "number"),
+        ("onNoData: 100u", "'100u' cannot be served: values are multiples of 0.001", "number"),
         ("onNoData: 1e900", "cannot be served", "number"),
         ("onNoData: {}", "`onNoData` has no value", "{value: 3}"),
-        ("onNoData: {value: many}", "'many' is neither", "number"),
+        ("onNoData: {value: many}", "'many' is not error, empty or a number", "number"),
         ("maxSampleAge: 2 minutes", "`maxSampleAge` cannot be used: '2 minutes' is no Prometheus duration", "1m30s"),
         ("maxSampleAge: 30", "`maxSampleAge` cannot be used", "30s"),
-        ("maxSampleAge: 0s", "`maxSampleAge` is 0 s, and a second is the least", "30s"),
-        ("refresh: 500ms", "`refresh` is 0.5 s, and a second is the least", "30s"),
+        ("maxSampleAge: 0s", "`maxSampleAge` is 0 s, but at least a second is required", "30s"),
+        ("refresh: 500ms", "`refresh` is 0.5 s, but at least a second is required", "30s"),
         ("refresh: -5s", "`refresh` cannot be used", "30s"),
-        ("window: 1s500ms", "`window` is 1.5 s, and answers state whole seconds", "whole seconds"),
+        ("window: 1s500ms", "`window` is 1.5 s, but answers state whole seconds", "whole seconds"),
         ("window: 0", "`window` is 0 s", "30s"),
-        ("foreignNamespaces: yes", "`foreignNamespaces` 'yes' means nothing", "error or allow"),
-        ("holdSilent: 1h", "`holdSilent` has a meaning in externalRules that have `maxSampleAge` alone", "remove it"),
+        ("foreignNamespaces: yes", "`foreignNamespaces` 'yes' is unknown", "error or allow"),
+        ("holdSilent: 1h", "`holdSilent` has a meaning only in externalRules with `maxSampleAge`", "remove it"),
     ],
 )
 def test_what_means_nothing_certain_refuses_its_rule(line: str, said: str, fix: str) -> None:
@@ -158,8 +158,8 @@ def test_how_long_a_silent_series_is_held(lines: tuple[str, ...], seconds: float
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (("holdSilent: 1h",), "that have `maxSampleAge` alone"),
-        (("maxSampleAge: 1m", "holdSilent: 25h"), "a day is the most"),
+        (("holdSilent: 1h",), "only in externalRules with `maxSampleAge`"),
+        (("maxSampleAge: 1m", "holdSilent: 25h"), "at most a day is allowed"),
         (("maxSampleAge: 1m", "holdSilent: long"), "`holdSilent` cannot be used"),
     ],
 )

@@ -184,13 +184,17 @@ def test_a_planned_query_says_that_rows_are_of_containers_and_never_negative(rea
 
 ERRORS = [
     ("unknown-key", rules(containerQuerry="x"), "a.yaml:7: the key 'containerQuerry' is not known: did you mean"),
-    ("bad-template", rules(containerQuery="sum(<<.Nothing>>)"), "a.yaml:3: `containerQuery` is not a template"),
-    ("bad-template", rules(nodeQuery="<<range"), "a.yaml:4: `nodeQuery` is not a template"),
+    ("bad-template", rules(containerQuery="sum(<<.Nothing>>)"), "a.yaml:3: `containerQuery` is not a working template"),
+    ("bad-template", rules(nodeQuery="<<range"), "a.yaml:4: `nodeQuery` is not a working template"),
     ("empty-query", rules(nodeQuery="<<if .Series>>x<<end>>"), "a.yaml:4: `nodeQuery` makes an empty query"),
     ("unknown-resource", rules(resources="{overrides: {pod: {resource: podd}}}"), "a.yaml:5: no resource 'podd'"),
     ("bad-label", rules(containerLabel="con-tainer"), "a.yaml:6: `containerLabel` 'con-tainer' cannot be a label"),
-    ("wrong-kind", rules(containerLabel="[x]"), "a.yaml:6: a list stands where a text belongs"),
-    ("wrong-kind", "resourceRules:\n  cpu: 1\n", "a.yaml:2: the text '1' stands where a mapping"),
+    ("wrong-kind", rules(containerLabel="[x]"), "a.yaml:6: expected a text, found a list"),
+    (
+        "wrong-kind",
+        "resourceRules:\n  cpu: 1\n",
+        "a.yaml:2: expected a mapping (`key: value` lines), found the text '1'",
+    ),
     ("bad-yaml", rules(nodeQuery="!odd x"), "a.yaml:4: the tag '!odd'"),
 ]
 
@@ -262,7 +266,7 @@ def test_what_a_second_file_defines_again_is_an_error_there_and_the_first_counts
     assert book.resource.window_seconds == 120
     assert codes(book) == [(Severity.ERROR, "repeated-resource-rule", None)] * 2
     assert [(finding.file, finding.line) for finding in book.findings] == [("b.yaml", 2), ("b.yaml", 11)]
-    assert "is defined in a.yaml:2 already" in book.findings[0].message
+    assert "is already defined in a.yaml:2" in book.findings[0].message
 
 
 @pytest.mark.parametrize("window", ["1 minute", "-1m", "1.5m", "[]"])

@@ -127,7 +127,7 @@ def test_the_last_good_version_goes_on_in_its_place(
         "written anew after it was taken out",
     ],
 )
-def test_nothing_else_goes_on(versions: Sequence[str], serves: str) -> None:
+def test_a_rule_without_a_broken_version_in_force_is_not_retained(versions: Sequence[str], serves: str) -> None:
     retention = after(*versions)
     assert served(retention.rulebook) == serves.split()
     assert not retention.rulebook.retained

@@ -18,11 +18,11 @@ DOCUMENTS = st.recursive(
 
 
 @given(DOCUMENTS)
-def test_it_says_what_the_json_says(document: object) -> None:
+def test_yaml_has_the_content_of_the_json(document: object) -> None:
     assert yaml.safe_load(yaml_of(json.dumps(document).encode())) == document
 
 
-def test_it_is_in_block_style() -> None:
+def test_yaml_is_written_in_block_style() -> None:
     document = {"kind": "List", "items": [{"a": 1, "b": {"c": []}}, [2, {}]], "metadata": {}}
     assert yaml_of(json.dumps(document).encode()).decode().splitlines() == [
         'kind: "List"',

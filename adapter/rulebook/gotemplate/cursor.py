@@ -62,7 +62,7 @@ class Cursor:
 
 
 def unexpected(token: TemplateToken, where: str) -> TemplateError:
-    """Return the error for a token that cannot stand where it does."""
+    """Return the error for an unexpected token."""
     if token.kind is TemplateTokenKind.CLOSE:
         return TemplateError(f"{where} lacks a value", token.line)
     return TemplateError(f"unexpected {token.text!r} in {where}", token.line)

@@ -19,7 +19,7 @@ _Arguments: TypeAlias = "tuple[Value, ...]"
 def _printf(arguments: _Arguments) -> Value:
     template = arguments[0]
     if not isinstance(template, str):
-        raise UnfitValueError(f"printf: the format is {kind_of(template)}; it has to be a text")
+        raise UnfitValueError(f"printf: the format is {kind_of(template)}; it must be a text")
     return printf(template, arguments[1:])
 
 
@@ -48,7 +48,7 @@ def _index(arguments: _Arguments) -> Value:
 def _element(value: Value, key: Value) -> Value:
     if isinstance(value, Mapping):
         if not isinstance(key, str):
-            raise UnfitValueError(f"index: a map is looked up by a text, and this is {kind_of(key)}")
+            raise UnfitValueError(f"index: the key of a map must be a text, not {kind_of(key)}")
         return value.get(key, "")
     if isinstance(value, (str, tuple)):
         items = value.encode(errors="surrogatepass") if isinstance(value, str) else value
@@ -84,7 +84,7 @@ def _characters(encoded: bytes, position: int) -> int:
 
 def _position(value: Value, most: int, function: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise UnfitValueError(f"{function}: {kind_of(value)} stands where a position belongs")
+        raise UnfitValueError(f"{function}: {kind_of(value)} cannot be used as a position")
     if not 0 <= value <= most:
         raise UnfitValueError(f"{function}: {value} is out of range")
     return value
@@ -152,7 +152,7 @@ def call(name: str, arguments: _Arguments) -> Value:
     function, least, most = FUNCTIONS[name]
     if len(arguments) < least or (most is not None and len(arguments) > most):
         wanted = str(least) if least == most else f"at least {least}"
-        raise UnfitValueError(f"{name} takes {wanted} arguments, and has {len(arguments)}")
+        raise UnfitValueError(f"{name} takes {wanted} arguments, got {len(arguments)}")
     value = function(arguments)
     if name in _TRACES_TAINT or isinstance(value, bool) or not is_tainted(arguments):
         return value

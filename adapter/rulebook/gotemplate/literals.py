@@ -34,7 +34,7 @@ def read_character(literal: str) -> int:
     """Return the code of a literal in single quotes, which is a number in Go; raises LiteralError."""
     text = _unescaped(literal[1:-1], quote="'")
     if len(text) != 1:
-        raise LiteralError(f"{_shown(literal)} is not one character; texts stand in double quotes")
+        raise LiteralError(f"{_shown(literal)} is not one character; write texts in double quotes")
     return ord(text)
 
 

@@ -1,7 +1,7 @@
 """From tokens to the tree of a template, by the rules of Go's `text/template/parse/parse.go`.
 
 What Go refuses when it reads a template (an unknown function, a variable that was not declared, an `else` without an
-`if`) is refused here too, so that a rule with such an error is known at load and not when the first asker comes.
+`if`) is refused here too, so that such an error is found when the rule is loaded, not at its first request.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Parser:
     def template(self) -> Template:
         nodes, stop = self._nodes(defining=True)
         if stop.kind is not TemplateTokenKind.END:
-            raise TemplateError(f"`{stop.text}` without an `if`, `with` or `range` that it belongs to", stop.line)
+            raise TemplateError(f"`{stop.text}` has no matching `if`, `with` or `range`", stop.line)
         self._define(self._name, nodes, stop)
         return Template(self._definitions[self._name], frozenset(self._pipelines.fields), self._definitions)
 
@@ -85,12 +85,10 @@ class _Parser:
         if word.text == "block":
             return self._block(word)
         if word.text == "define":
-            raise TemplateError(
-                "`define` stands inside of something; it stands at the outermost level alone", word.line
-            )
+            raise TemplateError("`define` is allowed only at the outermost level", word.line)
         self._cursor.expect_close(word)
         if not self._ranges:
-            raise TemplateError(f"`{word.text}` outside of `range`", word.line)
+            raise TemplateError(f"`{word.text}` outside `range`", word.line)
         return Break() if word.text == "break" else Continue()
 
     def _control(self, word: TemplateToken) -> Node:

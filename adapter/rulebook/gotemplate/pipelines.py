@@ -40,7 +40,7 @@ class Pipelines:
 
     def __init__(self, cursor: Cursor) -> None:
         self.variables: Variables[None] = Variables(None)
-        """Visible names; whoever opens a scope ends it."""
+        """Visible names; the code that opens a scope also ends it."""
         self.fields: set[str] = set()
         """Names of all fields that were read."""
         self._cursor = cursor
@@ -93,7 +93,7 @@ class Pipelines:
         self._cursor.peek_behind_space()
         first = operands[0]
         if later and isinstance(first, Dot | Literal | Nil):
-            raise TemplateError("behind | stands a function, and this is none", start.line)
+            raise TemplateError("| must be followed by a function", start.line)
         return Command(tuple(operands), start.line)
 
     def _operand(self) -> Operand | None:
@@ -136,7 +136,7 @@ class Pipelines:
         if word in FUNCTIONS or word in _LAZY:
             return Function(word)
         if word in KEYWORDS:
-            raise TemplateError(f"unexpected `{word}` inside of an action", token.line)
+            raise TemplateError(f"unexpected `{word}` inside an action", token.line)
         raise TemplateError(f"the function {word!r} is not defined", token.line)
 
     def _field(self, token: TemplateToken) -> Field:

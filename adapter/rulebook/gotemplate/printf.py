@@ -144,7 +144,7 @@ def _quoted(value: Value, match: _Format) -> str | None:
 
 
 def _inside_quotes(piece: Piece) -> str:
-    """Return a part of a text as it stands in quotes; whoever places taint into a query escapes that there."""
+    """Return a part of a text as it is written in quotes; tainted parts are escaped where they enter a query."""
     return tainted(piece.text) if piece.tainted else go_quoted(piece.text)[1:-1]
 
 

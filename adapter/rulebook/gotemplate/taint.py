@@ -1,7 +1,7 @@
 """Texts and numbers that know which of their parts came from an asker.
 
-A template computes with what an asker asks, and what it makes is a query: whoever sends that has to know which parts of
-it nobody of trust has written. So what comes in tainted stays so through everything that a template can do with it.
+A template computes with values of a request, and its output is a query. The sender of the query must know which parts
+of it are not trusted, so a tainted value stays tainted through everything that a template can do with it.
 Tainted values are equal to plain ones, sort and measure like them: no template can tell them apart.
 
 Python's own operations on texts return plain ones. So only the functions here join and cut, and `functions.call` taints

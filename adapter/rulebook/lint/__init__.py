@@ -1,6 +1,6 @@
-"""What is doubtful about rules that are valid: told by `tidewatch-adapter check`, and never a reason to refuse a rule.
+"""Warnings about valid rules: reported by `tidewatch-adapter check`, and never a reason to refuse a rule.
 
-Pure: rule files and what was parsed of them in, findings out. Everything that can be told without Prometheus.
+This package is pure: it turns rule files and the parsed rules into findings, and needs no Prometheus.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["example_of", "lint"]
 def lint(documents: Sequence[Document], rulebook: Rulebook, resolve: ResolveResource) -> tuple[Finding, ...]:
     """Return what is doubtful about the rules of a rulebook, in the order of the files.
 
-    `documents` are what the rulebook was parsed of.
+    `documents` are the files from which the rulebook was parsed.
     """
     order = {file: position for position, file in enumerate(rulebook.files)}
     found = _findings(documents, rulebook, resolve)

@@ -1,4 +1,4 @@
-"""A metric that a rule would make, to try its query on: as real as can be told without Prometheus."""
+"""An example of a metric that a rule would make, to try its query with; it needs no Prometheus."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns that find more names than their author meant: they are searched for anywhere in a name."""
+"""Patterns that match more names than their author meant, because they may match anywhere in a name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"[A-Za-z0-9_:]+")
 _ENDINGS = ("_total", "_seconds", "_bytes", "_bucket", "_count", "_sum", "_ratio", "_info", "_celsius")
-"""Endings that Prometheus's naming practice gives a meaning: whoever writes one last means the end of the name."""
+"""Endings with a meaning in Prometheus's naming practice: a pattern that ends in one means the end of the name."""
 
 
 def open_patterns(rule: Rule, place: Place) -> Iterator[Finding]:
@@ -31,10 +31,10 @@ def open_patterns(rule: Rule, place: Place) -> Iterator[Finding]:
     for key, node in _patterns(place):
         text = node.value
         if _WORD.fullmatch(text):
-            message = f"`{key}` {shortened(text)!r} finds every name that contains it, such as other_{text}_more"
+            message = f"`{key}` {shortened(text)!r} matches every name that contains it, such as other_{text}_more"
             yield place.warning_at(Code.UNANCHORED_PATTERN, node, message, f"write ^{text}$ if the whole name is meant")
         elif text.endswith(_ENDINGS):
-            message = f"`{key}` {shortened(text)!r} also finds names that go on behind it, as in …_created"
+            message = f"`{key}` {shortened(text)!r} also matches longer names, as in …_created"
             yield place.warning_at(Code.UNANCHORED_PATTERN, node, message, "end it with $")
 
 

@@ -1,4 +1,4 @@
-"""What a rule's own keys ask for that cannot be had, or that may say more than is known."""
+"""Warnings about the policy keys of a rule: what cannot be honoured, or may claim more than is known."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NAME: Final = "__name__"
 
 
 def long_refresh(rule: Rule, place: Place) -> Iterator[Finding]:
-    """Yield a finding if the rule is to be refreshed so seldom that its answers would grow too old in between."""
+    """Yield a finding if the rule would be refreshed so rarely that its answers grow too old in between."""
     wanted = rule.policy.refresh_seconds
     if wanted is not None and wanted > LONGEST_REFRESH_SECONDS:
         message = (
@@ -35,23 +35,23 @@ def long_refresh(rule: Rule, place: Place) -> Iterator[Finding]:
 
 
 def rows_of_all_namespaces(rule: Rule, place: Place) -> Iterator[Finding]:
-    """Yield a finding if every namespace is given the rows of all, and the rule does not say that it is meant so."""
+    """Yield a finding if every namespace gets the rows of all, and the rule does not say that this is intended."""
     restricts = rule.api is Api.CUSTOM or not rule.namespaced or rule.metrics_query.uses_request
     if not restricts and rule.policy.foreign_namespaces is None:
-        message = "`metricsQuery` uses nothing of what is asked, so every namespace gets the rows of all namespaces"
-        fix = "put <<.LabelMatchers>> into its selectors, or say `namespaced: false` or `foreignNamespaces: allow`"
+        message = "`metricsQuery` uses nothing of the request, so every namespace gets the rows of all namespaces"
+        fix = "put <<.LabelMatchers>> into its selectors, or write `namespaced: false` or `foreignNamespaces: allow`"
         yield place.warning(Code.ROWS_OF_ALL_NAMESPACES, ("metricsQuery",), message, fix)
 
 
 def value_for_several(rule: Rule, tree: Node, place: Place) -> Iterator[Finding]:
-    """Yield a finding if the value for no data also stands where one of several series is missing."""
+    """Yield a finding if the value for no data is also served when one of several series is missing."""
     if rule.policy.no_data_value is None or rule.policy.max_sample_age_seconds is not None:
         return
     joined = _joined(tree)
     if joined is None:
         return
-    message = f"`onNoData` also stands where {joined} alone is missing, as while its exporter is down"
-    fix = "add `maxSampleAge`, which tells that from no data, or write `onNoData: error`"
+    message = f"`onNoData` is also served when only {joined} is missing, such as while its exporter is down"
+    fix = "add `maxSampleAge`, which distinguishes that from no data, or write `onNoData: error`"
     yield place.warning(Code.NO_DATA_OF_SEVERAL, ("onNoData",), message, fix)
 
 

@@ -1,4 +1,4 @@
-"""What the query of a rule does with its series: whether its answer finds its objects, and what it costs to ask."""
+"""Warnings about the query of a rule: whether its result can be mapped to objects, and what it costs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ASKED_NAMES = ("some-object", "some-other-object")
 
 
 def query_findings(metric: Metric, place: Place) -> Iterator[Finding]:
-    """Yield what is doubtful about the query of a rule; `metric` is one that the rule makes."""
+    """Yield the warnings about the query of a rule; `metric` is one that the rule makes."""
     try:
         tree = parse_query(_query(metric))
     except (RenderError, UnreadableQueryError):
@@ -46,25 +46,25 @@ def query_findings(metric: Metric, place: Place) -> Iterator[Finding]:
     path = (key,)
     named = "<<.Series>>" if metric.series else "NAME"
     if _uses_raw(tree, _counters(metric)):
-        message = f"`{key}` uses a counter, which only ever grows, as it is"
+        message = f"`{key}` uses a counter, which only ever grows, without a rate"
         fix = f"write rate({named}{{<<.LabelMatchers>>}}[2m])"
         yield place.warning(Code.COUNTER_WITHOUT_RATE, path, message, fix)
     yield from value_for_several(metric.rule, tree, place)
     if _has_nameless(tree):
-        message = f"a selector of `{key}` names no metric, so whatever has the asked labels goes into the value"
+        message = f"a selector of `{key}` names no metric, so every series with those labels contributes to the value"
         yield place.warning(Code.NO_METRIC_NAME, path, message, f"begin it with {named}")
     dropped = [
         label for label in (metric.object_label, metric.container_label) if label and not keeps_label(tree, label)
     ]
     if dropped:
-        message = f"the answer to `{key}` does not carry the label {dropped[0]!r}, by which values find their objects"
+        message = f"the answer to `{key}` does not have the label {dropped[0]!r}, which maps values to their objects"
         yield place.warning(Code.NO_GROUP_BY, path, message, "aggregate with `by (<<.GroupBy>>)`")
         # That is also the reason why it cannot be shared.
         return
     plan = plan_of(metric)
     if plan.kind is PlanKind.EXACT:
         asker = "namespace" if metric.container_label else "asker"
-        message = f"each {asker} of this rule is a query of its own: {plan.reason}"
+        message = f"each {asker} of this rule needs a query of its own: {plan.reason}"
         yield place.warning(
             Code.EXACT_PLAN, path, message, "see the documentation of query plans for what can be shared"
         )

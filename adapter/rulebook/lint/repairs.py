@@ -1,4 +1,4 @@
-"""Mends rule files where that is mechanical: on the text itself, so that comments and layout stay."""
+"""Applies mechanical repairs to the text of rule files, so that comments and layout are kept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def repaired(text: str, findings: Iterable[Finding]) -> tuple[str, tuple[Finding, ...]]:
-    """Return the text of one file with the findings that know a repair mended, and which those were.
+    """Return the text of one file after all known repairs, and the findings that were repaired.
 
     A finding whose place looks otherwise than expected (another style of quotes, something else on a line that should
     go), or whose repair would leave no valid YAML, is left to its author.

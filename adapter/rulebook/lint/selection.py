@@ -28,7 +28,7 @@ def selects_everything(rule: Rule, place: Place) -> Iterator[Finding]:
         return
     if not isinstance(node, SelectorNode) or node.alternatives or any(map(_restricts, node.matchers)):
         return
-    message = "`seriesQuery` selects all series of Prometheus that have such labels, with every look-up"
+    message = "`seriesQuery` selects all series of Prometheus that have such labels, at every look-up"
     fix = 'restrict the name, as in {__name__=~"http_.*",namespace!=""}'
     yield place.warning(Code.MATCHES_EVERYTHING, ("seriesQuery",), message, fix)
 

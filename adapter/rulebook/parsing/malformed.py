@@ -1,7 +1,7 @@
-"""What no dialect of PromQL allows in a query: told for certain, where the parser's own "no" may only mean a newer one.
+"""Errors that no dialect of PromQL allows in a query; a refusal by the parser may only mean a newer dialect.
 
 Prometheus, Thanos and VictoriaMetrics agree on strings, brackets and where an operand must stand, whatever functions,
-modifiers and operators they add. Only that is looked at, and whatever might be read otherwise somewhere is let pass.
+modifiers and operators they add. Only these are checked; anything that some dialect might accept is accepted.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def has_branches(template: str) -> bool:
 def is_written_out(template: str) -> bool:
     """Return whether a template's words outside of strings are there for every asker.
 
-    `quantile(<<.LabelValuesByName.q>>, up)` is a query only for whoever selects a `q`.
+    `quantile(<<.LabelValuesByName.q>>, up)` is a query only for requests that select a `q`.
     """
     tokens = tokens_of(_ALWAYS_THE_SAME.sub("x", template))
     asked = any(a.is_sign("<") and b.is_sign("<") and a.end == b.start for a, b in pairwise(tokens))
@@ -52,7 +52,7 @@ def is_written_out(template: str) -> bool:
 
 
 def flaw_of(query: str, *, is_whole: bool = True) -> str | None:
-    """Return what makes the query one that nobody can read; None where nothing certainly does.
+    """Return what makes the query unreadable for every dialect; None if nothing certainly does.
 
     Of one that may lack words, which another asker would bring, brackets and strings alone are looked at.
     """

@@ -25,7 +25,7 @@ class Notes:
         self.findings: list[Finding] = []
         self._rule = rule
         self._meant: set[str] = set()
-        """Keys that misspelt ones probably stand for: that they are missing needs no second finding."""
+        """Keys that misspelt keys probably stand for: no second finding says that they are missing."""
 
     @property
     def has_errors(self) -> bool:
@@ -33,28 +33,28 @@ class Notes:
         return any(finding.severity is Severity.ERROR for finding in self.findings)
 
     def error(self, code: Code, node: Node, message: str, fix: str, repair: Repair | None = None) -> None:
-        """Note what refuses the rule."""
+        """Note an error, which refuses the rule."""
         self._add(Finding(Severity.ERROR, code.value, node.file, node.line, message, fix, None, node.column, repair))
 
     def warning(self, code: Code, node: Node, message: str, fix: str, repair: Repair | None = None) -> None:
-        """Note what is doubtful."""
+        """Note a warning."""
         self._add(Finding(Severity.WARNING, code.value, node.file, node.line, message, fix, None, node.column, repair))
 
     def add_at(self, severity: Severity, code: Code, file: str, line: int, message: str, fix: str) -> None:
-        """Note something at a place that no node stands at."""
+        """Note a finding at a place that has no node."""
         self._add(Finding(severity, code.value, file, line, message, fix))
 
     def bad_yaml(self, problems: Iterable[DocumentProblem]) -> None:
-        """Note what the YAML reader found wrong inside of something."""
+        """Note the problems that the YAML loader found inside a value."""
         for problem in problems:
             self._add_problem(Code.BAD_YAML, problem)
 
     def wrong_kind(self, error: DocumentError) -> None:
-        """Note that a node is something else than belongs there."""
+        """Note that a node has the wrong type."""
         self._add_problem(Code.WRONG_KIND, error.problem)
 
     def unknown_key(self, entry: MappingEntry, known: Sequence[str]) -> None:
-        """Note a key that is none of the known ones, with the nearest of them."""
+        """Note an unknown key, with the most similar known one."""
         meant = nearest(entry.name, known)
         self._meant.update([meant] if meant else ())
         fix = f"did you mean {meant!r}?" if meant else f"remove it; the keys here are {', '.join(known)}"

@@ -1,11 +1,11 @@
 """From rule files to the rulebook: prometheus-adapter's configuration format, read strictly and forgivingly at once.
 
-Strictly: whatever has no certain meaning (an unknown key, a pattern that is none) is an error with file, line and
-repair. Forgivingly: an error harms the rule that it stands in, and no other. What concerns a whole file (it is missing,
-it is not YAML, a key of its top level stands twice) is raised before, by `adapter.documents.load`.
+Strictly: anything ambiguous (an unknown key, an invalid pattern) is an error with file, line and repair. Forgivingly:
+an error affects only the rule that contains it. Errors of a whole file (it is missing, it is not YAML, it has a
+duplicate key at the top level) are raised earlier, by `adapter.documents.load`.
 
-A rule can also fail because the cluster lacks a resource. Reading the same documents again once the cluster's resources
-have changed heals it: there is no state here.
+A rule can also fail because the cluster lacks a resource. Parsing the same documents again after the cluster's
+resources have changed fixes it: there is no state here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _KEYS = (*RULE_LISTS, RESOURCE_RULES)
 def parse_rulebook(documents: Sequence[Document], resolve: ResolveResource, judge: Judge | None = None) -> Rulebook:
     """Return what the files say together, in their order; rules are counted over all files.
 
-    `judge` is asked about rules with a query that cannot be read here; without one they are taken in.
+    `judge` decides about rules whose query cannot be parsed here; without it they are accepted.
     """
     reading = _Reading(resolve, judge)
     for document in documents:

@@ -1,6 +1,6 @@
-"""What a rule asks for beside its values, from `onNoData` to `foreignNamespaces`.
+"""The policy keys of a rule, from `onNoData` to `foreignNamespaces`.
 
-prometheus-adapter has none of these keys. Where a rule leaves one out, the program's flags decide.
+prometheus-adapter has none of these keys. If a rule omits one, the program's flags decide.
 """
 
 from __future__ import annotations
@@ -22,25 +22,23 @@ POLICY_KEYS = ("onNoData", "maxSampleAge", "holdSilent", "refresh", "window", "f
 _SHORTEST_SECONDS = 1.0
 """As for `--refresh-interval`; and nothing is evaluated at finer moments than whole seconds."""
 _LONGEST_HOLD_SECONDS = 86_400.0
-"""What is held is in memory."""
+"""What is held takes memory, so the time is limited."""
 _NANOS_A_MILLI = 10**6
 _LARGEST_NANOS = 9 * 10**24
 """Below 9.2e15, where the milli-units that autoscalers compute with end."""
 
 
 def read_policy(fields: MappingNode, api: Api, notes: Notes) -> Policy:
-    """Return what the rule asks for; what is wrong with it goes to the notes."""
+    """Return the rule's policy; everything that is wrong with it is added to the notes."""
     on_no_data, value = _on_no_data(fields, notes)
     age = _seconds(fields, "maxSampleAge", notes)
     refresh = _seconds(fields, "refresh", notes)
     window = _seconds(fields, "window", notes)
     if age is not None and refresh is not None and refresh >= age:
-        message = (
-            f"`refresh` {refresh:g}s is not shorter than `maxSampleAge` {age:g}s, so values age beyond it in memory"
-        )
+        message = f"`refresh` {refresh:g}s is not shorter than `maxSampleAge` {age:g}s, so values would grow too old"
         notes.error(Code.BAD_POLICY, fields.get("refresh") or fields, message, "refresh at least twice in that time")
     if window is not None and not window.is_integer():
-        message = f"`window` is {window:g} s, and answers state whole seconds"
+        message = f"`window` is {window:g} s, but answers state whole seconds"
         notes.error(Code.BAD_POLICY, fields.get("window") or fields, message, "write whole seconds")
     return Policy(
         on_no_data,
@@ -60,31 +58,31 @@ def _foreign_namespaces(fields: MappingNode, notes: Notes) -> ForeignNamespaces 
     try:
         return ForeignNamespaces(text)
     except ValueError:
-        message = f"`foreignNamespaces` {shortened(text)!r} means nothing"
+        message = f"`foreignNamespaces` {shortened(text)!r} is unknown"
         notes.error(Code.BAD_POLICY, node, message, "write error or allow")
         return None
 
 
 def _hold_silent(fields: MappingNode, api: Api, notes: Notes) -> float:
-    """Return for how long a silent series is held, in seconds; as ever where the key is absent or wrong."""
+    """Return for how many seconds a silent series is held; the default if the key is absent or wrong."""
     node = fields.get("holdSilent")
     if node is None:
         return HOLD_SILENT_SECONDS
     if api is not Api.EXTERNAL or fields.get("maxSampleAge") is None:
-        message = "`holdSilent` has a meaning in externalRules that have `maxSampleAge` alone"
-        notes.error(Code.BAD_POLICY, node, message, "remove it, or say `maxSampleAge` too")
+        message = "`holdSilent` has a meaning only in externalRules with `maxSampleAge`"
+        notes.error(Code.BAD_POLICY, node, message, "remove it, or add `maxSampleAge`")
         return HOLD_SILENT_SECONDS
     if isinstance(node, ScalarNode) and node.value in {"0", "0s"}:
         return 0.0
     seconds = _seconds(fields, "holdSilent", notes)
     if seconds is not None and seconds > _LONGEST_HOLD_SECONDS:
-        message = f"`holdSilent` is {seconds:g} s, and a day is the most"
+        message = f"`holdSilent` is {seconds:g} s, but at most a day is allowed"
         notes.error(Code.BAD_POLICY, node, message, "write 24h or less")
     return HOLD_SILENT_SECONDS if seconds is None else seconds
 
 
 def _seconds(fields: MappingNode, key: str, notes: Notes) -> float | None:
-    """Return a duration of a second or more; None if it is absent or none, which is then noted."""
+    """Return a duration of at least a second; None if it is absent, or invalid, which is noted."""
     node = fields.get(key)
     text = notes.text(fields, key)
     if node is None or not isinstance(node, ScalarNode):
@@ -96,7 +94,7 @@ def _seconds(fields: MappingNode, key: str, notes: Notes) -> float | None:
         notes.error(Code.BAD_POLICY, node, f"`{key}` cannot be used: {shortened(str(e), 160)}", fix)
         return None
     if seconds < _SHORTEST_SECONDS:
-        notes.error(Code.BAD_POLICY, node, f"`{key}` is {seconds:g} s, and a second is the least", fix)
+        notes.error(Code.BAD_POLICY, node, f"`{key}` is {seconds:g} s, but at least a second is required", fix)
         return None
     return seconds
 
@@ -135,11 +133,11 @@ def _stand_in(node: ScalarNode, notes: Notes) -> tuple[OnNoData | None, float | 
     try:
         nanos = parse_quantity(node.value).nanos
     except QuantityError:
-        notes.error(Code.BAD_POLICY, node, f"`onNoData` {shown!r} is neither error nor empty nor a number", fix)
+        notes.error(Code.BAD_POLICY, node, f"`onNoData` {shown!r} is not error, empty or a number", fix)
         return None, None
-    # What could not be served as it stands, a 0 in place of 100u above all, must not be taken in.
+    # A value that cannot be served exactly must be refused: 100u, for example, would become 0.
     if nanos % _NANOS_A_MILLI or abs(nanos) > _LARGEST_NANOS:
-        message = f"`onNoData` {shown!r} cannot be served: values are thousandths, and below 9e15"
+        message = f"`onNoData` {shown!r} cannot be served: values are multiples of 0.001 and smaller than 9e15"
         notes.error(Code.BAD_POLICY, node, message, fix)
         return None, None
     return OnNoData.VALUE, nanos / 10**9

@@ -1,4 +1,4 @@
-"""`metricsQuery` at load: read, executed on made-up values, and looked at for what is probably not meant."""
+"""Checks `metricsQuery` when a file is loaded: parsed, executed with made-up values, searched for mistakes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NAMES = (("web-0",), ("web-0", "web-1"))
 
 
 def read_metrics_query(fields: MappingNode, api: Api, mapping: ResourceMapping, notes: Notes) -> QueryTemplate | None:
-    """Return the rule's template; None if it cannot be used, which is then noted."""
+    """Return the rule's template; None if it cannot be used, which is noted."""
     fix = "write a query, such as sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})"
     if notes.required_text(fields, "metricsQuery", "so there is nothing to ask", fix) is None:
         return None
@@ -47,18 +47,20 @@ Judge: TypeAlias = "Callable[[Rule | ResourceRule], str | None]"
 
 
 def is_refused_by(judge: Judge | None, rule: Rule | ResourceRule, node: Node, notes: Notes) -> bool:
-    """Return whether Prometheus refuses what cannot be read here, which is then noted."""
+    """Return whether Prometheus refuses a query that cannot be parsed here, which is noted."""
     doubtful = any(finding.code in _NOT_READ for finding in notes.findings)
     why = judge(rule) if judge is not None and doubtful else None
     if why is not None:
-        notes.error(Code.QUERY_REFUSED, node, f"it cannot be read here, and Prometheus refuses it: {why}", "correct it")
+        notes.error(
+            Code.QUERY_REFUSED, node, f"this program cannot parse it, and Prometheus refuses it: {why}", "correct it"
+        )
     return why is not None
 
 
 def read_usage_query(
     fields: MappingNode, key: str, namespace_label: str | None, told_apart: tuple[str, ...], notes: Notes
 ) -> QueryTemplate | None:
-    """Return a query of a resource rule; None if there is none, or it cannot be used, which is then noted.
+    """Return a query of a resource rule; None if it is absent, or cannot be used, which is noted.
 
     `told_apart` are the labels of `.GroupBy`, the object's first. These queries name their series themselves.
     """
@@ -78,7 +80,7 @@ def _read(fields: MappingNode, key: str, trials: Sequence[QueryData], notes: Not
         queries = _rendered(template, trials)
     except (PlacingError, TemplateError) as e:
         where = f" (its line {e.line})" if "\n" in text.rstrip() else ""
-        notes.error(Code.BAD_TEMPLATE, node, f"`{key}` is not a template that works{where}: {e}", "correct it")
+        notes.error(Code.BAD_TEMPLATE, node, f"`{key}` is not a working template{where}: {e}", "correct it")
         return None
     flaws = [flaw_of(query, is_whole=is_written_out(text)) for query in queries if query.strip()]
     if flaws and all(flaws) and not has_branches(text):
@@ -111,14 +113,14 @@ def _check(key: str, text: str, template: QueryTemplate, queries: list[str], nod
         notes.error(Code.EMPTY_QUERY, node, f"`{key}` makes an empty query", "check its conditions")
         return
     if "{{" in text:
-        message = f"`{key}` holds {{{{ }}}}, which reaches Prometheus as it is"
+        message = f"`{key}` contains {{{{ }}}}, which is sent to Prometheus unchanged"
         notes.warning(Code.FOREIGN_DELIMITERS, node, message, "write actions as << >>")
     if not template.uses_request:
-        message = f"`{key}` answers the same for every namespace, object and selector"
+        message = f"`{key}` gives the same result for every namespace, object and selector"
         notes.warning(Code.NO_LABEL_MATCHERS, node, message, "put <<.LabelMatchers>> into its selectors")
     why = _unreadable(queries)
     if why is not None:
-        fix = "correct it, unless Prometheus knows more than this program"
+        fix = "correct it, unless Prometheus supports more than this program"
         notes.warning(Code.QUERY_NOT_READ, node, f"the query that `{key}` makes cannot be read: {why}", fix)
 
 

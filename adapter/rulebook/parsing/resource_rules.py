@@ -1,8 +1,8 @@
 """`resourceRules`: what pods and nodes use of CPU and memory, for metrics.k8s.io.
 
 Two rules that have names of their own, `cpu` and `memory`, each with a query for containers and one for nodes. They
-name their series themselves (`.Series` is empty), so there is nothing to discover: a rule is its metrics. Those are
-metrics like all others to whoever plans and asks their queries.
+name their series themselves (`.Series` is empty), so there is nothing to discover: the rule alone defines its metrics.
+Their queries are planned and sent like those of all other metrics.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 RESOURCE_RULES = "resourceRules"
 RESOURCES = ("cpu", "memory")
-"""What metrics.k8s.io knows: cores, and bytes."""
+"""The resources that metrics.k8s.io knows, in cores and bytes."""
 PODS = find_resource(BUILT_IN, "", "pods")
 NODES = find_resource(BUILT_IN, "", "nodes")
 
@@ -79,7 +79,7 @@ class ResourceRulesReader:
         if first is entry.key:
             return True
         place = f"{first.file}:{first.line}"
-        message = f"`{RESOURCE_RULES}.{entry.name}` is defined in {place} already, which is the one that counts"
+        message = f"`{RESOURCE_RULES}.{entry.name}` is already defined in {place}, and that definition is used"
         notes.error(Code.REPEATED_RESOURCE_RULE, entry.key, message, "keep one of them")
         return False
 
@@ -88,8 +88,8 @@ class ResourceRulesReader:
             self._window_seconds = parse_prometheus_duration(node.text())
         except (DurationError, WrongKindError) as e:
             said = shortened(node.value) if isinstance(node, ScalarNode) else node.kind
-            why = e if isinstance(e, DurationError) else "it is no text"
-            fix = "write a duration such as 1m; until then the last good one counts, and 1m after a start"
+            why = e if isinstance(e, DurationError) else "it is not a text"
+            fix = "write a duration such as 1m; until then the last good window is used, or 1m after a start"
             notes.error(Code.BAD_WINDOW, node, f"`{_WINDOW}` {said!r} cannot be read: {why}", fix)
 
     def _take_rule(self, entry: MappingEntry) -> None:
@@ -124,7 +124,7 @@ class _Labels:
 
 
 def _metrics(entry: MappingEntry, resolve: ResolveResource, notes: Notes) -> tuple[Metric, ...]:
-    """Return the metrics of one rule; none if the notes, which get all that is wrong with it, then hold an error."""
+    """Return the metrics of one rule; none if it has an error. Everything that is wrong is added to the notes."""
     notes.bad_yaml(problems_within(entry.value))
     fields = notes.mapping(entry.value, _KEYS)
     if fields is None:
@@ -169,7 +169,7 @@ def query_key(kind: Resource) -> str:
 def _note_unserved(
     fields: MappingNode, name: str, labels: _Labels, queries: Keyed[Resource, QueryTemplate | None], notes: Notes
 ) -> None:
-    """Note what the rule cannot tell: an error where that is all."""
+    """Note what the rule cannot measure; it is an error if it can measure nothing."""
     obstacles = {
         kind: f"`{query_key(kind)}` is missing" if query is None else labels.missing(kind)
         for kind, query in queries.items()

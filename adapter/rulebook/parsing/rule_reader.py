@@ -35,7 +35,7 @@ _KEYS = ("seriesQuery", "seriesFilters", "resources", "name", "metricsQuery", *P
 
 
 def read_rule(node: Node, rule_id: str, api: Api, resolve: ResolveResource, notes: Notes) -> Rule | None:
-    """Return the rule; None if the notes, which get all that is wrong with it, then hold an error."""
+    """Return the rule; None if it has an error. Everything that is wrong with it is added to the notes."""
     notes.bad_yaml(problems_within(node))
     fields = notes.mapping(node, _KEYS)
     if fields is None:
@@ -102,10 +102,10 @@ def _series_query(fields: MappingNode, notes: Notes) -> str:
             Code.BAD_SERIES_QUERY,
             node,
             f"`seriesQuery` {shortened(text)!r} cannot be looked up: {e}",
-            "write NAME{…} alone",
+            "write only a selector, NAME{…}",
         )
     except UnreadableQueryError as e:
-        fix = "correct it, unless Prometheus knows more than this program"
+        fix = "correct it, unless Prometheus supports more than this program"
         notes.warning(Code.SERIES_QUERY_NOT_READ, node, f"`seriesQuery` {shortened(text)!r} cannot be read: {e}", fix)
     return text
 
@@ -152,7 +152,7 @@ def _naming(fields: MappingNode, notes: Notes) -> Naming | None:
         _note_bad_pattern("matches", matches, e, place, notes)
         return None
     except NamingError as e:
-        notes.error(Code.MISSING_AS, place, str(e), "say in `as` how the name is made of them, as in ${1}_${2}")
+        notes.error(Code.MISSING_AS, place, str(e), "write in `as` how they form the name, as in ${1}_${2}")
         return None
     _check_naming(naming, name.get("as") or place, notes)
     return naming
@@ -166,16 +166,16 @@ def _check_naming(naming: Naming, node: Node, notes: Notes) -> None:
             Code.BAD_METRIC_NAME, node, message, "put braces around the group, as in ${1}_rate", _braces(naming, node)
         )
     elif unknown:
-        message = f"`as` {naming.template!r} refers to {unknown}, and `matches` has no such group"
+        message = f"`as` {naming.template!r} refers to {unknown}, but `matches` has no such group"
         fix = "put braces around the group, as in ${1}_rate, or name one that exists"
         notes.warning(Code.UNKNOWN_GROUP, node, message, fix, _braces(naming, node))
     if "/" in naming.literal:
-        message = f"`as` {naming.template!r} makes names with a slash, which no request can spell"
+        message = f"`as` {naming.template!r} makes names with a slash, which cannot be requested"
         notes.error(Code.BAD_METRIC_NAME, node, message, "use another character")
 
 
 def _braces(naming: Naming, node: Node) -> Repair | None:
-    """Return the repair of a group that runs into the text behind it, as in `$1_rate`."""
+    """Return the repair of a group that runs into the text after it, as in `$1_rate`."""
     mended = _RUN_IN.sub(r"${\1}\2", naming.template)
     if mended == naming.template or "$$" in naming.template or "'" in mended:
         return None
@@ -188,14 +188,14 @@ def _namespaced(resources: MappingNode | None, api: Api, notes: Notes) -> bool:
     namespaced = notes.boolean(resources, "namespaced", default=True)
     entry = resources.entry("namespaced") if resources else None
     if entry is not None and api is Api.CUSTOM:
-        message = "`namespaced` has no meaning in `rules`: the kind of object tells it"
+        message = "`namespaced` has no meaning in `rules`: the kind of object determines it"
         value = entry.value.value if isinstance(entry.value, ScalarNode) else ""
         notes.warning(Code.NAMESPACED_IGNORED, entry.key, message, "remove it", Repair(f"{entry.name}: {value}"))
     return namespaced
 
 
 def read_mapping(resources: MappingNode | None, resolve: ResolveResource, notes: Notes) -> ResourceMapping:
-    """Return what `resources` says; the notes get all that is wrong with it."""
+    """Return the mapping that `resources` describes; everything that is wrong with it is added to the notes."""
     template = _label_template(resources, notes)
     node = resources.get("overrides") if resources else None
     overrides = notes.any_mapping(node)
@@ -220,7 +220,7 @@ def read_mapping(resources: MappingNode | None, resolve: ResolveResource, notes:
 
 def _resource(node: Node, resolve: ResolveResource, notes: Notes) -> Resource | None:
     known = ("group", "resource")
-    meaning, fix = "so the label stands for nothing", "write {resource: pod} or the like"
+    meaning, fix = "so the label identifies no object", "write something like {resource: pod}"
     if node.is_null:
         notes.error(Code.MISSING_KEY, node, f"`resource` is missing, {meaning}", fix)
         return None
@@ -233,7 +233,7 @@ def _resource(node: Node, resolve: ResolveResource, notes: Notes) -> Resource | 
     try:
         return resolve(group, name)
     except UnknownResourceError as e:
-        fix = "correct the name or the group, or install what defines it: the rule then serves by itself"
+        fix = "correct the name or the group, or install what defines it: the rule is then served automatically"
         notes.error(Code.UNKNOWN_RESOURCE, fields.get("resource") or node, str(e), fix)
         return None
 
@@ -252,9 +252,9 @@ def _label_template(resources: MappingNode | None, notes: Notes) -> LabelTemplat
 
 
 def _check_mapping(mapping: ResourceMapping, api: Api, node: Node, notes: Notes, *, namespaced: bool) -> None:
-    """Note what the rule cannot serve for want of a label."""
+    """Note what the rule cannot serve because a label is missing."""
     if api is Api.CUSTOM and not mapping.overrides and mapping.template is None:
-        message = "the rule does not say which labels hold the names of which objects"
+        message = "the rule does not say which labels contain the names of which objects"
         notes.error(Code.NO_RESOURCES, node, message, "add `resources.overrides` or `resources.template`")
     elif mapping.namespace_label() is None and (api is Api.CUSTOM or namespaced):
         _note_no_namespace(mapping, api, node, notes)
@@ -264,12 +264,12 @@ def _note_no_namespace(mapping: ResourceMapping, api: Api, node: Node, notes: No
     fix = "add an override such as namespace: {resource: namespace}"
     needy = [resource.qualified for _, resource in mapping.overrides if resource.namespaced]
     if api is Api.EXTERNAL:
-        fix += ", or say `namespaced: false` if askers of all namespaces may see the same"
-        message = "no label holds the namespace, so no request, which always names one, can be answered"
+        fix += ", or write `namespaced: false` if all namespaces may see the same values"
+        message = "no label contains the namespace, so no request, which always names one, can be answered"
         notes.error(Code.NO_NAMESPACE_LABEL, node, message, fix)
     elif len(needy) == len(mapping.overrides):
-        message = f"no label holds the namespace, and {', '.join(needy)} are namespaced"
+        message = f"no label contains the namespace, and {', '.join(needy)} are namespaced"
         notes.error(Code.NO_NAMESPACE_LABEL, node, message, fix)
     elif needy:
-        message = f"no label holds the namespace, so metrics of {', '.join(needy)} are not served"
+        message = f"no label contains the namespace, so metrics of {', '.join(needy)} are not served"
         notes.warning(Code.NO_NAMESPACE_LABEL, node, message, fix)

@@ -80,7 +80,7 @@ def _with_constant(
         return _or_constant(side, widening, constant=exact.right if side is left else None)
     if _compares_gained(matching, widening) and not side.has_gained:
         raise NotProvenError(
-            f"`{exact.operator}` compares {quoted([widening.gained or ''])}, which the exact query has lost by then"
+            f"`{exact.operator}` compares {quoted([widening.gained or ''])}, which the exact query no longer has there"
         )
     if exact.operator in _SET_OPERATORS:
         if side is right:

@@ -174,7 +174,7 @@ def _wider_text(metric: Metric, asked: Asked, kind: PlanKind) -> str:
 
 
 def _row_namespace(metric: Metric, kind: PlanKind) -> str | None:
-    """Return the label by which rows of this plan are told apart by namespace; None where they need not be."""
+    """Return the label that holds the namespace of this plan's rows; None if the rows need none."""
     return metric.namespace_label if kind is PlanKind.WIDE and metric.namespaced else None
 
 

@@ -68,7 +68,7 @@ def prove(exact: str, wider: str, widening: Widening) -> Proof:
 def prove_filterable(exact: Node, wider: Node, widening: Widening) -> None:
     """Return if the wider tree's result can be filtered to the exact one's; raises NotProvenError with the reason."""
     if "__name__" in widening.keys:
-        raise NotProvenError("most functions drop the metric's name, so answers cannot be told apart by it")
+        raise NotProvenError("most functions drop the metric's name, so answers cannot be distinguished by it")
     if _verdict(exact, wider, widening) is ProofVerdict.CONSTANT:
         raise NotProvenError("the query does not use `.LabelMatchers`, so nothing in it is restricted to the request")
 
@@ -105,7 +105,7 @@ def _selector(exact: SelectorNode, wider: SelectorNode, widening: Widening) -> P
     left_over = _without(exact.matchers, widening.exact), _without(wider.matchers, widening.wider)
     if exact.alternatives or None in left_over or left_over[0] != left_over[1]:
         shown = ", ".join(map(str, exact.matchers))
-        raise NotProvenError(f"a selector uses the request otherwise than by `.LabelMatchers`: {{{shown}}}")
+        raise NotProvenError(f"a selector uses the request in another way than through `.LabelMatchers`: {{{shown}}}")
     return ProofVerdict.FILTERABLE
 
 
@@ -128,7 +128,9 @@ def _call(exact: Call, wider: Call, widening: Widening) -> ProofVerdict:
         return verdict
     if name in ACROSS_BUCKETS:
         if "le" in widening.keys:
-            raise NotProvenError(f"`{name}` joins the buckets of a histogram, so answers cannot be told apart by `le`")
+            raise NotProvenError(
+                f"`{name}` joins the buckets of a histogram, so answers cannot be distinguished by `le`"
+            )
         return verdict
     if name in LABEL_WRITERS:
         _check_writer(exact, verdict, widening)
@@ -144,11 +146,11 @@ def _check_writer(call: Call, verdict: ProofVerdict, widening: Widening) -> None
         raise NotProvenError(f"the labels that `{call.function}` reads and writes are not spelled out")
     if strings[0] in widening.keys:
         raise NotProvenError(
-            f"`{call.function}` writes the label {quoted(strings[:1])}, by which answers are told apart"
+            f"`{call.function}` writes the label {quoted(strings[:1])}, which distinguishes the answers"
         )
     if not verdict.has_gained and widening.gained in labels_read(call.function, strings):
         raise NotProvenError(
-            f"`{call.function}` reads {quoted([widening.gained or ''])}, which the exact query has lost by then"
+            f"`{call.function}` reads {quoted([widening.gained or ''])}, which the exact query no longer has there"
         )
 
 

@@ -1,4 +1,4 @@
-"""How far back a query looks: what lies there must have been scraped before nothing can be taken for no data."""
+"""How far back a query looks: that time must have been scraped before an empty result can count as no data."""
 
 from __future__ import annotations
 

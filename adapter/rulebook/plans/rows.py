@@ -1,8 +1,8 @@
 """The rows of a wide answer, for one asker: filtered as Prometheus would have, and folded as the query would have.
 
 A matcher sees an absent label as the empty string, and its regular expression must match the whole value. Folding
-takes NaN and infinities as they come: the exact query would have summed them in, and whoever reads the result decides
-what a value that is not a number means.
+keeps NaN and infinities: the exact query would have summed them too, and the reader of the result decides what a value
+that is not a number means.
 """
 
 from __future__ import annotations

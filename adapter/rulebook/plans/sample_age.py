@@ -1,4 +1,4 @@
-"""The query for the times of the samples that a rule's values are made of: what `maxSampleAge` is checked by.
+"""The query for the times of the samples behind a rule's values, by which `maxSampleAge` is checked.
 
 Prometheus evaluates at any moment, from what it last scraped up to minutes ago, and does not say so. So beside the
 rule's own query a second one is asked at the same instant: for each object the time of the newest sample of each of its
@@ -6,7 +6,7 @@ series, and of those the oldest; for external metrics the time of each series. I
 what holds for any rule holds for it: one query answers many askers where that is proven, and its answer finds the same
 objects.
 
-Where that query cannot be made there is no guard, and the rule must not seem to have one: it is refused.
+If that query cannot be made, the rule is refused: it must not seem to have a guard that it lacks.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ _PART = "tidewatch_part"
 
 
 class SampleAgeError(Exception):
-    """The times of a rule's samples cannot be asked for; the message says what in its query stands in the way."""
+    """The times of a rule's samples cannot be queried; the message says which part of its query prevents it."""
 
 
 def times_template(query: QueryTemplate, api: Api) -> QueryTemplate:
     """Return the `metricsQuery` of the metric that `times_of` gives. Raises SampleAgeError."""
     if not query.is_plain:
-        raise SampleAgeError("its template computes with what is asked")
+        raise SampleAgeError("its template computes with values of the request")
     tree = _tree(query)
     selectors = sorted(_widest(set(_selectors(tree))), key=lambda selector: selector.matchers)
     if not selectors:
-        raise SampleAgeError("no series are selected in it")
+        raise SampleAgeError("it selects no series")
     # A series that has been silent for longer has no time any more, and its samples still count. Asking for its times
     # over the range would not help: a series that was marked as ended is there as well as one that fell silent.
     if (oldest := oldest_sample(tree)) > LOOK_BACK_SECONDS:
@@ -103,7 +103,7 @@ def _selectors(node: Node) -> Iterator[SelectorNode]:
     if isinstance(node, SelectorNode):
         yield _without_request(node)
     if isinstance(node, Wrapper) and _is_elsewhere(node.kind):
-        raise SampleAgeError("a subquery looks at another time by `offset` or `@`")
+        raise SampleAgeError("a subquery is evaluated at another time by `offset` or `@`")
     for part in parts_of(node):
         yield from _selectors(part)
 
@@ -119,11 +119,11 @@ def _without_request(selector: SelectorNode) -> SelectorNode:
     matchers = tuple(matcher for matcher in selector.matchers if matcher != _ASKED)
     shown = "{" + ", ".join(map(str, matchers)).replace(_SERIES, "<<.Series>>") + "}"
     if _is_elsewhere(selector.timing):
-        raise SampleAgeError(f"{shown} is looked up at another time by `offset` or `@`")
+        raise SampleAgeError(f"{shown} is evaluated at another time by `offset` or `@`")
     if selector.alternatives:
         raise SampleAgeError(f"{shown} joins matchers by `or`")
     if _ASKED not in selector.matchers:
-        raise SampleAgeError(f"{shown} does not hold <<.LabelMatchers>>, so whose samples it adds cannot be told")
+        raise SampleAgeError(f"{shown} does not contain <<.LabelMatchers>>, so it is unknown whose samples it adds")
     for matcher in matchers:
         is_series = matcher == TreeMatcher(_NAME, "=", _SERIES)
         if not is_series and any(word in str(matcher) for word in (_SERIES, _GROUP_BY, _ASKED.label, _ASKED.value)):
@@ -157,5 +157,5 @@ def _checked(text: str, selectors: list[SelectorNode]) -> QueryTemplate:
     except TemplateError as e:
         raise SampleAgeError(f"its matchers cannot stand in a template: {e}") from e
     if not template.is_plain or set(_selectors(_tree(template))) != set(selectors):
-        raise SampleAgeError("its selectors cannot be spelled out alone")
+        raise SampleAgeError("its selectors cannot be written on their own")
     return template

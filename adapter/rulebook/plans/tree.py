@@ -209,7 +209,7 @@ def _node(expression: library.Expr) -> Node:
     for kind, convert in _CONVERSIONS:
         if isinstance(expression, kind):
             return convert(expression)
-    raise UnreadableQueryError(f"the parser gave a {type(expression).__name__}, which is not known here")
+    raise UnreadableQueryError(f"the parser gave a {type(expression).__name__}, which this program does not know")
 
 
 def _selector(selector: library.VectorSelector, range_text: str) -> SelectorNode:

@@ -1,7 +1,7 @@
-"""Which runs of two lists are the same, in time that grows hardly faster than the lists.
+"""Finds the equal runs of two lists, in time that grows hardly faster than their length.
 
-`difflib` compares everything with everything: minutes for thousands of equal items, which a rule file may hold. What
-stands once in both lists is brought into one order here, as patience diff does, and runs of equal items grow from that.
+`difflib` compares every item with every other, which takes minutes for a rule file with thousands of equal items. Like
+patience diff, this module first orders the items that appear once in both lists, and then extends runs of equal items.
 """
 
 from __future__ import annotations

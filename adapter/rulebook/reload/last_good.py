@@ -1,16 +1,17 @@
-"""The last good version of a rule that a change broke goes on serving (pure).
+"""Keeps the last good version of a rule in use after a change broke it (pure).
 
-A rule file has no names for its rules, so which former rule a refused entry has been must be told from where it stands
-and from what it says. It is told within one list of one file, and only where there is no doubt:
+Rules have no names, so the former rule of a refused entry must be recognised by its place and its content. This is
+decided within one list of one file, and only if there is no doubt:
 
-1. whatever says the same as before is the same, also where it was refused before and has a last good version;
-2. of the rest, entries of one `seriesQuery` that nothing else has are the same;
-3. of the rest, entries that stand between the same neighbours are the same, if as many stood there, all of those that
-   stand there now are refused, and none of them says that it is another (`identity`);
-4. of the rest, one that is gone and one that came are the same, if they are the only ones, and it does not say so.
+1. an entry with the same content as before is the same rule, even if it was refused before and has a last good version;
+2. of the rest, entries with the same `seriesQuery` are the same rule, if no other entry has it;
+3. of the rest, entries between the same neighbours are the same rules, if there were as many before, all of the present
+   ones are refused, and none of them says that it is another rule (`rule_identity`);
+4. of the rest, one removed and one added entry are the same rule, if they are the only ones and the new entry does not
+   say that it is another rule.
 
-A rule that is gone otherwise was taken out on purpose, and must not come back in another's place; a refused entry that
-is left had no version that held, or nobody can tell which.
+Any other missing rule was removed on purpose, and must not return in another's place. A refused entry that remains had
+no good version, or it is unknown which.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is kept of an entry that is refused: enough to know it again, and the rule that it was before."""
+"""What is kept of a refused entry: enough to recognise it, and the rule that it was before."""
 
 from __future__ import annotations
 

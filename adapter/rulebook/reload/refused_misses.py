@@ -1,7 +1,7 @@
-"""Which refused rule would make a metric of some name: told from what can be read of it (pure).
+"""Finds the refused rule that would make a metric of some name, from the parts that can be read (pure).
 
-A rule is refused for one thing that is wrong with it; the rest mostly tells what it was to serve. Who misses that
-metric looks for the reason in Prometheus, unless the rule is named.
+A rule is refused for one error; the rest usually shows what it was meant to serve. If the rule were not named, users
+who miss that metric would look for the cause in Prometheus.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Whether an entry of a rule file, whatever is broken in it, says that it is another rule than one that served.
+"""Whether an entry of a rule file, even a broken one, says that it is another rule than a former one.
 
-The place in the file alone would do where nothing speaks against it; but a rule may have been taken out on purpose, as
-one that leaked, and another written in its place. So what an entry names counts: its series, its metric, and a query
-that spells its series out. What most rules have in common, `<<.Series>>` and patterns of names, tells nothing.
+The place in the file would be enough if rules were never replaced. But a rule may have been removed on purpose, for
+example because it leaked data, and another written in its place. So what an entry names counts: its series, its metric,
+and a query that spells its series out. What most rules have in common, `<<.Series>>` and patterns of names, tells
+nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RuleIdentity:
-    """What a rule is told by; None where that is broken, left out, or the same for many rules."""
+    """What identifies a rule; None for a part that is broken, omitted, or the same for many rules."""
 
     selector: str | None
     """Its `seriesQuery`."""
@@ -32,7 +33,7 @@ class RuleIdentity:
     """Its query, where that names its series itself."""
 
     def may_be(self, other: RuleIdentity) -> bool:
-        """Return whether nothing tells the two rules apart: something is equal, or this one tells nothing at all."""
+        """Return whether the two may be the same rule: a part is equal, or this one has no part at all."""
         told = {key: value for key, value in self._told() if value is not None}
         return not told or any(told.get(key) == value for key, value in other._told() if value is not None)
 
@@ -41,12 +42,12 @@ class RuleIdentity:
 
 
 def identity_of(rule: Rule) -> RuleIdentity:
-    """Return what a rule that holds is told by."""
+    """Return what identifies a valid rule."""
     return _identity(rule.series_query, rule.naming.template, rule.metrics_query.text)
 
 
 def identity_of_refused(rule: RefusedRule) -> RuleIdentity:
-    """Return what can still be told of a rule that is refused."""
+    """Return what still identifies a refused rule."""
     said = _mapping(json.loads(rule.said) if rule.said else None)
     return _identity(rule.series_query, _mapping(said.get("name")).get("as"), said.get("metricsQuery"))
 

@@ -1,14 +1,14 @@
-"""What an asker controls, as it may stand in a query: escaped where it stands, or refused.
+"""Escapes the values of a request where they appear in a query, or refuses them.
 
-A template can put a value anywhere: between quotes of three kinds, into a comment, or bare. It renders with every part
-marked that came from an asker, so the place of each such part is known here from what its author wrote around it, and
-no value can leave its place:
+A template can put a value anywhere: between three kinds of quotes, into a comment, or outside quotes. Every part of its
+output that came from a request is marked, so its place is known from the text that the author wrote around it, and no
+value can leave its place:
 
-* between `"` or `'` it is escaped as a string of PromQL is, and reads back as it was asked;
-* between back quotes, where nothing can be escaped, it stands as it is unless it has a back quote or a backslash;
-* in a comment it stands as it is unless it ends the line;
-* bare it has to be a number or a duration, or, where only labels can stand, the name of a label. Any other word could
-  be the name of a metric: of somebody else's.
+* between `"` or `'` it is escaped like a PromQL string, and reads back unchanged;
+* between back quotes, where nothing can be escaped, it is kept unless it contains a back quote or a backslash;
+* in a comment it is kept unless it contains a line end;
+* outside quotes it must be a number or a duration, or, where only labels are allowed, the name of a label. Any other
+  word could be the name of somebody else's metric.
 
 Values of Kubernetes labels, names of namespaces and nearly all names of objects need no escaping, so the query is the
 one that prometheus-adapter sends.
@@ -41,7 +41,7 @@ _NOT_RAW: Final = re.compile("[`\\\\\ud800-\udfff]")
 
 
 class PlacingError(ValueError):
-    """A value may not stand where the template puts it; the message says why, `line` where in the template."""
+    """A value is not allowed where the template puts it; the message says why, and `line` where in the template."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)

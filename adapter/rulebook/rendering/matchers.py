@@ -1,4 +1,4 @@
-"""Label matchers of PromQL, made of what an asker asks: requirements, a namespace, names of objects.
+"""Label matchers of PromQL, made from a request: requirements, a namespace, names of objects.
 
 Which requirement becomes which matcher follows prometheus-adapter to the letter, since rule files and dashboards count
 on it. `in` and `notin` hand their values on as regular expressions, as there (`verb in (G.T)`); names of objects do

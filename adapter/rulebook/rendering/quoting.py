@@ -1,4 +1,4 @@
-"""Names and values as PromQL writes them: what may stand bare, and how the rest is quoted.
+"""Names and values as PromQL writes them: what needs no quotes, and how the rest is quoted.
 
 Everything that an asker controls enters a query through this module, so that nobody can break out of a matcher.
 """

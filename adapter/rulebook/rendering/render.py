@@ -73,7 +73,7 @@ def wide_query(metric: Metric, selector: Selector) -> str:
 
 
 def _group_by(metric: Metric) -> tuple[str, ...]:
-    """Return the labels that values are told apart by, but for the namespace."""
+    """Return the labels, other than the namespace, that distinguish values."""
     return (*_present(metric.object_label), *_present(metric.container_label))
 
 

@@ -1,8 +1,8 @@
 """`metricsQuery`: the template that becomes a PromQL query.
 
-Read at load, and executed at load on made-up data, so that what would fail when the first asker comes is a finding of
-the rule instead. Five fields are known, as in prometheus-adapter: `.Series`, `.LabelMatchers`, `.LabelValuesByName`,
-`.GroupBy`, `.GroupBySlice`.
+It is parsed when the file is loaded, and executed with made-up data, so that an error that would fail the first request
+is reported as a finding instead. Five fields are known, as in prometheus-adapter: `.Series`, `.LabelMatchers`,
+`.LabelValuesByName`, `.GroupBy`, `.GroupBySlice`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Values that stand in a query without quotes: which of them cannot mean anything else than they should.
+"""Values outside quotes in a query: which of them can only mean what they should.
 
 A number or a duration reads nothing. The name of a label, where only labels can stand, chooses among labels of series
 that the query reads anyway. Any other word could be a series of its own.

@@ -97,7 +97,7 @@ class TestTheFile:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file, file)
         assert read_kept(file) == generation
 
-    def test_it_is_replaced_whole(self, tmp_path: Path, generation: Generation) -> None:
+    def test_a_changed_certificate_replaces_the_whole_file(self, tmp_path: Path, generation: Generation) -> None:
         file = tmp_path / "serving.pem"
         write_kept(file, generation)
         inode = file.stat().st_ino

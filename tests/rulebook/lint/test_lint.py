@@ -248,7 +248,7 @@ def test_a_value_for_no_data_of_several_series(query: str, missing: str | None) 
     found = [one for one in findings(text) if one.code == "no-data-of-several"]
 
     assert len(found) == (missing is not None)
-    assert all(f"where {missing} alone is missing" in one.message and one.line == 5 for one in found)
+    assert all(f"when only {missing} is missing" in one.message and one.line == 5 for one in found)
     for key in ("onNoData: empty", "onNoData: 0\n  maxSampleAge: 1m", "refresh: 10s"):
         assert "no-data-of-several" not in codes(rule(query, series="busy", more=f"  {key}\n"))
 

@@ -105,7 +105,7 @@ def test_a_plan_depends_on_the_labels_that_are_selected_by() -> None:
 def test_buckets_cannot_be_selected_before_they_are_joined(function: str) -> None:
     metric = external_metric(f"{function}x{{<<.LabelMatchers>>}})")
     assert plan_of(metric, _QUEUE).kind is PlanKind.WIDE
-    assert "cannot be told apart by `le`" in plan_of(metric, frozenset({"le"})).reason
+    assert "cannot be distinguished by `le`" in plan_of(metric, frozenset({"le"})).reason
 
 
 def test_without_a_selector_a_namespace_s_query_is_the_exact_one() -> None:

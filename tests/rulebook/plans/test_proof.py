@@ -160,7 +160,7 @@ def test_proven_for_everybody(short: str) -> None:
         ("not_yet_known(F)", "the query cannot be analysed: unknown function"),
         (
             'http_requests_total{job="<<.Series>>",<<.LabelMatchers>>,<<.LabelMatchers>>}',
-            "a selector uses the request otherwise",
+            "a selector uses the request in another way",
         ),
         (
             'http_requests_total{namespace="<<index .LabelValuesByName "namespace">>",<<.LabelMatchers>>}',
@@ -193,9 +193,12 @@ def test_refused_altogether_with_the_reason(short: str, reason: str) -> None:
         ("sum by (K) (F) or G", "one side of `or` has lost `namespace` in the exact query"),
         ("sum by (K) (F) or on (K) G", "one side of `or` has lost `namespace`"),
         ("(F * on (K) G) / on (namespace, pod) F", "one side of `/` has lost `namespace`"),
-        ("sum by (K) (F) * on (namespace, pod) C", "`*` compares `namespace`, which the exact query has lost by then"),
-        ("sum by (K) (F) * ignoring (code) C", "`*` compares `namespace`, which the exact query has lost by then"),
-        ("sum by (K) (F) and C", "`and` compares `namespace`, which the exact query has lost by then"),
+        (
+            "sum by (K) (F) * on (namespace, pod) C",
+            "`*` compares `namespace`, which the exact query no longer has there",
+        ),
+        ("sum by (K) (F) * ignoring (code) C", "`*` compares `namespace`, which the exact query no longer has there"),
+        ("sum by (K) (F) and C", "`and` compares `namespace`, which the exact query no longer has there"),
         ("F * on (K) C", "`*` matches series that the request does not restrict, by labels that `.GroupBy` changes"),
         (
             "F and on (K) C",
@@ -298,7 +301,7 @@ def test_matchers_beside_an_or_are_not_understood() -> None:
     one, all_of_them = TreeMatcher("pod", "=", "a"), TreeMatcher("pod", "!=", "")
     alternatives = ((TreeMatcher("job", "=", "j"),),)
     widening = Widening(frozenset({"pod"}), (one,), (all_of_them,))
-    with pytest.raises(NotProvenError, match="a selector uses the request otherwise"):
+    with pytest.raises(NotProvenError, match="a selector uses the request in another way"):
         prove_filterable(
             SelectorNode((one,), alternatives, ""), SelectorNode((all_of_them,), alternatives, ""), widening
         )

@@ -67,7 +67,7 @@ def listed(*items: dict[str, Any], kind: str = "List") -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": kind, "items": list(items), "metadata": {"resourceVersion": ""}}
 
 
-def test_it_is_an_object_source(folder: Folder) -> None:
+def test_a_folder_of_files_is_an_object_source(folder: Folder) -> None:
     source: ObjectSource = folder.source
     assert source.resource("", "pod") == PODS
 

@@ -50,7 +50,7 @@ def failure_of(cluster: ClusterObjects, resource: Resource) -> ObjectsError | No
     return None
 
 
-def test_it_is_an_object_source(cluster: ClusterObjects) -> None:
+def test_a_cluster_is_an_object_source(cluster: ClusterObjects) -> None:
     source: ObjectSource = cluster
     assert source.resource("", "pod") == PODS
 

@@ -126,7 +126,7 @@ def test_values_that_are_no_numbers_come_as_they_are(client: PrometheusClient) -
     }
 
 
-def test_nothing_is_an_answer(client: PrometheusClient) -> None:
+def test_a_range_query_without_series_has_an_empty_answer(client: PrometheusClient) -> None:
     assert client.range("absent_metric", start=AT, end=AT + 60, step_seconds=30, timeout_seconds=10).series == ()
 
 
