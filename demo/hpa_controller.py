@@ -25,8 +25,8 @@ from recommender.hpa import (
     ExternalMetric,
     History,
     HPASpec,
-    Phase,
     Pod,
+    PodPhase,
     PodSample,
     PodSamples,
     PodsMetric,
@@ -158,7 +158,7 @@ def _spec(target: Target) -> HPASpec:
 
 
 def _pod(pod: Mapping[str, Any]) -> Pod:
-    return Pod(pod["name"], phase=Phase.PENDING if pod["port"] is None else Phase.RUNNING)
+    return Pod(pod["name"], phase=PodPhase.PENDING if pod["port"] is None else PodPhase.RUNNING)
 
 
 def _pod_samples(answer: Served | str) -> PodSamples | Unavailable:

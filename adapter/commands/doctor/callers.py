@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from adapter.commands.doctor.apiservices import unread
 from adapter.identity.authorities import parse_bundle
 from adapter.identity.callers import IdentitySettingsError
-from adapter.identity.config_map import CLIENT_CA, COLLECTION, NAME, WHERE, front_proxy_of
+from adapter.identity.config_map import CLIENT_CA, NAME, NAMESPACE, WHERE, front_proxy_of
 from adapter.reports.lines import Line, error, ok, warning
 from adapter.sources.kubernetes.errors import KubernetesError
 
@@ -25,7 +25,7 @@ LINE = "front-proxy"
 def look_at_front_proxy(client: ObjectClient, now: datetime) -> tuple[Line]:
     """Read the ConfigMap by its name, and judge it."""
     try:
-        document = client.get(f"{COLLECTION}/{NAME}").document
+        document = client.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}").document
     except KubernetesError as e:
         role = "the Role extension-apiserver-authentication-reader by a RoleBinding in kube-system"
         return (unread(LINE, e, role),)
