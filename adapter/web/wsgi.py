@@ -13,7 +13,6 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import flask
-from werkzeug.routing import Rule
 
 from adapter.web.body import read_body
 from adapter.web.http import RefusedRequestError, Request, Response
@@ -105,7 +104,7 @@ def _flask_application(router: _Router) -> flask.Flask:
     app.url_map.merge_slashes = False
     for rule in router.by_rule:
         # Rules for any method: Flask's own would answer HEAD and OPTIONS by themselves.
-        app.url_map.add(Rule(rule, endpoint=rule))
+        app.url_map.add(app.url_rule_class(rule, endpoint=rule))
 
     # Before the views, of which there are none: Flask would answer unknown methods and paths by itself, in HTML.
     @app.before_request
