@@ -129,7 +129,9 @@ def test_samples_that_are_nobodys_value_are_counted_by_reason(adapter: Adapter, 
         eventually(partial(_counted, adapter, reason))
 
 
-def test_a_rule_whose_query_prometheus_refuses_is_logged_once_until_it_works_again(adapter: Adapter, families: dict[str, Metric]) -> None:
+def test_a_rule_whose_query_prometheus_refuses_is_logged_once_until_it_works_again(
+    adapter: Adapter, families: dict[str, Metric]
+) -> None:
     assert families
     eventually(lambda: adapter.metric(f"{OWN}rules", state="failing") >= 1)
     said = adapter.said(r" WARNING .*rules\[3\] \(\S+rules\.yaml:\d+\) fails .*rule=rules\[3\] .*state=failing")
