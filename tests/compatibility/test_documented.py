@@ -88,7 +88,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     ),
     "answers in protobuf": (
         "tests/apis/test_handler.py::test_who_takes_neither_json_nor_yaml_gets_406",
-        "tests/apis/test_negotiation.py::test_json_or_yaml_or_neither",
+        "tests/web/test_negotiation.py::test_json_or_yaml_or_neither",
     ),
     "a sample without the container's label": (
         "tests/readings/test_filing.py::test_a_sample_of_a_whole_pod_is_its_container_where_the_pod_has_no_other",
