@@ -6,6 +6,7 @@ import contextlib
 import socket
 import ssl
 import struct
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +19,7 @@ from tests.service.servers import (
     dropped,
     get,
     is_closed,
+    metric,
     read_answer,
     running_server,
     send_head,
@@ -200,6 +202,10 @@ def test_when_there_are_too_many_the_oldest_unfinished_goes_first(tmp_path: Path
         assert get(kept)[0] == 200
 
 
+def _has_idle(server: Server, count: int) -> bool:
+    return metric(server, 'example_connections{stage="idle"}') == count
+
+
 def test_when_all_are_idle_the_longest_idle_makes_room(tmp_path: Path, certificates: Certificates) -> None:
     limits = {"most": 5, "most_unfinished": 5}
     with (
@@ -207,8 +213,10 @@ def test_when_all_are_idle_the_longest_idle_makes_room(tmp_path: Path, certifica
         contextlib.ExitStack() as stack,
     ):
         kept = [stack.enter_context(server.connect()) for _ in range(5)]
-        for sock in kept:
+        for idle, sock in enumerate(kept, start=1):
             assert get(sock)[0] == 200
+            # An answer reaches its client a moment before its connection is idle.
+            eventually(partial(_has_idle, server, idle))
         with server.connect() as new:
             assert get(new)[0] == 200
         assert is_closed(kept[0])
