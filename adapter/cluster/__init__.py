@@ -1,0 +1,1 @@
+"""An immutable snapshot of the cluster: its nodes, its HPAs, and how many objects a selector matches."""

@@ -1,0 +1,116 @@
+"""What is known of a cluster at one moment, as immutable values.
+
+A fact that cannot be stated is `Unknown`, with the reason; it is never 0 or empty. Every known fact carries the time at
+which its source last confirmed it, so that a decision can refuse to act on an old one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.objects.quantities import Quantity
+
+T = TypeVar("T")
+
+CountedKind: TypeAlias = Literal["pods", "services", "namespaces", "endpoints"]
+
+
+@dataclass(frozen=True, slots=True)
+class Observed(Generic[T]):
+    """A fact, and when its source last confirmed it."""
+
+    value: T
+    time: float
+    """Seconds since the Unix epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A fact that cannot be stated now."""
+
+    reason: str
+    """What is missing, and how to supply it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A taint of a node."""
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """The part of a Node on which decisions depend. Two values are equal if only heartbeats differ."""
+
+    name: str
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    unschedulable: bool
+    conditions: Mapping[str, str]
+    """Type to status, such as `Ready` to `True`."""
+    created: float | None
+    """Seconds since the Unix epoch; None if the object does not state it."""
+    capacity: Mapping[str, Quantity]
+    allocatable: Mapping[str, Quantity]
+
+    @property
+    def ready(self) -> bool:
+        """Whether the condition `Ready` is `True`."""
+        return self.conditions.get("Ready") == "True"
+
+
+@dataclass(frozen=True, slots=True)
+class Autoscaler:
+    """The part of a HorizontalPodAutoscaler that shows what it owns and which changes it ignores."""
+
+    namespace: str
+    name: str
+    labels: Mapping[str, str]
+    target_api_version: str
+    target_kind: str
+    target_name: str
+    min_replicas: int
+    max_replicas: int
+    scale_up_tolerance_ratio: float | None
+    """`behavior.scaleUp.tolerance`; None where the HPA does not state it."""
+    scale_down_tolerance_ratio: float | None
+    metric_names: tuple[str, ...]
+    """Names of its Pods, Object and External metrics."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CountQuery:
+    """Which objects to count."""
+
+    kind: CountedKind
+    """`endpoints` counts ready addresses of EndpointSlices, each address of a Service once."""
+    namespace: str = ""
+    """Empty for all namespaces."""
+    selector: str = ""
+    """A label selector in kubectl's syntax; empty for all objects."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterNeeds:
+    """Which facts are needed. Nothing else is watched or read."""
+
+    nodes: bool = False
+    autoscaler_namespaces: frozenset[str] = frozenset()
+    counts: frozenset[CountQuery] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """The facts that were needed, at one moment."""
+
+    nodes: Observed[tuple[Node, ...]] | Unknown = Unknown("nodes are not watched")
+    autoscalers: Mapping[str, Observed[tuple[Autoscaler, ...]] | Unknown] = field(default_factory=dict)
+    """By namespace."""
+    counts: Mapping[CountQuery, Observed[int] | Unknown] = field(default_factory=dict)

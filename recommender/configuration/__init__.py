@@ -1,0 +1,1 @@
+"""The recommender's configuration: its values, and the strict reader of its file."""

@@ -1,0 +1,62 @@
+"""Everything that a decision is made from, besides its configuration and its memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from adapter.cluster.state import ClusterState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.cluster.state import Observed, Unknown
+    from recommender.decisions.record import TargetReference
+
+
+@dataclass(frozen=True, slots=True)
+class FieldManager:
+    """Who wrote `spec.replicas`, as `metadata.managedFields` states it."""
+
+    name: str
+    operation: str
+    """`Apply` or `Update`."""
+    time: float | None
+    """Seconds since the Unix epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetState:
+    """What is known of a target's size."""
+
+    replicas: int
+    """`spec.replicas`."""
+    ready_replicas: int | None = None
+    """None if it was not looked up."""
+    rollout: bool = False
+    """Whether a rollout is under way."""
+    paused: str | None = None
+    """The annotation `tidewatch.io/paused`; None if there is none, or the rights do not allow to look."""
+    replicas_managers: tuple[FieldManager, ...] | None = None
+    """None if field managers may not be looked up, as with cluster-proportional-autoscaler's rights."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigMapData:
+    """The content of a parameter ConfigMap."""
+
+    data: Mapping[str, str]
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """One snapshot for all recommendations of a poll."""
+
+    cluster: ClusterState = field(default_factory=ClusterState)
+    queries: Mapping[str, Observed[float] | Unknown] = field(default_factory=dict)
+    """By PromQL text."""
+    config_maps: Mapping[tuple[str, str], Observed[ConfigMapData | None] | Unknown] = field(default_factory=dict)
+    """By namespace and name; None: there is no such ConfigMap."""
+    targets: Mapping[TargetReference, Observed[TargetState | None] | Unknown] = field(default_factory=dict)
+    """None: there is no such object."""

@@ -1,0 +1,104 @@
+"""The record of one decision: what went in, each step, what limits it, and what it means for each target.
+
+There is one type for every kind of recommendation. Table, JSON, metrics, log lines, events and the page are all made
+from it, so that no two of them can differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Status(StrEnum):
+    """Whether a recommendation can be followed."""
+
+    OK = "ok"
+    HELD = "held"
+    """A pause, a brake or a missing input keeps the last value; the message says which, and until when."""
+    STALE = "stale"
+    """The inputs have been too old for longer than `staleAfter`; there is no value."""
+    ERROR = "error"
+    """There is no value, because the configuration or an input is wrong."""
+
+
+class Action(StrEnum):
+    """What happens to a target."""
+
+    NONE = "none"
+    """It already has the recommended size."""
+    METRIC = "metric"
+    """The value is published, and something else, such as an HPA, acts on it."""
+    SCALE = "scale"
+    """The recommender writes the size."""
+    REFUSED = "refused"
+    """The recommender does not write the size, because something else owns it or may own it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a calculation."""
+
+    step: str
+    """`MODE/DRIVER`, such as `linear/nodes`, or the name of a constraint, such as `max`."""
+    value: float
+    """The value after this step; for `MODE/DRIVER`, that driver's own value."""
+    detail: str
+    """The calculation, such as `ceil(176 / 16)`."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TargetReference:
+    """An object with a scale subresource."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """`Deployment kube-system/coredns`."""
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class TargetOutcome:
+    """What a decision means for one target."""
+
+    target: TargetReference
+    current_replicas: int | None
+    """None if it is not known."""
+    action: Action
+    owner: str | None = None
+    """What owns the size, where the action is `refused`."""
+    message: str = ""
+    """Why it is refused, or what the user should know, such as that a later upgrade will write replicas again."""
+
+
+ContainerResources = dict[str, dict[str, dict[str, str]]]
+"""Container to `requests` or `limits` to resource to quantity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One decision of one recommendation."""
+
+    name: str
+    type: str
+    """The key of the configuration: `proportional`, `predictive`, `clusterSize`."""
+    time: float
+    """When the value was decided, in seconds since the Unix epoch. A held value keeps its old time."""
+    status: Status
+    message: str
+    replicas: int | None = None
+    """The size after all constraints; None where there is no value."""
+    resources: ContainerResources | None = None
+    inputs: Mapping[str, float] = field(default_factory=dict)
+    steps: tuple[Step, ...] = ()
+    binding: str | None = None
+    """The last step that changed the value; of several drivers with the largest value, the first."""
+    targets: tuple[TargetOutcome, ...] = ()

@@ -1,0 +1,72 @@
+"""What every kind of recommendation is configured by: its targets, its outputs and its brakes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from recommender.decisions.record import TargetReference
+
+
+class Output(StrEnum):
+    """Where a recommendation goes."""
+
+    METRIC = "metric"
+    SCALE = "scale"
+
+
+class Direction(StrEnum):
+    """Which changes a pause stops."""
+
+    UP = "up"
+    DOWN = "down"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Changes are stopped."""
+
+    direction: Direction
+    until: float | None = None
+    """Seconds since the Unix epoch; None: until the pause is removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaxStep:
+    """The largest change at once: either replicas or a ratio of the present size."""
+
+    replicas: int | None = None
+    ratio: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Brakes:
+    """What limits the changes of a recommendation."""
+
+    paused: Pause | None = None
+    max_step: MaxStep | None = None
+    max_changes_per_hour: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """Field managers that own `spec.replicas` if they keep writing it. `*` stands for any text."""
+
+    managers: tuple[str, ...] = ("argocd-*", "kustomize-controller")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The part of a recommendation that does not depend on its kind."""
+
+    name: str
+    type: str
+    """The key of the configuration: `proportional`, `predictive`, `clusterSize`."""
+    targets: tuple[TargetReference, ...] = ()
+    outputs: frozenset[Output] = frozenset({Output.METRIC})
+    brakes: Brakes = field(default_factory=Brakes)
+    owners: Owners = field(default_factory=Owners)
+    stale_after_seconds: float = 60.0

@@ -1,0 +1,1 @@
+"""Where recommendations go: metrics, scale calls, events."""

@@ -1,0 +1,1 @@
+"""The page for people and the JSON for programs."""

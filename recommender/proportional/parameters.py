@@ -1,0 +1,117 @@
+"""What a proportional recommendation computes, as immutable values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.cluster.state import CountQuery
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """`linear` of cluster-proportional-autoscaler."""
+
+    cores_per_replica: float = 0.0
+    """0: cores do not count."""
+    nodes_per_replica: float = 0.0
+    """0: nodes do not count."""
+    min: int = 1
+    max: int = 0
+    """0: no limit."""
+    prevent_single_point_failure: bool = False
+    include_unschedulable_nodes: bool = False
+
+
+Rungs: TypeAlias = tuple[tuple[int, int], ...]
+"""Pairs of threshold and replicas, in ascending order of thresholds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """`ladder` of cluster-proportional-autoscaler."""
+
+    cores_to_replicas: Rungs = ()
+    nodes_to_replicas: Rungs = ()
+    include_unschedulable_nodes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Interpolated:
+    """Straight lines between the rungs of a ladder."""
+
+    cores_to_replicas: Rungs = ()
+    nodes_to_replicas: Rungs = ()
+    min: int = 1
+    max: int = 0
+    """0: no limit."""
+    include_unschedulable_nodes: bool = False
+
+
+Mode: TypeAlias = Linear | Ladder | Interpolated
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A Prometheus query with one value, as a driver."""
+
+    expr: str
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """Another count than nodes and cores, with a ratio or a ladder of its own."""
+
+    name: str
+    """`services`, `pods`, `namespaces`, `endpoints` or `query`."""
+    source: CountQuery | Query
+    per_replica: float | None = None
+    ladder: Rungs = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFilter:
+    """Which nodes count."""
+
+    selector: str = ""
+    """A label selector in kubectl's syntax."""
+    ignore_taints: frozenset[str] = frozenset()
+    """Nodes with a taint of one of these keys do not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParametersConfigMap:
+    """Parameters that cluster-proportional-autoscaler's ConfigMap holds."""
+
+    namespace: str
+    name: str
+    default_params: Mapping[str, Mapping[str, object]] | None = None
+    """Mode to parameters; used only to create a missing ConfigMap."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceStep:
+    """The size of one resource of one container, as cluster-proportional-vertical-autoscaler computes it."""
+
+    base: str
+    max: str | None = None
+    step: str | None = None
+    cores_per_step: float = 0.0
+    nodes_per_step: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProportionalSettings:
+    """`proportional:` of a recommendation. Exactly one of mode, ConfigMap, or drivers and resources alone."""
+
+    mode: Mode | None = None
+    config_map: ParametersConfigMap | None = None
+    drivers: tuple[Driver, ...] = ()
+    node_filter: NodeFilter = field(default_factory=NodeFilter)
+    hysteresis_ratio: float = 0.0
+    """Share of a rung by which a count must fall below it before the size follows; only downwards."""
+    resources: Mapping[str, Mapping[str, Mapping[str, ResourceStep]]] = field(default_factory=dict)
+    """Container to `requests` or `limits` to resource."""

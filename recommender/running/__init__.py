@@ -1,0 +1,1 @@
+"""The runner, the leader, and the memory that outlives both."""
