@@ -36,6 +36,8 @@ class RefusedRecommendation:
     name: str
     """Empty if even the name cannot be read."""
     problems: tuple[DocumentProblem, ...]
+    type: str = ""
+    """The key of its kind, such as `proportional`; empty if that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ class Action(StrEnum):
     """What happens to a target."""
 
     NONE = "none"
-    """It already has the recommended size."""
+    """It already has the recommended size, or there is no value, or a pause or a missing input stops the change."""
     METRIC = "metric"
     """The value is published, and something else, such as an HPA, acts on it."""
     SCALE = "scale"
@@ -91,7 +91,8 @@ class Record:
     type: str
     """The key of the configuration: `proportional`, `predictive`, `clusterSize`."""
     time: float
-    """When the value was decided, in seconds since the Unix epoch. A held value keeps its old time."""
+    """When the value was decided, in seconds since the Unix epoch. A value that is held because an
+    input is missing keeps its old time."""
     status: Status
     message: str
     replicas: int | None = None

@@ -7,6 +7,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from recommender.decisions.record import TargetReference
 
 
@@ -56,6 +58,8 @@ class Owners:
     """Field managers that own `spec.replicas` if they keep writing it. `*` stands for any text."""
 
     managers: tuple[str, ...] = ("argocd-*", "kustomize-controller")
+    autoscalers_required: bool = True
+    """Whether a target is refused if the HPAs of its namespace cannot be looked up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +74,5 @@ class Policy:
     brakes: Brakes = field(default_factory=Brakes)
     owners: Owners = field(default_factory=Owners)
     stale_after_seconds: float = 60.0
+    rivals: Mapping[TargetReference, tuple[str, ...]] = field(default_factory=dict)
+    """By target, the names of the other recommendations that scale it."""

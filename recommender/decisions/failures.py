@@ -1,0 +1,45 @@
+"""Records of recommendations that have no value because of an error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from recommender.decisions.inputs import Inputs
+from recommender.decisions.outcomes import outcomes_of
+from recommender.decisions.record import Record, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from recommender.decisions.settings import Policy
+
+
+class Refused(Protocol):
+    """An entry of the configuration that cannot be used."""
+
+    @property
+    def name(self) -> str:
+        """Its name; empty if that cannot be read."""
+        ...
+
+    @property
+    def type(self) -> str:
+        """Its kind of recommendation; empty if that cannot be read."""
+        ...
+
+    @property
+    def problems(self) -> Sequence[object]:
+        """What is wrong, each as text that says where and what to do."""
+        ...
+
+
+def failed_record(policy: Policy, now: float, message: str, inputs: Inputs | None = None) -> Record:
+    """Return the record of a decision that failed; `inputs` show the present sizes of the targets."""
+    targets = outcomes_of(policy, None, inputs or Inputs(), now)
+    return Record(policy.name, policy.type, now, Status.ERROR, message, targets=targets)
+
+
+def refused_record(refused: Refused, now: float) -> Record:
+    """Return the record of an entry of the configuration that is refused."""
+    message = "; ".join(str(problem) for problem in refused.problems)
+    return Record(refused.name, refused.type, now, Status.ERROR, message)

@@ -1,0 +1,120 @@
+"""Who owns the size of a target, so that two programs never fight over it.
+
+A target is refused if an HPA scales it, if another recommendation of the configuration scales it, or if a field manager
+that keeps writing `spec.replicas` has written it. It is also refused if its owner cannot be looked up.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from adapter.cluster.state import Observed, Unknown
+from recommender.decisions.times import is_fresh
+
+if TYPE_CHECKING:
+    from adapter.cluster.state import Autoscaler
+    from recommender.decisions.inputs import FieldManager, Inputs, TargetState
+    from recommender.decisions.record import TargetReference
+    from recommender.decisions.settings import Owners, Policy
+
+KEDA_LABEL: Final = "scaledobject.keda.sh/name"
+_UNSTATED_GROUPS: Final = frozenset({"", "extensions"})
+"""API groups of a `scaleTargetRef` that may mean another group: none was written, or the one before `apps`."""
+_SCALERS: Final = ("tidewatch*", "kube-controller-manager", "cluster-proportional-autoscaler")
+"""Field managers that write `spec.replicas` because they scale; a later upgrade is not to be expected of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a target is not scaled."""
+
+    owner: str | None
+    """What owns its size; None if that cannot be looked up."""
+    message: str
+
+
+def refusal_of(policy: Policy, target: TargetReference, inputs: Inputs, now: float) -> Refusal | None:
+    """Return why this program must not write the size of the target; None if it may."""
+    rivals = policy.rivals.get(target, ())
+    if rivals:
+        owner = f"recommendation {', '.join(rivals)}"
+        fix = "keep the output scale in one of them"
+        return Refusal(owner, f"{owner} scales {target} too: {fix}")
+    return _refusal_for_autoscaler(policy, target, inputs, now) or _refusal_for_state(policy, target, inputs, now)
+
+
+def is_target_of(autoscaler: Autoscaler, target: TargetReference) -> bool:
+    """Whether the target is the HPA's `scaleTargetRef`. Versions of an API group do not matter."""
+    wanted = (target.namespace, target.kind, target.name)
+    if (autoscaler.namespace, autoscaler.target_kind, autoscaler.target_name) != wanted:
+        return False
+    group = api_group(autoscaler.target_api_version)
+    return group == api_group(target.api_version) or group in _UNSTATED_GROUPS
+
+
+def api_group(api_version: str) -> str:
+    """Return the group of an `apiVersion`, empty for the core group."""
+    return api_version.rpartition("/")[0]
+
+
+def upgrade_note(owners: Owners, state: TargetState) -> str:
+    """Return the note that Helm or another manager, which owns nothing, will write replicas again; else empty."""
+    names = [manager.name for manager in state.replicas_managers or () if not _matches(manager.name, _SCALERS)]
+    others = list(dict.fromkeys(name for name in names if not _matches(name, owners.managers)))
+    if not others:
+        return ""
+    return (
+        f"{', '.join(others)} wrote spec.replicas, and the next upgrade writes them again: "
+        "leave replicas out of that manifest"
+    )
+
+
+def _refusal_for_autoscaler(policy: Policy, target: TargetReference, inputs: Inputs, now: float) -> Refusal | None:
+    autoscalers = inputs.cluster.autoscalers.get(target.namespace, Unknown("they are not watched"))
+    if isinstance(autoscalers, Observed):
+        for autoscaler in autoscalers.value:
+            if is_target_of(autoscaler, target):
+                return _owned_by(autoscaler)
+        if is_fresh(autoscalers.time, now, policy.stale_after_seconds):
+            return None
+        reason = "the last answer is too old"
+    else:
+        reason = autoscalers.reason
+    if not policy.owners.autoscalers_required:
+        return None
+    where = f"the HPAs of namespace {target.namespace} cannot be looked up"
+    return Refusal(None, f"{where}: {reason}; one of them may own {target}")
+
+
+def _owned_by(autoscaler: Autoscaler) -> Refusal:
+    scaled_object = autoscaler.labels.get(KEDA_LABEL)
+    if scaled_object:
+        owner = f"ScaledObject {autoscaler.namespace}/{scaled_object}"
+        fix = "remove the output scale, or let KEDA follow the metric"
+    else:
+        owner = f"HorizontalPodAutoscaler {autoscaler.namespace}/{autoscaler.name}"
+        fix = "remove the output scale, or let the HPA follow the metric recommended_replicas"
+    return Refusal(owner, f"{owner} scales it: {fix}")
+
+
+def _refusal_for_state(policy: Policy, target: TargetReference, inputs: Inputs, now: float) -> Refusal | None:
+    observed = inputs.targets.get(target, Unknown("it has not been read"))
+    if isinstance(observed, Unknown):
+        return Refusal(None, f"{target} cannot be looked up: {observed.reason}")
+    if not is_fresh(observed.time, now, policy.stale_after_seconds):
+        return Refusal(None, f"{target} cannot be looked up: the last answer is too old")
+    managers = observed.value.replicas_managers or () if observed.value else ()
+    return next((_managed_by(each) for each in managers if _matches(each.name, policy.owners.managers)), None)
+
+
+def _managed_by(manager: FieldManager) -> Refusal:
+    owner = f"field manager {manager.name}"
+    fix = "let it ignore spec.replicas, or remove it from owners"
+    return Refusal(owner, f"{owner} keeps writing spec.replicas: {fix}")
+
+
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a name matches a pattern in which `*` stands for any text, and nothing else is special."""
+    return any(re.fullmatch(".*".join(map(re.escape, each.split("*"))), name, re.DOTALL) for each in patterns)

@@ -1,0 +1,72 @@
+"""Pauses: how they are written, which ones are in force, and what they stop.
+
+A pause stands in the configuration (`paused`) or on a target (the annotation `tidewatch.io/paused`): `true`, `up`,
+`down`, or the time until which both directions are stopped. `false` is no pause. An annotation that cannot be read
+stops both directions: somebody wanted a pause.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recommender.decisions.settings import Direction, Pause
+from recommender.decisions.times import parse_rfc3339, rfc3339
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from recommender.decisions.settings import Brakes
+    from recommender.decisions.situation import KnownTarget
+
+ANNOTATION = "tidewatch.io/paused"
+_WORDS = {"true": Pause(Direction.BOTH), "up": Pause(Direction.UP), "down": Pause(Direction.DOWN), "false": None}
+
+
+@dataclass(frozen=True, slots=True)
+class ActivePause:
+    """A pause that is in force."""
+
+    pause: Pause
+    source: str
+    """Who pauses, as the end of `paused by …`."""
+
+    @property
+    def sentence(self) -> str:
+        """Who pauses what, and until when."""
+        what = {Direction.UP: "increases are ", Direction.DOWN: "decreases are ", Direction.BOTH: ""}
+        until = "" if self.pause.until is None else f" until {rfc3339(self.pause.until)}"
+        return f"{what[self.pause.direction]}paused by {self.source}{until}"
+
+
+def read_pause(text: str) -> Pause | None:
+    """Return the pause that a text means, None for `false`. Raises ValueError, whose message says what to write."""
+    if text in _WORDS:
+        return _WORDS[text]
+    try:
+        return Pause(Direction.BOTH, parse_rfc3339(text))
+    except ValueError as error:
+        message = f"{text!r} is not a pause: write true, false, up, down, or a time such as 2026-11-21T06:00:00Z"
+        raise ValueError(message) from error
+
+
+def active_pauses(brakes: Brakes, targets: Sequence[KnownTarget], now: float) -> tuple[ActivePause, ...]:
+    """Return the pauses that are in force, the configuration's first."""
+    found = [ActivePause(brakes.paused, "the configuration")] if brakes.paused else []
+    for target in targets:
+        if target.state.paused is not None:
+            found += _of_annotation(target.state.paused, f"the annotation {ANNOTATION} of {target.reference}")
+    return tuple(each for each in found if each.pause.until is None or each.pause.until > now)
+
+
+def stops(pauses: Sequence[ActivePause], direction: Direction) -> bool:
+    """Whether changes in this direction, up or down, are stopped."""
+    return any(each.pause.direction in {direction, Direction.BOTH} for each in pauses)
+
+
+def _of_annotation(text: str, source: str) -> list[ActivePause]:
+    try:
+        pause = read_pause(text)
+    except ValueError as error:
+        return [ActivePause(Pause(Direction.BOTH), f"{source}, which cannot be read ({error})")]
+    return [ActivePause(pause, source)] if pause else []

@@ -1,0 +1,138 @@
+"""The order of a decision, and what happens when inputs are missing, old or wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from recommender.decisions.calculation import CalculationError, InputMissingError
+from recommender.decisions.loop import decide
+from recommender.decisions.memory import LastValue, Memory
+from recommender.decisions.record import Action, Status
+from tests.recommender.decisions.world import NOW, asks_for, braked, fails_with, inputs, policy, remembers
+
+MISSING = fails_with(InputMissingError("nodes cannot be listed"))
+
+
+def test_a_fresh_value_is_published_and_remembered() -> None:
+    decision = decide(policy(), asks_for(11, NOW - 5), inputs(), Memory(), NOW)
+    record = decision.record
+    assert (record.status, record.replicas, record.time, record.binding) == (Status.OK, 11, NOW, "linear/nodes")
+    assert record.message == "linear/nodes: ceil(11 / 1)"
+    assert record.targets[0].action is Action.SCALE
+    assert decision.memory == Memory(LastValue(11, NOW, NOW - 5))
+
+
+def test_a_change_of_the_value_is_counted_and_a_first_value_is_none() -> None:
+    first = decide(policy(), asks_for(11), inputs(), Memory(), NOW).memory
+    assert first.changes == ()
+    same = decide(policy(), asks_for(11), inputs(), first, NOW).memory
+    assert same.changes == ()
+    assert decide(policy(), asks_for(12), inputs(), same, NOW).memory.changes == (NOW,)
+
+
+def test_what_the_user_should_know_is_the_message() -> None:
+    assert decide(policy(), asks_for(11, note="old parameters"), inputs(), Memory(), NOW).record.message == (
+        "old parameters"
+    )
+
+
+def test_a_recommendation_that_only_sizes_containers_has_no_replicas() -> None:
+    decision = decide(policy(), asks_for(None), inputs(), Memory(), NOW)
+    assert (decision.record.status, decision.record.replicas) == (Status.OK, None)
+    assert decision.record.targets[0].action is Action.NONE
+
+
+def test_a_missing_input_holds_the_last_value_with_its_old_time() -> None:
+    memory = remembers(7, decided=NOW - 30, confirmed=NOW - 35)
+    decision = decide(policy(), MISSING, inputs(), memory, NOW)
+    record = decision.record
+    assert (record.status, record.replicas, record.time) == (Status.HELD, 7, NOW - 30)
+    assert record.message == "nodes cannot be listed; 7 is kept until 2027-01-15T08:00:25Z"
+    assert decision.memory == memory
+
+
+def test_nothing_is_scaled_on_a_held_value() -> None:
+    record = decide(policy(), MISSING, inputs(), remembers(7), NOW).record
+    assert (record.targets[0].action, record.targets[0].message) == (
+        Action.NONE,
+        "nothing is written until all inputs are known again",
+    )
+
+
+@pytest.mark.parametrize(
+    ("confirmed", "status"),
+    [(NOW - 60, Status.HELD), (NOW - 60.5, Status.STALE), (NOW + 0.5, Status.HELD), (NOW + 5, Status.STALE)],
+)
+def test_a_value_is_held_for_stale_after_its_last_confirmation(confirmed: float, status: Status) -> None:
+    record = decide(policy(), MISSING, inputs(), remembers(7, confirmed=confirmed), NOW).record
+    assert record.status is status
+    assert record.replicas == (7 if status is Status.HELD else None)
+
+
+def test_a_missing_input_without_a_last_value_is_stale() -> None:
+    record = decide(policy(), MISSING, inputs(), Memory(), NOW).record
+    assert (record.status, record.replicas, record.message) == (Status.STALE, None, "nodes cannot be listed")
+
+
+def test_a_stale_record_names_the_last_value() -> None:
+    record = decide(policy(), MISSING, inputs(), remembers(7, decided=NOW - 90, confirmed=NOW - 90), NOW).record
+    assert record.message == "nodes cannot be listed; the last value was 7 at 2027-01-15T07:58:30Z"
+    assert record.time == NOW - 90
+
+
+@pytest.mark.parametrize(
+    ("confirmed", "message"),
+    [
+        (NOW - 61, "an input is 61 s old, and 60 s are allowed; 7 is kept until 2027-01-15T08:00:50Z"),
+        (NOW + 2, "an input has a time in the future, so its age is unknown; 7 is kept until 2027-01-15T08:00:50Z"),
+    ],
+)
+def test_a_value_from_old_inputs_is_not_used(confirmed: float, message: str) -> None:
+    decision = decide(policy(), asks_for(11, confirmed), inputs(), remembers(7), NOW)
+    assert (decision.record.status, decision.record.replicas, decision.record.message) == (Status.HELD, 7, message)
+    assert decision.memory == remembers(7)
+
+
+def test_a_calculation_error_has_no_value_and_keeps_the_memory() -> None:
+    decision = decide(policy(), fails_with(CalculationError("min is 5, max is 3")), inputs(), remembers(7), NOW)
+    assert (decision.record.status, decision.record.replicas) == (Status.ERROR, None)
+    assert decision.record.message == "min is 5, max is 3"
+    assert decision.record.targets[0].current_replicas == 3
+    assert decision.memory == remembers(7)
+
+
+def test_any_other_fault_of_a_calculation_is_its_own_error() -> None:
+    record = decide(policy(), fails_with(ZeroDivisionError("division by zero")), inputs(), Memory(), NOW).record
+    assert record.status is Status.ERROR
+    assert record.message == "the calculation failed by a fault of the program: ZeroDivisionError: division by zero"
+
+
+@pytest.mark.parametrize("replicas", [-1, 2**31])
+def test_a_value_that_is_no_size_is_an_error(replicas: int) -> None:
+    record = decide(policy(), asks_for(replicas), inputs(), Memory(), NOW).record
+    assert (record.status, record.replicas) == (Status.ERROR, None)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        LastValue(-4, NOW, NOW),
+        LastValue(4, float("nan"), NOW),
+        LastValue(4, NOW, float("inf")),
+        LastValue(4, 1e300, 1e300),
+    ],
+)
+def test_a_remembered_value_that_cannot_be_is_forgotten(last: LastValue) -> None:
+    record = decide(policy(), MISSING, inputs(), Memory(last), NOW).record
+    assert (record.status, record.replicas) == (Status.STALE, None)
+
+
+def test_constraints_come_after_the_calculation_and_the_last_one_that_changed_the_value_binds() -> None:
+    record = decide(braked(max_step=None, max_changes_per_hour=1), asks_for(9), inputs(), remembers(4, NOW - 60), NOW)
+    assert [step.step for step in record.record.steps] == ["linear/nodes", "maxChangesPerHour"]
+    assert (record.record.replicas, record.record.binding) == (4, "maxChangesPerHour")
+
+
+def test_changes_of_the_future_count_as_made_now() -> None:
+    memory = decide(policy(), asks_for(7), inputs(), remembers(7, NOW - 4000, NOW - 10, NOW + 9000), NOW).memory
+    assert memory.changes == (NOW - 10, NOW)

@@ -1,0 +1,214 @@
+"""Who owns a target, and which changes an HPA would ignore."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.cluster.state import ClusterState, Observed, Unknown
+from recommender.decisions.inputs import TargetState
+from recommender.decisions.loop import decide
+from recommender.decisions.memory import Memory
+from recommender.decisions.record import Action, Status
+from recommender.decisions.settings import Owners
+from tests.recommender.decisions.world import (
+    DNS,
+    NOW,
+    WEB,
+    asks_for,
+    autoscaler,
+    inputs,
+    manager,
+    metric_only,
+    policy,
+)
+
+if TYPE_CHECKING:
+    from adapter.cluster.state import Autoscaler
+    from recommender.decisions.inputs import Inputs
+    from recommender.decisions.record import Record, TargetOutcome
+    from recommender.decisions.settings import Policy
+
+KEDA = {"scaledobject.keda.sh/name": "dns"}
+
+
+def outcome(given: Inputs, with_policy: Policy | None = None, value: int = 11) -> TargetOutcome:
+    record = decide(with_policy or policy(), asks_for(value), given, Memory(), NOW).record
+    assert (record.status, record.replicas) == (Status.OK, value)
+    return record.targets[0]
+
+
+@pytest.mark.parametrize(
+    ("given", "owner", "message"),
+    [
+        (
+            inputs(autoscalers=(autoscaler(),)),
+            "HorizontalPodAutoscaler kube-system/dns",
+            "remove the output scale, or let the HPA follow the metric recommended_replicas",
+        ),
+        (
+            inputs(autoscalers=(autoscaler(name="keda-hpa-dns", labels=KEDA),)),
+            "ScaledObject kube-system/dns",
+            "remove the output scale, or let KEDA follow the metric",
+        ),
+        (
+            inputs(replicas_managers=(manager("helm"), manager("argocd-controller", "Apply"))),
+            "field manager argocd-controller",
+            "let it ignore spec.replicas, or remove it from owners",
+        ),
+        (
+            inputs(replicas_managers=(manager("kustomize-controller"),)),
+            "field manager kustomize-controller",
+            "keeps writing spec.replicas",
+        ),
+        (replace(inputs(), targets={DNS: Unknown("403 Forbidden")}), None, "cannot be looked up: 403 Forbidden"),
+        (replace(inputs(), targets={}), None, "cannot be looked up"),
+        (
+            replace(inputs(), cluster=ClusterState(autoscalers={"kube-system": Unknown("403 Forbidden")})),
+            None,
+            "the HPAs of namespace kube-system cannot be looked up: 403 Forbidden; one of them may own",
+        ),
+        (replace(inputs(), cluster=ClusterState()), None, "they are not watched"),
+        (inputs(time=NOW - 61), None, "the last answer is too old"),
+        (inputs(time=NOW + 10), None, "the last answer is too old"),
+    ],
+    ids=range(10),
+)
+def test_a_target_with_another_owner_is_refused(given: Inputs, owner: str | None, message: str) -> None:
+    found = outcome(given)
+    assert (found.action, found.owner) == (Action.REFUSED, owner)
+    assert message in found.message
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        inputs(),
+        inputs(replicas_managers=None),
+        inputs(replicas_managers=(manager("kube-controller-manager"), manager("tidewatch-recommender"))),
+        inputs(autoscalers=(autoscaler(target_name="other"),)),
+        inputs(autoscalers=(autoscaler(target_kind="StatefulSet"),)),
+        inputs(autoscalers=(autoscaler(target_api_version="example.com/v1"),)),
+    ],
+)
+def test_a_target_without_another_owner_is_scaled(given: Inputs) -> None:
+    found = outcome(given)
+    assert (found.action, found.owner, found.message) == (Action.SCALE, None, "")
+
+
+@pytest.mark.parametrize("version", ["apps/v1beta2", "extensions/v1beta1", ""])
+def test_an_hpa_owns_its_target_under_every_version_of_the_group(version: str) -> None:
+    assert outcome(inputs(autoscalers=(autoscaler(target_api_version=version),))).action is Action.REFUSED
+
+
+def test_two_recommendations_for_one_target_are_named() -> None:
+    found = outcome(inputs(), policy(rivals={DNS: ("nodelocal", "other")}))
+    assert (found.action, found.owner) == (Action.REFUSED, "recommendation nodelocal, other")
+
+
+def test_the_refusal_of_one_target_leaves_the_others() -> None:
+    both = policy(targets=(DNS, WEB), rivals={DNS: ("other",)})
+    given = inputs(others={WEB: TargetState(1)})
+    targets = decide(both, asks_for(11), given, Memory(), NOW).record.targets
+    assert [target.action for target in targets] == [Action.REFUSED, Action.SCALE]
+
+
+@pytest.mark.parametrize("names", [("helm",), ("kubectl-client-side-apply", "kubectl-client-side-apply")])
+def test_a_manager_that_wrote_replicas_once_owns_nothing(names: tuple[str, ...]) -> None:
+    found = outcome(inputs(replicas_managers=tuple(manager(name) for name in names)))
+    assert found.action is Action.SCALE
+    assert found.message == (
+        f"{names[0]} wrote spec.replicas, and the next upgrade writes them again: leave replicas out of that manifest"
+    )
+
+
+@pytest.mark.parametrize(
+    ("owners", "name", "action"),
+    [
+        (Owners(("fluxcd",)), "argocd-controller", Action.SCALE),
+        (Owners(("fluxcd",)), "fluxcd", Action.REFUSED),
+        (Owners(("flux?d", "*-ctl")), "fluxcd", Action.SCALE),
+        (Owners(("*-ctl",)), "my-ctl", Action.REFUSED),
+        (Owners(()), "argocd-controller", Action.SCALE),
+    ],
+)
+def test_the_list_of_owners_can_be_changed(owners: Owners, name: str, action: Action) -> None:
+    found = outcome(inputs(replicas_managers=(manager(name),)), policy(owners=owners))
+    assert found.action is action
+
+
+def test_hpas_that_may_not_be_looked_up_can_be_accepted() -> None:
+    given = replace(inputs(), cluster=ClusterState(autoscalers={"kube-system": Unknown("403 Forbidden")}))
+    assert outcome(given, policy(owners=Owners(autoscalers_required=False))).action is Action.SCALE
+
+
+def test_a_metric_has_no_owner() -> None:
+    found = outcome(inputs(autoscalers=(autoscaler(),)), metric_only())
+    assert (found.action, found.owner) == (Action.METRIC, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "with_policy", "value", "action"),
+    [
+        (inputs(11), policy(), 11, Action.NONE),
+        (inputs(11), metric_only(), 11, Action.NONE),
+        (inputs(None), metric_only(), 11, Action.METRIC),
+        (inputs(None), policy(), 11, Action.METRIC),
+        (inputs(3), policy(), 0, Action.SCALE),
+    ],
+)
+def test_the_action_follows_outputs_and_sizes(given: Inputs, with_policy: Policy, value: int, action: Action) -> None:
+    assert outcome(given, with_policy, value).action is action
+
+
+def test_a_target_that_does_not_exist_is_named() -> None:
+    found = outcome(inputs(None))
+    assert (found.current_replicas, found.message) == (None, "there is no Deployment kube-system/coredns")
+
+
+@pytest.mark.parametrize(
+    ("current", "value", "hpa", "ignored"),
+    [
+        (20, 21, autoscaler(), True),
+        (20, 22, autoscaler(), True),
+        (20, 23, autoscaler(), False),
+        (20, 18, autoscaler(), True),
+        (20, 17, autoscaler(), False),
+        (20, 20, autoscaler(), False),
+        (0, 1, autoscaler(), False),
+        (20, 21, autoscaler(scale_up_tolerance_ratio=0.0), False),
+        (20, 19, autoscaler(scale_up_tolerance_ratio=0.0), True),
+        (20, 19, autoscaler(scale_down_tolerance_ratio=0.0), False),
+        (20, 24, autoscaler(scale_up_tolerance_ratio=0.25), True),
+        (20, 21, autoscaler(metric_names=("cpu",)), False),
+        (20, 21, autoscaler(metric_names=("tidewatch_recommended_replicas",)), True),
+        (20, 21, autoscaler(target_name="other"), False),
+    ],
+)
+def test_a_change_within_the_tolerance_of_the_hpa_says_so(
+    current: int, value: int, hpa: Autoscaler, *, ignored: bool
+) -> None:
+    record = decided(inputs(current, autoscalers=(hpa,)), value)
+    assert record.replicas == value
+    assert (record.binding == "hpa-tolerance") is ignored
+    assert [step.step for step in record.steps][1:] == (["hpa-tolerance"] if ignored else [])
+
+
+def test_the_tolerance_names_the_hpa() -> None:
+    record = decided(inputs(20, autoscalers=(autoscaler(),)), 21)
+    assert record.steps[-1].detail == (
+        "HorizontalPodAutoscaler kube-system/dns keeps 20: 21 / 20 is within its tolerance of 0.1"
+    )
+
+
+def decided(given: Inputs, value: int) -> Record:
+    return decide(metric_only(), asks_for(value), given, Memory(), NOW).record
+
+
+def test_hpas_that_were_read_long_ago_still_own_their_targets() -> None:
+    hpas: tuple[Autoscaler, ...] = (autoscaler(),)
+    old = ClusterState(autoscalers={"kube-system": Observed(hpas, NOW - 9999)})
+    found = outcome(replace(inputs(), cluster=old))
+    assert found.owner == "HorizontalPodAutoscaler kube-system/dns"
