@@ -1,14 +1,14 @@
-# Both programs, for the charts of helm/ and for `docker run tidewatch tidewatch-adapter …`. From the checkout:
+# The image of both programs, for the charts in helm/ and for `docker run tidewatch tidewatch-adapter …`. To build it:
 #
 #     docker build -t tidewatch:0.1.0 --build-arg REVISION="$(git rev-parse HEAD)" .
 #
-# A build that can be repeated names its base by digest: --build-arg PYTHON=python:3.11-slim-bookworm@sha256:…
+# For a reproducible build, name the base image by its digest: --build-arg PYTHON=python:3.11-slim-bookworm@sha256:…
 ARG PYTHON=python:3.11-slim-bookworm
 
 FROM ${PYTHON} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /build
-# Every package by its hash, as a wheel: no source is built but this one, so no compiler is needed.
+# Every package is a wheel, verified by its hash. Only this project is built from source, so no compiler is needed.
 COPY requirements.lock requirements-build.lock ./
 RUN python -m venv --without-pip /opt/tidewatch \
     && pip install --no-deps --only-binary :all: --require-hashes -r requirements-build.lock \
@@ -19,8 +19,8 @@ COPY adapter adapter
 COPY recommender recommender
 RUN pip wheel --no-index --no-deps --no-build-isolation --wheel-dir dist . \
     && pip --python /opt/tidewatch/bin/python install --no-compile --no-index --no-deps dist/*.whl
-# The root file system is read-only when it runs, so what is not compiled here is compiled anew at each start. Of the
-# package kubernetes that is what is never loaded: 50 MB.
+# The root file system is read-only at run time, so modules that are not compiled here are compiled again at each start.
+# The excluded modules of the package kubernetes (50 MB) are never loaded.
 RUN /opt/tidewatch/bin/python -m compileall -q -x '/kubernetes/(aio|client/(api|models))/' /opt/tidewatch/lib
 
 FROM ${PYTHON}
@@ -31,13 +31,13 @@ LABEL org.opencontainers.image.title="Tidewatch" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="0.1.0" \
       org.opencontainers.image.revision="${REVISION}"
-# The base brings Python's library uncompiled. What installs packages is not needed any more.
+# The base image contains Python's library uncompiled. The tools that install packages are no longer needed.
 RUN python -m compileall -q -x '/(idlelib|lib2to3|site-packages|tkinter|turtledemo)/' /usr/local/lib/python3.11 \
     && python -m pip uninstall --quiet --yes --root-user-action ignore setuptools wheel pip
 COPY --from=build /opt/tidewatch /opt/tidewatch
-# Where prometheus-adapter's image has its program, so that the image is all that its users change: its chart says
-# `args: [/adapter, --config=…]`, other manifests `args: [--config=…]`. Whatever else is asked for is run as it stands.
-# The dollars are the script's own.
+# prometheus-adapter's image has its program at this path, so its users only change the image: its chart has
+# `args: [/adapter, --config=…]`, other manifests `args: [--config=…]`. Any other command is run unchanged.
+# The dollar signs belong to the script.
 # hadolint ignore=SC2016
 RUN printf '%s\n' '#!/bin/sh' \
         'case "$1" in /adapter) shift ;; -*) ;; *) exec "$@" ;; esac' \
@@ -48,6 +48,6 @@ ENV PATH=/opt/tidewatch/bin:$PATH \
 USER 10001:10001
 WORKDIR /
 EXPOSE 6443 9180
-# No init: `serve` handles its signals and reaps its children as process 1.
+# No init is needed: as process 1, `serve` handles its signals and reaps its children.
 ENTRYPOINT ["/adapter"]
 CMD ["tidewatch-adapter", "--help"]

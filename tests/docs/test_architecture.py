@@ -53,6 +53,31 @@ def arrows(package: str, to: str) -> set[tuple[str, str]]:
     }
 
 
+def rooms() -> list[tuple[str, str, str]]:
+    """Return the rows of the tables of rooms: folder, room or files, what is there."""
+    section = PAGE.read_text().partition("## The rooms")[2].partition("### `tests`")[0]
+    parts = [part.partition("`") for part in section.split("\n### `")[1:]]
+    return [
+        (folder, room, text)
+        for folder, _, rows in parts
+        for room, text in re.findall(r"^\| (`[^|]+) \| (.+) \|$", rows, re.MULTILINE)
+    ]
+
+
+@pytest.mark.parametrize("folder", sorted({folder for folder, *_ in rooms()}))
+def test_the_rooms_of_a_folder_are_modules_and_folders_of_it(folder: str) -> None:
+    base = ROOT / "adapter" / folder
+    named = {name for place, room, _ in rooms() if place == folder for name in re.findall(r"`(\w+)/?`", room)}
+    assert named
+    assert [name for name in named if not (base / name).is_dir() and not (base / f"{name}.py").is_file()] == []
+
+
+def test_the_modules_that_the_rooms_mention_exist() -> None:
+    known = {path.stem for path in (ROOT / "adapter").rglob("*")}
+    mentioned = {name for *_, text in rooms() for name in re.findall(r"`([a-z][a-z_]*)`", text)}
+    assert mentioned - known == set()
+
+
 def test_each_folder_of_the_adapter_has_its_row() -> None:
     assert set(table()) - {"recommender"} == folders("adapter")
 

@@ -38,11 +38,11 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown key of the resource rules": ({"rules": {"resource": {"gpu": {}}}}, "'gpu' not allowed"),
     "resource metrics without rules": (
         {"apiServices": {"resource": {"v1beta1": True}}},
-        "apiServices.resource.v1beta1 is true, and no rule says what CPU and memory are",
+        "apiServices.resource.v1beta1 is true, but no rule defines CPU and memory",
     ),
     "resource metrics of which nobody knows whose they are": (
         {"rules": {"resource": resource_rules()}},
-        "say so with --set apiServices.resource.unchecked=true",
+        "confirm it with --set apiServices.resource.unchecked=true",
     ),
     "resource rules beside existing ones": (
         {"rules": {"existing": "a", "resource": resource_rules()}},
@@ -63,7 +63,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a given certificate that is not used": (
         {"certificates": {"given": {"secret": "mine"}}},
-        "certificates.given has values, and certificates.mode is self",
+        "certificates.given has values, but certificates.mode is self",
     ),
     "credentials without a Secret": (
         {"prometheus": {"credentials": {"token": "token"}}},
@@ -75,14 +75,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "two monitors": (
         {"metrics": {"podMonitor": {"enabled": True}, "serviceMonitor": {"enabled": True}}},
-        "enable one",
+        "enable only one",
     ),
     "one port for two things": ({"listenPort": 9180}, "listenPort and metrics.port are both 9180"),
     "all kinds of objects": (
         {"rbac": {"objectKinds": [{"apiGroups": ["apps"], "resources": ["*"]}]}},
-        "rbac.objectKinds: the adapter reads no Secrets and no kinds that nobody named",
+        "rbac.objectKinds: the adapter must not read Secrets or all kinds",
     ),
-    "Secrets": ({"rbac": {"objectKinds": [{"apiGroups": [""], "resources": ["secrets"]}]}}, "reads no Secrets"),
+    "Secrets": ({"rbac": {"objectKinds": [{"apiGroups": [""], "resources": ["secrets"]}]}}, "must not read Secrets"),
 }
 
 
@@ -289,14 +289,14 @@ def test_notes_say_how_resource_metrics_are_seen(tmp_path: Path) -> None:
     assert "     kubectl get --raw /apis/metrics.k8s.io/v1beta1\n" in text
     assert "     kubectl top pods --all-namespaces\n     kubectl top nodes\n\n3. Each rule" in text
     assert "There are no rules yet" not in text
-    assert "nobody asks them" not in text
+    assert "its rules are not used" not in text
     text = notes(values | {"apiServices": {"resource": {"v1beta1": False}}}, tmp_path / "without")
-    assert f"rules.resource holds rules, and {RESOURCE} is not registered, so nobody asks them" in text
+    assert f"rules.resource is set, but {RESOURCE} is not registered, so its rules are not used" in text
     assert "kubectl top" not in text
 
 
 def test_notes_say_what_is_still_missing(tmp_path: Path) -> None:
     text = notes({"apiServices": NO_API}, tmp_path)
-    assert "no APIService is asked for" in text
+    assert "no APIService is registered" in text
     assert "There are no rules yet" in text
     assert "http://prometheus.default.svc:9090, which is only a guess" in text

@@ -1,4 +1,4 @@
-{{/* Names of the APIServices that are asked for, as a YAML list. */}}
+{{/* Names of the APIServices that the values request, as a YAML list. */}}
 {{- define "tidewatch.apiServices" -}}
 {{- $names := list -}}
 {{- range $api, $versions := dict "custom" .Values.apiServices.custom "external" .Values.apiServices.external -}}
@@ -12,13 +12,13 @@
 
 {{- define "tidewatch.resourceApi" -}}v1beta1.metrics.k8s.io{{- end -}}
 
-{{/* Not empty where metrics.k8s.io is registered. */}}
+{{/* Not empty if metrics.k8s.io is registered. */}}
 {{- define "tidewatch.answersForResources" -}}
 {{- $wanted := toString .Values.apiServices.resource.v1beta1 -}}
 {{- if or (eq $wanted "true") (and (eq $wanted "auto") .Values.rules.resource) }}true{{ end -}}
 {{- end -}}
 
-{{/* Fails where an APIService is somebody else's. Only Helm against a cluster can see that; `helm template` cannot. */}}
+{{/* Fails if an APIService belongs to another program. Helm sees that only with access to a cluster, not in `helm template`. */}}
 {{- define "tidewatch.refuseSeizing" -}}
 {{- $resource := eq .name (include "tidewatch.resourceApi" .context) -}}
 {{- $found := lookup "apiregistration.k8s.io/v1" "APIService" "" .name -}}
@@ -31,15 +31,15 @@
 {{- $server := empty $service.name | ternary "kube-apiserver itself" (printf "the service %s/%s" $service.namespace $service.name) -}}
 {{- $by := hasKey $notes "meta.helm.sh/release-name" | ternary (printf ", of the Helm release %s" $owner) "" -}}
 {{- $whose := printf "the APIService %s belongs to %s%s" .name $server $by -}}
-{{- /* An annotation stays when metrics-server is put over it by kubectl, so here the Service alone counts. */ -}}
+{{- /* If metrics-server is applied by kubectl over ours, our annotation stays, so only the Service counts here. */ -}}
 {{- if and $resource (not $ours) -}}
-{{- fail (printf "%s, by which `kubectl top` and HPAs on CPU live, and is never taken over: remove that server first (kubectl delete apiservice %s, once it is gone), or leave metrics.k8s.io to it: rules.resource={}, or --set apiServices.resource.v1beta1=false" $whose .name) -}}
+{{- fail (printf "%s, and is never taken over, because `kubectl top` and HPAs on CPU depend on it: remove that server first (kubectl delete apiservice %s, once it is gone), or leave metrics.k8s.io to it with rules.resource={} or --set apiServices.resource.v1beta1=false" $whose .name) -}}
 {{- end -}}
 {{- if not (or $ours (eq $owner (printf "%s/%s" $release.Namespace $release.Name)) .context.Values.apiServices.force) -}}
 {{- $value := regexReplaceAll "^([^.]+)[.]([^.]+)[.].*$" .name "apiServices.${2}.${1}" -}}
-{{- fail (printf "%s, and a version of an API has one server only: leave it there with --set %s=false, or take it over with --set apiServices.force=true and Helm's --take-ownership" $whose $value) -}}
+{{- fail (printf "%s, and a version of an API can have only one server: leave it there with --set %s=false, or take it over with --set apiServices.force=true and Helm's --take-ownership" $whose $value) -}}
 {{- end -}}
 {{- else if and $resource (not .context.Values.apiServices.resource.unchecked) (not (lookup "v1" "Namespace" "" "kube-system")) -}}
-{{- fail (printf "rules.resource: Helm sees no cluster here, so nobody knows whether metrics-server has the APIService %s: look yourself (kubectl get apiservice %s) and say so with --set apiServices.resource.unchecked=true, or register nothing with --set apiServices.resource.v1beta1=false; `helm install`, and --dry-run=server, look by themselves" .name .name) -}}
+{{- fail (printf "rules.resource: Helm has no access to a cluster here, so it cannot check whether metrics-server has the APIService %s: check it yourself (kubectl get apiservice %s) and confirm it with --set apiServices.resource.unchecked=true, or register nothing with --set apiServices.resource.v1beta1=false; `helm install` and --dry-run=server check it by themselves" .name .name) -}}
 {{- end -}}
 {{- end -}}

@@ -1,4 +1,4 @@
-{{/* The command line behind `tidewatch-adapter`, as a YAML list. */}}
+{{/* The arguments of `tidewatch-adapter`, as a YAML list. */}}
 {{- define "tidewatch.args" -}}
 - serve
 - --secure-port={{ .Values.listenPort }}
@@ -34,7 +34,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* How Prometheus lets the adapter in: files are keys of one mounted Secret. */}}
+{{/* Flags for the credentials of Prometheus: the files are keys of one mounted Secret. */}}
 {{- define "tidewatch.credentialArgs" -}}
 {{- $flags := dict "ca" "ca-file" "token" "token-file" "password" "password-file" "certificate" "client-tls-cert-file" "key" "client-tls-key-file" -}}
 {{- range $name, $flag := $flags }}

@@ -1,4 +1,4 @@
-{{/* Start of all names: short enough for what is put behind it. */}}
+{{/* Prefix of all names: short enough for every suffix. */}}
 {{- define "tidewatch.fullname" -}}
 {{- $chart := .Values.nameOverride | default .Chart.Name -}}
 {{- $name := contains $chart .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $chart) -}}
@@ -26,7 +26,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* Not empty where the adapter keeps a certificate of its own in that Secret: there is an APIService to publish its CA in. */}}
+{{/* Not empty if the adapter keeps its own certificate in that Secret: there must be an APIService to publish the CA in. */}}
 {{- define "tidewatch.keepsCertificate" -}}
 {{- if and (eq .Values.certificates.mode "self") (include "tidewatch.apiServices" . | fromYamlArray) }}true{{ end -}}
 {{- end -}}
@@ -44,7 +44,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | quote }}
 {{- end -}}
 
-{{/* `metadata` of the object whose name is handed in beside the context; `namespace: ""` for one of the cluster. */}}
+{{/* `metadata` of the object with the given name; `namespace: ""` for a cluster-scoped object. */}}
 {{- define "tidewatch.metadata" -}}
 name: {{ .name }}
 {{- with hasKey . "namespace" | ternary .namespace .context.Release.Namespace }}
