@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from adapter.cluster.contents import Contents, contents_of
 from adapter.cluster.counts import distinct
+from adapter.cluster.queries import selector_of
 from adapter.cluster.state import Autoscaler, ClusterState, Node, Observed, Unknown
-from adapter.objects.selectors import Selector, SelectorError, parse_selector
 from adapter.sources.manifests import ManifestError
 from adapter.timing.file_contents import read_regular
 from adapter.timing.pace import UNPACED
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from adapter.cluster.state import ClusterNeeds, CountQuery
+    from adapter.objects.selectors import Selector
     from adapter.timing.pace import Pace
 
 _SUFFIXES = frozenset({".json", ".yaml"})
@@ -117,12 +118,11 @@ def _autoscalers(contents: Contents, namespace: str, time: float) -> Observed[tu
 
 
 def _count(contents: Contents, query: CountQuery, time: float, where: Path) -> Observed[int] | Unknown:
+    selector = selector_of(query)
+    if isinstance(selector, Unknown):
+        return selector
     if query.kind not in contents.labels:
         return _missing(query.kind, where)
-    try:
-        selector = parse_selector(query.selector)
-    except SelectorError as error:
-        return Unknown(f"the selector {query.selector!r} cannot be read: {error}")
     if query.kind != "endpoints":
         return Observed(sum(1 for _ in _selected(contents, query, selector)), time)
     services: dict[tuple[str, str], list[tuple[str, ...]]] = {}

@@ -21,10 +21,10 @@ from tests.support.apiserver_store import (
     Json,
     RefusedError,
     integer,
-    is_selected,
     object_of,
     partial_of,
     selected_name,
+    shown_type,
     status_of,
     too_old,
 )
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from tests.support.fake_apiserver import FakeApiServer
 
 _PARAMETERS: dict[str, set[str]] = {
-    "list": {"limit", "continue", "resourceVersion", "fieldSelector"},
-    "watch": {"watch", "resourceVersion", "allowWatchBookmarks", "timeoutSeconds", "fieldSelector"},
+    "list": {"limit", "continue", "resourceVersion", "labelSelector", "fieldSelector"},
+    "watch": {"watch", "resourceVersion", "allowWatchBookmarks", "timeoutSeconds", "labelSelector", "fieldSelector"},
     "discover": set(),
 }
 _PARTIAL = {"list": "PartialObjectMetadataList", "watch": "PartialObjectMetadata"}
@@ -258,9 +258,9 @@ class Handler(BaseHTTPRequestHandler):
             return
         with self.server.fake.counted_watch(resource.plural):
             for change in self._changes(resource, version, changes, query):
-                if change.type in {"BOOKMARK", "ERROR"} or is_selected(change.object, namespace, query):
-                    shown = partial_of(change.object) if partial and change.type != "ERROR" else change.object
-                    self._chunk(json.dumps({"type": change.type, "object": shown}, separators=(",", ":")) + "\n")
+                if kind := shown_type(change, namespace, query):
+                    shown = partial_of(change.object) if partial and kind != "ERROR" else change.object
+                    self._chunk(json.dumps({"type": kind, "object": shown}, separators=(",", ":")) + "\n")
         self._chunk("")
 
     def _changes(

@@ -8,6 +8,8 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from adapter.objects.selectors import parse_selector
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -22,6 +24,8 @@ class Change:
     resource: Resource
     type: str
     object: Json
+    before: Json | None = None
+    """The object before a change of it."""
 
 
 class RefusedError(Exception):
@@ -55,19 +59,20 @@ class Store:
         with self.changed:
             self.version += 1
             objects = self._objects.setdefault(resource, {})
-            kind = "MODIFIED" if (namespace, name) in objects else "ADDED"
+            before = objects.get((namespace, name))
+            kind = "ADDED" if before is None else "MODIFIED"
             made = object_of(resource, namespace, name, labels, self.version)
             if content is not None:
                 made = {key: made[key] for key in ("kind", "apiVersion", "metadata")} | dict(content)
             objects[namespace, name] = made
-            self._tell(Change(self.version, resource, kind, objects[namespace, name]))
+            self._tell(Change(self.version, resource, kind, made, before))
 
     def remove(self, resource: Resource, namespace: str, name: str) -> None:
         with self.changed:
             self.version += 1
             gone = self._objects[resource].pop((namespace, name))
             last = {**gone, "metadata": {**gone["metadata"], "resourceVersion": str(self.version)}}
-            self._tell(Change(self.version, resource, "DELETED", last))
+            self._tell(Change(self.version, resource, "DELETED", last, gone))
 
     def compact(self) -> None:
         with self.changed:
@@ -149,8 +154,23 @@ def integer(query: Mapping[str, str], name: str) -> int:
 
 
 def is_selected(one: Json, namespace: str, query: Mapping[str, str]) -> bool:
-    """Return whether the object is in the namespace, if one is asked for, and has the name of the field selector."""
-    return namespace in {"", key_of(one)[0]} and selected_name(query) in {None, key_of(one)[1]}
+    """Return whether the object is in the namespace, if one is asked for, and whether the selectors match it."""
+    selector = parse_selector(query.get("labelSelector", ""))
+    labels: dict[str, str] = one["metadata"].get("labels") or {}
+    named = namespace in {"", key_of(one)[0]} and selected_name(query) in {None, key_of(one)[1]}
+    return named and selector.matches(labels)
+
+
+def shown_type(change: Change, namespace: str, query: Mapping[str, str]) -> str | None:
+    """Return the type of event that a watch with these selectors shows; None if it shows none.
+
+    An object whose labels change may enter the selection or leave it.
+    """
+    if change.type in {"BOOKMARK", "ERROR"}:
+        return change.type
+    is_now = change.type != "DELETED" and is_selected(change.object, namespace, query)
+    was = change.before is not None and is_selected(change.before, namespace, query)
+    return {(False, True): "ADDED", (True, True): "MODIFIED", (True, False): "DELETED"}.get((was, is_now))
 
 
 def selected_name(query: Mapping[str, str]) -> str | None:

@@ -29,6 +29,10 @@ class WatchTelemetry(Protocol):
         """Say how many objects of the kind are left out now, since they cannot be read."""
         ...
 
+    def ended(self, resource: str) -> None:
+        """Remove the state of a kind that is no longer watched."""
+        ...
+
 
 class NoTelemetry:
     """For commands that run once, and tests."""
@@ -43,6 +47,9 @@ class NoTelemetry:
         """Drop it."""
 
     def left_out(self, resource: str, objects: int) -> None:
+        """Drop it."""
+
+    def ended(self, resource: str) -> None:
         """Drop it."""
 
 
@@ -93,6 +100,11 @@ class WatchMetrics:
     def left_out(self, resource: str, objects: int) -> None:
         """Set the gauge."""
         self._left_out.labels(resource).set(objects)
+
+    def ended(self, resource: str) -> None:
+        """Remove the gauges of the kind."""
+        for gauge in (self._synced, self._heard, self._left_out):
+            gauge.remove(resource)
 
 
 class LeaseMetrics:
