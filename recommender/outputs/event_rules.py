@@ -1,0 +1,107 @@
+"""Which Kubernetes events a decision or a scale call is worth, and their documents. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from recommender.decisions.record import Action
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.wishes import reason_of
+
+if TYPE_CHECKING:
+    from recommender.decisions.record import Record, TargetReference
+    from recommender.outputs.scale import ScaleOutcome
+
+COMPONENT: Final = "tidewatch-recommender"
+_LONGEST_MESSAGE: Final = 1024
+"""Of `note` in events.k8s.io/v1; longer ones are cut."""
+_LONGEST_NAME: Final = 253
+_NOT_IN_A_NAME: Final = re.compile(r"[^a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class TargetEvent:
+    """Something to know about a target."""
+
+    target: TargetReference
+    reason: str
+    """In CamelCase, as `kubectl describe` shows it."""
+    message: str
+    is_warning: bool = False
+
+
+def events_of_record(before: Record | None, after: Record) -> tuple[TargetEvent, ...]:
+    """Return the events for a decision: changes of a published value, and scale calls that are refused.
+
+    Scale calls that are made have events of their own, when they succeed. `before` is the last record of the same
+    recommendation; None: there was none in this process, so that nothing is known to have changed.
+    """
+    found = []
+    has_changed = before is not None and None not in {before.replicas, after.replicas}
+    for outcome in after.targets:
+        if outcome.action is Action.REFUSED:
+            owner = f" (owner: {outcome.owner})" if outcome.owner else ""
+            text = f"recommendation {after.name} does not scale this object: {outcome.message}{owner}"
+            found.append(TargetEvent(outcome.target, "ScaleRefused", text, is_warning=True))
+        elif outcome.action is not Action.SCALE and has_changed and before and before.replicas != after.replicas:
+            text = f"recommendation {after.name} changed from {before.replicas} to {after.replicas} replicas"
+            found.append(TargetEvent(outcome.target, "RecommendationChanged", _because(text, reason_of(after))))
+    return tuple(found)
+
+
+def event_of_scale_call(outcome: ScaleOutcome) -> TargetEvent | None:
+    """Return the event for a scale call; None if it changed nothing."""
+    wish = outcome.wish
+    if outcome.result is not ScaleResult.OK:
+        return None
+    text = f"recommendation {wish.recommendation} scaled this object from {outcome.before} to {wish.replicas} replicas"
+    return TargetEvent(wish.target, "Scaled", _because(text, wish.reason))
+
+
+def event_document(event: TargetEvent, uid: str, time: float, distinction: str) -> dict[str, Any]:
+    """Return a core/v1 Event.
+
+    `uid` is that of the target: without it `kubectl describe` does not show the event. `time` is in seconds since the
+    Unix epoch; `distinction` makes the name one of its own.
+    """
+    target = event.target
+    moment = datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    involved = {
+        "apiVersion": target.api_version,
+        "kind": target.kind,
+        "namespace": target.namespace,
+        "name": target.name,
+        "uid": uid,
+    }
+    message = event.message
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": _name(target.name, distinction), "namespace": namespace_of_events(target)},
+        "involvedObject": {key: value for key, value in involved.items() if value},
+        "reason": event.reason,
+        "message": message if len(message) <= _LONGEST_MESSAGE else f"{message[: _LONGEST_MESSAGE - 1]}…",
+        "type": "Warning" if event.is_warning else "Normal",
+        "source": {"component": COMPONENT},
+        "reportingComponent": COMPONENT,
+        "firstTimestamp": moment,
+        "lastTimestamp": moment,
+        "count": 1,
+    }
+
+
+def namespace_of_events(target: TargetReference) -> str:
+    """Return where the events of a target are: in its namespace, or in `default` if it has none."""
+    return target.namespace or "default"
+
+
+def _because(text: str, reason: str) -> str:
+    return f"{text}: {reason}" if reason else text
+
+
+def _name(target: str, distinction: str) -> str:
+    readable = _NOT_IN_A_NAME.sub("-", target.lower())[: _LONGEST_NAME - len(distinction) - 1].strip("-")
+    return f"{readable or 'target'}.{distinction}"

@@ -1,0 +1,139 @@
+"""Kubernetes events on targets: written in the background, without repetitions, at a limited rate.
+
+    events = EventWriter(objects, lookups.uid, count)
+    tasks.running("events", lambda stop: events.run(stop.event))
+    …
+    events.add(event)
+
+They are core/v1 Events, since that is what roles usually allow by `create events`. A decision never waits for one: an
+event that finds no place is dropped and counted.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections import deque
+from typing import TYPE_CHECKING, Any, Protocol
+
+from adapter.service.runtime.logs import StateLog
+from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError
+from adapter.timing.clock import Clock
+from adapter.timing.rate_limit import RateLimit
+from recommender.outputs.event_rules import event_document, namespace_of_events
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Mapping
+
+    from recommender.decisions.record import TargetReference
+    from recommender.outputs.event_rules import TargetEvent
+
+_log = logging.getLogger(__name__)
+
+_MOST_WAITING = 500
+_MOST_REMEMBERED = 5000
+_REPEAT_SECONDS = 600.0
+"""For so long the same event is not written again."""
+_FORBIDDEN_SECONDS = 600.0
+"""For so long no event is sent to a namespace that has refused one."""
+_PER_SECOND = 5.0
+_CALL_SECONDS = 5.0
+_LOOP_SECONDS = 0.5
+
+
+class EventClient(Protocol):
+    """What is asked of the API server (`writing.ObjectClient`)."""
+
+    def create(self, collection: str, document: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
+        """Create an object in a collection."""
+        ...
+
+
+class EventWriter:
+    """Writes events. `add` may be called from any thread."""
+
+    def __init__(
+        self,
+        objects: EventClient,
+        uid: Callable[[TargetReference], str],
+        count: Callable[[str], None],
+        *,
+        clock: Clock | None = None,
+    ) -> None:
+        """`uid` returns the UID of a target, empty if it is not known.
+
+        `count` is called with `created`, `suppressed`, `dropped`, `forbidden` or `error`.
+        """
+        self._objects = objects
+        self._uid = uid
+        self._count = count
+        self._clock = clock or Clock()
+        self._waiting: deque[TargetEvent] = deque()
+        self._rate = RateLimit(_PER_SECOND, int(_PER_SECOND), clock=self._clock.monotonic)
+        self._states = StateLog(_log)
+        self._written_at: dict[TargetEvent, float] = {}
+        """In the order of time."""
+        self._forbidden_until: dict[str, float] = {}
+
+    def add(self, event: TargetEvent) -> None:
+        """Let the event be written soon. Never waits."""
+        if len(self._waiting) >= _MOST_WAITING:
+            self._count("dropped")
+        else:
+            self._waiting.append(event)
+
+    def run(self, stop: threading.Event) -> None:
+        """Write the events that were added, until `stop` is set."""
+        while not stop.wait(_LOOP_SECONDS):
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the events that wait, as far as the rate allows."""
+        while self._waiting:
+            event = self._waiting[0]
+            is_wanted = self._is_wanted(event)
+            if is_wanted and not self._rate.take(0.0):
+                return
+            self._waiting.popleft()
+            if is_wanted:
+                self._write(event)
+
+    def _is_wanted(self, event: TargetEvent) -> bool:
+        """Whether an event is to be sent; one that is not is counted."""
+        now = self._clock.monotonic()
+        for old, written_at in tuple(self._written_at.items()):
+            if now - written_at < _REPEAT_SECONDS and len(self._written_at) <= _MOST_REMEMBERED:
+                break
+            del self._written_at[old]
+        if event in self._written_at:
+            self._count("suppressed")
+            return False
+        if now < self._forbidden_until.get(namespace_of_events(event.target), 0.0):
+            self._count("forbidden")
+            return False
+        return True
+
+    def _write(self, event: TargetEvent) -> None:
+        namespace = namespace_of_events(event.target)
+        document = event_document(event, self._uid(event.target), self._clock.wall(), secrets.token_hex(8))
+        now = self._clock.monotonic()
+        try:
+            self._objects.create(f"/api/v1/namespaces/{namespace}/events", document, seconds=_CALL_SECONDS)
+        except ForbiddenError:
+            self._count("forbidden")
+            self._forbidden_until[namespace] = now + _FORBIDDEN_SECONDS
+            message = f"events cannot be written in namespace {namespace}: allow create of events there"
+            self._states.failed(namespace, message, level=logging.WARNING)
+            return
+        except KubernetesError as error:
+            # It is lost: the next decision that differs has one of its own.
+            self._count("error")
+            self._states.failed(
+                f"error {namespace}", "events cannot be written", level=logging.WARNING, error=str(error)
+            )
+            return
+        self._written_at[event] = now
+        self._count("created")
+        self._states.recovered(f"error {namespace}", "events are written again")
+        self._states.recovered(namespace, f"events can be written in namespace {namespace} now")

@@ -1,0 +1,150 @@
+"""What is known of each target at present: its size, who wrote it, whether it is paused or rolled out.
+
+    lookups = TargetLookups(objects, resolve)
+    states = lookups.look(targets)
+
+Each target is asked for beside the others and for a limited time, and targets that did not answer last time have
+threads of their own: one that hangs delays no other. Where the object may not be read, as with
+cluster-proportional-autoscaler's rights, its scale alone is read.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from adapter.cluster.state import Observed, Unknown
+from adapter.objects.resources import UnknownResourceError
+from adapter.service.runtime.logs import StateLog
+from adapter.service.runtime.threads import DaemonThreads
+from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
+from adapter.timing.clock import Clock
+from recommender.decisions.inputs import TargetState
+from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, uid_of
+from recommender.outputs.target_paths import target_path
+from recommender.running.lookup_documents import target_state
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import TypeAlias
+
+    from adapter.objects.resources import ResolveResource
+    from adapter.sources.kubernetes.writing import Reply
+    from recommender.decisions.record import TargetReference
+
+    Found: TypeAlias = "Observed[TargetState | None] | Unknown"
+
+_log = logging.getLogger(__name__)
+
+_EACH_SECONDS = 4.0
+_ALL_SECONDS = 5.0
+_THREADS = 8
+_SLOW_THREADS = 4
+_SCALE_ONLY_SECONDS = 600.0
+"""After which it is tried again whether the object may be read."""
+
+
+class LookupClient(Protocol):
+    """What is asked of the API server (`writing.ObjectClient`)."""
+
+    def get(self, path: str, *, seconds: float) -> Reply:
+        """Return the object."""
+        ...
+
+
+class TargetLookups:
+    """Looks targets up. `look` is for one thread, `uid` for any."""
+
+    def __init__(
+        self,
+        objects: LookupClient,
+        resolve: ResolveResource,
+        *,
+        clock: Clock | None = None,
+        seconds: float = _ALL_SECONDS,
+    ) -> None:
+        """`seconds` is how long a look at all targets takes at most."""
+        self._objects = objects
+        self._resolve = resolve
+        self._clock = clock or Clock()
+        self._seconds = seconds
+        self._threads = DaemonThreads("look-up", _THREADS)
+        self._slow_threads = DaemonThreads("slow look-up", _SLOW_THREADS)
+        self._states = StateLog(_log)
+        self._ended = threading.Condition()
+        self._running: set[TargetReference] = set()
+        self._found: dict[TargetReference, Found] = {}
+        self._slow: frozenset[TargetReference] = frozenset()
+        self._uids: dict[TargetReference, str] = {}
+        self._scale_only_until: dict[tuple[str, str, str], float] = {}
+
+    def look(self, targets: Iterable[TargetReference]) -> Mapping[TargetReference, Found]:
+        """Return what is known of each target now; Unknown for one that does not answer in time."""
+        wanted = tuple(dict.fromkeys(targets))
+        with self._ended:
+            self._found = {}
+            # A look-up that is still under way from an earlier time is not begun again: its answer is waited for.
+            new = [target for target in wanted if target not in self._running]
+            self._running.update(new)
+        for target in new:
+            threads = self._slow_threads if target in self._slow else self._threads
+            threads.submit(partial(self._look_up, target))
+        with self._ended:
+            self._ended.wait_for(lambda: all(target in self._found for target in wanted), self._seconds)
+            found = self._found
+            self._slow = frozenset(target for target in wanted if target not in found)
+            self._uids = {target: uid for target, uid in self._uids.items() if target in wanted}
+        late = Unknown(f"the API server did not answer within {self._seconds:g} s")
+        return {target: found.get(target, late) for target in wanted}
+
+    def uid(self, target: TargetReference) -> str:
+        """Return the UID that a target had when it was last looked up; empty if it is not known."""
+        return self._uids.get(target, "")
+
+    def _look_up(self, target: TargetReference) -> None:
+        found: Found = Unknown("the look-up failed by a fault of the program: see the log")
+        try:
+            found = self._state(target)
+        finally:
+            with self._ended:
+                self._running.discard(target)
+                self._found[target] = found
+                self._ended.notify_all()
+
+    def _state(self, target: TargetReference) -> Found:
+        now = self._clock.wall()
+        try:
+            path = target_path(target, self._resolve)
+            state = self._of_object(target, path)
+            if state is None:
+                state = self._of_scale(target, path)
+        except NotFoundError:
+            return Observed(None, now)
+        except (UnknownResourceError, ScaleDocumentError, KubernetesError) as error:
+            return Unknown(f"{target}: {error}")
+        return Observed(state, now)
+
+    def _of_object(self, target: TargetReference, path: str) -> TargetState | None:
+        """Return what the object states; None if it may not be read or does not state its size."""
+        key = (target.api_version, target.kind, target.namespace)
+        if self._clock.monotonic() < self._scale_only_until.get(key, 0.0):
+            return None
+        where = f"objects of kind {target.kind} in namespace {target.namespace}"
+        try:
+            document = self._objects.get(path, seconds=_EACH_SECONDS).document
+        except ForbiddenError:
+            self._scale_only_until[key] = self._clock.monotonic() + _SCALE_ONLY_SECONDS
+            message = f"{where} may not be read, only their scale: field managers, pauses and rollouts are not known"
+            self._states.failed(where, message, level=logging.WARNING)
+            return None
+        self._scale_only_until.pop(key, None)
+        self._states.recovered(where, f"{where} may be read now")
+        self._uids[target] = uid_of(document)
+        return target_state(document)
+
+    def _of_scale(self, target: TargetReference, path: str) -> TargetState:
+        document = self._objects.get(f"{path}/scale", seconds=_EACH_SECONDS).document
+        self._uids[target] = uid_of(document)
+        return TargetState(replicas_of(document))

@@ -1,0 +1,57 @@
+"""What a store of memories promises, and the names under which they are stored."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    from recommender.decisions.memory import Memory
+
+NAME_PREFIX: Final = "tidewatch-recommender-"
+_OBJECT_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LONGEST_NAME: Final = 253
+_DIGEST_CHARACTERS: Final = 12
+
+
+class MemoryUnavailableError(Exception):
+    """The memory cannot be read at present; the message says why. It must not be taken for empty."""
+
+
+class MemoryStore(Protocol):
+    """Where the memories of recommendations outlive the process. For any number of threads."""
+
+    def load(self, name: str) -> Memory | None:
+        """Return what is stored for a recommendation; None if there is nothing, or nothing that can be used.
+
+        Raises MemoryUnavailableError if that is not known at present: a decision then waits, since cool-downs and holds
+        would be forgotten.
+        """
+        ...
+
+    def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:
+        """Store the memory of a recommendation.
+
+        `urgent`: at once; returns whether it is stored. Otherwise it may be stored later, and the result says whether
+        it has been accepted. It is not while `needs_load` is true.
+        """
+        ...
+
+    def needs_load(self, name: str) -> bool:
+        """Whether somebody else has changed what is stored, so that it must be loaded before anything is saved."""
+        ...
+
+
+def stored_name(recommendation: str) -> str:
+    """Return the name of the ConfigMap or file of a recommendation: a DNS subdomain (RFC 1123).
+
+    A name that Kubernetes does not allow is reduced to what it allows, with a digest that keeps two names apart.
+    """
+    direct = f"{NAME_PREFIX}{recommendation}"
+    if len(direct) <= _LONGEST_NAME and _OBJECT_NAME.fullmatch(direct):
+        return direct
+    digest = hashlib.sha256(recommendation.encode()).hexdigest()[:_DIGEST_CHARACTERS]
+    room = _LONGEST_NAME - len(NAME_PREFIX) - _DIGEST_CHARACTERS - 1
+    readable = re.sub(r"[^a-z0-9]+", "-", recommendation.lower())[:room].strip("-")
+    return NAME_PREFIX + "-".join(part for part in (readable, digest) if part)

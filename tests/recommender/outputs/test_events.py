@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from adapter.sources.kubernetes.errors import DeadlineError
+from adapter.timing.clock import Clock
+from recommender.decisions.record import Action, Record, Status, Step, TargetOutcome, TargetReference
+from recommender.outputs.event_rules import TargetEvent, event_document, event_of_scale_call, events_of_record
+from recommender.outputs.events import EventWriter
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale import ScaleOutcome
+from recommender.outputs.wishes import Wish
+from tests.support.apiserver_objects import EVENTS, Direct, ObjectStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
+EVENT = TargetEvent(WEB, "Scaled", "recommendation web scaled this object from 3 to 5 replicas")
+RECORD = Record(
+    name="web",
+    type="proportional",
+    time=1.0,
+    status=Status.OK,
+    message="",
+    replicas=5,
+    steps=(Step("linear/nodes", 5, "ceil(80 / 16)"),),
+    binding="linear/nodes",
+    targets=(TargetOutcome(WEB, 3, Action.METRIC),),
+)
+
+
+class World:
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.objects = ObjectStore()
+        self.counted: list[str] = []
+        self.before: Callable[[str, str], None] = lambda _method, _path: None
+        self.writer = EventWriter(
+            Direct(self.objects, self._before),
+            lambda target: f"uid-of-{target.name}",
+            self.counted.append,
+            clock=Clock(lambda: self.now, lambda: 1767323045.0 + self.now),
+        )
+
+    def _before(self, method: str, path: str) -> None:
+        self.before(method, path)
+
+    def add(self, *events: TargetEvent) -> None:
+        for event in events:
+            self.writer.add(event)
+        self.writer.flush()
+
+    @property
+    def written(self) -> list[dict[str, Any]]:
+        return self.objects.listed(EVENTS)
+
+
+def numbered(count: int) -> list[TargetEvent]:
+    return [replace(EVENT, message=f"change {number}") for number in range(count)]
+
+
+def test_an_event_is_written_where_kubectl_describe_looks_for_it() -> None:
+    world = World()
+    world.add(EVENT)
+    (written,) = world.written
+    metadata = written.pop("metadata")
+    assert metadata["namespace"] == "shop"
+    assert metadata["name"].startswith("web.")
+    assert written == {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "involvedObject": {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "namespace": "shop",
+            "name": "web",
+            "uid": "uid-of-web",
+        },
+        "reason": "Scaled",
+        "message": "recommendation web scaled this object from 3 to 5 replicas",
+        "type": "Normal",
+        "source": {"component": "tidewatch-recommender"},
+        "reportingComponent": "tidewatch-recommender",
+        "firstTimestamp": "2026-01-02T03:04:05Z",
+        "lastTimestamp": "2026-01-02T03:04:05Z",
+        "count": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        replace(EVENT, target=replace(WEB, namespace="")),
+        replace(EVENT, message="x" * 5000),
+        replace(EVENT, target=replace(WEB, name="w" * 253)),
+        replace(EVENT, target=replace(WEB, name="system:node")),
+        replace(EVENT, target=replace(WEB, name="a.-b")),
+        replace(EVENT, target=replace(WEB, name=":")),
+    ],
+    ids=["no-namespace", "long-message", "long-name", "odd-name", "dots", "no-name"],
+)
+def test_every_event_is_one_that_kubernetes_accepts(event: TargetEvent) -> None:
+    world = World()
+    world.add(event)
+    assert world.counted == ["created"]
+
+
+def test_the_same_event_is_not_repeated_within_ten_minutes() -> None:
+    world = World()
+    for second in range(0, 1200, 10):
+        world.now = float(second)
+        world.add(EVENT)
+    assert len(world.written) == 2
+    assert world.counted.count("suppressed") == 118
+
+
+def test_events_are_written_at_a_limited_rate() -> None:
+    world = World()
+    world.add(*numbered(20))
+    written = [len(world.written)]
+    for second in range(1, 5):
+        world.now = float(second)
+        world.writer.flush()
+        written.append(len(world.written))
+    assert written == [5, 10, 15, 20, 20]
+
+
+def test_more_events_than_fit_are_dropped_and_nobody_waits() -> None:
+    world = World()
+    world.add(*numbered(600))
+    assert world.counted.count("dropped") == 100
+
+
+def test_missing_rights_are_said_once_for_each_namespace(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    world.objects.deny("create", "events")
+    other = replace(EVENT, target=replace(WEB, namespace="other"))
+    world.add(EVENT, *numbered(3), other, other)
+    assert world.counted == ["forbidden"] * 6
+    assert [one.levelno for one in caplog.records] == [logging.WARNING] * 2
+    world.now = 601.0
+    world.add(EVENT)
+    assert len(caplog.records) == 2
+    world.objects.denied.clear()
+    world.now = 1300.0
+    world.add(EVENT)
+    assert len(world.written) == 1
+
+
+def test_an_event_that_could_not_be_sent_is_lost_alone() -> None:
+    world = World()
+    failures = [DeadlineError("no answer")]
+
+    def fail(_method: str, _path: str) -> None:
+        if failures:
+            raise failures.pop()
+
+    world.before = fail
+    world.add(EVENT, *numbered(2))
+    assert world.counted == ["error", "created", "created"]
+    world.now = 10.0
+    world.add(EVENT)
+    assert world.counted[-1] == "created", "it was not written, so it is no repetition"
+
+
+def test_a_published_value_that_changes_has_an_event() -> None:
+    (event,) = events_of_record(replace(RECORD, replicas=3), RECORD)
+    assert event == TargetEvent(
+        WEB,
+        "RecommendationChanged",
+        "recommendation web changed from 3 to 5 replicas: linear/nodes: ceil(80 / 16)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (None, RECORD),
+        (RECORD, RECORD),
+        (replace(RECORD, replicas=None), RECORD),
+        (RECORD, replace(RECORD, replicas=None, status=Status.STALE)),
+        (replace(RECORD, replicas=3), replace(RECORD, targets=(TargetOutcome(WEB, 3, Action.SCALE),))),
+    ],
+    ids=["first", "equal", "from-no-value", "to-no-value", "scale-call"],
+)
+def test_other_decisions_have_none(before: Record | None, after: Record) -> None:
+    assert events_of_record(before, after) == ()
+
+
+def test_a_refusal_has_a_warning_that_names_the_owner() -> None:
+    refused = TargetOutcome(WEB, 3, Action.REFUSED, "HorizontalPodAutoscaler shop/web", "an HPA scales it already")
+    (event,) = events_of_record(None, replace(RECORD, targets=(refused,)))
+    assert event.is_warning
+    assert event.reason == "ScaleRefused"
+    assert event.message == (
+        "recommendation web does not scale this object: an HPA scales it already"
+        " (owner: HorizontalPodAutoscaler shop/web)"
+    )
+    assert event_document(event, "", 1.0, "x")["type"] == "Warning"
+
+
+def test_a_scale_call_that_changed_the_size_has_an_event() -> None:
+    wish = Wish("web", WEB, 5, 60.0, "linear/nodes: ceil(80 / 16)")
+    event = event_of_scale_call(ScaleOutcome(wish, ScaleResult.OK, 3))
+    assert event is not None
+    assert event.message == ("recommendation web scaled this object from 3 to 5 replicas: linear/nodes: ceil(80 / 16)")
+    assert event_of_scale_call(ScaleOutcome(wish, ScaleResult.UNCHANGED, 5)) is None

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.cluster.state import Observed, Unknown
+from adapter.objects.resources import BUILT_IN, Resource, find_resource
+from adapter.sources.kubernetes.errors import DeadlineError
+from adapter.timing.clock import Clock
+from recommender.decisions.inputs import FieldManager, TargetState
+from recommender.decisions.record import TargetReference
+from recommender.running.lookups import TargetLookups
+from tests.support.apiserver_objects import DEPLOYMENTS, MACHINE_DEPLOYMENTS, Direct, ObjectStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MACHINES = Resource("cluster.x-k8s.io", "v1beta1", "machinedeployments", "machinedeployment", "MachineDeployment", True)  # noqa: FBT003
+WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
+OBJECT = {
+    "kind": "Deployment",
+    "metadata": {
+        "annotations": {"tidewatch.io/paused": "true"},
+        "managedFields": [{"manager": "helm", "operation": "Update", "fieldsV1": {"f:spec": {"f:replicas": {}}}}],
+    },
+    "spec": {"replicas": 3},
+}
+WHOLE = TargetState(3, None, False, "true", (FieldManager("helm", "Update", None),))  # noqa: FBT003
+SIZE_ALONE = TargetState(3)
+
+
+class World:
+    def __init__(self, seconds: float = 5.0) -> None:
+        self.now = 0.0
+        self.objects = ObjectStore()
+        self.objects.put(DEPLOYMENTS, "shop", "web", OBJECT)
+        self.before: Callable[[str], None] = lambda _path: None
+        self.paths: list[str] = []
+        self.lookups = TargetLookups(
+            Direct(self.objects, self._before),
+            lambda group, name: find_resource((*BUILT_IN, MACHINES), group, name),
+            clock=Clock(lambda: self.now, lambda: 1000.0 + self.now),
+            seconds=seconds,
+        )
+
+    def _before(self, _method: str, path: str) -> None:
+        self.paths.append(path)
+        self.before(path)
+
+    def of(self, target: TargetReference = WEB) -> Observed[TargetState | None] | Unknown:
+        return self.lookups.look([target, target])[target]
+
+
+def test_a_target_is_known_with_its_time_and_its_uid() -> None:
+    world = World()
+    assert world.of() == Observed(WHOLE, 1000.0)
+    assert world.lookups.uid(WEB).startswith("uid-")
+    assert len(world.paths) == 1
+    assert world.lookups.look([]) == {}
+    assert world.lookups.uid(WEB) == ""
+
+
+def test_a_target_that_does_not_exist_is_known_to_be_absent() -> None:
+    assert World().of(replace(WEB, name="none")) == Observed(None, 1000.0)
+
+
+def test_with_the_rights_of_the_peer_only_the_size_is_known_and_that_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = World()
+    world.objects.deny("get", "deployments")
+    for _ in range(3):
+        assert world.of() == Observed(SIZE_ALONE, 1000.0)
+    assert [path.endswith("/scale") for path in world.paths] == [False, True, True, True]
+    assert caplog.text.count("only their scale") == 1
+    assert world.lookups.uid(WEB).startswith("uid-")
+    world.objects.denied.clear()
+    world.now = 601.0
+    assert world.of() == Observed(WHOLE, 1601.0)
+
+
+def test_without_any_rights_nothing_is_known() -> None:
+    world = World()
+    world.objects.deny("get", "deployments")
+    world.objects.deny("get", "deployments/scale")
+    found = world.of()
+    assert isinstance(found, Unknown)
+    assert "Deployment shop/web" in found.reason
+    assert "forbidden" in found.reason
+
+
+def test_a_kind_that_keeps_its_size_elsewhere_is_asked_for_its_scale() -> None:
+    world = World()
+    world.objects.put(MACHINE_DEPLOYMENTS, "shop", "pool", {"kind": "MachineDeployment", "spec": {"replicas": 3}})
+    pool = TargetReference("cluster.x-k8s.io/v1beta1", "MachineDeployment", "shop", "pool")
+    world.objects.change(MACHINE_DEPLOYMENTS, "shop", "pool", lambda one: one["spec"].update(replicas=True))
+    assert isinstance(world.of(pool), Unknown)
+    assert world.paths[-1].endswith("/machinedeployments/pool/scale")
+
+
+@pytest.mark.parametrize("target", [replace(WEB, kind="Gateway"), replace(WEB, api_version="v1")])
+def test_a_kind_that_is_not_served_is_not_known(target: TargetReference) -> None:
+    found = World().of(target)
+    assert isinstance(found, Unknown)
+
+
+def test_a_failure_of_one_target_is_its_own() -> None:
+    world = World()
+    world.objects.put(DEPLOYMENTS, "shop", "bad", OBJECT)
+
+    def fail(path: str) -> None:
+        if path.endswith("/bad"):
+            raise DeadlineError("GET: no answer in time")
+
+    world.before = fail
+    bad = replace(WEB, name="bad")
+    found = world.lookups.look([bad, WEB])
+    assert found == {bad: Unknown("Deployment shop/bad: GET: no answer in time"), WEB: Observed(WHOLE, 1000.0)}
+
+
+def test_targets_that_hang_delay_no_other_and_are_not_asked_twice_at_a_time() -> None:
+    world = World(seconds=0.2)
+    released = threading.Event()
+    hung = [replace(WEB, name=f"hang-{number}") for number in range(6)]
+
+    def hang(path: str) -> None:
+        if "hang" in path:
+            released.wait(20.0)
+
+    world.before = hang
+    try:
+        for _ in range(3):
+            found = world.lookups.look([*hung, WEB])
+            assert found[WEB] == Observed(WHOLE, 1000.0)
+            assert all(found[one] == Unknown("the API server did not answer within 0.2 s") for one in hung)
+        assert len([path for path in world.paths if "hang" in path]) == len(hung)
+    finally:
+        released.set()

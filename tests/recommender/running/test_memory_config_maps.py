@@ -1,0 +1,291 @@
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.sources.kubernetes.errors import DeadlineError, KubernetesError, UnknownOutcomeError
+from adapter.sources.kubernetes.writing import Fence
+from adapter.timing.clock import Clock
+from recommender.decisions.memory import LastValue, Memory
+from recommender.running.memory_config_maps import ConfigMapMemoryStore
+from recommender.running.memory_store import MemoryUnavailableError, stored_name
+from tests.support.apiserver_objects import CONFIG_MAPS, Direct, ObjectStore
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FIRST = Memory(last=LastValue(3, 1.0, 2.0), rungs={"nodes": 3})
+SECOND = replace(FIRST, changes=(1.0,))
+THIRD = replace(FIRST, changes=(1.0, 2.0))
+
+
+class World:
+    """An API server, and any number of processes that store memories there."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.objects = ObjectStore()
+        self.calls: list[str] = []
+        self.results: list[str] = []
+        self.fail_before: dict[str, KubernetesError] = {}
+
+    def process(self, *, permits: bool = True) -> ConfigMapMemoryStore:
+        return ConfigMapMemoryStore(
+            _Losing(self.objects, self._before),
+            "monitoring",
+            Fence(2.0, lambda _: permits),
+            count=self.results.append,
+            clock=Clock(lambda: self.now),
+        )
+
+    def _before(self, method: str, _path: str) -> None:
+        self.calls.append(method)
+        error = self.fail_before.pop(method, None)
+        if error is not None:
+            raise error
+
+    @property
+    def writes(self) -> int:
+        return sum(method != "GET" for method in self.calls)
+
+    def content(self, name: str = "web") -> str | None:
+        found = self.objects.find(CONFIG_MAPS, "monitoring", stored_name(name))
+        return None if found is None else found["data"]["memory.json"]
+
+    def stored(self, name: str = "web") -> Memory | None:
+        return self.process().load(name)
+
+
+class _Losing(Direct):
+    """Loses the answer to a write after it is done, if the test says so."""
+
+    lose_next = False
+
+    def replace(self, path: str, document: Mapping[str, object], fence: Fence) -> dict[str, object]:
+        after = super().replace(path, document, fence)
+        if self.lose_next:
+            self.lose_next = False
+            raise UnknownOutcomeError("PUT: sent, but no answer")
+        return after
+
+
+def test_the_next_leader_goes_on_from_what_the_last_one_stored() -> None:
+    world = World()
+    first, second = world.process(), world.process()
+    assert first.load("web") is None
+    assert first.save("web", FIRST, urgent=True)
+    assert second.load("web") == FIRST
+    found = world.objects.find(CONFIG_MAPS, "monitoring", "tidewatch-recommender-web")
+    assert found is not None
+    assert found["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "tidewatch-recommender"
+
+
+def test_what_is_not_urgent_is_written_at_most_once_in_ten_seconds() -> None:
+    world = World()
+    store = world.process()
+    store.load("web")
+    versions: set[str | None] = set()
+    for second in range(100):
+        world.now = float(second)
+        assert store.save("web", replace(FIRST, changes=tuple(map(float, range(second)))), urgent=False)
+        store.flush()
+        versions.add(world.content())
+    assert len(versions) == 10
+    assert world.writes == 10
+
+
+def test_all_together_are_written_at_most_five_times_a_second() -> None:
+    world = World()
+    store = world.process()
+    names = [f"web-{number}" for number in range(20)]
+    for name in names:
+        store.load(name)
+        store.save(name, FIRST, urgent=False)
+    written = []
+    for second in range(5):
+        world.now = float(second)
+        store.flush()
+        written.append(world.writes)
+    assert written == [5, 10, 15, 20, 20]
+    assert all(world.content(name) for name in names)
+
+
+def test_an_urgent_write_waits_for_no_limit() -> None:
+    world = World()
+    store = world.process()
+    names = [f"web-{number}" for number in range(20)]
+    for name in names:
+        store.load(name)
+        assert store.save(name, FIRST, urgent=True)
+        assert store.save(name, SECOND, urgent=True)
+    assert world.writes == 40
+
+
+def test_equal_content_is_not_written_again() -> None:
+    world = World()
+    store = world.process()
+    store.load("web")
+    assert store.save("web", FIRST, urgent=True)
+    assert store.save("web", FIRST, urgent=True)
+    world.now = 100.0
+    store.flush()
+    again = world.process()
+    again.load("web")
+    assert again.save("web", FIRST, urgent=True)
+    assert world.writes == 1
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_who_may_not_write_writes_nothing(*, exists: bool) -> None:
+    world = World()
+    if exists:
+        leader = world.process()
+        leader.load("web")
+        leader.save("web", FIRST, urgent=True)
+    before = world.content()
+    store = world.process(permits=False)
+    store.load("web")
+    assert not store.save("web", SECOND, urgent=True)
+    assert world.content() == before
+    assert world.results[-1] == "fenced"
+
+
+def test_nothing_is_saved_before_it_was_loaded() -> None:
+    world = World()
+    store = world.process()
+    assert store.needs_load("web")
+    assert not store.save("web", FIRST, urgent=True)
+    store.load("web")
+    assert not store.needs_load("web")
+    assert store.save("web", FIRST, urgent=True)
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_the_state_of_a_newer_leader_is_never_overwritten(*, exists: bool) -> None:
+    world = World()
+    if exists:
+        leader = world.process()
+        leader.load("web")
+        leader.save("web", FIRST, urgent=True)
+    old, new = world.process(), world.process()
+    old.load("web")
+    new.load("web")
+    assert new.save("web", SECOND, urgent=True)
+    assert not old.save("web", THIRD, urgent=True)
+    assert world.stored() == SECOND
+    assert old.needs_load("web")
+    assert not old.save("web", THIRD, urgent=True), "until it is loaded"
+    assert old.load("web") == SECOND
+    assert old.save("web", THIRD, urgent=True)
+    assert world.stored() == THIRD
+
+
+def test_a_change_of_something_else_than_the_content_is_no_obstacle() -> None:
+    world = World()
+    store = world.process()
+    store.load("web")
+    store.save("web", FIRST, urgent=True)
+    world.objects.change(
+        CONFIG_MAPS, "monitoring", stored_name("web"), lambda one: one["metadata"]["labels"].update(team="a")
+    )
+    assert store.save("web", SECOND, urgent=True)
+    found = world.objects.find(CONFIG_MAPS, "monitoring", stored_name("web"))
+    assert found is not None
+    assert found["metadata"]["labels"]["team"] == "a"
+    assert world.stored() == SECOND
+
+
+def test_what_was_deleted_is_written_again() -> None:
+    world = World()
+    store = world.process()
+    store.load("web")
+    store.save("web", FIRST, urgent=True)
+    world.objects.remove(CONFIG_MAPS, "monitoring", stored_name("web"))
+    assert store.save("web", SECOND, urgent=True)
+    assert world.stored() == SECOND
+
+
+def test_a_write_with_unknown_outcome_is_followed_by_a_read() -> None:
+    world = World()
+    client = _Losing(world.objects, world._before)
+    store = ConfigMapMemoryStore(client, "monitoring", Fence(2.0, lambda _: True))
+    store.load("web")
+    store.save("web", FIRST, urgent=True)
+    client.lose_next = True
+    assert not store.save("web", SECOND, urgent=True)
+    world.calls.clear()
+    assert store.save("web", THIRD, urgent=True)
+    assert world.calls == ["GET", "PUT"]
+    assert world.stored() == THIRD
+
+
+def test_a_server_that_is_away_is_not_taken_for_an_empty_memory() -> None:
+    world = World()
+    store = world.process()
+    world.fail_before["GET"] = DeadlineError("no answer")
+    with pytest.raises(MemoryUnavailableError, match="no answer"):
+        store.load("web")
+    assert store.needs_load("web")
+
+
+def test_missing_rights_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    store = world.process()
+    for name in ("web", "dns"):
+        store.load(name)
+    for verb in ("create", "get"):
+        world.objects.deny(verb, "configmaps")
+        for name in ("web", "dns"):
+            assert not store.save(name, FIRST, urgent=True)
+    with pytest.raises(MemoryUnavailableError, match="allow get, create and update of ConfigMaps"):
+        store.load("web")
+    assert len([one for one in caplog.records if one.levelno == logging.ERROR]) == 1
+    world.objects.denied.clear()
+    assert store.save("web", FIRST, urgent=True)
+    assert "again" in caplog.text or caplog.records
+
+
+def test_broken_content_is_kept_in_the_log_and_replaced(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    first = world.process()
+    first.load("web")
+    first.save("web", FIRST, urgent=True)
+    world.objects.change(
+        CONFIG_MAPS, "monitoring", stored_name("web"), lambda one: one.update(data={"memory.json": "by hand"})
+    )
+    store = world.process()
+    assert store.load("web") is None
+    (said,) = [one for one in caplog.records if one.levelno == logging.ERROR]
+    assert "by hand" in str(said.__dict__["fields"])
+    assert store.save("web", SECOND, urgent=True)
+    assert world.stored() == SECOND
+
+
+def test_the_config_map_of_somebody_else_is_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    theirs = {"kind": "ConfigMap", "data": {"settings": "mine"}}
+    world.objects.put(CONFIG_MAPS, "monitoring", stored_name("web"), theirs)
+    store = world.process()
+    assert store.load("web") is None
+    assert not store.save("web", FIRST, urgent=True)
+    assert not store.save("web", FIRST, urgent=True)
+    found = world.objects.find(CONFIG_MAPS, "monitoring", stored_name("web"))
+    assert found is not None
+    assert found["data"] == {"settings": "mine"}
+    assert caplog.text.count("delete it or rename the recommendation") == 1
+    world.objects.remove(CONFIG_MAPS, "monitoring", stored_name("web"))
+    assert store.save("web", FIRST, urgent=True)
+
+
+def test_who_leads_no_more_forgets_what_it_knew() -> None:
+    world = World()
+    old, new = world.process(), world.process()
+    old.load("web")
+    old.forget()
+    new.load("web")
+    new.save("web", FIRST, urgent=True)
+    assert old.needs_load("web")
+    assert old.load("web") == FIRST

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from recommender.decisions.memory import LastValue, Memory
+from recommender.running.memory_document import encode_memory
+from recommender.running.memory_folder import FolderMemoryStore
+from recommender.running.memory_process import ProcessMemoryStore
+from recommender.running.memory_store import MemoryUnavailableError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FIRST = Memory(last=LastValue(3, 1.0, 2.0), rungs={"nodes": 3})
+SECOND = replace(FIRST, changes=(1.0,))
+
+
+class Killed(BaseException):
+    """As if the process had been killed at this point."""
+
+
+def test_a_memory_outlives_the_process(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    store = FolderMemoryStore(folder)
+    assert store.load("web") is None
+    assert store.save("web", FIRST, urgent=False)
+    assert FolderMemoryStore(folder).load("web") == FIRST
+    assert store.load("dns") is None
+
+
+def test_equal_content_is_written_once(tmp_path: Path) -> None:
+    results: list[str] = []
+    store = FolderMemoryStore(tmp_path, results.append)
+    for _ in range(3):
+        assert store.save("web", FIRST, urgent=True)
+    assert results == ["ok"]
+    again = FolderMemoryStore(tmp_path, results.append)
+    assert again.load("web") == FIRST
+    assert again.save("web", FIRST, urgent=True)
+    assert results == ["ok"]
+
+
+@pytest.mark.parametrize("function", ["fsync", "replace"])
+@pytest.mark.parametrize("before", [FIRST, None], ids=["replaced", "created"])
+def test_a_kill_leaves_the_old_content_or_the_new_one(
+    function: str, before: Memory | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = FolderMemoryStore(tmp_path)
+    if before is not None:
+        store.save("web", before, urgent=True)
+
+    def kill(*_: Any, **__: Any) -> None:  # noqa: ANN401 - whatever it is called with
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, function, kill)
+        patch.setattr("pathlib.Path.replace", kill)
+        with pytest.raises(Killed):
+            store.save("web", SECOND, urgent=True)
+    started_again = FolderMemoryStore(tmp_path)
+    assert started_again.load("web") == before
+    assert started_again.save("web", SECOND, urgent=True)
+    assert FolderMemoryStore(tmp_path).load("web") == SECOND
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe", b"{}", encode_memory("dns", FIRST).encode()], ids=["empty", "binary", "no", "foreign"]
+)
+def test_a_broken_file_is_moved_aside_and_said(
+    content: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "tidewatch-recommender-web.json"
+    path.write_bytes(content)
+    store = FolderMemoryStore(tmp_path)
+    assert store.load("web") is None
+    assert path.with_name(f"{path.name}.broken").read_bytes() == content
+    assert "starts without cool-downs" in caplog.text
+    assert store.save("web", FIRST, urgent=True)
+
+
+def test_a_file_that_cannot_be_read_is_not_taken_for_empty(tmp_path: Path) -> None:
+    (tmp_path / "tidewatch-recommender-web.json").mkdir()
+    with pytest.raises(MemoryUnavailableError, match="cannot be read: Is a directory"):
+        FolderMemoryStore(tmp_path).load("web")
+
+
+def test_a_full_disk_is_said_once_and_is_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    results: list[str] = []
+    store = FolderMemoryStore(tmp_path, results.append)
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        assert not store.save("web", FIRST, urgent=True)
+        assert not store.save("web", FIRST, urgent=True)
+    assert store.save("web", FIRST, urgent=True)
+    assert results == ["error", "error", "ok"]
+    assert caplog.text.count("No space left on device") == 1
+
+
+def test_a_process_without_rights_keeps_its_memory_while_it_runs() -> None:
+    store = ProcessMemoryStore()
+    assert store.load("web") is None
+    assert store.save("web", FIRST, urgent=True)
+    assert store.load("web") == FIRST
+    assert not store.needs_load("web")
