@@ -114,3 +114,6 @@ class ClusterState:
     autoscalers: Mapping[str, Observed[tuple[Autoscaler, ...]] | Unknown] = field(default_factory=dict)
     """By namespace."""
     counts: Mapping[CountQuery, Observed[int] | Unknown] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    """Which objects are left out of the facts above and why, one sentence each. A decision repeats them in its message,
+    since what it sees of the cluster may be too small."""

@@ -43,13 +43,17 @@ class UnreadFileError(FilesError):
         self.fix = fix
 
 
-def read_regular(path: Path) -> bytes:
+def read_regular(path: Path, largest_bytes: int = LARGEST_BYTES) -> bytes:
     """Return the bytes of a regular file; raises OSError, also for any other kind of file and for one too large."""
-    with open(path, "rb", opener=_opened_if_regular) as stream:
+
+    def opener(name: str, flags: int) -> int:
+        return _opened_if_regular(name, flags, largest_bytes)
+
+    with open(path, "rb", opener=opener) as stream:
         # A file may grow while it is read.
-        data = stream.read(LARGEST_BYTES + 1)
-    if len(data) > LARGEST_BYTES:
-        raise OSError(errno.EFBIG, f"the file is larger than {LARGEST_BYTES >> 20} MiB", str(path))
+        data = stream.read(largest_bytes + 1)
+    if len(data) > largest_bytes:
+        raise _too_large(str(path), largest_bytes)
     return data
 
 
@@ -112,7 +116,7 @@ def _read(path: Path) -> FileContent:
         raise UnreadFileError(path, f"byte {e.start} is not UTF-8", "save the file as UTF-8") from e
 
 
-def _opened_if_regular(path: str, flags: int) -> int:
+def _opened_if_regular(path: str, flags: int, largest_bytes: int) -> int:
     """Open a regular file of at most the largest size without waiting; raises OSError for any other."""
     try:
         descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
@@ -121,9 +125,13 @@ def _opened_if_regular(path: str, flags: int) -> int:
             raise
     else:
         found = os.fstat(descriptor)
-        if stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST_BYTES:
+        if stat.S_ISREG(found.st_mode) and found.st_size <= largest_bytes:
             return descriptor
         os.close(descriptor)
         if stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EFBIG, f"the file is larger than {LARGEST_BYTES >> 20} MiB", path)
+            raise _too_large(path, largest_bytes)
     raise OSError(errno.EINVAL, "it is not a regular file", path)
+
+
+def _too_large(path: str, largest_bytes: int) -> OSError:
+    return OSError(errno.EFBIG, f"the file is larger than {largest_bytes >> 20} MiB", path)

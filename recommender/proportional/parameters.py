@@ -11,8 +11,17 @@ if TYPE_CHECKING:
     from adapter.cluster.state import CountQuery
 
 
+class Mode:
+    """The parameters of a mode; `modes/registry.py` lists the modes."""
+
+    __slots__ = ()
+
+    include_unschedulable_nodes: bool
+    """Whether nodes and cores include nodes that are cordoned or not ready."""
+
+
 @dataclass(frozen=True, slots=True)
-class Linear:
+class Linear(Mode):
     """`linear` of cluster-proportional-autoscaler."""
 
     cores_per_replica: float = 0.0
@@ -31,7 +40,7 @@ Rungs: TypeAlias = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Ladder:
+class Ladder(Mode):
     """`ladder` of cluster-proportional-autoscaler."""
 
     cores_to_replicas: Rungs = ()
@@ -40,7 +49,7 @@ class Ladder:
 
 
 @dataclass(frozen=True, slots=True)
-class Interpolated:
+class Interpolated(Mode):
     """Straight lines between the rungs of a ladder."""
 
     cores_to_replicas: Rungs = ()
@@ -49,9 +58,6 @@ class Interpolated:
     max: int = 0
     """0: no limit."""
     include_unschedulable_nodes: bool = False
-
-
-Mode: TypeAlias = Linear | Ladder | Interpolated
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,10 @@ class NodeFilter:
     """A label selector in kubectl's syntax."""
     ignore_taints: frozenset[str] = frozenset()
     """Nodes with a taint of one of these keys do not count."""
+    ignore_virtual_nodes: bool = False
+    """Nodes of virtual-kubelet and of EKS Fargate do not count."""
+    min_node_age_seconds: float = 0.0
+    """Younger nodes do not count. A node whose age is not known counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +98,8 @@ class ParametersConfigMap:
 
     namespace: str
     name: str
-    default_params: Mapping[str, Mapping[str, object]] | None = None
-    """Mode to parameters; used only to create a missing ConfigMap."""
+    default_params: Mapping[str, str] | None = None
+    """The data of the ConfigMap: mode to parameters as JSON. Used only to create a missing ConfigMap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,5 +123,7 @@ class ProportionalSettings:
     node_filter: NodeFilter = field(default_factory=NodeFilter)
     hysteresis_ratio: float = 0.0
     """Share of a rung by which a count must fall below it before the size follows; only downwards."""
+    quiet_period_seconds: float = 0.0
+    """After a change, the size stays for so long."""
     resources: Mapping[str, Mapping[str, Mapping[str, ResourceStep]]] = field(default_factory=dict)
-    """Container to `requests` or `limits` to resource."""
+    """Container to `requests` or `limits` to resource. All nodes count that the filter lets through."""

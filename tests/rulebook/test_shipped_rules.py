@@ -10,7 +10,9 @@ import pytest
 from adapter.documents.load import load_documents
 from adapter.objects.selectors import parse_selector
 from adapter.rulebook.discover import static_metrics
+from adapter.rulebook.model import PlanKind
 from adapter.rulebook.parsing.parse import parse_rulebook
+from adapter.rulebook.plans.planning import plan_of
 from adapter.rulebook.rendering.render import exact_query
 from adapter.rulebook.requests import Asked
 
@@ -58,3 +60,45 @@ def test_websocket_connections_of_a_namespace(websocket_metrics: dict[str, Metri
     assert exact_query(websocket_metrics["websocket_connections_by_namespace"], asked) == (
         'sum(websocket_connections{service="gateway",namespace="chat"})'
     )
+
+
+RECOMMENDATIONS = ("recommended_replicas", "predicted_load")
+KINDS = {
+    "Deployment": "deployments.apps",
+    "StatefulSet": "statefulsets.apps",
+    "ReplicaSet": "replicasets.apps",
+    "ReplicationController": "replicationcontrollers",
+}
+
+
+@pytest.fixture
+def recommendation_metrics(resolve: ResolveResource) -> dict[str, Metric]:
+    book = load(FOLDER / "recommendations.yaml", resolve)
+    return {metric.qualified: metric for rule in book.rules for metric in static_metrics(rule, resolve)}
+
+
+@pytest.mark.parametrize("name", RECOMMENDATIONS)
+@pytest.mark.parametrize(("kind", "plural"), KINDS.items())
+def test_a_recommendation_is_a_metric_of_its_target(
+    kind: str, plural: str, name: str, recommendation_metrics: dict[str, Metric]
+) -> None:
+    asked = Asked("chat", ("gateway",), parse_selector(""))
+    assert exact_query(recommendation_metrics[f"{plural}/{name}"], asked) == (
+        f'max by (target_name) (tidewatch_{name}{{target_kind="{kind}",target_namespace="chat",target_name="gateway"}})'
+    )
+
+
+@pytest.mark.parametrize("name", RECOMMENDATIONS)
+def test_an_external_recommendation_has_a_row_for_each_target(
+    name: str, recommendation_metrics: dict[str, Metric]
+) -> None:
+    asked = Asked("chat", (), parse_selector("target_name=gateway"))
+    assert exact_query(recommendation_metrics[name], asked) == (
+        "max by (target_namespace,target_kind,target_name) "
+        f'(tidewatch_{name}{{target_name="gateway",target_namespace="chat"}})'
+    )
+
+
+def test_every_recommendation_is_asked_once_for_all_namespaces(recommendation_metrics: dict[str, Metric]) -> None:
+    plans = {name: plan_of(metric).kind for name, metric in recommendation_metrics.items()}
+    assert set(plans.values()) == {PlanKind.WIDE}, plans

@@ -19,10 +19,11 @@ import binascii
 import copy
 import re
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from adapter.sources.kubernetes.errors import ErrorStatus, error_of_status
-from adapter.sources.kubernetes.writing import Reply
+from adapter.sources.kubernetes.errors import ErrorStatus, FencedError, error_of_status
+from adapter.sources.kubernetes.writing import Fence, Reply
 from tests.support.apiserver_store import Json, RefusedError
 
 if TYPE_CHECKING:
@@ -35,12 +36,22 @@ SECRETS: Kind = ("", "secrets")
 APISERVICES: Kind = ("apiregistration.k8s.io", "apiservices")
 LEASES: Kind = ("coordination.k8s.io", "leases")
 DEPLOYMENTS: Kind = ("apps", "deployments")
+STATEFUL_SETS: Kind = ("apps", "statefulsets")
+MACHINE_DEPLOYMENTS: Kind = ("cluster.x-k8s.io", "machinedeployments")
+CONFIG_MAPS: Kind = ("", "configmaps")
+EVENTS: Kind = ("", "events")
 KINDS: dict[Kind, str] = {
     SECRETS: "Secret",
     APISERVICES: "APIService",
     LEASES: "Lease",
     DEPLOYMENTS: "Deployment",
+    STATEFUL_SETS: "StatefulSet",
+    MACHINE_DEPLOYMENTS: "MachineDeployment",
+    CONFIG_MAPS: "ConfigMap",
+    EVENTS: "Event",
 }
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _MICRO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
 SYSTEM_USER = "system:serviceaccount:monitoring:tidewatch"
 
@@ -126,7 +137,7 @@ class ObjectStore:
         with self.lock:
             if (kind, namespace, name) in self._objects:
                 raise RefusedError(409, "AlreadyExists", f'{_resource(kind)} "{name}" already exists')
-            _validate(kind, name, document, None)
+            _validate(kind, name, {**document, "metadata": {**metadata, "namespace": namespace}}, None)
             self.put(kind, namespace, name, document)
             return self.get_without_rights(kind, namespace, name)
 
@@ -187,26 +198,43 @@ class ObjectStore:
 
     def scale(self, path: str) -> Json:
         kind, namespace, name = named(path.removesuffix("/scale"))
-        one = self.get(kind, namespace, name)
+        self._authorize("get", (kind[0], f"{kind[1]}/scale"), name)
+        one = self.find(kind, namespace, name)
+        if one is None:
+            raise RefusedError(404, "NotFound", f'{_resource(kind)} "{name}" not found')
         metadata = {key: one["metadata"][key] for key in ("name", "uid", "resourceVersion")} | {"namespace": namespace}
         replicas = one["spec"]["replicas"]
         return {
             "kind": "Scale",
             "apiVersion": "autoscaling/v1",
             "metadata": metadata,
-            "spec": {"replicas": replicas},
+            # `omitempty`: the real one leaves a 0 out.
+            "spec": {"replicas": replicas} if replicas else {},
             "status": {"replicas": replicas, "selector": "app=web"},
         }
 
     def _rescale(self, path: str, document: Json) -> Json:
         kind, namespace, name = named(path.removesuffix("/scale"))
-        self._authorize("update", kind, name)
-        if document.get("kind") != "Scale":
+        self._authorize("update", (kind[0], f"{kind[1]}/scale"), name)
+        metadata = document.get("metadata") or {}
+        replicas = (document.get("spec") or {}).get("replicas", 0)
+        if document.get("kind") != "Scale" or document.get("apiVersion") != "autoscaling/v1":
             raise RefusedError(400, "BadRequest", f"the kind in the data ({document.get('kind')}) is not the expected")
+        if metadata.get("name") != name or metadata.get("namespace", namespace) != namespace:
+            raise RefusedError(400, "BadRequest", "the name of the object does not match the name on the URL")
+        if type(replicas) is not int or not 0 <= replicas < 2**31:
+            raise _invalid(kind, name, f"spec.replicas: Invalid value: {replicas}: must be greater than or equal to 0")
         with self.lock:
-            before = self.get_without_rights(kind, namespace, name)
-            _check_version(kind, name, before, document["metadata"].get("resourceVersion"))
-            self.change(kind, namespace, name, lambda one: one["spec"].update(document["spec"]))
+            before = self.find(kind, namespace, name)
+            if before is None:
+                raise RefusedError(404, "NotFound", f'{_resource(kind)} "{name}" not found')
+            if not metadata.get("resourceVersion"):
+                # Deployments allow it, custom resources do not: the stand-in is as strict as the strictest.
+                raise _invalid(kind, name, "metadata.resourceVersion: Invalid value: must be specified for an update")
+            _check_version(kind, name, before, metadata["resourceVersion"])
+            if metadata.get("uid", before["metadata"]["uid"]) != before["metadata"]["uid"]:
+                raise RefusedError(409, "Conflict", f"Precondition failed: UID in precondition: {metadata['uid']}")
+            self.change(kind, namespace, name, lambda one: one["spec"].update(replicas=replicas))
         return self.scale(path)
 
     def get_without_rights(self, kind: Kind, namespace: str, name: str) -> Json:
@@ -226,14 +254,28 @@ class Direct:
         self._store = store
         self._before = before
 
-    def get(self, path: str) -> Reply:
+    def get(self, path: str, *, seconds: float = 10.0) -> Reply:  # noqa: ARG002 - nothing takes time here
         self._before("GET", path)
-        return Reply(self._answered("GET", path, lambda: self._store.get(*named(path))))
+        read = partial(self._store.scale, path) if path.endswith("/scale") else lambda: self._store.get(*named(path))
+        return Reply(self._answered("GET", path, read))
 
-    def create(self, collection: str, document: Mapping[str, Any]) -> dict[str, Any]:
+    def create(
+        self,
+        collection: str,
+        document: Mapping[str, Any],
+        *,
+        seconds: float = 10.0,  # noqa: ARG002 - likewise
+    ) -> dict[str, Any]:
         self._before("POST", collection)
         kind, namespace, _ = named(f"{collection}/")
         return self._answered("POST", collection, lambda: self._store.create(kind, namespace, dict(document)))
+
+    def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
+        assert document["metadata"]["resourceVersion"], "ObjectClient refuses to replace blindly"
+        if not fence.permit(1.5 * fence.seconds):
+            raise FencedError(f"PUT {path}: not sent")
+        self._before("PUT", path)
+        return self._answered("PUT", path, lambda: self._store.replace(path, dict(document)))
 
     def merge(self, path: str, patch: Mapping[str, Any]) -> dict[str, Any]:
         self._before("PATCH", path)
@@ -301,6 +343,37 @@ def _validate(kind: Kind, name: str, after: Json, before: Json | None) -> None:
         _validate_apiservice(name, after)
     elif kind == LEASES:
         _validate_lease(name, after)
+    elif kind == CONFIG_MAPS:
+        _validate_config_map(name, after)
+    elif kind == EVENTS:
+        _validate_event(name, after)
+
+
+def _validate_config_map(name: str, after: Json) -> None:
+    if len(name) > 253 or not _SUBDOMAIN.fullmatch(name):
+        raise _invalid(CONFIG_MAPS, name, "metadata.name: Invalid value: must be a lowercase RFC 1123 subdomain")
+    data = after.get("data") or {}
+    if not all(isinstance(value, str) for value in data.values()):
+        raise RefusedError(400, "BadRequest", "ConfigMap in version v1 cannot be handled: data: expected a string")
+    if sum(len(value.encode()) for value in data.values()) > 1024 * 1024:
+        raise _invalid(CONFIG_MAPS, name, "[]: Too long: may not be more than 1048576 bytes")
+
+
+def _validate_event(name: str, after: Json) -> None:
+    """Check what `legacyValidateEvent` of Kubernetes checks, and the limits of its newer API."""
+    about = after.get("involvedObject") or {}
+    where = after["metadata"].get("namespace")
+    if (about.get("namespace") or "default") != where:
+        raise _invalid(EVENTS, name, "involvedObject.namespace: Invalid value: does not match event.namespace")
+    if not _SUBDOMAIN.fullmatch(name) or len(name) > 253:
+        raise _invalid(EVENTS, name, "metadata.name: Invalid value: must be a lowercase RFC 1123 subdomain")
+    if len(after.get("message", "")) > 1024 or not 0 < len(after.get("reason", "")) <= 128:
+        raise _invalid(EVENTS, name, "message, reason: Too long")
+    if after.get("type") not in {"Normal", "Warning"}:
+        raise _invalid(EVENTS, name, "type: Invalid value")
+    for key in ("firstTimestamp", "lastTimestamp"):
+        if not _TIME.fullmatch(after.get(key) or ""):
+            raise RefusedError(400, "BadRequest", f"{key}: {after.get(key)!r} is no Time")
 
 
 def _validate_secret(name: str, after: Json, before: Json | None) -> None:

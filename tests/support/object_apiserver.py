@@ -10,7 +10,7 @@
     server.pause(); server.resume()                         # what came meanwhile is carried out afterwards
     other = ObjectApiServer(server.objects)                 # a second server over the same objects
 
-Objects can be created, patched, replaced and deleted, Deployments be scaled by their subresource.
+Objects can be created, patched, replaced and deleted, workloads and machines be scaled by their subresource.
 
 All else is as in `FakeApiServer`. Reads and changes are allowed as `objects.deny` says, which is also what a
 SelfSubjectAccessReview is told. Parameters and media types are checked as the real one does.
@@ -29,9 +29,13 @@ from typing import TYPE_CHECKING
 from tests.support.apiserver_http import Asked, Handler, Listener
 from tests.support.apiserver_objects import (
     APISERVICES,
+    CONFIG_MAPS,
     DEPLOYMENTS,
+    EVENTS,
     LEASES,
+    MACHINE_DEPLOYMENTS,
     SECRETS,
+    STATEFUL_SETS,
     Kind,
     ObjectStore,
     forbidden,
@@ -43,10 +47,20 @@ from tests.support.fake_apiserver import FakeApiServer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CONFIG_MAPS: Kind = ("", "configmaps")
 HPAS: Kind = ("autoscaling", "horizontalpodautoscalers")
 SLICES: Kind = ("discovery.k8s.io", "endpointslices")
-_KINDS = {SECRETS, APISERVICES, CONFIG_MAPS, HPAS, SLICES, LEASES, DEPLOYMENTS}
+_KINDS = {
+    SECRETS,
+    APISERVICES,
+    CONFIG_MAPS,
+    EVENTS,
+    HPAS,
+    SLICES,
+    LEASES,
+    DEPLOYMENTS,
+    STATEFUL_SETS,
+    MACHINE_DEPLOYMENTS,
+}
 _MERGE_PATCH = "application/merge-patch+json"
 _REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _LIST_PARAMETERS = {"limit", "continue", "labelSelector"}

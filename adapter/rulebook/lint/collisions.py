@@ -21,7 +21,8 @@ def collisions(rules: Sequence[Rule], places: Mapping[str, Place], resolve: Reso
     makers: dict[tuple[object, ...], Rule] = {}
     for rule in reversed(rules):
         names = {metric.qualified for metric in static_metrics(rule, resolve)}
-        taken = {name: winner for name in names if (winner := winners.get((rule.api, name))) is not None}
+        wanted = _without_by_products(names)
+        taken = {name: winner for name in wanted if (winner := winners.get((rule.api, name))) is not None}
         same = makers.get(_making(rule))
         if taken:
             yield _lost(places[rule.id], ", ".join(sorted(taken)), taken[max(taken)])
@@ -29,6 +30,15 @@ def collisions(rules: Sequence[Rule], places: Mapping[str, Place], resolve: Reso
             yield _lost(places[rule.id], "every metric", same)
         winners.update({(rule.api, name): rule for name in names - taken.keys()})
         makers.setdefault(_making(rule), rule)
+
+
+def _without_by_products(names: set[str]) -> set[str]:
+    """Return the names without those on namespaces, if the rule also describes objects within namespaces.
+
+    Such a rule serves a metric on namespaces only because its series have a namespace. Rules for several kinds of
+    objects may well share a name, as `recommended_replicas` does, and nobody asks for it on the namespace.
+    """
+    return {name for name in names if not name.startswith("namespaces/")} or names
 
 
 def _lost(place: Place, what: str, winner: Rule) -> Finding:

@@ -165,12 +165,18 @@ def test_rules_with_the_same_pattern_collide_too() -> None:
 
 
 def test_rules_for_other_objects_do_not_collide() -> None:
-    services = "overrides: {namespace: {resource: namespace}, service: {resource: service}}"
-    one = rule(resources="overrides: {pod: {resource: pod}, namespace: {resource: namespace}}")
-    found = codes(one, rule(resources=services))
+    pods = rule(resources="overrides: {pod: {resource: pod}, namespace: {resource: namespace}}")
+    services = rule(resources="overrides: {namespace: {resource: namespace}, service: {resource: service}}")
 
-    assert found == ["name-collision"], "both serve the namespace metric"
+    assert codes(pods, services) == [], "the metric on the namespace, which both make, is a by-product"
     assert codes(rule(more="  name: {as: a}\n"), rule(more="  name: {as: b}\n")) == []
+
+
+def test_a_rule_for_namespaces_alone_collides_with_one_that_also_describes_them() -> None:
+    namespaces = rule(resources="overrides: {namespace: {resource: namespace}}")
+    pods = rule(resources="overrides: {pod: {resource: pod}, namespace: {resource: namespace}}")
+
+    assert codes(namespaces, pods) == ["name-collision"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,138 @@
+"""The facts of a cluster from files: what `kubectl get nodes,pods,… -o json` or `-o yaml` prints, or a folder of such.
+
+The files are all that is known of the cluster. If they hold no object of a kind, its count is unknown and not 0, since
+nothing shows whether the cluster has none or the kind was not written to the files. HPAs are different: files without
+any describe a cluster without any.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.cluster.contents import Contents, contents_of
+from adapter.cluster.counts import distinct
+from adapter.cluster.state import Autoscaler, ClusterState, Node, Observed, Unknown
+from adapter.objects.selectors import Selector, SelectorError, parse_selector
+from adapter.sources.manifests import ManifestError
+from adapter.timing.file_contents import read_regular
+from adapter.timing.pace import UNPACED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from adapter.cluster.state import ClusterNeeds, CountQuery
+    from adapter.timing.pace import Pace
+
+_SUFFIXES = frozenset({".json", ".yaml"})
+_LARGEST_BYTES = 512 << 20
+"""50,000 whole pods in JSON have half of that."""
+
+_COMMANDS = {
+    "pods": "pods -A",
+    "services": "services -A",
+    "namespaces": "namespaces",
+    "endpoints": "endpointslices -A",
+}
+
+
+class ClusterFilesError(Exception):
+    """Files cannot be read; the message is `FILE:LINE: reason`."""
+
+
+def read_cluster(path: Path, needs: ClusterNeeds, now: float) -> ClusterState:
+    """Return the facts that a file, or all files of a folder, state at a time. Raises ClusterFilesError."""
+    return state_of(read_contents(path), needs, now, path)
+
+
+def read_contents(path: Path, pace: Pace = UNPACED) -> Contents:
+    """Return what a file, or all files of a folder together, state. Raises ClusterFilesError."""
+    together = Contents()
+    for file in cluster_files(path):
+        together.update(read_file(file, pace))
+    return together
+
+
+def cluster_files(path: Path) -> list[Path]:
+    """Return the file, or the `*.json` and `*.yaml` of the folder in the order of their names.
+
+    Raises ClusterFilesError if a folder cannot be listed or has none.
+    """
+    if not path.is_dir():
+        return [path]
+    try:
+        files = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES)
+    except OSError as error:
+        raise ClusterFilesError(f"{path}: the folder cannot be listed: {error.strerror}") from error
+    if not files:
+        raise ClusterFilesError(f"{path}: there is no *.json and no *.yaml in this folder: add what kubectl prints")
+    return files
+
+
+def read_file(path: Path, pace: Pace = UNPACED) -> Contents:
+    """Return what one file states. Raises ClusterFilesError."""
+    try:
+        # Not mapped into memory: a mapped file that somebody truncates ends the process.
+        body = read_regular(path, _LARGEST_BYTES)
+        if not body or body.isspace():
+            raise ClusterFilesError(f"{path}: the file is empty: remove it, or write `items: []` if it is a List")
+        return contents_of(body, is_json=_is_json(path, body), pace=pace)
+    except OSError as error:
+        raise ClusterFilesError(f"{path}: the file cannot be read: {error.strerror}") from error
+    except ManifestError as error:
+        place = f"{path}:{error.line}" if error.line else str(path)
+        raise ClusterFilesError(f"{place}: {error}") from error
+
+
+def state_of(contents: Contents, needs: ClusterNeeds, time: float, where: Path) -> ClusterState:
+    """Return the facts that are needed, as the contents of files state them; `where` names the files in messages."""
+    nodes = [node for node in contents.nodes.values() if isinstance(node, Node)]
+    known: Observed[tuple[Node, ...]] | Unknown = ClusterState().nodes
+    if needs.nodes:
+        known = Observed(tuple(sorted(nodes, key=lambda node: node.name)), time) if nodes else _missing("nodes", where)
+    return ClusterState(
+        nodes=known,
+        autoscalers={namespace: _autoscalers(contents, namespace, time) for namespace in needs.autoscaler_namespaces},
+        counts={query: _count(contents, query, time, where) for query in needs.counts},
+        problems=tuple(node for node in contents.nodes.values() if isinstance(node, str)) if needs.nodes else (),
+    )
+
+
+def _is_json(path: Path, body: bytes) -> bool:
+    return path.suffix == ".json" or (path.suffix not in {".yaml", ".yml"} and body.lstrip()[:1] == b"{")
+
+
+def _missing(kind: str, where: Path) -> Unknown:
+    command = f"kubectl get {_COMMANDS.get(kind, kind)} -o json"
+    return Unknown(f"{where} contains no {kind}: add the output of `{command}`")
+
+
+def _autoscalers(contents: Contents, namespace: str, time: float) -> Observed[tuple[Autoscaler, ...]] | Unknown:
+    found = [contents.autoscalers[key] for key in sorted(contents.autoscalers) if key[0] == namespace]
+    for one in found:
+        if isinstance(one, str):
+            # It may own any target of the namespace.
+            return Unknown(one)
+    return Observed(tuple(one for one in found if isinstance(one, Autoscaler)), time)
+
+
+def _count(contents: Contents, query: CountQuery, time: float, where: Path) -> Observed[int] | Unknown:
+    if query.kind not in contents.labels:
+        return _missing(query.kind, where)
+    try:
+        selector = parse_selector(query.selector)
+    except SelectorError as error:
+        return Unknown(f"the selector {query.selector!r} cannot be read: {error}")
+    if query.kind != "endpoints":
+        return Observed(sum(1 for _ in _selected(contents, query, selector)), time)
+    services: dict[tuple[str, str], list[tuple[str, ...]]] = {}
+    for namespace, name in _selected(contents, query, selector):
+        found = contents.slices[namespace, name]
+        services.setdefault((namespace, found.service), []).append(found.addresses)
+    return Observed(sum(distinct(addresses) for addresses in services.values()), time)
+
+
+def _selected(contents: Contents, query: CountQuery, selector: Selector) -> Iterator[tuple[str, str]]:
+    for (namespace, name), labels in contents.labels[query.kind].items():
+        if query.namespace in {"", namespace} and selector.matches(labels):
+            yield namespace, name

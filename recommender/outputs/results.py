@@ -1,0 +1,26 @@
+"""What can become of a scale call."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class ScaleResult(StrEnum):
+    """The label `result` of `tidewatch_scale_calls_total`."""
+
+    OK = "ok"
+    """The size was written."""
+    UNCHANGED = "unchanged"
+    """The target already has the size, so nothing was written."""
+    CONFLICT = "conflict"
+    """Somebody else changed the target meanwhile; it is read again."""
+    ERROR = "error"
+    """The attempt failed; it is repeated after a back-off."""
+    REFUSED = "refused"
+    """Something else owns the size of the target."""
+    SUPERSEDED = "superseded"
+    """A newer decision exists, so this one is not carried out."""
+    FENCED = "fenced"
+    """This process may not write at present; it is tried again."""
+    EXPIRED = "expired"
+    """The decision became too old before it could be carried out."""

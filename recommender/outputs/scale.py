@@ -1,0 +1,284 @@
+"""Scale calls: the recommended size is written to the scale subresource of each target, until it is there.
+
+    writer = ScaleWriter(objects, resolve, Fence(seconds, elector.may_write), hooks)
+    tasks.running("scale calls", lambda stop: writer.run(stop.event))
+    …
+    writer.decided(record, valid_until)
+
+Each attempt reads the scale and replaces exactly that version, so that no change of somebody else is lost, an equal
+size is never written, and a write with an unknown outcome is followed by a read. Each attempt has a thread of its own
+and is bounded in time: a target that hangs does not delay the others.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from adapter.objects.resources import UnknownResourceError
+from adapter.service.runtime.logs import StateLog, fields
+from adapter.sources.kubernetes.errors import ConflictError, FencedError, KubernetesError, StatusError
+from adapter.sources.kubernetes.writing import Fence
+from adapter.timing.clock import Clock
+from adapter.timing.rate_limit import RateLimit
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, rescaled, uid_of
+from recommender.outputs.target_paths import scale_path
+from recommender.outputs.wishes import Moment, Wishes, refused_targets, wishes_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from adapter.objects.resources import ResolveResource
+    from adapter.sources.kubernetes.lease_rules import LeaseTiming
+    from adapter.sources.kubernetes.writing import Reply
+    from recommender.decisions.record import Record
+    from recommender.outputs.wishes import Start, Wish
+
+_log = logging.getLogger(__name__)
+
+_READ_SECONDS = 5.0
+_IDLE_SECONDS = 1.0
+"""How long the loop sleeps at most: a wish for a target can expire while nothing else happens."""
+_MOST_OF_A_WRITE = 1.5
+"""A write can have an effect for this many times the seconds of its fence (`writing.Fence`)."""
+
+
+class ScaleClient(Protocol):
+    """What is asked of the API server (`writing.ObjectClient`)."""
+
+    def get(self, path: str, *, seconds: float) -> Reply:
+        """Return the scale."""
+        ...
+
+    def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
+        """Put the scale over the version that it names; sent at most once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleOutcome:
+    """What became of one attempt."""
+
+    wish: Wish
+    result: ScaleResult
+    before: int | None = None
+    """The size that was found; None if it could not be read."""
+    uid: str = ""
+    """Of the target; empty if it is not known."""
+    message: str = ""
+    """What went wrong, and what to do; empty if nothing did."""
+    retry_after_seconds: float = 0.0
+    """How long the server asks to be left alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleHooks:
+    """What else happens with scale calls. Called in the threads of the attempts."""
+
+    before_write: Callable[[str], bool]
+    """Stores what a call of this recommendation starts, such as a cool-down, before the call is sent.
+
+    Returns whether that has succeeded; otherwise the call is not sent.
+    """
+    count: Callable[[str, ScaleResult], None]
+    """Called with recommendation and result of each attempt, and of each decision that ends without one."""
+    on_result: Callable[[ScaleOutcome], None]
+    """Called after each attempt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaleLimits:
+    """How much the writer does at once."""
+
+    at_once: int = 12
+    """Attempts under way."""
+    suspects_at_once: int = 6
+    """Of them, attempts for targets whose last attempt failed."""
+    per_second: float = 10.0
+    """Attempts that begin."""
+    burst: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleEffects:
+    """What the writer needs besides the API server."""
+
+    clock: Clock = field(default_factory=Clock)
+    start: Callable[[Callable[[], None]], None] = lambda work: threading.Thread(
+        target=work, name="scale call", daemon=True
+    ).start()
+
+
+def longest_fenced_write_seconds(timing: LeaseTiming) -> float:
+    """Return the most that the fence of a write may last for a leader to be always allowed to write.
+
+    A leader may be at the end of its renew deadline; what is left of the Lease then must hold the write, at its
+    longest, and the slack between two clocks.
+    """
+    left = timing.lease_seconds - timing.renew_deadline_seconds - timing.slack_seconds
+    return left / _MOST_OF_A_WRITE
+
+
+class ScaleWriter:
+    """Carries out the scale calls of the latest decisions. For any number of threads."""
+
+    def __init__(
+        self,
+        objects: ScaleClient,
+        resolve: ResolveResource,
+        fence: Fence,
+        hooks: ScaleHooks,
+        *,
+        limits: ScaleLimits = ScaleLimits(),
+        effects: ScaleEffects = ScaleEffects(),
+    ) -> None:
+        """`fence` is that of each write; `longest_fenced_write_seconds` says how long it may be for a leader."""
+        self._objects = objects
+        self._resolve = resolve
+        self._fence = fence
+        self._hooks = hooks
+        self._limits = limits
+        self._effects = effects
+        self._wishes = Wishes(hooks.count)
+        self._running = 0
+        self._suspects = 0
+        self._rate = RateLimit(limits.per_second, limits.burst, clock=effects.clock.monotonic)
+        self._changed = threading.Condition()
+        self._states = StateLog(_log)
+
+    def decided(self, record: Record, valid_until: float) -> None:
+        """Follow the latest decision of a recommendation: older wishes of it that it does not repeat are dropped."""
+        wishes = wishes_of(record, valid_until)
+        targets = {wish.target for wish in wishes}
+        for name, _target in refused_targets((record,)):
+            self._hooks.count(name, ScaleResult.REFUSED)
+        with self._changed:
+            for wish in wishes:
+                self._wishes.put(wish, self._now())
+            self._wishes.withdraw(lambda wish: wish.recommendation != record.name or wish.target in targets)
+            self._changed.notify_all()
+
+    def retain(self, recommendations: Collection[str]) -> None:
+        """Drop the wishes of all other recommendations: they are not configured any more."""
+        with self._changed:
+            self._wishes.withdraw(lambda wish: wish.recommendation in recommendations)
+
+    def clear(self) -> None:
+        """Drop all wishes, as when this process stops leading."""
+        self.retain(())
+
+    def run(self, stop: threading.Event) -> None:
+        """Start attempts as they become due, until `stop` is set."""
+        while not stop.is_set():
+            self.step()
+            with self._changed:
+                self._changed.wait(self._idle_seconds())
+
+    def step(self) -> None:
+        """Start the attempts that are due now."""
+        while (start := self._next()) is not None:
+            self._effects.start(partial(self._attempt, start))
+
+    def _next(self) -> Start | None:
+        with self._changed:
+            now, due = self._now(), self._wishes.next_due()
+            is_full = self._running >= self._limits.at_once
+            if due is None or due > now.monotonic or is_full or not self._rate.take(0.0):
+                return None
+            start = self._wishes.start(now, suspects_too=self._suspects < self._limits.suspects_at_once)
+            if start is not None:
+                self._running += 1
+                self._suspects += start.is_suspect
+            return start
+
+    def _idle_seconds(self) -> float:
+        """Return how long nothing can be started. To be called with `_changed` held."""
+        due = self._wishes.next_due()
+        if due is None or self._running >= self._limits.at_once:
+            return _IDLE_SECONDS
+        return min(_IDLE_SECONDS, max(due - self._now().monotonic, 1.0 / self._limits.per_second))
+
+    def _attempt(self, start: Start) -> None:
+        outcome = ScaleOutcome(start.wish, ScaleResult.ERROR, message="a fault of the program")
+        try:
+            outcome = self._tried(start.wish)
+        finally:
+            with self._changed:
+                self._running -= 1
+                self._suspects -= start.is_suspect
+                self._wishes.ended(start.wish, outcome.result, self._now(), outcome.retry_after_seconds)
+                self._changed.notify_all()
+            self._hooks.count(start.wish.recommendation, outcome.result)
+        self._report(outcome)
+        self._hooks.on_result(outcome)
+
+    def _tried(self, wish: Wish) -> ScaleOutcome:
+        try:
+            path = scale_path(wish.target, self._resolve)
+            scale = self._objects.get(path, seconds=_READ_SECONDS).document
+            before = replicas_of(scale)
+        except (UnknownResourceError, ScaleDocumentError, KubernetesError) as error:
+            return _failed(ScaleOutcome(wish, ScaleResult.ERROR), error)
+        found = ScaleOutcome(wish, ScaleResult.UNCHANGED, before, uid_of(scale))
+        if before == wish.replicas:
+            return found
+        refusal = self._refusal(wish)
+        if refusal is not None:
+            return replace(found, result=refusal)
+        if not self._hooks.before_write(wish.recommendation):
+            message = "what the call starts could not be stored first, so it was not sent: see the log about the memory"
+            return replace(found, result=ScaleResult.ERROR, message=message)
+        return self._written(path, scale, found)
+
+    def _written(self, path: str, scale: Mapping[str, Any], found: ScaleOutcome) -> ScaleOutcome:
+        wish = found.wish
+        refusals: list[ScaleResult] = []
+
+        def permit(seconds: float) -> bool:
+            # Reading and storing may have taken longer than the decision holds.
+            refusal = self._refusal(wish)
+            if refusal is not None:
+                refusals.append(refusal)
+            return refusal is None and self._fence.permit(seconds)
+
+        try:
+            self._objects.replace(path, rescaled(scale, wish.replicas), Fence(self._fence.seconds, permit))
+        except FencedError as error:
+            return replace(found, result=(*refusals, ScaleResult.FENCED)[0], message=str(error))
+        except ConflictError as error:
+            return _failed(replace(found, result=ScaleResult.CONFLICT), error)
+        except KubernetesError as error:
+            return _failed(replace(found, result=ScaleResult.ERROR), error)
+        return replace(found, result=ScaleResult.OK)
+
+    def _refusal(self, wish: Wish) -> ScaleResult | None:
+        with self._changed:
+            return self._wishes.may_send(wish, self._now())
+
+    def _now(self) -> Moment:
+        clock = self._effects.clock
+        return Moment(clock.monotonic(), clock.wall())
+
+    def _report(self, outcome: ScaleOutcome) -> None:
+        wish = outcome.wish
+        about: dict[str, Any] = {
+            "recommendation": wish.recommendation,
+            "target": str(wish.target),
+            "replicas": wish.replicas,
+        }
+        key = str(wish.target)
+        if outcome.result is ScaleResult.ERROR:
+            self._states.failed(key, f"a scale call failed and will be repeated: {outcome.message}", **about)
+        elif outcome.result in {ScaleResult.OK, ScaleResult.UNCHANGED}:
+            self._states.recovered(key, "scale calls succeed again", **about)
+        if outcome.result is ScaleResult.OK:
+            _log.info("scaled", extra=fields(**about, before=outcome.before, reason=wish.reason))
+
+
+def _failed(outcome: ScaleOutcome, error: Exception) -> ScaleOutcome:
+    retry_after = error.retry_after_seconds if isinstance(error, StatusError) else 0.0
+    return replace(outcome, message=str(error), retry_after_seconds=retry_after)

@@ -1,0 +1,33 @@
+"""The document of a scale subresource (`autoscaling/v1 Scale`), read and changed. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class ScaleDocumentError(ValueError):
+    """The answer is no Scale."""
+
+
+def replicas_of(scale: Mapping[str, Any]) -> int:
+    """Return `spec.replicas`; the API leaves a 0 out. Raises ScaleDocumentError."""
+    spec = scale.get("spec") or {}
+    replicas = spec.get("replicas", 0) if isinstance(spec, dict) else None
+    if scale.get("kind") != "Scale" or type(replicas) is not int or replicas < 0:
+        raise ScaleDocumentError("the answer is no autoscaling/v1 Scale with a whole number of replicas")
+    return replicas
+
+
+def uid_of(document: Mapping[str, Any]) -> str:
+    """Return the UID of an object or of what a Scale belongs to; empty if it states none."""
+    metadata = document.get("metadata")
+    uid = metadata.get("uid") if isinstance(metadata, dict) else None
+    return uid if isinstance(uid, str) else ""
+
+
+def rescaled(scale: Mapping[str, Any], replicas: int) -> dict[str, Any]:
+    """Return the Scale with another number of replicas, for the version of the object that was read."""
+    return {**scale, "spec": {**(scale.get("spec") or {}), "replicas": replicas}}

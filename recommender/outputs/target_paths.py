@@ -1,0 +1,27 @@
+"""Where the API server serves a target and its scale."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.objects.resources import UnknownResourceError
+
+if TYPE_CHECKING:
+    from adapter.objects.resources import ResolveResource
+    from recommender.decisions.record import TargetReference
+
+
+def target_path(target: TargetReference, resolve: ResolveResource) -> str:
+    """Return the path of a target, in the API version that it names. Raises UnknownResourceError."""
+    group, _, version = target.api_version.rpartition("/")
+    resource = resolve(group, target.kind)
+    if resource.group != group:
+        raise UnknownResourceError(f"no kind {target.kind!r} in API version {target.api_version!r}: check apiVersion")
+    root = f"/apis/{group}/{version}" if group else f"/api/{version}"
+    scope = f"/namespaces/{target.namespace}" if resource.namespaced else ""
+    return f"{root}{scope}/{resource.plural}/{target.name}"
+
+
+def scale_path(target: TargetReference, resolve: ResolveResource) -> str:
+    """Return the path of a target's scale subresource. Raises UnknownResourceError."""
+    return f"{target_path(target, resolve)}/scale"

@@ -1,0 +1,108 @@
+"""The recommender's own metrics: polls, decisions, scale calls, events, and what is stored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from recommender.outputs.results import ScaleResult
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_POLLS = ("ok", "error")
+_EVENTS = ("created", "suppressed", "dropped", "forbidden", "error")
+_MEMORY_WRITES = ("ok", "conflict", "fenced", "error")
+
+
+class RecommenderTelemetry:
+    """Counters and histograms, registered in the given registry. For any number of threads."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._scale_calls = Counter(
+            "tidewatch_scale_calls",
+            "Scale calls and decisions not to send one, by result: " + ", ".join(ScaleResult) + ".",
+            ("recommendation", "result"),
+            registry=registry,
+        )
+        self._polls = Counter(
+            "tidewatch_recommender_polls", "Polls by result: ok, error.", ("result",), registry=registry
+        )
+        self._last_poll = Gauge(
+            "tidewatch_recommender_last_poll_timestamp_seconds",
+            "When a poll last succeeded, in seconds since the Unix epoch.",
+            registry=registry,
+        )
+        self._duration = Histogram(
+            "tidewatch_recommender_decision_duration_seconds",
+            "How long the decision of one recommendation took.",
+            registry=registry,
+            buckets=_BUCKETS,
+        )
+        self._failures = Counter(
+            "tidewatch_recommender_decision_failures",
+            "Decisions that failed by a fault or took too long.",
+            ("recommendation",),
+            registry=registry,
+        )
+        self._events = Counter(
+            "tidewatch_recommender_events",
+            "Kubernetes events by result: created, suppressed (a repetition), dropped (too many), forbidden, error.",
+            ("result",),
+            registry=registry,
+        )
+        self._memory_writes = Counter(
+            "tidewatch_recommender_memory_writes",
+            "Writes of what decisions remember, by result: ok, conflict, fenced, error.",
+            ("result",),
+            registry=registry,
+        )
+        self._history_failures = Counter(
+            "tidewatch_recommender_history_failures",
+            "Times that the history of the page could not be written or read.",
+            registry=registry,
+        )
+        for counter, results in (
+            (self._polls, _POLLS),
+            (self._events, _EVENTS),
+            (self._memory_writes, _MEMORY_WRITES),
+        ):
+            for result in results:
+                counter.labels(result)
+
+    def scale_output_added(self, recommendation: str) -> None:
+        """Let the scale calls of a recommendation be seen, as 0, before the first."""
+        for result in ScaleResult:
+            self._scale_calls.labels(recommendation, result.value)
+
+    def scale_call(self, recommendation: str, result: ScaleResult) -> None:
+        """Count a scale call."""
+        self._scale_calls.labels(recommendation, result.value).inc()
+
+    def poll(self, *, succeeded: bool) -> None:
+        """Count a poll."""
+        self._polls.labels("ok" if succeeded else "error").inc()
+        if succeeded:
+            self._last_poll.set_to_current_time()
+
+    def decision(self, seconds: float) -> None:
+        """Take in how long a decision took."""
+        self._duration.observe(seconds)
+
+    def decision_failed(self, recommendation: str) -> None:
+        """Count a decision that failed."""
+        self._failures.labels(recommendation).inc()
+
+    def event(self, result: str) -> None:
+        """Count an event: `created`, `suppressed`, `dropped`, `forbidden` or `error`."""
+        self._events.labels(result).inc()
+
+    def memory_write(self, result: str) -> None:
+        """Count a write of a memory: `ok`, `conflict`, `fenced` or `error`."""
+        self._memory_writes.labels(result).inc()
+
+    def history_failed(self) -> None:
+        """Count a write or read of the history that failed."""
+        self._history_failures.inc()

@@ -1,0 +1,189 @@
+"""Which scale calls are due: at most one wish a target, until it is done, too old, or superseded. No effects.
+
+A target keeps its back-off when a newer decision replaces its wish: decisions that change with every poll must not
+turn an API server that fails into a storm of calls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from adapter.timing.backoff import Backoff
+from adapter.timing.due_queue import DueQueue
+from recommender.decisions.record import Action
+from recommender.outputs.results import ScaleResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from recommender.decisions.record import Record, TargetReference
+
+_NO_PLACE_SECONDS = 0.25
+"""After which a suspect target that found no place is looked at again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A target is to have a size."""
+
+    recommendation: str
+    target: TargetReference
+    replicas: int
+    valid_until: float
+    """No call is sent after this time, in seconds since the Unix epoch."""
+    reason: str = ""
+    """Why, for people: the binding step and its calculation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One moment on both clocks, in seconds."""
+
+    monotonic: float
+    wall: float
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A wish whose attempt is to begin now."""
+
+    wish: Wish
+    is_suspect: bool
+    """Whether the last attempt for this target failed."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    backoff: Backoff
+    wish: Wish | None = None
+    expires: float = 0.0
+    """On the monotonic clock, so that a wall clock that is set back cannot prolong a wish."""
+    running: Wish | None = None
+
+
+@dataclass(slots=True)
+class Wishes:
+    """The pending wishes. Not thread-safe: its owner locks."""
+
+    count: Callable[[str, ScaleResult], None]
+    """Is called with the recommendation and the result of each wish that ends without a call."""
+    backoff: Callable[[], Backoff] = field(default=lambda: Backoff(1.0, 60.0, jitter_ratio=0.5))
+    _entries: dict[TargetReference, _Entry] = field(default_factory=dict)
+    _due: DueQueue[TargetReference] = field(default_factory=DueQueue)
+
+    def put(self, wish: Wish, now: Moment) -> None:
+        """Take in a wish; an older one for the same target is superseded."""
+        entry = self._entries.get(wish.target)
+        if entry is None:
+            entry = self._entries[wish.target] = _Entry(self.backoff())
+            self._due.set(wish.target, now.monotonic)
+        if entry.wish is not None and not _same(entry.wish, wish):
+            self._ended_without_call(entry, entry.wish, ScaleResult.SUPERSEDED)
+        entry.wish = wish
+        entry.expires = now.monotonic + max(0.0, wish.valid_until - now.wall)
+
+    def withdraw(self, keep: Callable[[Wish], bool]) -> None:
+        """Drop the pending wishes that are not to be kept."""
+        for target, entry in tuple(self._entries.items()):
+            if entry.wish is not None and not keep(entry.wish):
+                self._ended_without_call(entry, entry.wish, ScaleResult.SUPERSEDED)
+                if not entry.backoff.failures:
+                    self._forget_if_idle(target, entry)
+
+    def start(self, now: Moment, *, suspects_too: bool = True) -> Start | None:
+        """Return a wish whose attempt begins now; None if none is due.
+
+        Without `suspects_too`, targets whose last attempt failed wait: those which hang leave room for the others.
+        """
+        while due := self._due.pop_due(now.monotonic, 1):
+            target, entry = due[0], self._entries[due[0]]
+            is_suspect = entry.backoff.failures > 0
+            if entry.wish is not None and self._is_over(entry, entry.wish, now):
+                self._ended_without_call(entry, entry.wish, ScaleResult.EXPIRED)
+            if entry.wish is None:
+                self._forget_if_idle(target, entry)
+            elif is_suspect and not suspects_too:
+                self._due.set(target, now.monotonic + _NO_PLACE_SECONDS)
+            else:
+                entry.running = entry.wish
+                return Start(entry.wish, is_suspect)
+        return None
+
+    def may_send(self, wish: Wish, now: Moment) -> ScaleResult | None:
+        """Return why the call of a running attempt may not be sent any more; None if it may."""
+        entry = self._entries[wish.target]
+        if entry.wish is None or not _same(entry.wish, wish):
+            return ScaleResult.SUPERSEDED
+        return ScaleResult.EXPIRED if self._is_over(entry, entry.wish, now) else None
+
+    def ended(self, wish: Wish, result: ScaleResult, now: Moment, at_least_seconds: float = 0.0) -> None:
+        """Take in the result of an attempt; `at_least_seconds` is the wait that the server asked for."""
+        entry = self._entries[wish.target]
+        entry.running = None
+        is_current = entry.wish is not None and _same(entry.wish, wish)
+        if is_current and result in {ScaleResult.OK, ScaleResult.UNCHANGED, ScaleResult.EXPIRED}:
+            entry.wish = None
+        if result in {ScaleResult.OK, ScaleResult.UNCHANGED}:
+            entry.backoff.reset()
+            self._due.set(wish.target, now.monotonic)
+            self._forget_if_idle(wish.target, entry)
+        elif result is ScaleResult.SUPERSEDED:
+            self._due.set(wish.target, now.monotonic)
+        else:
+            self._due.set(wish.target, now.monotonic + entry.backoff.delay(at_least_seconds))
+
+    def next_due(self) -> float | None:
+        """Return when the next attempt is due, on the monotonic clock; None if there is none."""
+        return self._due.next_due()
+
+    def __len__(self) -> int:
+        """Return the number of targets that are remembered."""
+        return len(self._entries)
+
+    @staticmethod
+    def _is_over(entry: _Entry, wish: Wish, now: Moment) -> bool:
+        return now.monotonic >= entry.expires or now.wall >= wish.valid_until
+
+    def _ended_without_call(self, entry: _Entry, wish: Wish, result: ScaleResult) -> None:
+        """Forget the wish of a target; an attempt that is under way for it reports its result by itself."""
+        if entry.running is None or not _same(entry.running, wish):
+            self.count(wish.recommendation, result)
+        entry.wish = None
+
+    def _forget_if_idle(self, target: TargetReference, entry: _Entry) -> None:
+        if entry.wish is None and entry.running is None:
+            self._entries.pop(target, None)
+            self._due.discard(target)
+
+
+def wishes_of(record: Record, valid_until: float) -> tuple[Wish, ...]:
+    """Return the scale calls that a record asks for."""
+    if record.replicas is None:
+        return ()
+    return tuple(
+        Wish(record.name, outcome.target, record.replicas, valid_until, reason_of(record))
+        for outcome in record.targets
+        if outcome.action is Action.SCALE
+    )
+
+
+def refused_targets(records: Iterable[Record]) -> tuple[tuple[str, TargetReference], ...]:
+    """Return recommendation and target of each scale call that the records refuse."""
+    return tuple(
+        (record.name, outcome.target)
+        for record in records
+        for outcome in record.targets
+        if outcome.action is Action.REFUSED
+    )
+
+
+def reason_of(record: Record) -> str:
+    """Return the binding step and its calculation, such as `linear/nodes: ceil(176 / 16)`."""
+    details = [step.detail for step in record.steps if step.step == record.binding]
+    return ": ".join(part for part in (record.binding, *details[-1:]) if part)
+
+
+def _same(one: Wish, other: Wish) -> bool:
+    """Whether both ask for the same size of the same target, on behalf of the same recommendation."""
+    return (one.recommendation, one.target, one.replicas) == (other.recommendation, other.target, other.replicas)

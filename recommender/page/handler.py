@@ -1,0 +1,86 @@
+"""The routes of the page and of `/api/v1/recommendations`."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import TYPE_CHECKING, Protocol
+
+from adapter.web.http import JSON, TEXT, Request, Response, json_line
+from adapter.web.routes import Route
+from recommender.decisions.document import API_VERSION, recommendation_list
+from recommender.page.rendering import PageRenderer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from recommender.decisions.publication import Publication
+    from recommender.page.history import HistoryPoint
+
+HTML = "text/html; charset=utf-8"
+CSS = "text/css; charset=utf-8"
+_SAFE = (
+    ("Content-Security-Policy", "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'"),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Referrer-Policy", "no-referrer"),
+    ("X-Frame-Options", "DENY"),
+)
+"""Nothing is loaded from elsewhere and nothing runs, whatever the names on the page contain."""
+
+
+class History(Protocol):
+    """The decisions of the last day."""
+
+    def points(self) -> Mapping[str, Sequence[HistoryPoint]]:
+        """Return the points of each recommendation by its name, in ascending order of time; never raises."""
+        ...
+
+
+class PageHandler:
+    """Answers from memory."""
+
+    def __init__(self, latest: Callable[[], Publication], history: History, version: str) -> None:
+        self._latest = latest
+        self._history = history
+        self._renderer = PageRenderer(version)
+        self._style = resources.files("recommender.page").joinpath("templates", "style.css").read_bytes()
+
+    def routes(self) -> tuple[Route, ...]:
+        """Return the routes of the recommender's application."""
+        methods = ("GET", "HEAD")
+        return (
+            Route("/", self._page, methods),
+            Route("/style.css", lambda _: Response(200, self._style, CSS, _SAFE), methods),
+            Route("/api/v1/recommendations", self._recommendations, methods),
+        )
+
+    def not_found(self, request: Request) -> Response:
+        """Answer a path that has no route."""
+        paths = "the page is at /, the JSON at /api/v1/recommendations; metrics and health have a port of their own"
+        return Response(404, f"there is nothing at {request.path}: {paths}\n".encode(), TEXT, _SAFE)
+
+    def _page(self, _request: Request) -> Response:
+        publication = self._latest()
+        points = self._history.points() if publication.leads else {}
+        return Response(200, self._renderer.page(publication, points).encode(), HTML, _SAFE)
+
+    def _recommendations(self, _request: Request) -> Response:
+        publication = self._latest()
+        if publication.leads and publication.time is not None:
+            return Response(200, json_line(recommendation_list(publication.records, publication.time)), JSON, _SAFE)
+        return Response(503, json_line(_unavailable(publication)), JSON, (*_SAFE, ("Retry-After", "5")))
+
+
+def _unavailable(publication: Publication) -> dict[str, object]:
+    """Return why there are no recommendations here, and who has them."""
+    if publication.leads:
+        message = "this process has not made its first decision yet: try again in some seconds"
+    elif publication.leader:
+        message = f"this process does not lead: ask {publication.leader}, which holds the Lease"
+    else:
+        message = "this process does not lead, and nobody holds the Lease at present: try again in some seconds"
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Unavailable",
+        "message": message,
+        "leader": publication.leader or None,
+    }

@@ -1,0 +1,55 @@
+"""`interpolated`: straight lines between the rungs of a ladder, rounded up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from recommender.proportional.formulas import between_rungs
+from recommender.proportional.modes.bounds import flaws_of_bounds, limits_of, min_of
+from recommender.proportional.modes.definition import Counts, Flaw, Kind, ModeDefinition, ModeSteps, Values
+from recommender.proportional.modes.rungs import LADDERS, ambiguous_rungs, missing_rungs, negative_rungs
+from recommender.proportional.parameters import Interpolated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def _flaws(values: Values) -> Iterator[Flaw]:
+    yield from flaws_of_bounds(values)
+    yield from missing_rungs(values)
+    yield from negative_rungs(values)
+    yield from ambiguous_rungs(values)
+
+
+def _parameters(values: Values) -> Interpolated:
+    return Interpolated(
+        cores_to_replicas=values.ladder("coresToReplicas"),
+        nodes_to_replicas=values.ladder("nodesToReplicas"),
+        min=min_of(values),
+        max=values.count("max"),
+        include_unschedulable_nodes=values.flag("includeUnschedulableNodes"),
+    )
+
+
+def _steps(counts: Counts, parameters: Interpolated) -> ModeSteps:
+    drivers = (
+        ("nodes", counts.nodes, parameters.nodes_to_replicas),
+        ("cores", counts.cores, parameters.cores_to_replicas),
+    )
+    steps = tuple(between_rungs(name, count, rungs) for name, count, rungs in drivers if rungs)
+    return ModeSteps(steps, limits_of(parameters.min, parameters.max))
+
+
+INTERPOLATED: Final = ModeDefinition(
+    name="interpolated",
+    parameters=Interpolated,
+    keys={
+        **dict.fromkeys(LADDERS, Kind.RUNGS),
+        "min": Kind.COUNT,
+        "max": Kind.COUNT,
+        "includeUnschedulableNodes": Kind.FLAG,
+    },
+    parameters_of=_parameters,
+    steps=_steps,
+    flaws=_flaws,
+)

@@ -1,0 +1,118 @@
+"""Collects the inputs of a poll: each lookup in a thread of its own, and all of them within one deadline.
+
+A lookup that is late counts as unknown in this poll. It is not sent a second time while it is still under way, so a
+server that hangs costs one thread for each lookup, however many polls pass.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+
+from adapter.cluster.state import ClusterState, Observed, Unknown
+from recommender.decisions.inputs import Inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Hashable, Mapping
+
+    from recommender.decisions.inputs import ConfigMapData, TargetState
+    from recommender.decisions.record import TargetReference
+
+T = TypeVar("T")
+K = TypeVar("K", bound="Hashable")
+
+Submit: TypeAlias = "Callable[[Callable[[], None]], None]"
+"""Runs the work on another thread, at once or when one is free."""
+ConfigMapName: TypeAlias = tuple[str, str]
+"""Namespace and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where inputs come from. Each function answers within its own time limit and never raises."""
+
+    cluster: Callable[[], ClusterState]
+    """Answers from memory."""
+    query: Callable[[str], Observed[float] | Unknown]
+    config_map: Callable[[str, str], Observed[ConfigMapData | None] | Unknown]
+    target: Callable[[TargetReference], Observed[TargetState | None] | Unknown]
+
+
+@dataclass(frozen=True, slots=True)
+class LookUps:
+    """What has to be looked up for a configuration."""
+
+    queries: frozenset[str] = frozenset()
+    config_maps: frozenset[ConfigMapName] = frozenset()
+    targets: frozenset[TargetReference] = frozenset()
+
+
+class Gatherer:
+    """Collects inputs. `gather` is for one thread."""
+
+    def __init__(self, sources: Sources, submit: Submit, clock: Callable[[], float] = time.monotonic) -> None:
+        self._cluster = sources.cluster
+        self._queries = _Parallel(sources.query, submit, "the query has not been answered yet")
+        self._config_maps: _Parallel[ConfigMapName, ConfigMapData | None] = _Parallel(
+            lambda name: sources.config_map(*name), submit, "the ConfigMap has not been read yet"
+        )
+        self._targets = _Parallel(sources.target, submit, "the target has not been read yet")
+        self._clock = clock
+
+    def gather(self, wanted: LookUps, seconds: float) -> Inputs:
+        """Return the inputs; takes `seconds` at most. What has not arrived by then is `Unknown`."""
+        until = self._clock() + seconds
+        self._queries.start(wanted.queries)
+        self._config_maps.start(wanted.config_maps)
+        self._targets.start(wanted.targets)
+        left = lambda: max(0.0, until - self._clock())  # noqa: E731 - one expression, used three times
+        queries = self._queries.results(wanted.queries, left)
+        config_maps = self._config_maps.results(wanted.config_maps, left)
+        targets = self._targets.results(wanted.targets, left)
+        # Last, so that it is as recent as what was looked up.
+        return Inputs(self._cluster(), queries, config_maps, targets)
+
+
+@dataclass(slots=True)
+class _UnderWay(Generic[T]):
+    """A lookup that has been submitted."""
+
+    done: threading.Event
+    result: Observed[T] | Unknown
+
+
+class _Parallel(Generic[K, T]):
+    """Lookups of one kind, each at most once at a time."""
+
+    def __init__(self, look_up: Callable[[K], Observed[T] | Unknown], submit: Submit, late: str) -> None:
+        self._look_up = look_up
+        self._submit = submit
+        self._late = Unknown(late)
+        self._under_way: dict[K, _UnderWay[T]] = {}
+
+    def start(self, keys: Collection[K]) -> None:
+        for key in keys:
+            if key not in self._under_way:
+                under_way = _UnderWay[T](threading.Event(), self._late)
+                self._under_way[key] = under_way
+                self._submit(lambda key=key, under_way=under_way: self._run(key, under_way))  # type: ignore[misc]
+
+    def results(self, keys: Collection[K], left: Callable[[], float]) -> Mapping[K, Observed[T] | Unknown]:
+        """Return what has arrived; waits for the rest as long as there is time left."""
+        found: dict[K, Observed[T] | Unknown] = {}
+        for key in keys:
+            under_way = self._under_way[key]
+            found[key] = under_way.result if under_way.done.wait(left()) else self._late
+        # A lookup that nobody wants any more is forgotten once it is done, too.
+        self._under_way = {key: each for key, each in self._under_way.items() if not each.done.is_set()}
+        return found
+
+    def _run(self, key: K, under_way: _UnderWay[T]) -> None:
+        try:
+            under_way.result = self._look_up(key)
+        except Exception as error:  # noqa: BLE001 - the edge of a thread: one lookup must not end it for the others
+            under_way.result = Unknown(f"the lookup failed by a fault of the program: {type(error).__name__}: {error}")
+        finally:
+            under_way.done.set()

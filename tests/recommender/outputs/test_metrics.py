@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from recommender.decisions.record import Action, Record, Status, Step, TargetOutcome, TargetReference
+from recommender.outputs.metrics import PublishedRecords, RecommendationCollector
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.telemetry import RecommenderTelemetry
+
+DNS = TargetReference("apps/v1", "Deployment", "kube-system", "coredns")
+RECORD = Record(
+    name="coredns",
+    type="proportional",
+    time=1000.5,
+    status=Status.OK,
+    message="",
+    replicas=11,
+    steps=(Step("linear/nodes", 11.0, "ceil(176 / 16)"), Step("linear/cores", 2.0, "ceil(32 / 16)")),
+    targets=(TargetOutcome(DNS, 3, Action.METRIC),),
+)
+
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def scraped(*records: Record, leads: bool = True) -> Samples:
+    published = PublishedRecords()
+    published.publish(records)
+    registry = CollectorRegistry(auto_describe=True)
+    registry.register(RecommendationCollector(published, lambda: leads))
+    found: Samples = {}
+    for family in text_string_to_metric_families(generate_latest(registry).decode()):
+        for sample in family.samples:
+            key = (sample.name, tuple(sorted(sample.labels.items())))
+            assert key not in found, f"{key} is exposed twice"
+            found[key] = sample.value
+    return found
+
+
+def named(samples: Samples, name: str) -> dict[tuple[tuple[str, str], ...], float]:
+    return {labels: value for (found, labels), value in samples.items() if found == name}
+
+
+def test_a_recommendation_has_the_promised_names_and_labels() -> None:
+    assert scraped(RECORD) == {
+        ("tidewatch_leader", ()): 1.0,
+        (
+            "tidewatch_recommended_replicas",
+            (
+                ("recommendation", "coredns"),
+                ("target_kind", "Deployment"),
+                ("target_name", "coredns"),
+                ("target_namespace", "kube-system"),
+            ),
+        ): 11.0,
+        ("tidewatch_recommendation_step", (("recommendation", "coredns"), ("step", "linear/nodes"))): 11.0,
+        ("tidewatch_recommendation_step", (("recommendation", "coredns"), ("step", "linear/cores"))): 2.0,
+        ("tidewatch_recommendation_timestamp_seconds", (("recommendation", "coredns"),)): 1000.5,
+        ("tidewatch_recommendation_status", (("recommendation", "coredns"), ("status", "ok"))): 1.0,
+        ("tidewatch_recommendation_status", (("recommendation", "coredns"), ("status", "held"))): 0.0,
+        ("tidewatch_recommendation_status", (("recommendation", "coredns"), ("status", "stale"))): 0.0,
+        ("tidewatch_recommendation_status", (("recommendation", "coredns"), ("status", "error"))): 0.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("record", "replicas", "timestamps"),
+    [
+        (replace(RECORD, status=Status.HELD, time=900.0), [11.0], [900.0]),
+        (replace(RECORD, replicas=0), [0.0], [1000.5]),
+        (replace(RECORD, status=Status.STALE), [], []),
+        (replace(RECORD, status=Status.ERROR), [], []),
+        (replace(RECORD, replicas=None), [], [1000.5]),
+    ],
+    ids=["held", "zero", "stale", "error", "only-resources"],
+)
+def test_a_value_is_exposed_only_while_it_holds(record: Record, replicas: list[float], timestamps: list[float]) -> None:
+    samples = scraped(record)
+    assert list(named(samples, "tidewatch_recommended_replicas").values()) == replicas
+    assert list(named(samples, "tidewatch_recommendation_timestamp_seconds").values()) == timestamps
+    present = [labels for labels, value in named(samples, "tidewatch_recommendation_status").items() if value]
+    assert present == [(("recommendation", "coredns"), ("status", record.status.value))]
+
+
+def test_only_the_leader_exposes_recommendations() -> None:
+    assert scraped(RECORD, leads=False) == {("tidewatch_leader", ()): 0.0}
+
+
+def test_several_records_of_one_name_never_expose_a_series_twice() -> None:
+    other = TargetOutcome(replace(DNS, name="other"), 1, Action.METRIC)
+    records = (RECORD, replace(RECORD, time=5.0, status=Status.HELD, replicas=4, targets=(other, *RECORD.targets)))
+    samples = scraped(*records)
+    assert sorted(named(samples, "tidewatch_recommended_replicas").values()) == [4.0, 11.0]
+    assert list(named(samples, "tidewatch_recommendation_timestamp_seconds").values()) == [5.0]
+    present = [labels for labels, value in named(samples, "tidewatch_recommendation_status").items() if value]
+    assert present == [(("recommendation", "coredns"), ("status", "held"))]
+
+
+def test_a_step_without_a_finite_value_is_not_exposed() -> None:
+    steps = (Step("query", float("nan"), ""), Step("max", 3.0, ""))
+    samples = named(scraped(replace(RECORD, steps=steps)), "tidewatch_recommendation_step")
+    assert list(samples.values()) == [3.0]
+
+
+def test_the_process_counts_what_it_does_by_stable_names() -> None:
+    registry = CollectorRegistry(auto_describe=True)
+    telemetry = RecommenderTelemetry(registry)
+    telemetry.scale_output_added("coredns")
+    telemetry.scale_call("coredns", ScaleResult.OK)
+    telemetry.poll(succeeded=True)
+    telemetry.poll(succeeded=False)
+    telemetry.decision(0.004)
+    telemetry.decision_failed("coredns")
+    telemetry.event("created")
+    telemetry.memory_write("ok")
+    telemetry.history_failed()
+    calls = {
+        result: registry.get_sample_value(
+            "tidewatch_scale_calls_total", {"recommendation": "coredns", "result": result.value}
+        )
+        for result in ScaleResult
+    }
+    assert calls == {result: float(result is ScaleResult.OK) for result in ScaleResult}
+    for name, labels in (
+        ("polls_total", {"result": "ok"}),
+        ("polls_total", {"result": "error"}),
+        ("decision_duration_seconds_count", {}),
+        ("decision_failures_total", {"recommendation": "coredns"}),
+        ("events_total", {"result": "created"}),
+        ("memory_writes_total", {"result": "ok"}),
+        ("history_failures_total", {}),
+    ):
+        assert registry.get_sample_value(f"tidewatch_recommender_{name}", labels) == 1.0, name

@@ -1,0 +1,444 @@
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapter.objects.resources import BUILT_IN, Resource, UnknownResourceError, find_resource
+from adapter.sources.kubernetes.errors import DeadlineError, KubernetesError, ServerError, UnknownOutcomeError
+from adapter.sources.kubernetes.lease_rules import LeaseTiming
+from adapter.sources.kubernetes.writing import Fence
+from adapter.timing.clock import Clock
+from recommender.decisions.record import Action, Record, Status, TargetOutcome, TargetReference
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale import (
+    ScaleEffects,
+    ScaleHooks,
+    ScaleLimits,
+    ScaleOutcome,
+    ScaleWriter,
+    longest_fenced_write_seconds,
+)
+from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of
+from recommender.outputs.target_paths import scale_path
+from tests.support.apiserver_objects import DEPLOYMENTS, MACHINE_DEPLOYMENTS, STATEFUL_SETS, Direct, ObjectStore
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+MACHINES = Resource("cluster.x-k8s.io", "v1beta1", "machinedeployments", "machinedeployment", "MachineDeployment", True)  # noqa: FBT003
+WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
+DB = TargetReference("apps/v1", "StatefulSet", "shop", "db")
+POOL = TargetReference("cluster.x-k8s.io/v1beta1", "MachineDeployment", "shop", "pool")
+
+
+def resolve(group: str, name: str) -> Resource:
+    return find_resource((*BUILT_IN, MACHINES), group, name)
+
+
+def decision(
+    replicas: int | None, *targets: TargetReference, action: Action = Action.SCALE, name: str = "web"
+) -> Record:
+    outcomes = tuple(TargetOutcome(target, None, action) for target in targets or (WEB,))
+    return Record(name, "proportional", 0.0, Status.OK, "", replicas, targets=outcomes)
+
+
+class Faulty(Direct):
+    """Objects whose calls fail as the test says, before or after they are carried out."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        super().__init__(store, self._note)
+        self.calls: list[tuple[str, str]] = []
+        self.puts: list[tuple[str, int]] = []
+        self.before: Callable[[str, str], None] = lambda _method, _path: None
+        self.after_put: Callable[[str], None] = lambda _path: None
+
+    def _note(self, method: str, path: str) -> None:
+        self.calls.append((method, path))
+        self.before(method, path)
+
+    def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
+        after = super().replace(path, document, fence)
+        self.puts.append((path, document["spec"]["replicas"]))
+        self.after_put(path)
+        return after
+
+
+@dataclass
+class World:
+    """A writer whose attempts run at once, on a clock of its own."""
+
+    now: float = 0.0
+    wall_ahead: float = 1000.0
+    permits: bool = True
+    stores: bool = True
+    stored: list[str] = field(default_factory=list)
+    counted: list[tuple[str, ScaleResult]] = field(default_factory=list)
+    outcomes: list[ScaleOutcome] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.store = ObjectStore()
+        for kind, name in ((DEPLOYMENTS, "web"), (STATEFUL_SETS, "db"), (MACHINE_DEPLOYMENTS, "pool")):
+            self.store.put(kind, "shop", name, {"kind": "any", "spec": {"replicas": 3}})
+        self.objects = Faulty(self.store)
+        self.writer = ScaleWriter(
+            self.objects,
+            resolve,
+            Fence(2.0, lambda _seconds: self.permits),
+            ScaleHooks(
+                before_write=self._before_write,
+                count=lambda name, result: self.counted.append((name, result)),
+                on_result=self.outcomes.append,
+            ),
+            limits=ScaleLimits(per_second=1000.0, burst=1000),
+            effects=ScaleEffects(Clock(lambda: self.now, self.wall), lambda work: work()),
+        )
+
+    def wall(self) -> float:
+        return self.now + self.wall_ahead
+
+    def _before_write(self, name: str) -> bool:
+        self.stored.append(name)
+        return self.stores
+
+    def decide(self, record: Record, seconds: float = 60.0) -> None:
+        self.writer.decided(record, self.wall() + seconds)
+        self.writer.step()
+
+    def wait(self, seconds: float) -> None:
+        end = self.now + seconds
+        while self.now < end:
+            self.now += 0.25
+            self.writer.step()
+
+    @property
+    def results(self) -> list[ScaleResult]:
+        return [result for _, result in self.counted]
+
+    def size(self, kind: tuple[str, str] = DEPLOYMENTS, name: str = "web") -> int:
+        size = self.store.get_without_rights(kind, "shop", name)["spec"]["replicas"]
+        assert isinstance(size, int)
+        return size
+
+
+def fails_once(method: str, error: KubernetesError) -> Callable[[str, str], None]:
+    left = [error]
+
+    def before(called: str, _path: str) -> None:
+        if called == method and left:
+            raise left.pop()
+
+    return before
+
+
+@pytest.mark.parametrize(
+    ("target", "kind"), [(WEB, DEPLOYMENTS), (DB, STATEFUL_SETS), (POOL, MACHINE_DEPLOYMENTS)], ids=str
+)
+@pytest.mark.parametrize("replicas", [0, 7])
+def test_a_target_of_any_kind_gets_the_size(target: TargetReference, kind: tuple[str, str], replicas: int) -> None:
+    world = World()
+    world.decide(decision(replicas, target))
+    assert world.size(kind, target.name) == replicas
+    assert world.counted == [("web", ScaleResult.OK)]
+    assert world.stored == ["web"]
+    assert world.outcomes[0].before == 3
+    assert world.outcomes[0].uid.startswith("uid-")
+
+
+def test_a_size_that_is_there_already_is_not_written() -> None:
+    world = World()
+    world.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=0))
+    world.decide(decision(0))
+    assert world.results == [ScaleResult.UNCHANGED]
+    assert world.objects.puts == []
+    assert world.stored == [], "nothing starts, so nothing is stored"
+
+
+def test_what_a_call_starts_is_stored_before_it() -> None:
+    world = World()
+    order: list[str] = []
+    world.objects.before = lambda method, _path: order.append(f"{method} after {len(world.stored)} stores")
+    world.decide(decision(5))
+    assert order == ["GET after 0 stores", "PUT after 1 stores"]
+
+
+def test_nothing_is_sent_if_it_cannot_be_stored_first() -> None:
+    world = World(stores=False)
+    world.decide(decision(5))
+    assert world.objects.puts == []
+    assert world.results == [ScaleResult.ERROR]
+    assert "stored first" in world.outcomes[0].message
+    world.stores = True
+    world.wait(2)
+    assert world.size() == 5
+
+
+def test_a_conflict_is_read_again() -> None:
+    world = World()
+
+    def others(method: str, _path: str) -> None:
+        if method == "PUT" and len(world.counted) == 0:
+            world.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=4))
+
+    world.objects.before = others
+    world.decide(decision(5))
+    assert world.results == [ScaleResult.CONFLICT]
+    world.wait(2)
+    assert world.results == [ScaleResult.CONFLICT, ScaleResult.OK]
+    assert world.outcomes[-1].before == 4
+
+
+def test_a_write_with_unknown_outcome_is_followed_by_a_read() -> None:
+    world = World()
+
+    def lost(_path: str) -> None:
+        raise UnknownOutcomeError("PUT: sent, but no answer")
+
+    world.objects.after_put = lost
+    world.decide(decision(5))
+    world.wait(2)
+    assert [method for method, _ in world.objects.calls] == ["GET", "PUT", "GET"]
+    assert world.results == [ScaleResult.ERROR, ScaleResult.UNCHANGED]
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_a_call_that_fails_is_repeated_until_it_succeeds(method: str) -> None:
+    world = World()
+    world.objects.before = fails_once(method, ServerError("500", 500))
+    world.decide(decision(5))
+    assert world.results == [ScaleResult.ERROR]
+    world.wait(2)
+    assert world.results == [ScaleResult.ERROR, ScaleResult.OK]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [replace(WEB, kind="Gateway"), replace(WEB, name="none"), replace(WEB, api_version="v1")],
+    ids=["no-such-kind", "no-such-object", "kind-of-another-group"],
+)
+def test_a_target_that_does_not_exist_is_an_error_of_its_own(target: TargetReference) -> None:
+    world = World()
+    world.decide(decision(5, target, DB))
+    assert sorted(world.results) == [ScaleResult.ERROR, ScaleResult.OK]
+    assert world.size(STATEFUL_SETS, "db") == 5
+
+
+def test_a_process_that_may_not_write_sends_nothing() -> None:
+    world = World(permits=False)
+    world.decide(decision(5))
+    assert world.objects.puts == []
+    assert world.results == [ScaleResult.FENCED]
+
+
+def test_nothing_is_sent_after_the_decision_has_expired_during_the_attempt() -> None:
+    world = World()
+
+    def slow(method: str, _path: str) -> None:
+        if method == "GET":
+            world.now += 61.0
+
+    world.objects.before = slow
+    world.decide(decision(5))
+    assert world.objects.puts == []
+    assert world.results == [ScaleResult.EXPIRED]
+
+
+def test_a_newer_decision_during_the_attempt_wins() -> None:
+    world = World()
+
+    def slow(method: str, _path: str) -> None:
+        if method == "GET" and not world.counted and len(world.objects.calls) == 1:
+            world.writer.decided(decision(9), world.wall() + 60.0)
+
+    world.objects.before = slow
+    world.decide(decision(5))
+    assert world.objects.puts == [("/apis/apps/v1/namespaces/shop/deployments/web/scale", 9)]
+    assert world.results == [ScaleResult.SUPERSEDED, ScaleResult.OK]
+
+
+@pytest.mark.parametrize(
+    "newer", [decision(None), decision(5, action=Action.NONE), decision(5, DB)], ids=["no-value", "no-action", "other"]
+)
+def test_a_decision_that_does_not_repeat_a_call_drops_it(newer: Record) -> None:
+    world = World()
+    world.objects.before = fails_once("GET", DeadlineError("no answer"))
+    world.decide(decision(5))
+    world.decide(newer)
+    world.wait(70)
+    assert world.size() == 3
+    assert world.results.count(ScaleResult.SUPERSEDED) == 1
+
+
+def test_calls_of_recommendations_that_are_gone_are_dropped() -> None:
+    world = World()
+    world.objects.before = fails_once("GET", DeadlineError("no answer"))
+    world.decide(decision(5))
+    world.writer.retain({"other"})
+    world.wait(70)
+    assert world.size() == 3
+    world.objects.before = fails_once("GET", DeadlineError("no answer"))
+    world.decide(decision(6))
+    world.writer.clear()
+    world.wait(70)
+    assert world.size() == 3
+
+
+def test_a_refused_target_is_counted_and_left_alone() -> None:
+    world = World()
+    world.decide(decision(5, action=Action.REFUSED))
+    assert world.counted == [("web", ScaleResult.REFUSED)]
+    assert world.objects.calls == []
+
+
+def test_a_storm_of_decisions_makes_no_storm_of_calls() -> None:
+    world = World()
+
+    def refuse(_method: str, _path: str) -> None:
+        raise ServerError("500", 500)
+
+    world.objects.before = refuse
+    for replicas in range(1000):
+        world.decide(decision(replicas))
+        world.now += 0.01
+    assert len(world.objects.calls) <= 7, "10 s of decisions, and the back-off doubles from half a second"
+
+
+def test_attempts_begin_at_a_limited_rate() -> None:
+    world = World()
+    targets = [replace(WEB, name=f"web-{number}") for number in range(100)]
+    world.writer = ScaleWriter(
+        world.objects,
+        resolve,
+        Fence(2.0, lambda _: True),
+        ScaleHooks(before_write=lambda _: True, count=lambda _name, _result: None, on_result=lambda _: None),
+        limits=ScaleLimits(per_second=10.0, burst=20),
+        effects=ScaleEffects(Clock(lambda: world.now, world.wall), lambda work: work()),
+    )
+    world.decide(decision(5, *targets))
+    assert len(world.objects.calls) == 20
+    world.now += 1.0
+    world.writer.step()
+    assert len(world.objects.calls) == 30
+
+
+def test_a_target_that_hangs_does_not_delay_the_others() -> None:
+    world = World()
+    released, stop = threading.Event(), threading.Event()
+    hangs = {f"hang-{number}" for number in range(4)}
+
+    def hang(_method: str, path: str) -> None:
+        if path.split("/")[-2] in hangs:
+            released.wait(20.0)
+
+    world.objects.before = hang
+    writer = ScaleWriter(
+        world.objects,
+        resolve,
+        Fence(2.0, lambda _: True),
+        ScaleHooks(before_write=lambda _: True, count=lambda _name, _result: None, on_result=lambda _: None),
+        limits=ScaleLimits(at_once=6, suspects_at_once=3),
+        effects=ScaleEffects(Clock(wall=world.wall)),
+    )
+    loop = threading.Thread(target=writer.run, args=(stop,))
+    loop.start()
+    try:
+        writer.decided(decision(5, *(replace(WEB, name=name) for name in sorted(hangs)), name="hung"), 2000.0)
+        writer.decided(decision(5, WEB, DB), 2000.0)
+        until(lambda: world.size() == 5 and world.size(STATEFUL_SETS, "db") == 5)
+    finally:
+        released.set()
+        stop.set()
+        loop.join(10.0)
+    assert not loop.is_alive()
+
+
+class Chaos:
+    """A world in which calls fail at random, others change the target, and the wall clock jumps."""
+
+    def __init__(self, seed: int, staleness: float) -> None:
+        self.chance = random.Random(seed)
+        self.staleness = staleness
+        self.world = World()
+        self.wanted, self.valid_until = 3, 0.0
+        self.written: list[tuple[str, int]] = []
+        """Who wrote which size."""
+        self.world.objects.before, self.world.objects.after_put = self.before, self.after_put
+        self.world.writer._fence = Fence(2.0, self.permit)
+
+    def before(self, method: str, _path: str) -> None:
+        self.world.now += self.chance.choice([0.0, 0.1, 2.0])
+        if method == "PUT" and self.chance.random() < 0.2:
+            self.change_by_others()
+        if self.chance.random() < 0.25:
+            raise self.chance.choice([ServerError("500", 500), DeadlineError("no answer")])
+
+    def after_put(self, _path: str) -> None:
+        self.written.append(("ours", self.world.size()))
+        assert self.world.size() == self.wanted
+        if self.chance.random() < 0.3:
+            raise UnknownOutcomeError("sent, no answer")
+
+    def permit(self, _seconds: float) -> bool:
+        assert self.world.wall() < self.valid_until, "a permit is asked for a decision that is too old"
+        return self.chance.random() < 0.9
+
+    def change_by_others(self) -> None:
+        size = self.chance.randrange(6)
+        self.world.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=size))
+        self.written.append(("others", size))
+
+    def step(self) -> None:
+        if self.chance.random() < 0.3:
+            self.wanted, self.valid_until = self.chance.randrange(6), self.world.wall() + self.staleness
+            self.world.decide(decision(self.wanted), self.staleness)
+        if self.chance.random() < 0.1:
+            self.change_by_others()
+        self.world.wall_ahead += self.chance.choice([0.0] * 9 + [-50.0, 50.0])
+        self.world.wait(self.chance.choice([0.25, 1.0, 5.0]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32), staleness=st.sampled_from([1.0, 5.0, 60.0]))
+def test_random_failures_never_lead_to_a_wrong_call(seed: int, staleness: float) -> None:
+    """Neither two equal writes that nobody caused, nor one whose decision is too old, nor one of a wrong size."""
+    chaos = Chaos(seed, staleness)
+    for _ in range(60):
+        chaos.step()
+    for (_, one), (who, other) in itertools.pairwise([("others", 3), *chaos.written]):
+        assert who == "others" or one != other, f"the size {other} was written twice in a row: {chaos.written}"
+
+
+def test_a_fenced_write_fits_into_what_is_left_of_the_lease() -> None:
+    timing = LeaseTiming()
+    seconds = longest_fenced_write_seconds(timing)
+    assert seconds > 2.0
+    assert timing.renew_deadline_seconds + 1.5 * seconds + timing.slack_seconds <= timing.lease_seconds
+
+
+@pytest.mark.parametrize(
+    "document",
+    [{}, {"kind": "Deployment", "spec": {"replicas": 1}}, {"kind": "Scale", "spec": {"replicas": True}}]
+    + [{"kind": "Scale", "spec": wrong} for wrong in ({"replicas": -1}, {"replicas": "3"}, [1])],
+)
+def test_what_is_no_scale_has_no_size(document: dict[str, Any]) -> None:
+    with pytest.raises(ScaleDocumentError):
+        replicas_of(document)
+
+
+def test_the_path_of_a_scale_names_the_version_of_the_target() -> None:
+    controller = TargetReference("v1", "ReplicationController", "shop", "old")
+    assert scale_path(controller, resolve) == "/api/v1/namespaces/shop/replicationcontrollers/old/scale"
+    assert (
+        scale_path(replace(POOL, api_version="cluster.x-k8s.io/v1beta2"), resolve)
+        == "/apis/cluster.x-k8s.io/v1beta2/namespaces/shop/machinedeployments/pool/scale"
+    )
+    with pytest.raises(UnknownResourceError, match="check apiVersion"):
+        scale_path(replace(WEB, api_version="v1"), resolve)

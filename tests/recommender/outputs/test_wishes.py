@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from adapter.timing.backoff import Backoff
+from recommender.decisions.record import Action, Record, Status, Step, TargetOutcome, TargetReference
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.wishes import Moment, Wish, Wishes, reason_of, refused_targets, wishes_of
+
+WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
+DNS = TargetReference("apps/v1", "Deployment", "kube-system", "coredns")
+WISH = Wish("web", WEB, 5, valid_until=1060.0)
+RETRIED = [ScaleResult.ERROR, ScaleResult.CONFLICT, ScaleResult.FENCED]
+
+
+class Counted:
+    def __init__(self) -> None:
+        self.results: list[ScaleResult] = []
+        self.wishes = Wishes(
+            lambda _name, result: self.results.append(result), lambda: Backoff(1.0, 60.0, jitter_ratio=0.0)
+        )
+
+    def attempt(self, seconds: float, *, suspects_too: bool = True) -> Wish | None:
+        start = self.wishes.start(at(seconds), suspects_too=suspects_too)
+        return None if start is None else start.wish
+
+
+def at(seconds: float) -> Moment:
+    return Moment(seconds, 1000.0 + seconds)
+
+
+def test_a_wish_is_attempted_once_and_then_forgotten() -> None:
+    book = Counted()
+    book.wishes.put(WISH, at(0))
+    assert book.attempt(0) == WISH
+    assert book.attempt(0) is None, "an attempt is under way"
+    book.wishes.ended(WISH, ScaleResult.OK, at(1))
+    assert book.attempt(9) is None
+    assert len(book.wishes) == 0
+    assert book.results == []
+
+
+@pytest.mark.parametrize("result", RETRIED)
+def test_an_attempt_that_failed_is_repeated_ever_later(result: ScaleResult) -> None:
+    book = Counted()
+    book.wishes.put(replace(WISH, valid_until=2000.0), at(0))
+    now = 0.0
+    for wait in (1.0, 2.0, 4.0, 8.0):
+        assert book.attempt(now) is not None
+        book.wishes.ended(WISH, result, at(now))
+        assert book.attempt(now + 0.99 * wait) is None
+        now += wait
+
+
+def test_the_server_says_how_long_to_wait() -> None:
+    book = Counted()
+    book.wishes.put(WISH, at(0))
+    book.attempt(0)
+    book.wishes.ended(WISH, ScaleResult.ERROR, at(0), at_least_seconds=30.0)
+    assert book.attempt(30.9) is None
+    assert book.attempt(31.0) == WISH
+
+
+def test_a_newer_decision_supersedes_an_older_one_and_keeps_its_back_off() -> None:
+    book = Counted()
+    book.wishes.put(WISH, at(0))
+    book.attempt(0)
+    book.wishes.ended(WISH, ScaleResult.ERROR, at(0), at_least_seconds=10.0)
+    newer = replace(WISH, replicas=6)
+    book.wishes.put(newer, at(1))
+    assert book.results == [ScaleResult.SUPERSEDED]
+    assert book.attempt(10.9) is None
+    assert book.attempt(11.0) == newer
+
+
+def test_a_decision_that_is_repeated_prolongs_its_wish() -> None:
+    book = Counted()
+    book.wishes.put(WISH, at(0))
+    book.wishes.put(replace(WISH, valid_until=1090.0), at(30))
+    assert book.attempt(89) is not None
+    assert book.results == []
+
+
+def test_an_attempt_under_way_is_superseded_before_it_is_sent() -> None:
+    book = Counted()
+    book.wishes.put(WISH, at(0))
+    book.attempt(0)
+    assert book.wishes.may_send(WISH, at(1)) is None
+    newer = replace(WISH, replicas=6)
+    book.wishes.put(newer, at(1))
+    assert book.wishes.may_send(WISH, at(1)) is ScaleResult.SUPERSEDED
+    assert book.results == [], "the attempt reports it"
+    assert book.attempt(1) is None, "one attempt a target at a time"
+    book.wishes.ended(WISH, ScaleResult.SUPERSEDED, at(2))
+    assert book.attempt(2) == newer
+
+
+@pytest.mark.parametrize(
+    ("monotonic", "wall"), [(60.0, 1001.0), (1.0, 1060.0)], ids=["wall-clock-set-back", "wall-clock-set-forward"]
+)
+def test_a_wish_is_never_attempted_after_its_time_on_either_clock(monotonic: float, wall: float) -> None:
+    book = Counted()
+    book.wishes.put(WISH, at(0))
+    assert book.wishes.start(Moment(monotonic, wall)) is None
+    assert book.results == [ScaleResult.EXPIRED]
+    book.wishes.put(WISH, at(0))
+    book.attempt(0)
+    assert book.wishes.may_send(WISH, Moment(monotonic, wall)) is ScaleResult.EXPIRED
+
+
+def test_what_is_withdrawn_is_not_attempted() -> None:
+    book = Counted()
+    book.wishes.put(WISH, at(0))
+    book.wishes.put(replace(WISH, target=DNS, recommendation="dns"), at(0))
+    book.wishes.withdraw(lambda wish: wish.recommendation == "dns")
+    assert book.results == [ScaleResult.SUPERSEDED]
+    found = book.attempt(0)
+    assert found is not None
+    assert found.recommendation == "dns"
+    assert book.attempt(0) is None
+
+
+def test_a_back_off_outlives_the_wish_that_caused_it() -> None:
+    book = Counted()
+    book.wishes.put(WISH, at(0))
+    book.attempt(0)
+    book.wishes.ended(WISH, ScaleResult.ERROR, at(0), at_least_seconds=10.0)
+    book.wishes.withdraw(lambda _: False)
+    book.wishes.put(WISH, at(1))
+    assert book.attempt(10.9) is None
+    book.wishes.withdraw(lambda _: False)
+    assert book.attempt(11.0) is None
+    assert len(book.wishes) == 0, "nothing is remembered for ever"
+
+
+def test_suspect_targets_leave_places_for_the_others() -> None:
+    book = Counted()
+    book.wishes.put(WISH, at(0))
+    book.attempt(0)
+    book.wishes.ended(WISH, ScaleResult.ERROR, at(0))
+    other = replace(WISH, target=DNS)
+    book.wishes.put(other, at(2))
+    assert book.attempt(2, suspects_too=False) == other
+    assert book.attempt(2, suspects_too=False) is None
+    assert book.attempt(3) == WISH
+
+
+RECORD = Record(
+    name="web",
+    type="proportional",
+    time=1.0,
+    status=Status.OK,
+    message="",
+    replicas=5,
+    steps=(Step("linear/nodes", 5, "ceil(80 / 16)"), Step("largest", 5, "nodes 5, cores 2")),
+    binding="linear/nodes",
+    targets=(
+        TargetOutcome(WEB, 3, Action.SCALE),
+        TargetOutcome(DNS, 3, Action.REFUSED, owner="HorizontalPodAutoscaler shop/web"),
+    ),
+)
+
+
+def test_a_record_says_which_calls_are_to_be_made_and_why() -> None:
+    assert wishes_of(RECORD, 60.0) == (Wish("web", WEB, 5, 60.0, "linear/nodes: ceil(80 / 16)"),)
+    assert refused_targets([RECORD]) == (("web", DNS),)
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        replace(RECORD, replicas=None),
+        replace(RECORD, targets=(TargetOutcome(WEB, 5, Action.NONE), TargetOutcome(DNS, 3, Action.METRIC))),
+    ],
+)
+def test_other_records_ask_for_no_call(record: Record) -> None:
+    assert wishes_of(record, 60.0) == ()
+
+
+def test_a_record_without_a_binding_step_has_no_reason() -> None:
+    assert reason_of(replace(RECORD, binding=None)) == ""

@@ -1,0 +1,58 @@
+"""The chart of the last day."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recommender.page.history import HEIGHT, LARGEST_GAP_SECONDS, WIDTH, HistoryPoint, chart_of
+
+DAY = 86400.0
+
+
+def points(*values: int | None, every: float = 60.0) -> list[HistoryPoint]:
+    return [HistoryPoint(1_000_000.0 + number * every, value, None) for number, value in enumerate(values)]
+
+
+def test_without_a_value_there_is_no_chart() -> None:
+    assert chart_of([]) is None
+    assert chart_of(points(None, None)) is None
+
+
+def test_a_value_holds_until_the_next_one() -> None:
+    chart = chart_of(points(2, 4, 4))
+    assert chart is not None
+    assert re.fullmatch(r"M[\d.]+ [\d.]+h0(H[\d.]+V[\d.]+){2}", chart.recommended)
+
+
+def test_a_missing_value_interrupts_the_line() -> None:
+    chart = chart_of(points(2, None, 2))
+    assert chart is not None
+    assert chart.recommended.count("M") == 2
+
+
+def test_a_time_of_which_nothing_is_known_interrupts_the_line() -> None:
+    chart = chart_of(points(2, 2, every=LARGEST_GAP_SECONDS + 1))
+    assert chart is not None
+    assert chart.recommended.count("M") == 2
+
+
+def test_the_summary_says_what_a_reader_of_the_chart_sees() -> None:
+    chart = chart_of(points(*[2] * 100, *[7] * 100, *[3] * 100))
+    assert chart is not None
+    assert chart.summary == (
+        "In the last 5 hours the recommendation was between 2 and 7 replicas and changed 2 times; it is 3 now."
+    )
+
+
+@given(st.lists(st.tuples(st.floats(0, DAY), st.integers(0, 10**9), st.integers(0, 10**9)), min_size=1, max_size=40))
+def test_every_line_stays_within_the_picture(values: list[tuple[float, int, int]]) -> None:
+    chart = chart_of([HistoryPoint(time, replicas, current) for time, replicas, current in sorted(values)])
+    assert chart is not None
+    for path in (chart.recommended, chart.current):
+        xs = [float(x) for x in re.findall(r"[MH]([\d.]+)", path)]
+        ys = [float(y) for y in re.findall(r"(?:V|M[\d.]+ )([\d.]+)", path)]
+        assert all(0 <= x <= WIDTH for x in xs)
+        assert all(0 <= y <= HEIGHT for y in ys)

@@ -1,0 +1,115 @@
+"""What the page says of a publication."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import pytest
+
+from recommender.decisions.publication import Publication
+from recommender.decisions.record import Action, Record, Status, Step, TargetOutcome, TargetReference
+from recommender.page.history import HistoryPoint
+from recommender.page.rendering import PageRenderer
+
+COREDNS = TargetReference("apps/v1", "Deployment", "kube-system", "coredns")
+VOID = {"meta", "link", "line", "path"}
+
+
+def record(**changes: object) -> Record:
+    values: dict[str, object] = {
+        "name": "coredns",
+        "type": "proportional",
+        "time": 1_763_800_000.0,
+        "status": Status.OK,
+        "message": "",
+        "replicas": 11,
+        "inputs": {"nodes": 180, "cores": 2880},
+        "steps": (Step("linear/nodes", 11, "ceil(176 / 16)"), Step("largest", 11, "nodes 11, cores 11")),
+        "binding": "linear/nodes",
+        "targets": (TargetOutcome(COREDNS, 3, Action.SCALE),),
+    }
+    return Record(**(values | changes))  # type: ignore[arg-type]
+
+
+def page(*records: Record, points: dict[str, list[HistoryPoint]] | None = None, **publication: object) -> str:
+    values: dict[str, object] = {"leads": True, "time": 1_763_800_000.0, "records": records}
+    return PageRenderer("0.1.0").page(Publication(**(values | publication)), points or {})  # type: ignore[arg-type]
+
+
+class Balanced(HTMLParser):
+    """Fails on elements that do not nest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        del attrs
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+
+def test_a_change_is_shown_with_its_reason() -> None:
+    text = page(record())
+    assert "<strong>11</strong> replicas, decided by <code>linear/nodes</code>" in text
+    assert "3 → 11" in text
+    assert "ceil(176 / 16)" in text
+
+
+def test_a_refusal_names_the_owner_and_the_reason() -> None:
+    refused = TargetOutcome(COREDNS, 3, Action.REFUSED, "HorizontalPodAutoscaler kube-system/dns", "Remove the HPA.")
+    text = page(record(targets=(refused,)))
+    assert "refused" in text
+    assert "HorizontalPodAutoscaler kube-system/dns" in text
+    assert "Remove the HPA." in text
+
+
+@pytest.mark.parametrize(
+    ("publication", "expected"),
+    [
+        ({"time": None, "records": ()}, "has not made its first decision yet"),
+        ({"leads": False, "leader": "pod-b_1", "time": None}, "The leader is <code>pod-b_1</code>"),
+        ({"leads": False, "leader": "", "time": None}, "nobody holds the Lease"),
+        ({"records": ()}, "The configuration has no recommendations."),
+    ],
+)
+def test_a_page_without_recommendations_says_why(publication: dict[str, object], expected: str) -> None:
+    assert expected in page(**publication)
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_every_status_is_written_out_and_not_only_colored(status: Status) -> None:
+    assert f">{status.value.capitalize() if status is not Status.OK else 'OK'}</span>" in page(record(status=status))
+
+
+def test_names_and_messages_cannot_become_markup() -> None:
+    hostile = "<script>alert(1)</script>\"'&"
+    target = TargetReference("apps/v1", "Deployment", "x", hostile)
+    text = page(
+        record(
+            name=hostile,
+            message=hostile,
+            binding=hostile,
+            steps=(Step(hostile, 1, hostile),),
+            inputs={hostile: 1},
+            targets=(TargetOutcome(target, 1, Action.REFUSED, hostile, hostile),),
+            resources={hostile: {"requests": {hostile: hostile}}},
+        ),
+        points={hostile: [HistoryPoint(1.0, 1, 1)]},
+    )
+    assert "<script" not in text
+    Balanced().feed(text)
+
+
+def test_elements_nest() -> None:
+    parser = Balanced()
+    parser.feed(page(record(), record(name="sizes", replicas=None, resources={"dns": {"requests": {"cpu": "1"}}})))
+    assert parser.open == []
+
+
+def test_nothing_is_loaded_from_elsewhere() -> None:
+    assert "http" not in page(record(), points={"coredns": [HistoryPoint(1.0, 1, 1)]})

@@ -1,0 +1,172 @@
+"""The alerts that ship fire when they should and only then (promtool)."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from demo.machine.prometheus import program
+
+ROOT = Path(__file__).parents[2]
+ALERTS = ROOT / "rules" / "alerts"
+RUNBOOKS = ROOT / "docs" / "runbooks.md"
+POD = 'namespace="monitoring",job="tidewatch",instance="a"'
+OTHER_POD = 'namespace="monitoring",job="tidewatch",instance="b"'
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Series of one sample a minute, in promtool's notation, and the minute at which the alert is looked at."""
+
+    alert: str
+    series: dict[str, str]
+    minute: int
+    fires: bool
+    labels: dict[str, str]
+
+
+def case(alert: str, series: dict[str, str], minute: int, *, fires: bool, **labels: str) -> Case:
+    return Case(alert, series, minute, fires, labels)
+
+
+def requests(code: str) -> str:
+    return f'tidewatch_adapter_requests_total{{{POD},code="{code}"}}'
+
+
+def status(name: str) -> str:
+    return f'tidewatch_recommendation_status{{{POD},recommendation="dns",status="{name}"}}'
+
+
+def calls(result: str) -> str:
+    return f'tidewatch_scale_calls_total{{{POD},recommendation="dns",result="{result}"}}'
+
+
+def ages(seconds: float) -> dict[str, str]:
+    """Return a histogram in which every answer is so old."""
+    bounds = (5, 30, 60, 120)
+    buckets = {
+        f'tidewatch_adapter_answer_age_seconds_bucket{{{POD},le="{bound}"}}': "0+60x60" if seconds <= bound else "0x60"
+        for bound in bounds
+    }
+    return buckets | {f'tidewatch_adapter_answer_age_seconds_bucket{{{POD},le="+Inf"}}': "0+60x60"}
+
+
+RULES_FAILING = f'tidewatch_adapter_rules{{{POD},state="failing"}}'
+RULES_OK = f'tidewatch_adapter_rules{{{POD},state="ok"}}'
+NOT_AFTER = f"tidewatch_adapter_serving_certificate_not_after_timestamp_seconds{{{POD}}}"
+HEARD = f'tidewatch_adapter_watch_last_heard_timestamp_seconds{{{POD},resource="pods"}}'
+RECOMMENDER_HEARD = f'tidewatch_recommender_watch_last_heard_timestamp_seconds{{{POD},resource="nodes"}}'
+RELOADED = f"tidewatch_adapter_config_last_reload_successful{{{POD}}}"
+RECOMMENDER_RELOADED = f"tidewatch_recommender_config_last_reload_successful{{{POD}}}"
+LEADER, STANDBY = f"tidewatch_leader{{{POD}}}", f"tidewatch_leader{{{OTHER_POD}}}"
+
+CASES = (
+    case("TidewatchAdapterErrors", {requests("200"): "0+900x60", requests("504"): "0+100x60"}, 20, fires=True),
+    case("TidewatchAdapterErrors", {requests("200"): "0+900x60", requests("504"): "0+100x60"}, 5, fires=False),
+    case("TidewatchAdapterErrors", {requests("200"): "0+990x60", requests("404"): "0+500x60"}, 20, fires=False),
+    case("TidewatchRuleFailing", {RULES_FAILING: "1x60", RULES_OK: "9x60"}, 15, fires=True),
+    case("TidewatchRuleFailing", {RULES_FAILING: "0x60", RULES_OK: "9x60"}, 15, fires=False),
+    case("TidewatchRuleFailing", {RULES_FAILING: "1x8 0x60"}, 15, fires=False),
+    case("TidewatchReloadRefused", {RELOADED: "0x60"}, 10, fires=True),
+    case("TidewatchReloadRefused", {RECOMMENDER_RELOADED: "0x60"}, 10, fires=True),
+    case("TidewatchReloadRefused", {RELOADED: "1x60", RECOMMENDER_RELOADED: "1x60"}, 10, fires=False),
+    case("TidewatchAnswersOld", ages(59), 20, fires=True),
+    case("TidewatchAnswersOld", ages(20), 20, fires=False),
+    case("TidewatchCertificateNearItsEnd", {NOT_AFTER: f"{6 * 86400}x90"}, 70, fires=True),
+    case("TidewatchCertificateNearItsEnd", {NOT_AFTER: f"{60 * 86400}x90"}, 70, fires=False),
+    case("TidewatchWatchSilent", {HEARD: "0x60"}, 20, fires=True, resource="pods"),
+    case("TidewatchWatchSilent", {RECOMMENDER_HEARD: "0x60"}, 20, fires=True, resource="nodes"),
+    case("TidewatchWatchSilent", {HEARD: "0+60x60"}, 20, fires=False),
+    case(
+        "TidewatchRecommendationStale",
+        {status("stale"): "1x60", status("ok"): "0x60"},
+        10,
+        fires=True,
+        recommendation="dns",
+        status="stale",
+    ),
+    case(
+        "TidewatchRecommendationStale",
+        {status("error"): "1x60"},
+        10,
+        fires=True,
+        recommendation="dns",
+        status="error",
+    ),
+    case("TidewatchRecommendationStale", {status("held"): "1x60", status("stale"): "0x60"}, 10, fires=False),
+    case("TidewatchRecommendationStale", {status("stale"): "1x3 0x60"}, 10, fires=False),
+    case("TidewatchScaleRefused", {calls("refused"): "0+6x60"}, 40, fires=True, recommendation="dns"),
+    case("TidewatchScaleRefused", {calls("refused"): "7x60", calls("ok"): "0+1x60"}, 40, fires=False),
+    case("TidewatchScaleCallsFail", {calls("error"): "0+2x60"}, 30, fires=True, recommendation="dns"),
+    case("TidewatchScaleCallsFail", {calls("error"): "0+2x60", calls("ok"): "0+1x60"}, 30, fires=False),
+    case("TidewatchScaleCallsFail", {calls("error"): "0x60", calls("conflict"): "0+1x60"}, 30, fires=False),
+    case("TidewatchLeaderLost", {LEADER: "0x60", STANDBY: "0x60"}, 5, fires=True),
+    case("TidewatchLeaderLost", {LEADER: "1x60", STANDBY: "0x60"}, 5, fires=False),
+    case("TidewatchLeaderLost", {LEADER: "1x5 0x60", STANDBY: "0x6 1x60"}, 10, fires=False),
+)
+
+
+def rules() -> dict[str, dict[str, Any]]:
+    return {
+        rule["alert"]: rule
+        for file in ALERTS.glob("*.yaml")
+        for group in yaml.safe_load(file.read_text())["groups"]
+        for rule in group["rules"]
+    }
+
+
+@pytest.mark.parametrize("alert", sorted(rules()))
+def test_an_alert_fires_when_it_should_and_only_then(alert: str, tmp_path: Path) -> None:
+    rule = rules()[alert]
+    alone = tmp_path / "rules.yaml"
+    without_texts = {key: value for key, value in rule.items() if key != "annotations"}
+    alone.write_text(yaml.safe_dump({"groups": [{"name": "one", "rules": [without_texts]}]}))
+    tests = [promtool_test(case, rule["labels"]) for case in CASES if case.alert == alert]
+    file = tmp_path / "test.yaml"
+    file.write_text(yaml.safe_dump({"rule_files": [str(alone)], "evaluation_interval": "1m", "tests": tests}))
+    found = subprocess.run(
+        [program("promtool"), "test", "rules", str(file)], capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def promtool_test(case: Case, labels: dict[str, str]) -> dict[str, Any]:
+    expected = {"namespace": "monitoring", "job": "tidewatch"} | case.labels | labels
+    return {
+        "interval": "1m",
+        "input_series": [{"series": series, "values": values} for series, values in case.series.items()],
+        "alert_rule_test": [
+            {
+                "eval_time": f"{case.minute}m",
+                "alertname": case.alert,
+                "exp_alerts": [{"exp_labels": expected}] if case.fires else [],
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize("alert", sorted(rules()))
+def test_every_alert_is_tested_for_firing_and_for_silence(alert: str) -> None:
+    assert {case.fires for case in CASES if case.alert == alert} == {True, False}
+
+
+@pytest.mark.parametrize("alert", sorted(rules()))
+def test_every_alert_has_its_runbook(alert: str) -> None:
+    headings = re.findall(r"^## `(\w+)`$", RUNBOOKS.read_text(), re.MULTILINE)
+    assert alert in headings
+    assert rules()[alert]["annotations"]["runbook_url"].endswith(f"docs/runbooks.md#{alert.lower()}")
+
+
+def test_every_runbook_has_its_alert() -> None:
+    assert set(re.findall(r"^## `(Tidewatch\w+)`$", RUNBOOKS.read_text(), re.MULTILINE)) == set(rules())
+
+
+@pytest.mark.parametrize("file", sorted(ALERTS.glob("*.yaml")), ids=lambda file: file.name)
+def test_prometheus_reads_every_file_of_alerts(file: Path) -> None:
+    subprocess.run([program("promtool"), "check", "rules", str(file)], check=True, capture_output=True)

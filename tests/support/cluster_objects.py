@@ -1,0 +1,87 @@
+"""Kubernetes objects as the API server sends them, with the parts that the facts of a cluster are made from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Json: TypeAlias = "dict[str, Any]"
+
+
+def metadata_of(name: str, namespace: str | None = None, labels: Mapping[str, str] | None = None) -> Json:
+    return {"name": name} | ({"namespace": namespace} if namespace else {}) | ({"labels": dict(labels or {})})
+
+
+def node_object(
+    name: str,
+    cpu: object = "4",
+    *,
+    labels: Mapping[str, str] | None = None,
+    taints: Sequence[str] = (),
+    unschedulable: bool = False,
+    ready: str = "True",
+    heartbeat: str = "2026-11-22T06:00:00Z",
+) -> Json:
+    """`taints` are keys; `cpu` is what is allocatable, half a core less than the capacity of every node."""
+    spec: Json = {"podCIDR": "10.0.0.0/24"}
+    if unschedulable:
+        spec["unschedulable"] = True
+    if taints:
+        spec["taints"] = [{"key": key, "effect": "NoSchedule"} for key in taints]
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": metadata_of(name, labels=labels) | {"creationTimestamp": "2026-11-01T00:00:00Z"},
+        "spec": spec,
+        "status": {
+            "capacity": {"cpu": "4500m", "memory": "16Gi", "pods": "110"},
+            "allocatable": {"cpu": cpu, "memory": "15Gi", "pods": "110"},
+            "conditions": [
+                {"type": "MemoryPressure", "status": "False", "lastHeartbeatTime": heartbeat},
+                {"type": "Ready", "status": ready, "lastHeartbeatTime": heartbeat},
+            ],
+            "images": [{"names": ["registry/image:1"], "sizeBytes": 1000}],
+        },
+    }
+
+
+def autoscaler_object(
+    name: str, namespace: str, target: Mapping[str, str], labels: Mapping[str, str] | None = None, **spec: object
+) -> Json:
+    """`target` is its `scaleTargetRef`; `spec` adds to its spec, or replaces a part of it."""
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": metadata_of(name, namespace, labels),
+        "spec": {"scaleTargetRef": dict(target), "maxReplicas": 10} | spec,
+        "status": {"currentReplicas": 3},
+    }
+
+
+def slice_object(name: str, namespace: str, service: str | None, endpoints: Sequence[Json], app: str = "web") -> Json:
+    labels = {"app": app} | ({"kubernetes.io/service-name": service} if service else {})
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": metadata_of(name, namespace, labels),
+        "addressType": "IPv4",
+        "endpoints": list(endpoints),
+        "ports": [{"port": 8080}],
+    }
+
+
+def endpoint(*addresses: str, ready: bool | None = True) -> Json:
+    conditions = {} if ready is None else {"ready": ready}
+    return {"addresses": list(addresses), "conditions": conditions}
+
+
+def plain_object(kind: str, name: str, namespace: str | None = None, labels: Mapping[str, str] | None = None) -> Json:
+    """A Pod, Service or Namespace."""
+    return {"apiVersion": "v1", "kind": kind, "metadata": metadata_of(name, namespace, labels), "spec": {}}
+
+
+def list_object(*items: Json) -> Json:
+    """As `kubectl get … -o json` prints several objects."""
+    return {"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": ""}, "items": list(items)}
