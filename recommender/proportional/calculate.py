@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from adapter.cluster.state import Observed
 from adapter.objects.selectors import parse_selector
-from recommender.decisions.calculation import Calculation, CalculationError
+from recommender.decisions.calculation import Calculation
 from recommender.proportional.drivers import Drivers
 from recommender.proportional.facts import Facts
 from recommender.proportional.hysteresis import held
@@ -16,31 +15,21 @@ from recommender.proportional.limits import Trail
 from recommender.proportional.sizes import sizes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from adapter.objects.selectors import Selector
     from recommender.decisions.calculation import Calculate
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.memory import Memory
-    from recommender.decisions.record import TargetReference
     from recommender.proportional.parameters import ProportionalSettings
 
-_MOST_REPLICAS: Final = 2**31 - 1
-"""`spec.replicas` is an int32. cluster-proportional-autoscaler's conversion wraps around there."""
 
-
-def calculate_proportional(settings: ProportionalSettings, targets: Sequence[TargetReference] = ()) -> Calculate:
-    """Return the calculation for the settings. While a target rolls out, the value does not fall below its size.
-
-    Raises SelectorError if the node filter's selector cannot be parsed.
-    """
-    return _Calculator(settings, tuple(targets), parse_selector(settings.node_filter.selector)).calculate
+def calculate_proportional(settings: ProportionalSettings) -> Calculate:
+    """Return the calculation for the settings. Raises SelectorError if the selector of nodes cannot be parsed."""
+    return _Calculator(settings, parse_selector(settings.node_filter.selector)).calculate
 
 
 @dataclass(frozen=True, slots=True)
 class _Calculator:
     settings: ProportionalSettings
-    targets: tuple[TargetReference, ...]
     selector: Selector
 
     def calculate(self, inputs: Inputs, memory: Memory, now: float) -> Calculation:
@@ -62,9 +51,9 @@ class _Calculator:
         )
         if mode is None and not settings.drivers:
             return calculation
-        return self._with_replicas(calculation, drivers, inputs, now)
+        return self._with_replicas(calculation, drivers, now)
 
-    def _with_replicas(self, calculation: Calculation, drivers: Drivers, inputs: Inputs, now: float) -> Calculation:
+    def _with_replicas(self, calculation: Calculation, drivers: Drivers, now: float) -> Calculation:
         memory, ratio = calculation.memory, self.settings.hysteresis_ratio
         steps = drivers.steps()
         trail = Trail(steps.drivers)
@@ -73,11 +62,7 @@ class _Calculator:
             rungs = held(steps.drivers, drivers.from_raised_counts(ratio), memory.rungs)
             trail.hold(rungs, ratio)
         trail.limit(steps.limits)
-        self._wait_for_rollouts(trail, inputs)
         self._keep_quiet(trail, memory, now)
-        if trail.value > _MOST_REPLICAS:
-            message = f"{trail.binding} gives {trail.value} replicas, and Kubernetes has at most {_MOST_REPLICAS}"
-            raise CalculationError(f"{message}: correct the parameters")
         return replace(
             calculation,
             replicas=trail.value,
@@ -85,14 +70,6 @@ class _Calculator:
             steps=tuple(trail.steps),
             binding=trail.binding,
         )
-
-    def _wait_for_rollouts(self, trail: Trail, inputs: Inputs) -> None:
-        """Stay at the size of each target that rolls out: fewer pods and new pods at once are too little capacity."""
-        for target in self.targets:
-            fact = inputs.targets.get(target)
-            state = fact.value if isinstance(fact, Observed) else None
-            if state is not None and state.rollout and state.replicas > trail.value:
-                trail.change("rollout", state.replicas, f"{target} rolls out, at present {state.replicas} replicas")
 
     def _keep_quiet(self, trail: Trail, memory: Memory, now: float) -> None:
         """Stay at the last value for a while after a change; one in the future means that the clock was set back."""

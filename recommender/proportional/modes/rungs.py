@@ -11,17 +11,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from recommender.proportional.modes.definition import Values
+    from recommender.proportional.parameters import Rungs
 
 LADDERS: Final = ("coresToReplicas", "nodesToReplicas")
-"""The keys that hold rungs, in the order in which they are checked."""
+"""The keys of modes that hold rungs, in the order in which they are checked."""
 
 
 def negative_rungs(values: Values) -> Iterator[Flaw]:
     """Yield a flaw for each rung with a negative number."""
     for key in LADDERS:
-        for rung in values.rungs.get(key, ()):
-            if min(rung) < 0:
-                yield Flaw(key, f"the rung {list(rung)} of `{key}` has a negative number", "write 0 or more")
+        yield from negative(key, values.rungs.get(key, ()))
+
+
+def ambiguous_rungs(values: Values) -> Iterator[Flaw]:
+    """Yield a flaw for each threshold that several rungs of one ladder have."""
+    for key in LADDERS:
+        yield from ambiguous(key, values.rungs.get(key, ()))
 
 
 def missing_rungs(values: Values) -> Iterator[Flaw]:
@@ -31,9 +36,15 @@ def missing_rungs(values: Values) -> Iterator[Flaw]:
         yield Flaw(None, "neither `coresToReplicas` nor `nodesToReplicas` has a rung", fix)
 
 
-def ambiguous_rungs(values: Values) -> Iterator[Flaw]:
+def negative(key: str, rungs: Rungs) -> Iterator[Flaw]:
+    """Yield a flaw for each rung of one ladder with a negative number."""
+    for rung in rungs:
+        if min(rung) < 0:
+            yield Flaw(key, f"the rung {list(rung)} of `{key}` has a negative number", "write 0 or more")
+
+
+def ambiguous(key: str, rungs: Rungs) -> Iterator[Flaw]:
     """Yield a flaw for each threshold that several rungs of one ladder have."""
-    for key in LADDERS:
-        thresholds = Counter(threshold for threshold, _ in values.rungs.get(key, ()))
-        for threshold in (threshold for threshold, times in thresholds.items() if times > 1):
-            yield Flaw(key, f"several rungs of `{key}` have the threshold {threshold}", "keep one of them")
+    times = Counter(threshold for threshold, _ in rungs)
+    for threshold in (threshold for threshold, count in times.items() if count > 1):
+        yield Flaw(key, f"several rungs of `{key}` have the threshold {threshold}", "keep one of them")

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.decisions.calculation import Calculation
-    from recommender.decisions.record import TargetReference
     from recommender.proportional.parameters import ProportionalSettings
 
 NOW: Final = 1_000_000.0
@@ -84,9 +83,8 @@ def calculated(
     memory: Memory | None = None,
     *,
     now: float = NOW,
-    targets: tuple[TargetReference, ...] = (),
 ) -> Calculation:
-    return calculate_proportional(settings, targets)(inputs, memory or Memory(), now)
+    return calculate_proportional(settings)(inputs, memory or Memory(), now)
 
 
 def step_texts(calculation: Calculation) -> list[str]:

@@ -1,0 +1,125 @@
+"""Reads values of a YAML tree and collects what is wrong with them, so that one pass reports everything."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from adapter.documents.tree import ScalarNode, WrongKindError, nearest, shortened
+from adapter.objects.durations import DurationError, parse_prometheus_duration
+from adapter.objects.names import is_namespace_name
+from adapter.objects.quantities import Quantity, QuantityError, parse_quantity
+from adapter.objects.selectors import SelectorError, parse_selector
+from recommender.proportional.scalars import ValueTextError, count_of, ratio_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from adapter.documents.tree import DocumentProblem, MappingNode, Node
+
+T = TypeVar("T")
+
+_PERCENT: Final = re.compile(r"([0-9]{1,2}(?:\.[0-9]{1,6})?)%")
+
+
+class Fields:
+    """Reads nodes. A value that is absent or wrong is None; what is wrong is added to the problems."""
+
+    def __init__(self, problems: list[DocumentProblem]) -> None:
+        self.problems = problems
+
+    def problem(self, node: Node, message: str, fix: str) -> None:
+        """Add a problem at a node."""
+        self.problems.append(node.problem(message, fix))
+
+    def mapping(self, node: Node | None, known: Collection[str] | None = None) -> MappingNode | None:
+        """Return the node as a mapping; keys that are not known are problems."""
+        mapping = None if node is None else self._read(node.mapping)
+        for entry in mapping.unknown(known) if mapping and known is not None else ():
+            meant = nearest(entry.name, known or ())
+            fix = f"did you mean {meant!r}?" if meant else f"remove it; the keys here are {', '.join(known or ())}"
+            self.problem(entry.key, f"the key {shortened(entry.name)!r} is not known", fix)
+        return mapping
+
+    def sequence(self, node: Node | None) -> tuple[Node, ...]:
+        """Return the items of a list."""
+        return () if node is None else self._read(node.sequence) or ()
+
+    def text(self, node: Node | None) -> str | None:
+        """Return a text."""
+        return None if node is None else self._read(node.text)
+
+    def flag(self, node: Node | None) -> bool | None:
+        """Return a boolean."""
+        return None if node is None else self._read(node.boolean)
+
+    def ratio(self, node: Node | None) -> float | None:
+        """Return a number, which may have a fraction."""
+        return self._number(node, ratio_of)
+
+    def count(self, node: Node | None) -> int | None:
+        """Return a whole number."""
+        return self._number(node, count_of)
+
+    def selector(self, node: Node | None) -> str | None:
+        """Return the canonical text of a label selector."""
+        selector = self._parsed(node, parse_selector, "write a label selector as for kubectl, such as tier=dns")
+        return None if selector is None else selector.text
+
+    def namespace(self, node: Node | None) -> str | None:
+        """Return the name of a namespace."""
+        text = self.text(node)
+        if node is None or text is None or is_namespace_name(text):
+            return text
+        self.problem(node, f"{shortened(text)!r} is no name of a namespace", "write lower-case letters, digits and -")
+        return None
+
+    def seconds(self, node: Node | None) -> float | None:
+        """Return a duration in seconds."""
+        return self._parsed(node, parse_prometheus_duration, "write it as Prometheus does, such as 30s or 1m30s")
+
+    def percentage(self, node: Node | None) -> float | None:
+        """Return a percentage below 100 as a ratio."""
+        text = self.text(node)
+        if node is None or text is None:
+            return None
+        shape = _PERCENT.fullmatch(text)
+        if shape is None:
+            self.problem(node, f"{shortened(text)!r} is no percentage from 0% to 99%", "write a percentage, such as 5%")
+            return None
+        return float(Fraction(shape[1]) / 100)
+
+    def quantity(self, node: Node | None) -> Quantity | None:
+        """Return an amount of a resource, 0 or more."""
+        amount = self._parsed(node, parse_quantity, "write a quantity, such as 100m or 64Mi")
+        if node is not None and amount is not None and amount.nanos < 0:
+            self.problem(node, f"the quantity {amount} is negative", "write 0 or more")
+        return amount
+
+    def _parsed(self, node: Node | None, parse: Callable[[str], T], fix: str) -> T | None:
+        text = self.text(node)
+        if node is None or text is None:
+            return None
+        try:
+            return parse(text)
+        except (DurationError, QuantityError, SelectorError) as e:
+            about = "the selector cannot be read: " if isinstance(e, SelectorError) else ""
+            self.problem(node, shortened(f"{about}{e}", 160), fix)
+            return None
+
+    def _number(self, node: Node | None, parse: Callable[[str], T]) -> T | None:
+        if node is None:
+            return None
+        try:
+            return parse(node.value if isinstance(node, ScalarNode) and node.plain else "")
+        except ValueTextError as e:
+            self.problems.append(node.wrong_kind(str(e)).problem)
+            return None
+
+    def _read(self, read: Callable[[], T]) -> T | None:
+        try:
+            return read()
+        except WrongKindError as e:
+            self.problems.append(e.problem)
+            return None
