@@ -13,7 +13,7 @@ from recommender.configuration.needs import queries_in
 from recommender.configuration.scalars import label, object_name, text
 from recommender.decisions.record import TargetReference
 from recommender.decisions.settings import Output, Owners, Policy
-from recommender.proportional.reading import read_proportional
+from recommender.proportional.reading.settings import read_proportional
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from adapter.documents.tree import DocumentProblem, MappingNode, Node
     from recommender.configuration.model import Subject
 
-_READERS: Final[dict[str, Callable[[Node], Subject]]] = {"proportional": read_proportional}
+_READERS: Final[dict[str, Callable[[Node, list[DocumentProblem]], Subject | None]]] = {
+    "proportional": read_proportional
+}
 """The kinds of recommendations, by their keys."""
 _LATER_KINDS: Final = ("predictive", "clusterSize")
 _LATER_OUTPUTS: Final = ("capacityBuffer",)
@@ -46,7 +48,7 @@ def read_entry(node: Node, shared: Shared) -> Entry:
     try:
         mapping = mapping_of(node, "the recommendation", ("name", *_READERS))
     except DocumentError as error:
-        return RefusedRecommendation("", (*problems, error.problem))
+        return RefusedRecommendation("", (*problems, error.problem), line=node.line)
     fields = Fields(mapping, _KEYS, problems, later=(*_LATER_KINDS, *_LATER_OUTPUTS))
     name = fields.require("name", label, "", "NAME")
     kind, subject = _subject(fields)
@@ -59,7 +61,7 @@ def read_entry(node: Node, shared: Shared) -> Entry:
         problems.append(node.problem("a query needs Prometheus", "write prometheus: {url: …} at the top of the file"))
     if problems or subject is None:
         unique = tuple(dict.fromkeys(sorted(problems, key=lambda each: (each.line, each.column))))
-        return RefusedRecommendation(name or _name(mapping), unique, kind)
+        return RefusedRecommendation(name or _name(mapping), unique, kind, node.line)
     policy = Policy(name, kind, targets, outputs, limits, shared.owners, shared.stale_after_seconds)
     return Recommendation(policy, subject, node.line)
 
@@ -87,7 +89,7 @@ def _subject(fields: Fields) -> tuple[str, Subject | None]:
         return kind, None
     if fields.node.get(kind) is None:
         fields.problems.append(fields.node.problem(f"{kind} is empty", "write its parameters"))
-    return kind, fields.read(kind, _READERS[kind], None)
+    return kind, fields.read(kind, lambda node: _READERS[kind](node, fields.problems), None)
 
 
 def _targets(node: Node, problems: list[DocumentProblem]) -> tuple[TargetReference, ...]:

@@ -151,7 +151,7 @@ def _entries(node: Node, shared: Shared) -> tuple[Entry, ...]:
             problem = item.problem(message, "give each recommendation a name of its own")
             others = entry.problems if isinstance(entry, RefusedRecommendation) else ()
             kind = entry.policy.type if isinstance(entry, Recommendation) else entry.type
-            entry = RefusedRecommendation(name, (problem, *others), kind)
+            entry = RefusedRecommendation(name, (problem, *others), kind, item.line)
         elif name:
             lines[name] = item.line
         entries.append(entry)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.cluster.state import ClusterNeeds
+from adapter.cluster.state import ClusterNeeds, CountQuery
 from recommender.configuration.merging import with_last_good
 from recommender.configuration.needs import config_maps_of, needs_of, queries_of, targets_of
 from recommender.configuration.reading import read_configuration
@@ -95,3 +95,16 @@ def test_a_refused_entry_is_an_error_of_its_own() -> None:
     record = refused_record(refused, 7.0)
     assert record == Record("a", "proportional", 7.0, Status.ERROR, "; ".join(map(str, refused.problems)))
     assert record.message.count("r.yaml:") == 2
+
+
+def test_drivers_name_what_they_count_and_ask() -> None:
+    drivers = "drivers: {services: {namespace: shop, perReplica: 10}, query: {expr: sum(up), perReplica: 2}}"
+    found = read(entry("a", kind=f"proportional: {{{drivers}}}"), top="prometheus: {url: 'http://p'}\n")
+    assert needs_of(found) == ClusterNeeds(counts=frozenset({CountQuery("services", "shop", "")}))
+    assert queries_of(found) == {"sum(up)"}
+
+
+def test_parameters_of_a_config_map_may_need_nodes() -> None:
+    found = read(entry("a", kind="proportional: {configMap: {namespace: kube-system, name: dns-autoscaler}}"))
+    assert needs_of(found).nodes
+    assert config_maps_of(found) == {("kube-system", "dns-autoscaler")}

@@ -238,3 +238,16 @@ def test_a_duplicate_key_refuses_its_entry() -> None:
 def test_the_kind_of_a_refused_entry_is_known() -> None:
     found = read_configuration(whole(entry("a", "maxStep: x"), entry("b", kind="clusterSize: {}")), "r.yaml")
     assert [each.type for each in found.refused] == ["proportional", "clusterSize"]
+
+
+def test_a_query_needs_prometheus() -> None:
+    kind = "proportional: {drivers: {query: {expr: up, perReplica: 2}}}"
+    assert problems_of(whole(entry("a", kind=kind))) == [
+        "r.yaml:4: a query needs Prometheus: write prometheus: {url: …} at the top of the file"
+    ]
+    assert problems_of(whole(entry("a", kind=kind), top="prometheus: {url: 'http://p'}\n")) == []
+
+
+def test_problems_of_the_kind_and_of_the_entry_are_reported_together() -> None:
+    broken = entry("a", "maxStep: x", kind="proportional: {linear: {nodesPerReplicas: 1, min: x}}")
+    assert [problem.split(":")[1] for problem in problems_of(whole(broken))] == ["5", "5", "6"]
