@@ -38,6 +38,8 @@ class RefusedRecommendation:
     problems: tuple[DocumentProblem, ...]
     type: str = ""
     """The key of its kind, such as `proportional`; empty if that cannot be read."""
+    line: int = 0
+    """Where it begins in the file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ def _sizes(policy: Policy, calculation: Calculation, inputs: Inputs, now: float)
         policy.type,
         now,
         Status.OK,
-        calculation.note,
+        _message((calculation.note, policy.note, *_omitted(inputs)), calculation.steps, calculation.binding),
         resources=calculation.resources,
         inputs=calculation.inputs,
         steps=calculation.steps,
@@ -154,7 +154,7 @@ def _constrained(
         policy.type,
         now,
         Status.HELD if limited.holds else Status.OK,
-        _message((*limited.holds, calculation.note), steps, binding),
+        _message((*limited.holds, calculation.note, policy.note, *_omitted(inputs)), steps, binding),
         replicas=limited.value,
         resources=calculation.resources,
         inputs=calculation.inputs,
@@ -163,6 +163,13 @@ def _constrained(
         targets=outcomes_of(policy, limited.value, inputs, now),
     )
     return Decision(record, _remembered(calculation, limited.value, memory, now))
+
+
+def _omitted(inputs: Inputs) -> tuple[str, ...]:
+    """Return the first object that is not part of the inputs, and how many others there are."""
+    problems = inputs.cluster.problems
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+    return (f"{problems[0]}{more}",) if problems else ()
 
 
 def _message(notes: tuple[str, ...], steps: tuple[Step, ...], binding: str | None) -> str:

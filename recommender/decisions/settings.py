@@ -76,3 +76,5 @@ class Policy:
     stale_after_seconds: float = 60.0
     rivals: Mapping[TargetReference, tuple[str, ...]] = field(default_factory=dict)
     """By target, the names of the other recommendations that scale it."""
+    note: str = ""
+    """What the user should know of the configuration; it is part of each record's message."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from recommender.decisions.calculation import CalculationError, InputMissingError
@@ -136,3 +138,22 @@ def test_constraints_come_after_the_calculation_and_the_last_one_that_changed_th
 def test_changes_of_the_future_count_as_made_now() -> None:
     memory = decide(policy(), asks_for(7), inputs(), remembers(7, NOW - 4000, NOW - 10, NOW + 9000), NOW).memory
     assert memory.changes == (NOW - 10, NOW)
+
+
+@pytest.mark.parametrize(
+    ("problems", "message"),
+    [
+        ((), "linear/nodes: ceil(11 / 1)"),
+        (("Node n1 is left out",), "Node n1 is left out"),
+        (("Node n1 is left out", "Node n2 is left out"), "Node n1 is left out (and 1 more)"),
+    ],
+)
+def test_objects_that_are_left_out_of_the_inputs_are_named(problems: tuple[str, ...], message: str) -> None:
+    given = inputs()
+    given = replace(given, cluster=replace(given.cluster, problems=problems))
+    assert decide(policy(), asks_for(11), given, Memory(), NOW).record.message == message
+
+
+def test_a_note_of_the_configuration_is_part_of_the_message() -> None:
+    record = decide(policy(note="an old version"), asks_for(11, note="old parameters"), inputs(), Memory(), NOW).record
+    assert record.message == "old parameters; an old version"

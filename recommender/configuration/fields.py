@@ -1,0 +1,76 @@
+"""Strict reading of mappings: each key once, in its type, and none that is not known.
+
+Problems are collected, so that one reading names all of them. Where a value cannot be read, its default stands in for
+it; whoever reads must look at the problems before using the values.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from adapter.documents.tree import DocumentError, MappingNode, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from adapter.documents.tree import DocumentProblem, MappingEntry, Node
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+
+class Fields:
+    """The keys of one mapping, while they are read."""
+
+    def __init__(
+        self,
+        node: MappingNode,
+        known: Iterable[str],
+        problems: list[DocumentProblem],
+        *,
+        path: str = "",
+        later: Iterable[str] = (),
+    ) -> None:
+        """`path` is what the keys stand in, for messages; `later` are keys that a later version will know."""
+        self.node = node
+        self.problems = problems
+        self._path = path
+        self._later = frozenset(later)
+        known = tuple(known)
+        for entry in node.unknown(known):
+            self.problems.append(self._unknown(entry, known))
+
+    def read(self, key: str, reader: Callable[[Node], T], default: D) -> T | D:
+        """Return what the reader makes of the value; the default if the key is absent, null or wrong."""
+        node = self.node.get(key)
+        if node is None:
+            return default
+        try:
+            return reader(node)
+        except DocumentError as error:
+            self.problems.append(error.problem)
+            return default
+
+    def require(self, key: str, reader: Callable[[Node], T], default: D, example: str) -> T | D:
+        """Return what the reader makes of the value; an absent key is a problem too."""
+        if self.node.get(key) is None:
+            self.problems.append(self.node.problem(f"{self._named(key)} is missing", f"write {key}: {example}"))
+        return self.read(key, reader, default)
+
+    def _unknown(self, entry: MappingEntry, known: tuple[str, ...]) -> DocumentProblem:
+        named = self._named(entry.name)
+        if entry.name in self._later:
+            return entry.key.problem(f"{named} is not supported by this version yet", "remove it")
+        meant = nearest(entry.name, known)
+        fix = f"did you mean {meant}?" if meant else f"the keys are {', '.join(known)}"
+        return entry.key.problem(f"unknown key {named}", fix)
+
+    def _named(self, key: str) -> str:
+        return f"{self._path}.{key}" if self._path else key
+
+
+def mapping_of(node: Node, path: str, keys: Iterable[str]) -> MappingNode:
+    """Return the node as a mapping. Raises DocumentError, whose message does not repeat a value that may be secret."""
+    if not isinstance(node, MappingNode):
+        raise DocumentError(node.problem(f"{path} is not a mapping", f"write {path}: {{{', '.join(keys)}}}"))
+    return node

@@ -1,0 +1,70 @@
+"""What one recommendation has to know of the others, and of the versions before it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from recommender.decisions.owners import api_group
+from recommender.decisions.settings import Output
+
+if TYPE_CHECKING:
+    from recommender.configuration.model import Configuration, Recommendation, RefusedRecommendation
+    from recommender.decisions.record import TargetReference
+    from recommender.decisions.settings import Policy
+
+
+def with_last_good(read: Configuration, last: Configuration) -> Configuration:
+    """Return a configuration in which the last good versions stand in for entries that are refused.
+
+    Their records say so (`Policy.note`). An entry without a last good version stays refused, and one whose name another
+    entry has by now is not brought back. The rest of the file is that of `read`.
+    """
+    names = {each.policy.name for each in read.recommendations}
+    earlier = {each.policy.name: each for each in last.recommendations if each.policy.name not in names}
+    kept = {each.name: _kept(earlier[each.name], each, read) for each in read.refused if each.name in earlier}
+    refused = tuple(each for each in read.refused if each.name not in kept)
+    return with_rivals(replace(read, recommendations=(*read.recommendations, *kept.values()), refused=refused))
+
+
+def with_rivals(configuration: Configuration) -> Configuration:
+    """Return the configuration in which each recommendation knows which others scale its targets."""
+    policies = [each.policy for each in configuration.recommendations]
+    recommendations = tuple(
+        replace(each, policy=replace(each.policy, rivals=_rivals(each.policy, policies)))
+        for each in configuration.recommendations
+    )
+    return replace(configuration, recommendations=recommendations)
+
+
+def _kept(last: Recommendation, refused: RefusedRecommendation, read: Configuration) -> Recommendation:
+    problems = "; ".join(str(problem) for problem in refused.problems)
+    policy = replace(
+        last.policy,
+        owners=read.owners,
+        stale_after_seconds=read.stale_after_seconds,
+        note=f"its last good version is in use, because the file has an error: {problems}",
+    )
+    return replace(last, policy=policy)
+
+
+def _rivals(policy: Policy, policies: list[Policy]) -> dict[TargetReference, tuple[str, ...]]:
+    if Output.SCALE not in policy.outputs:
+        return {}
+    found: dict[TargetReference, tuple[str, ...]] = {}
+    for target in policy.targets:
+        names = tuple(each.name for each in policies if each is not policy and _scales(each, target))
+        if names:
+            found[target] = names
+    return found
+
+
+def _scales(policy: Policy, target: TargetReference) -> bool:
+    """Whether a recommendation scales this object, in whichever version of its API group it is named."""
+    if Output.SCALE not in policy.outputs:
+        return False
+    return any(_identity(each) == _identity(target) for each in policy.targets)
+
+
+def _identity(target: TargetReference) -> tuple[str, str, str, str]:
+    return (api_group(target.api_version), target.kind, target.namespace, target.name)

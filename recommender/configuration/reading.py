@@ -1,0 +1,158 @@
+"""Reads the recommender's configuration file, strictly.
+
+An error at the top level refuses the file. An error inside an entry of `recommendations` refuses that entry alone.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from adapter.documents.load import load_documents
+from adapter.documents.tree import DocumentError, DocumentProblem, problems_within
+from recommender.configuration.entry import Shared, read_entry
+from recommender.configuration.fields import Fields, mapping_of
+from recommender.configuration.merging import with_rivals
+from recommender.configuration.model import (
+    Configuration,
+    LeaderElection,
+    Listen,
+    Recommendation,
+    RefusedRecommendation,
+)
+from recommender.configuration.prometheus import read_prometheus
+from recommender.configuration.scalars import address, boolean, duration, label, object_name, path, texts
+from recommender.decisions.settings import Owners
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.documents.tree import Node
+    from recommender.configuration.entry import Entry
+
+API_VERSION: Final = "tidewatch.io/v1alpha1"
+KIND: Final = "RecommenderConfiguration"
+_KEYS: Final = (
+    "apiVersion",
+    "kind",
+    "pollInterval",
+    "staleAfter",
+    "prometheus",
+    "state",
+    "listen",
+    "owners",
+    "leaderElection",
+    "recommendations",
+)
+_HOUR_SECONDS: Final = 3600.0
+
+
+class ConfigurationError(Exception):
+    """The whole file is refused. The message is the first problem, with the number of the others."""
+
+    def __init__(self, problems: Sequence[DocumentProblem]) -> None:
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        super().__init__(f"{problems[0]}{more}")
+        self.problems = tuple(problems)
+
+
+def read_configuration(content: str, file: str) -> Configuration:
+    """Return the configuration; `file` is its name in messages. Raises ConfigurationError."""
+    try:
+        root = load_documents(content, file).root
+    except DocumentError as error:
+        raise ConfigurationError([error.problem]) from error
+    if root is None:
+        fix = f"begin it with apiVersion: {API_VERSION} and kind: {KIND}"
+        raise ConfigurationError([DocumentProblem(file, 1, 1, "the file is empty", fix)])
+    try:
+        mapping = mapping_of(root, "the file", _KEYS)
+    except DocumentError as error:
+        raise ConfigurationError([error.problem]) from error
+    problems: list[DocumentProblem] = []
+    fields = Fields(mapping, _KEYS, problems)
+    configuration = _top_level(fields)
+    if problems:
+        unique = dict.fromkeys(sorted(problems, key=lambda each: (each.line, each.column)))
+        raise ConfigurationError(list(unique))
+    return configuration
+
+
+def _top_level(fields: Fields) -> Configuration:
+    for entry in fields.node.entries:
+        if entry.name != "recommendations":
+            fields.problems.extend(problems_within(entry.value))
+    fields.require("apiVersion", lambda node: _exactly(node, API_VERSION), None, API_VERSION)
+    fields.require("kind", lambda node: _exactly(node, KIND), None, KIND)
+    poll_interval = fields.read("pollInterval", duration(1.0, _HOUR_SECONDS), 10.0)
+    stale_after = fields.read("staleAfter", duration(1.0), 60.0)
+    if stale_after < poll_interval:
+        node = fields.node.get("staleAfter") or fields.node
+        message = f"staleAfter is {stale_after:g} s, shorter than pollInterval, which is {poll_interval:g} s"
+        fields.problems.append(node.problem(message, "write a staleAfter of several poll intervals"))
+    prometheus = fields.read("prometheus", lambda node: read_prometheus(node, fields.problems), None)
+    owners = fields.read("owners", lambda node: _owners(node, fields.problems), Owners())
+    shared = Shared(stale_after, owners, fields.node.get("prometheus") is not None)
+    entries = fields.require("recommendations", lambda node: _entries(node, shared), (), "[]")
+    return with_rivals(
+        Configuration(
+            poll_interval_seconds=poll_interval,
+            stale_after_seconds=stale_after,
+            prometheus=prometheus,
+            state=fields.read("state", path, Path("./state")),
+            leader_election=fields.read(
+                "leaderElection", lambda node: _leader_election(node, fields.problems), LeaderElection()
+            ),
+            owners=owners,
+            listen=fields.read("listen", lambda node: _listen(node, fields.problems), Listen()),
+            recommendations=tuple(each for each in entries if isinstance(each, Recommendation)),
+            refused=tuple(each for each in entries if isinstance(each, RefusedRecommendation)),
+        )
+    )
+
+
+def _exactly(node: Node, wanted: str) -> None:
+    if node.text() != wanted:
+        raise DocumentError(node.problem(f"expected {wanted}, found {node.kind}", f"write {wanted}"))
+
+
+def _owners(node: Node, problems: list[DocumentProblem]) -> Owners:
+    keys = ("managers",)
+    fields = Fields(mapping_of(node, "owners", keys), keys, problems, path="owners")
+    return Owners(fields.read("managers", texts, Owners().managers))
+
+
+def _listen(node: Node, problems: list[DocumentProblem]) -> Listen:
+    keys = ("page", "metrics")
+    fields = Fields(mapping_of(node, "listen", keys), keys, problems, path="listen")
+    page: str | None = fields.read("page", address, "") or None
+    return Listen(page, fields.read("metrics", address, "") or None)
+
+
+def _leader_election(node: Node, problems: list[DocumentProblem]) -> LeaderElection:
+    keys, default = ("enabled", "namespace", "name"), LeaderElection()
+    fields = Fields(mapping_of(node, "leaderElection", keys), keys, problems, path="leaderElection")
+    return LeaderElection(
+        fields.read("enabled", boolean, default.enabled),
+        fields.read("namespace", label, default.namespace),
+        fields.read("name", object_name, default.name),
+    )
+
+
+def _entries(node: Node, shared: Shared) -> tuple[Entry, ...]:
+    """Return all entries. A name stands for the first entry that has it."""
+    entries: list[Entry] = []
+    lines: dict[str, int] = {}
+    for item in node.sequence():
+        entry = read_entry(item, shared)
+        name = entry.policy.name if isinstance(entry, Recommendation) else entry.name
+        if name in lines:
+            message = f"the name {name!r} stands in line {lines[name]} already"
+            problem = item.problem(message, "give each recommendation a name of its own")
+            others = entry.problems if isinstance(entry, RefusedRecommendation) else ()
+            kind = entry.policy.type if isinstance(entry, Recommendation) else entry.type
+            entry = RefusedRecommendation(name, (problem, *others), kind, item.line)
+        elif name:
+            lines[name] = item.line
+        entries.append(entry)
+    return tuple(entries)

@@ -1,0 +1,155 @@
+"""Records as JSON, as a table, as a log line and as an event."""
+
+from __future__ import annotations
+
+from recommender.decisions.document import recommendation_list
+from recommender.decisions.log_line import log_fields
+from recommender.decisions.record import Action, Record, Status, Step, TargetOutcome
+from recommender.decisions.table import as_text
+from recommender.decisions.texts import event_text
+from tests.recommender.decisions.world import DNS, NOW
+
+RECORD = Record(
+    "coredns",
+    "proportional",
+    NOW,
+    Status.OK,
+    "linear/nodes: ceil(176 / 16)",
+    replicas=11,
+    inputs={"nodes": 176.0, "load": 0.25},
+    steps=(Step("linear/nodes", 11.0, "ceil(176 / 16)"), Step("largest", 11.5, "nodes 11, cores 11")),
+    binding="linear/nodes",
+    targets=(TargetOutcome(DNS, 3, Action.SCALE),),
+)
+REFUSED = TargetOutcome(DNS, None, Action.REFUSED, "field manager argocd", "argocd keeps writing it")
+
+
+def test_the_document_has_every_key() -> None:
+    assert recommendation_list([RECORD], NOW) == {
+        "apiVersion": "tidewatch.io/v1alpha1",
+        "kind": "RecommendationList",
+        "time": "2027-01-15T08:00:00Z",
+        "items": [
+            {
+                "name": "coredns",
+                "type": "proportional",
+                "status": "ok",
+                "message": "linear/nodes: ceil(176 / 16)",
+                "time": "2027-01-15T08:00:00Z",
+                "replicas": 11,
+                "resources": None,
+                "inputs": {"nodes": 176, "load": 0.25},
+                "steps": [
+                    {"step": "linear/nodes", "value": 11, "detail": "ceil(176 / 16)"},
+                    {"step": "largest", "value": 11.5, "detail": "nodes 11, cores 11"},
+                ],
+                "binding": "linear/nodes",
+                "targets": [
+                    {
+                        "apiVersion": "apps/v1",
+                        "kind": "Deployment",
+                        "namespace": "kube-system",
+                        "name": "coredns",
+                        "current_replicas": 3,
+                        "action": "scale",
+                        "owner": None,
+                        "message": None,
+                    }
+                ],
+            }
+        ],
+    }
+
+
+def test_what_has_no_value_is_null() -> None:
+    items = recommendation_list([Record("", "", NOW, Status.ERROR, "wrong")], NOW)["items"]
+    assert items == [
+        {
+            "name": "",
+            "type": None,
+            "status": "error",
+            "message": "wrong",
+            "time": "2027-01-15T08:00:00Z",
+            "replicas": None,
+            "resources": None,
+            "inputs": {},
+            "steps": [],
+            "binding": None,
+            "targets": [],
+        }
+    ]
+
+
+def test_the_table_aligns_its_columns() -> None:
+    assert as_text([RECORD]).splitlines() == [
+        "RECOMMENDATION  STATUS  VALUE        DECIDED BY",
+        "coredns         ok      11 replicas  linear/nodes",
+        "",
+        "coredns",
+        "  linear/nodes: ceil(176 / 16)",
+        "  inputs: nodes 176, load 0.25",
+        "  STEP          VALUE  DETAIL",
+        "  linear/nodes  11     ceil(176 / 16)",
+        "  largest       11.5   nodes 11, cores 11",
+        "  TARGET                          NOW  ACTION  NOTE",
+        "  Deployment kube-system/coredns  3    scale",
+    ]
+
+
+def test_the_table_fits_the_terminal() -> None:
+    record = Record("a", "proportional", NOW, Status.ERROR, "word " * 60, targets=(REFUSED,))
+    lines = as_text([record], width=80).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert " ".join(" ".join(lines).split()).count("word") == 60
+
+
+def test_colour_changes_nothing_else() -> None:
+    painted = as_text([RECORD], colour=True)
+    assert "\x1b[32mok" in painted
+    assert "\x1b[1mlinear/nodes" in painted
+    for code in ("\x1b[32m", "\x1b[1m", "\x1b[0m"):
+        painted = painted.replace(code, "")
+    assert [line.split() for line in painted.splitlines()] == [line.split() for line in as_text([RECORD]).splitlines()]
+
+
+def test_text_of_others_cannot_control_the_terminal() -> None:
+    hostile = Record("a", "proportional", NOW, Status.ERROR, "\x1b[2J\nnew line", steps=(Step("x", 1, "\x1b]0;t\x07"),))
+    text = as_text([hostile])
+    assert "\x1b" not in text
+    assert "\\n" in text
+
+
+def test_sizes_of_containers_are_listed() -> None:
+    sizes = {"coredns": {"requests": {"cpu": "100m", "memory": "70Mi"}}}
+    text = as_text([Record("a", "proportional", NOW, Status.OK, "", resources=sizes)])
+    assert "sizes of 1 container" in text
+    assert "  coredns requests: cpu 100m, memory 70Mi" in text
+
+
+def test_an_empty_list_says_so() -> None:
+    assert as_text([]) == "There are no recommendations."
+
+
+def test_the_log_line_has_what_is_known() -> None:
+    assert log_fields(RECORD) == {
+        "recommendation": "coredns",
+        "status": "ok",
+        "value": "11 replicas",
+        "binding": "linear/nodes",
+        "reason": "linear/nodes: ceil(176 / 16)",
+    }
+    stale = Record("a", "proportional", NOW, Status.STALE, "nodes are gone", targets=(REFUSED,))
+    assert log_fields(stale) == {
+        "recommendation": "a",
+        "status": "stale",
+        "value": "no value",
+        "reason": "nodes are gone",
+        "refused": "argocd keeps writing it",
+    }
+
+
+def test_an_event_states_the_change_and_the_reason() -> None:
+    assert event_text(RECORD, RECORD.targets[0]) == (
+        "recommendation coredns: from 3 to 11 replicas: linear/nodes: ceil(176 / 16)"
+    )
+    assert event_text(RECORD, REFUSED) == ("recommendation coredns: not scaled to 11 replicas: argocd keeps writing it")
