@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import tarfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,13 +13,14 @@ from adapter.objects.resources import BUILT_IN, Resource, UnknownResourceError, 
 from recommender.configuration.reading import read_configuration
 from recommender.configuration.rights import Right, rights_of
 from recommender.running.memory_store import NAME_PREFIX, stored_name
-from tests.helm.chart import NAMESPACE, Object, Release, component_of, render, selector_of
+from tests.helm.chart import CHART, NAMESPACE, Object, Release, component_of, helm, render, selector_of
 from tests.helm.fields import MODELS, check_fields
 from tests.helm.recommenders import CONFIGURATIONS, LINEAR, PLURALS, RECOMMENDER_CASES, configuration
 from tests.helm.recommenders import rendered_recommender as rendered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from recommender.configuration.model import Configuration
 
@@ -203,6 +206,17 @@ def test_alerts_and_dashboards_are_of_the_components_that_are_installed() -> Non
         "tidewatch-recommendations.json",
     }
     assert [one["metadata"]["annotations"] for one in labelled] == [{"grafana_folder": "Autoscaling"}] * 2
+    uids = {json.loads(text)["uid"] for one in labelled for text in one["data"].values()}
+    assert uids == {"tidewatch-adapter", "tidewatch-recommendations"}
+
+
+def test_the_package_of_the_chart_has_the_dashboards_and_no_code(tmp_path: Path) -> None:
+    helm("package", str(CHART), "--destination", str(tmp_path))
+    (package,) = tmp_path.iterdir()
+    with tarfile.open(package) as archive:
+        names = archive.getnames()
+    assert {"tidewatch/dashboards/adapter.json", "tidewatch/files/alerts/shared.yaml"} <= set(names)
+    assert [name for name in names if name.endswith((".py", ".pyc"))] == []
 
 
 def test_the_adapter_is_the_same_with_a_recommender_beside_it() -> None:

@@ -56,6 +56,15 @@ def test_a_recommendation_has_the_promised_names_and_labels() -> None:
                 ("target_namespace", "kube-system"),
             ),
         ): 11.0,
+        (
+            "tidewatch_target_replicas",
+            (
+                ("recommendation", "coredns"),
+                ("target_kind", "Deployment"),
+                ("target_name", "coredns"),
+                ("target_namespace", "kube-system"),
+            ),
+        ): 3.0,
         ("tidewatch_recommendation_step", (("recommendation", "coredns"), ("step", "linear/nodes"))): 11.0,
         ("tidewatch_recommendation_step", (("recommendation", "coredns"), ("step", "linear/cores"))): 2.0,
         ("tidewatch_recommendation_timestamp_seconds", (("recommendation", "coredns"),)): 1000.5,
@@ -134,3 +143,16 @@ def test_the_process_counts_what_it_does_by_stable_names() -> None:
         ("history_failures_total", {}),
     ):
         assert registry.get_sample_value(f"tidewatch_recommender_{name}", labels) == 1.0, name
+
+
+def test_a_target_of_unknown_size_has_no_size() -> None:
+    unknown = replace(RECORD, targets=(replace(RECORD.targets[0], current_replicas=None),))
+    assert named(scraped(unknown), "tidewatch_target_replicas") == {}
+    assert len(named(scraped(unknown), "tidewatch_recommended_replicas")) == 1
+
+
+def test_the_step_that_binds_is_marked() -> None:
+    bound = replace(RECORD, binding="linear/nodes")
+    labels = (("recommendation", "coredns"), ("step", "linear/nodes"))
+    assert named(scraped(bound), "tidewatch_recommendation_binding") == {labels: 1.0}
+    assert named(scraped(replace(bound, status=Status.STALE)), "tidewatch_recommendation_binding") == {}
