@@ -224,6 +224,14 @@ def test_the_adapter_is_the_same_with_a_recommender_beside_it() -> None:
     assert beside == list(render().objects)
 
 
+def test_the_selectors_of_deployments_never_change() -> None:
+    common = {"app.kubernetes.io/name": "tidewatch", "app.kubernetes.io/instance": "tidewatch"}
+    assert {one["metadata"]["name"]: selector_of(one) for one in rendered("one recommendation").all("Deployment")} == {
+        f"tidewatch-{component}": common | {"app.kubernetes.io/component": component}
+        for component in ("adapter", "recommender")
+    }
+
+
 def test_no_object_of_the_chart_can_take_the_name_of_a_memory(release: Release) -> None:
     names = {one["metadata"]["name"] for one in release.all("ConfigMap")}
     assert not [name for name in names if name.startswith(NAME_PREFIX)]

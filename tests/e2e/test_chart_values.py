@@ -118,6 +118,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         recommender(configuration({"name": "a", "targets": [{"apiVersion": "v1", "kind": "Pod", "name": "x"}]})),
         "recommendations[0] (a): a target needs apiVersion, kind, namespace and name",
     ),
+    "an output that is no list": (
+        recommender(configuration({"name": "a", "outputs": "scale"})),
+        "recommendations[0] (a): `targets` and `outputs` are lists",
+    ),
     "parameters that are no mapping": (
         recommender(configuration({"name": "a", "proportional": "linear"})),
         "recommendations[0] (a): `proportional`, its `drivers` and its `configMap` are mappings",

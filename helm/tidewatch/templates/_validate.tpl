@@ -80,6 +80,9 @@
 {{- if not (and (kindIs "map" $each) $each.name) -}}
 {{- fail (printf "%s has no name: write `name: NAME`" $where) -}}
 {{- end -}}
+{{- if not (and (kindIs "slice" ($each.targets | default list)) (kindIs "slice" ($each.outputs | default list))) -}}
+{{- fail (printf "%s (%s): `targets` and `outputs` are lists" $where $each.name) -}}
+{{- end -}}
 {{- range $target := $each.targets -}}
 {{- if not (and (kindIs "map" $target) $target.apiVersion $target.kind $target.namespace $target.name) -}}
 {{- fail (printf "%s (%s): a target needs apiVersion, kind, namespace and name, not %s" $where $each.name (toJson $target)) -}}
