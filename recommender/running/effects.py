@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class RecordHistory(Protocol):
     """Keeps records for some time."""
 
-    def add(self, records: Sequence[Record], now: float) -> None:
-        """Take in the records of a poll. Never waits and never raises."""
+    def add(self, now: float, records: Iterable[Record]) -> None:
+        """Note the records of a poll. Never waits."""
         ...
 
 
@@ -43,7 +43,7 @@ class ClusterEffects:
             if record.name in scaling:
                 self._writer.decided(record, now + configuration.stale_after_seconds)
         self._announce(records)
-        self._history.add(records, now)
+        self._history.add(now, records)
 
     def stand_down(self) -> None:
         """Abandon what is under way: another process leads."""
@@ -65,7 +65,7 @@ class HistoryAlone:
 
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:  # noqa: ARG002 - as the protocol has it
         """Keep the records for the page."""
-        self._history.add([decision.record for decision in decisions], now)
+        self._history.add(now, [decision.record for decision in decisions])
 
     def stand_down(self) -> None:
         """Do nothing: a process without a Lease always leads."""

@@ -135,7 +135,15 @@ class Runner:
             *(decision.record for decision in decisions),
             *(refused_record(refused, now) for refused in plan.configuration.refused),
         )
-        parts.latest.publish(Publication(leads=True, leader=parts.leadership.holder(), time=now, records=records))
+        parts.latest.publish(
+            Publication(
+                leads=True,
+                leader=parts.leadership.holder(),
+                time=now,
+                valid_until=now + _valid_seconds(plan.configuration),
+                records=records,
+            )
+        )
         self._remember(decisions)
         parts.effects.act(plan.configuration, decisions, now)
         self._log_changes(records)
@@ -219,6 +227,11 @@ class Runner:
                 stop.wait(min(COLLECT_SECONDS, left))
                 self._wake.clear()
                 return
+
+
+def _valid_seconds(configuration: Configuration) -> float:
+    """Return how long a poll counts: `staleAfter`, but never less than until the next poll has surely ended."""
+    return max(configuration.stale_after_seconds, configuration.poll_interval_seconds + 2 * GATHER_SECONDS)
 
 
 def _without_times(memory: Memory) -> tuple[object, ...]:
