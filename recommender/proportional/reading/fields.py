@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from adapter.documents.tree import ScalarNode, WrongKindError, nearest, shortened
-from adapter.objects.durations import DurationError, parse_prometheus_duration
+from adapter.objects.durations import DurationError, parse_go_duration
 from adapter.objects.names import is_namespace_name
 from adapter.objects.quantities import Quantity, QuantityError, parse_quantity
 from adapter.objects.selectors import SelectorError, parse_selector
@@ -76,8 +76,11 @@ class Fields:
         return None
 
     def seconds(self, node: Node | None) -> float | None:
-        """Return a duration in seconds."""
-        return self._parsed(node, parse_prometheus_duration, "write it as Prometheus does, such as 30s or 1m30s")
+        """Return a duration in seconds, 0 or more."""
+        seconds = self._parsed(node, parse_go_duration, "write numbers with units, such as 30s or 1m30s")
+        if node is not None and seconds is not None and seconds < 0:
+            self.problem(node, "the duration is negative", "write 0s or more")
+        return seconds
 
     def percentage(self, node: Node | None) -> float | None:
         """Return a percentage below 100 as a ratio."""
@@ -105,7 +108,9 @@ class Fields:
             return parse(text)
         except (DurationError, QuantityError, SelectorError) as e:
             about = "the selector cannot be read: " if isinstance(e, SelectorError) else ""
-            self.problem(node, shortened(f"{about}{e}", 160), fix)
+            # These errors end with a repair of their own, which is less specific.
+            reason = str(e).partition(": write ")[0]
+            self.problem(node, shortened(f"{about}{reason}", 160), fix)
             return None
 
     def _number(self, node: Node | None, parse: Callable[[str], T]) -> T | None:
