@@ -198,6 +198,11 @@ def test_the_mode_of_a_config_map_changes_while_running() -> None:
     assert second.memory.parameters == LastParameters("ladder", '{"nodesToReplicas": [[1, 5]]}', "8")
 
 
+def test_parameters_of_a_config_map_are_forgotten_once_the_file_has_its_own() -> None:
+    calculation = calculated(ProportionalSettings(mode=COREDNS), inputs_of(nodes_of(4, 8)), LAST_GOOD)
+    assert calculation.memory.parameters is None
+
+
 LAST_GOOD: Final = Memory(parameters=LastParameters("linear", '{"nodesPerReplica": 2}', "7"))
 UNUSABLE: Final = {
     "broken": (ConfigMapData({"linear": "{"}, "8"), "cannot be used: linear: this is not JSON"),

@@ -237,8 +237,12 @@ BAD: Final = {
                 "write a list (lines that start with `- `)"
             ),
             "6: expected true or false, found the text 'maybe': write true or false",
-            "7: the duration is negative: write 0s or more",
+            "7: the duration -1s is out of range: write 0s or more",
         ],
+    ),
+    "a quiet period that outlasts the memory": (
+        "linear: {nodesPerReplica: 1}\nquietPeriod: 2h",
+        ["2: the duration 2h0m0s is out of range: write 0s to 1h0m0s"],
     ),
     "options without effect": (
         "drivers: {services: {perReplica: 1}}\nnodeSelector: a=b\nincludeUnschedulableNodes: true",
