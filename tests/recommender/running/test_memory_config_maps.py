@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import itertools
 import logging
+import random
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from adapter.sources.kubernetes.errors import DeadlineError, KubernetesError, UnknownOutcomeError
 from adapter.sources.kubernetes.writing import Fence
@@ -289,3 +294,55 @@ def test_who_leads_no_more_forgets_what_it_knew() -> None:
     new.save("web", FIRST, urgent=True)
     assert old.needs_load("web")
     assert old.load("web") == FIRST
+
+
+class Chaos:
+    """A leader whose calls fail at random and whose memories change all the time."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.failing_ratio = 0.2
+        self.world = World()
+        self.written: list[tuple[float, str]] = []
+        """When, and at which path."""
+        self.wanted: dict[str, Memory] = {}
+        objects = Direct(self.world.objects, self.before)
+        self.store = ConfigMapMemoryStore(
+            objects, "monitoring", Fence(2.0, lambda _: True), clock=Clock(lambda: self.world.now)
+        )
+        self.names = [f"web-{number}" for number in range(self.chance.randrange(1, 12))]
+
+    def before(self, method: str, path: str) -> None:
+        if method != "GET":
+            self.written.append((self.world.now, path))
+        if self.chance.random() < self.failing_ratio:
+            raise self.chance.choice([DeadlineError("not sent"), UnknownOutcomeError("no answer")])
+
+    def step(self) -> None:
+        self.world.now += self.chance.choice([0.1, 0.5, 3.0])
+        for name in self.names:
+            if self.store.needs_load(name):
+                with suppress(MemoryUnavailableError):
+                    self.store.load(name)
+            memory = replace(FIRST, changes=(self.chance.random(),))
+            if self.chance.random() < 0.3 and self.store.save(name, memory, urgent=False):
+                self.wanted[name] = memory
+        self.store.flush()
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_random_saves_and_failures_keep_the_limits_and_lose_nothing(seed: int) -> None:
+    chaos = Chaos(seed)
+    for _ in range(120):
+        chaos.step()
+    chaos.failing_ratio = 0.0
+    for _ in range(10):
+        chaos.world.now += 10.0
+        chaos.store.flush()
+    assert {name: chaos.world.stored(name) for name in chaos.wanted} == chaos.wanted
+    for name in chaos.names:
+        times = [time for time, path in chaos.written if path.endswith(f"/{stored_name(name)}")]
+        assert all(later - earlier >= 10.0 - 1e-9 for earlier, later in itertools.pairwise(times))
+    for start, _ in chaos.written:
+        assert sum(start <= time < start + 1.0 for time, _ in chaos.written) <= 10, "five a second, and a burst of five"
