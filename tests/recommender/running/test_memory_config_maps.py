@@ -36,6 +36,7 @@ class World:
         self.calls: list[str] = []
         self.results: list[str] = []
         self.fail_before: dict[str, KubernetesError] = {}
+        self.refused = ""
 
     def process(self, *, permits: bool = True) -> ConfigMapMemoryStore:
         return ConfigMapMemoryStore(
@@ -45,6 +46,10 @@ class World:
             count=self.results.append,
             clock=Clock(lambda: self.now),
         )
+
+    def refuse(self, path: str) -> None:
+        if self.refused and path.endswith(self.refused):
+            raise DeadlineError("no answer")
 
     def _before(self, method: str, _path: str) -> None:
         self.calls.append(method)
@@ -251,6 +256,25 @@ def test_missing_rights_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
     world.objects.denied.clear()
     assert store.save("web", FIRST, urgent=True)
     assert "again" in caplog.text or caplog.records
+
+
+def test_one_memory_that_fails_among_others_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    client = Direct(world.objects, lambda _method, path: world.refuse(path))
+    store = ConfigMapMemoryStore(client, "monitoring", Fence(2.0, lambda _: True))
+    for name in ("web", "dns"):
+        store.load(name)
+    world.refused = stored_name("dns")
+    for number in range(5):
+        memory = replace(FIRST, changes=(float(number),))
+        with suppress(MemoryUnavailableError):
+            store.load("dns")
+        assert store.save("web", memory, urgent=True)
+    assert len(caplog.records) == 1
+    world.refused = ""
+    store.load("dns")
+    assert "again" in caplog.records[-1].getMessage()
+    assert len(caplog.records) == 2
 
 
 def test_broken_content_is_kept_in_the_log_and_replaced(caplog: pytest.LogCaptureFixture) -> None:
