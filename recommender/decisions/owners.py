@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from adapter.cluster.autoscalers import group_of
 from adapter.cluster.state import Observed, Unknown
 from recommender.decisions.times import is_fresh
 
@@ -50,13 +51,8 @@ def is_target_of(autoscaler: Autoscaler, target: TargetReference) -> bool:
     wanted = (target.namespace, target.kind, target.name)
     if (autoscaler.namespace, autoscaler.target_kind, autoscaler.target_name) != wanted:
         return False
-    group = api_group(autoscaler.target_api_version)
-    return group == api_group(target.api_version) or group in _UNSTATED_GROUPS
-
-
-def api_group(api_version: str) -> str:
-    """Return the group of an `apiVersion`, empty for the core group."""
-    return api_version.rpartition("/")[0]
+    group = group_of(autoscaler.target_api_version)
+    return group == group_of(target.api_version) or group in _UNSTATED_GROUPS
 
 
 def upgrade_note(owners: Owners, state: TargetState) -> str:

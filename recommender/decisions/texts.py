@@ -1,4 +1,4 @@
-"""Values and outcomes in one line: for tables, and for events of Kubernetes."""
+"""The value of a record in words."""
 
 from __future__ import annotations
 
