@@ -34,6 +34,8 @@ class _File:
 
     contents: Contents
     problem: str | None = None
+    was_good: bool = True
+    """Whether it ever had a good content."""
 
 
 _Followed: TypeAlias = "FollowedFiles[None, _File]"
@@ -125,8 +127,8 @@ class ClusterFolder:
             except ClusterFilesError as error:
                 self._report(str(error))
                 known = self._followed.get(path)
-                if known is None:
-                    return _File(Contents(), f"{error}: none of its objects count")
+                if known is None or not known.value.was_good:
+                    return _File(Contents(), f"{error}: none of its objects count", was_good=False)
                 return _File(known.value.contents, f"{error}: its last good content counts")
 
         return FollowedFiles(lambda: (_stamp(path), None), load, unusable=())
