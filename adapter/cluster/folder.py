@@ -83,8 +83,9 @@ class ClusterFolder:
         Raises ClusterFilesError if the folder cannot be listed or has no files; the facts stay then, and get old.
         """
         paths = cluster_files(self._directory)
-        for path in self._followed:
-            self._followed[path].check()
+        for path in paths:
+            if path in self._followed:
+                self._followed[path].check()
         self._followed = {path: self._followed.get(path) or self._follow(path) for path in paths}
         files = {path: followed.value for path, followed in self._followed.items()}
         if self._known is not None and _same(files, self._files):
