@@ -240,6 +240,19 @@ BAD: Final = {
             "7: the duration -1s is out of range: write 0s or more",
         ],
     ),
+    "a taint with more than its key": (
+        "linear: {nodesPerReplica: 1}\nignoreTaints: ['a=b:NoSchedule', '']",
+        [
+            (
+                "2: 'a=b:NoSchedule' is no key of a taint: only letters, digits and - _ . are allowed, with a "
+                "letter or digit at both ends: write the key alone"
+            ),
+            (
+                "2: '' is no key of a taint: only letters, digits and - _ . are allowed, with a letter or digit "
+                "at both ends: write the key alone"
+            ),
+        ],
+    ),
     "a quiet period that outlasts the memory": (
         "linear: {nodesPerReplica: 1}\nquietPeriod: 2h",
         ["2: the duration 2h0m0s is out of range: write 0s to 1h0m0s"],
