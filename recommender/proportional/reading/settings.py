@@ -91,7 +91,7 @@ def _config_map(node: Node | None, fields: Fields) -> ParametersConfigMap | None
     if mapping is None:
         return None
     namespace = fields.namespace(mapping.get("namespace"))
-    name = fields.text(mapping.get("name"))
+    name = fields.object_name(mapping.get("name"))
     for key in ("namespace", "name"):
         if mapping.get(key) is None:
             fields.problem(mapping, f"`{key}` of the ConfigMap is missing", f"write {key}: …")
