@@ -24,9 +24,8 @@ from adapter.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from adapter.sources.kubernetes.writing import ObjectClient
 from demo.machine.certificates import Authority, Validity
 from tests.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SECRET, SERVICE, WANTED, apiservice
-from tests.support.apiserver_objects import APISERVICES
+from tests.support.apiserver_objects import APISERVICES, CONFIG_MAPS
 from tests.support.fake_apiserver import TOKEN
-from tests.support.apiserver_objects import CONFIG_MAPS
 from tests.support.object_apiserver import HPAS, SLICES, ObjectApiServer
 from tests.support.serving import run
 from tests.support.tls_door import tls_door
