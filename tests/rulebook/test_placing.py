@@ -19,7 +19,7 @@ from adapter.rulebook.plans.tree import SelectorNode as SeriesSelector
 from adapter.rulebook.plans.tree import TreeMatcher, UnreadableQueryError, parse_query
 from adapter.rulebook.rendering.matchers import RenderError, selector_matchers, value_matcher
 from adapter.rulebook.rendering.render import exact_query
-from adapter.rulebook.rendering.template import PlacingError, parse_query_template, query_data
+from adapter.rulebook.rendering.template import PlacingError, parse_query_template, template_arguments
 from adapter.rulebook.rendering.unquoted import Bare, misplaced
 from adapter.rulebook.requests import Asked
 from tests.rulebook.test_render import metric
@@ -43,7 +43,7 @@ def selecting(value: str, key: str = "k") -> Selector:
 
 def rendered(template: str, value: str) -> str:
     matchers = [*selector_matchers(selecting(value)), value_matcher("namespace", "shop")]
-    return parse_query_template(template).render(query_data("up", matchers, ("pod",)))
+    return parse_query_template(template).render(template_arguments("up", matchers, ("pod",)))
 
 
 @pytest.mark.parametrize(

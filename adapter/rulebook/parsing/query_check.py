@@ -15,7 +15,7 @@ from adapter.rulebook.rendering.template import (
     QueryTemplate,
     TemplateError,
     parse_query_template,
-    query_data,
+    template_arguments,
 )
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from adapter.objects.selectors import Selector
     from adapter.rulebook.model import ResourceRule, Rule
     from adapter.rulebook.parsing.notes import Notes
-    from adapter.rulebook.rendering.template import QueryData
+    from adapter.rulebook.rendering.template import TemplateArguments
     from adapter.rulebook.resources import ResourceMapping
 
 _NOT_READ = frozenset({Code.QUERY_NOT_READ, Code.SERIES_QUERY_NOT_READ})
@@ -67,11 +67,11 @@ def read_usage_query(
     if not notes.text(fields, key).strip():
         return None
     namespace = [value_matcher(namespace_label, "shop")] if namespace_label else []
-    trials = [query_data("", [*namespace, names_matcher(told_apart[0], names)], told_apart) for names in _NAMES]
+    trials = [template_arguments("", [*namespace, names_matcher(told_apart[0], names)], told_apart) for names in _NAMES]
     return _read(fields, key, trials, notes)
 
 
-def _read(fields: MappingNode, key: str, trials: Sequence[QueryData], notes: Notes) -> QueryTemplate | None:
+def _read(fields: MappingNode, key: str, trials: Sequence[TemplateArguments], notes: Notes) -> QueryTemplate | None:
     text, node = notes.text(fields, key), fields.get(key)
     if node is None:
         return None
@@ -91,7 +91,7 @@ def _read(fields: MappingNode, key: str, trials: Sequence[QueryData], notes: Not
     return template
 
 
-def _rendered(template: QueryTemplate, trials: Sequence[QueryData]) -> list[str]:
+def _rendered(template: QueryTemplate, trials: Sequence[TemplateArguments]) -> list[str]:
     """Return the queries; raises TemplateError, and PlacingError where no made-up value may stand where it would.
 
     Some of them may be refused: real ones can be numbers.
@@ -134,14 +134,14 @@ def _unreadable(queries: Sequence[str]) -> str | None:
     return None
 
 
-def _trials(api: Api, mapping: ResourceMapping) -> Iterator[QueryData]:
+def _trials(api: Api, mapping: ResourceMapping) -> Iterator[TemplateArguments]:
     """Yield made-up data: with and without a selector, for one object and for several."""
     for selector in _SELECTORS:
         for names in _NAMES if api is Api.CUSTOM else ((),):
             yield _trial(mapping, selector, names)
 
 
-def _trial(mapping: ResourceMapping, selector: Selector, names: tuple[str, ...]) -> QueryData:
+def _trial(mapping: ResourceMapping, selector: Selector, names: tuple[str, ...]) -> TemplateArguments:
     matchers = selector_matchers(selector)
     namespace_label = mapping.namespace_label()
     if namespace_label:
@@ -149,4 +149,4 @@ def _trial(mapping: ResourceMapping, selector: Selector, names: tuple[str, ...])
     object_label = next((label for label, _ in reversed(mapping.overrides)), "pod")
     if names:
         matchers.append(names_matcher(object_label, names))
-    return query_data(_SERIES, matchers, (object_label,) if names else ())
+    return template_arguments(_SERIES, matchers, (object_label,) if names else ())

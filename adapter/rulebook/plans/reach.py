@@ -6,7 +6,7 @@ import re
 
 from adapter.rulebook.plans.tree import Node, SelectorNode, UnreadableQueryError, Wrapper, parse_query, parts_of
 from adapter.rulebook.rendering.matchers import value_matcher
-from adapter.rulebook.rendering.template import PlacingError, QueryTemplate, TemplateError, query_data
+from adapter.rulebook.rendering.template import PlacingError, QueryTemplate, TemplateError, template_arguments
 
 LOOK_BACK_SECONDS = 300.0
 """Prometheus's default `--query.lookback-delta`: a series has the value of its last sample for so long."""
@@ -22,7 +22,7 @@ def ranges_of(query: QueryTemplate) -> float:
 
     Subqueries and offsets add to what they hold. Of a query that cannot be read here all ranges are added up.
     """
-    data = query_data("madeupseries", [value_matcher("madeuplabel", "madeupvalue")], ("madeupgroup",))
+    data = template_arguments("madeupseries", [value_matcher("madeuplabel", "madeupvalue")], ("madeupgroup",))
     try:
         text = query.render(data)
     except (TemplateError, PlacingError):

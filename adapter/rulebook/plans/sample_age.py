@@ -31,7 +31,7 @@ from adapter.rulebook.rendering.template import (
     QueryTemplate,
     TemplateError,
     parse_query_template,
-    query_data,
+    template_arguments,
 )
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def times_of(metric: Metric) -> Metric | None:
 
 
 def _tree(query: QueryTemplate) -> Node:
-    data = query_data(_SERIES, [value_matcher(_ASKED.label, _ASKED.value)], (_GROUP_BY,))
+    data = template_arguments(_SERIES, [value_matcher(_ASKED.label, _ASKED.value)], (_GROUP_BY,))
     try:
         return parse_query(query.render(data))
     except (TemplateError, PlacingError) as e:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.rulebook.findings import Code
 from adapter.rulebook.model import Api, Retained, Severity
-from adapter.rulebook.reload.matching import Entry, Matching, literal_name
+from adapter.rulebook.reload.matching import Entry, ListMatching, literal_name
 from adapter.rulebook.reload.refused import stated_name
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def retained_in(parsed: Rulebook, former: Rulebook) -> Retention:
     unsure: list[RefusedRule] = []
     newer, reasons = _Newer(former, parsed), _reasons(parsed)
     for place, entries in _lists(parsed).items():
-        matching = Matching(before.get(place, ()), entries)
+        matching = ListMatching(before.get(place, ()), entries)
         unsure += matching.unsure()
         for was, is_now in matching.pairs():
             if was.good is not None and is_now.refused is not None:

@@ -46,7 +46,7 @@ class Entry:
     """None for a valid entry."""
 
 
-class Matching:
+class ListMatching:
     """Which entries of a list are the same before and after a change."""
 
     def __init__(self, before: Sequence[Entry], now: Sequence[Entry]) -> None:

@@ -20,7 +20,7 @@ from adapter.rulebook.rendering.matchers import (
     selector_matchers,
     value_matcher,
 )
-from adapter.rulebook.rendering.template import PlacingError, TemplateError, query_data
+from adapter.rulebook.rendering.template import PlacingError, TemplateError, template_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,7 +100,7 @@ def _objects_matcher(metric: Metric, label: str, names: Sequence[str]) -> Matche
 
 def _rendered(metric: Metric, matchers: Sequence[Matcher], group_by: tuple[str, ...]) -> str:
     try:
-        query = metric.rule.metrics_query.render(query_data(metric.series, matchers, group_by))
+        query = metric.rule.metrics_query.render(template_arguments(metric.series, matchers, group_by))
     except PlacingError as e:
         raise RenderError(f"{_place(metric)}: {e}") from e
     except TemplateError as e:

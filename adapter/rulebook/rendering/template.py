@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from adapter.rulebook.gotemplate import Template
     from adapter.rulebook.rendering.matchers import Matcher
 
-__all__ = ["PlacingError", "QueryData", "QueryTemplate", "TemplateError", "parse_query_template", "query_data"]
+__all__ = [
+    "PlacingError",
+    "QueryTemplate",
+    "TemplateArguments",
+    "TemplateError",
+    "parse_query_template",
+    "template_arguments",
+]
 
 _NAME = "metrics-query"
 """By which `<<template "metrics-query" .>>` would mean the whole, as in prometheus-adapter."""
@@ -28,10 +35,10 @@ _PLAIN_FIELDS = frozenset({("Series",), ("LabelMatchers",), ("GroupBy",)})
 
 
 @dataclass(frozen=True, slots=True)
-class QueryData:
+class TemplateArguments:
     """What a query is made of. What an asker controls is tainted, and not escaped: `render` does that.
 
-    `query_data` makes it of a request.
+    `template_arguments` makes it of a request.
     """
 
     series: str
@@ -62,16 +69,16 @@ class QueryTemplate:
         """Whether what is asked for has a part in the query at all."""
         return bool(self.fields & {"LabelMatchers", "LabelValuesByName"})
 
-    def render(self, data: QueryData) -> str:
+    def render(self, data: TemplateArguments) -> str:
         """Return the query; raises TemplateError, and PlacingError for a value that may not stand where it would."""
         return placed(execute_traced(self._template, _struct(data)))
 
 
-def query_data(series: str, matchers: Sequence[Matcher], group_by: tuple[str, ...]) -> QueryData:
+def template_arguments(series: str, matchers: Sequence[Matcher], group_by: tuple[str, ...]) -> TemplateArguments:
     """Return what a template sees of a request; everything that its asker controls is marked."""
     parts = [part for matcher in matchers for part in (",", *matcher.traced)]
     values = {tainted(matcher.label): tainted(matcher.raw) for matcher in matchers}
-    return QueryData(series, joined(parts[1:]), values, group_by)
+    return TemplateArguments(series, joined(parts[1:]), values, group_by)
 
 
 def parse_query_template(text: str) -> QueryTemplate:
@@ -80,7 +87,7 @@ def parse_query_template(text: str) -> QueryTemplate:
     return QueryTemplate(text, template.fields, all(map(_is_plain, template.nodes)), template)
 
 
-def _struct(data: QueryData) -> Struct:
+def _struct(data: TemplateArguments) -> Struct:
     return Struct(
         {
             "Series": data.series,
