@@ -402,7 +402,7 @@ def test_each_request_waits_for_its_turn_and_none_is_made_without(server: FakeAp
     client = KubernetesClient(connect, RequestDeadlines(silence=7.0), may_ask=may_ask)
     for _ in range(2):
         client.get(PODS)
-    with pytest.raises(UnreachableError, match=r"^GET /api/v1/pods: not asked: .*--client-qps"):
+    with pytest.raises(UnreachableError, match=r"^GET /api/v1/pods: not sent: .*--client-qps"):
         client.get(PODS)
     assert turns == [7.0] * 3
     assert len(server.requests) == 2
