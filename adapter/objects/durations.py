@@ -114,7 +114,7 @@ def _go_part_nanoseconds(text: str, part: re.Match[str] | None) -> int:
 
 
 def _go_fraction(digits: str, size: int) -> int:
-    """Return 0.digits x size as Go computes it: in floating point, truncated, with the digits that fit into an int64."""
+    """Return 0.digits x size as Go computes it: as a float, truncated, from the digits that fit into an int64."""
     fraction, scale = 0, 1.0
     for digit in digits:
         longer = fraction * 10 + int(digit)
