@@ -1,48 +1,34 @@
-"""Objects from a folder instead of a cluster: for demonstrations, tests, and adapters outside of Kubernetes.
+"""Names and labels of objects from a folder: for demonstrations, for tests, and for use without Kubernetes.
 
-Every `*.json` and `*.yaml` in the folder is an object or a List. A file is replaced by renaming another over it, so it
-is never seen half written; one that cannot be read all the same keeps its last good content and is reported once. The
-built-in kinds are known, and those that a CustomResourceDefinition in the folder defines.
+Every `*.json` and `*.yaml` in the folder is an object or a List. Replace a file by renaming another one to it, so that
+it is never read half-written. A file that cannot be read keeps its last good content and is reported once. The known
+kinds are the built-in ones, and those that a CustomResourceDefinition in the folder defines.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from adapter.objects.metadata import ObjectMeta, PartialObjectMetadata
 from adapter.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.sources.index import ObjectIndex
+from adapter.sources.manifest_files import FileProblem, content_of, manifest_paths, opened, signature_of
 from adapter.sources.manifests import GroupKind, ManifestError, defined_kind, group_kind, read_manifests
-from adapter.sources.objects import ObjectsError, ObjectsNotServedError, ObjectsNotSyncedError
+from adapter.sources.objects import ObjectsNotServedError, ObjectsNotSyncedError
 from adapter.timing.pace import UNPACED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from adapter.objects.selectors import Selector
+    from adapter.sources.manifest_files import FileSignature
     from adapter.timing.pace import Pace
 
-_SUFFIXES = frozenset({".json", ".yaml"})
 _ENTRIES_A_SLICE = 100
-_LARGEST_BYTES = 512 << 20
-"""50,000 whole pods in JSON have half of that."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileProblem:
-    """What is wrong with one file. `str()` is `FILE:LINE: reason`."""
-
-    file: Path
-    line: int | None
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.reason}" if self.line else f"{self.file}: {self.reason}"
 
 
 class _Entry(NamedTuple):
@@ -51,79 +37,70 @@ class _Entry(NamedTuple):
     labels: dict[str, str]
 
 
-class _Signature(NamedTuple):
-    """What changes when a file is replaced or written."""
-
-    inode: int
-    size: int
-    modified_ns: int
-    changed_ns: int
-
-
 @dataclass(frozen=True, slots=True)
 class _File:
     """The last good content of a file, and the last look at it."""
 
-    seen: _Signature | None = None
-    """None after a look that could not even open it."""
+    seen: FileSignature | None = None
+    """Signature of the file; None if the last look could not open it."""
     entries: Mapping[GroupKind, list[_Entry]] = field(default_factory=dict)
     defined: tuple[Resource, ...] = ()
-    """The kinds that CustomResourceDefinitions in it define."""
+    """Kinds that CustomResourceDefinitions in the file define."""
     problem: FileProblem | None = None
 
 
 class FileObjects:
-    """An `ObjectSource` over a folder. One thread calls `refresh`; any number asks."""
+    """An `ObjectSource` of a folder. One thread calls `refresh`; the other methods are thread-safe."""
 
     def __init__(
         self, directory: str | Path, pace: Pace = UNPACED, report: Callable[[FileProblem], None] | None = None
     ) -> None:
-        """Raise ObjectsError when the folder cannot be listed. Nothing is read before the first `refresh`.
+        """Raise ObjectsError if the folder cannot be listed. No file is read before the first `refresh`.
 
-        `report` is called for each problem, once for each change that brings it.
+        `report` is called once for each problem when it appears.
         """
         self._directory = Path(directory)
         self._pace = pace
         self._report = report or _ignore
         self._files: dict[Path, _File] = {}
-        self._told: frozenset[FileProblem] = frozenset()
+        self._reported: frozenset[FileProblem] = frozenset()
         self._resources: tuple[Resource, ...] = BUILT_IN
         self._indexes: dict[Resource, ObjectIndex] | None = None
-        _paths(self._directory)
+        manifest_paths(self._directory)
 
     def resource(self, group: str, name: str) -> Resource:
         """Return the resource of this name; raises UnknownResourceError. Is a `ResolveResource`."""
         return find_resource(self._resources, group, name)
 
     def names(self, resource: Resource, namespace: str | None, selector: Selector) -> tuple[str, ...]:
-        """Names of the objects in the namespace (None: root-scoped) whose labels match, in ascending order.
+        """Return the names of the objects in the namespace (None: cluster-scoped) whose labels match, in order.
 
-        Raises ObjectsError: before the first `refresh`, and for a kind that is not known here.
+        Raises ObjectsError before the first `refresh`, and for an unknown kind.
         """
         return self._index(resource).names(namespace, selector)
 
     def labels_of(self, resource: Resource, namespace: str | None, name: str) -> Mapping[str, str] | None:
-        """Labels of one object; None if there is no such object. Raises ObjectsError likewise."""
+        """Return the labels of one object; None if there is no such object. Raises ObjectsError as `names` does."""
         return self._index(resource).labels(namespace, name)
 
     def namespaces_of(self, resource: Resource) -> tuple[str, ...]:
-        """Namespaces that hold an object of the kind. Raises ObjectsError likewise."""
+        """Return the namespaces with objects of the kind. Raises ObjectsError as `names` does."""
         return self._index(resource).namespaces()
 
     def synced(self, resource: Resource) -> bool:
-        """Whether the folder has been read and its objects of this kind stand (never raises)."""
+        """Return whether the folder has been read and the kind is known. Never raises."""
         return self._indexes is not None and resource in self._indexes
 
     def await_first_list(self, resource: Resource, seconds: float) -> None:
-        """Do nothing: what can be told is told at once."""
+        """Do nothing, since the objects of files are available at once."""
 
     def refresh(self) -> None:
-        """Look at the folder once: read what is new or changed, forget what is gone. Raises for no file.
+        """Read new and changed files of the folder, and forget deleted ones. Never raises because of a file.
 
-        For each kind the new objects stand at once. Raises ObjectsError when the folder cannot be listed; what is known
-        stays then.
+        The objects of each kind are replaced at once. Raises ObjectsError if the folder cannot be listed, and keeps all
+        objects then.
         """
-        looked_at = {path: self._look(path, self._files.get(path)) for path in _paths(self._directory)}
+        looked_at = {path: self._look(path, self._files.get(path)) for path in manifest_paths(self._directory)}
         files = {path: file for path, file in looked_at.items() if file is not None}
         before = self._files
         changed = files.keys() != before.keys() or any(file is not before[path] for path, file in files.items())
@@ -140,14 +117,14 @@ class FileObjects:
         return index
 
     def _look(self, path: Path, known: _File | None) -> _File | None:
-        """Return the file as it is now; None when it is gone."""
+        """Return the present state of the file; None if it was deleted."""
         known, seen = known or _File(), None
         try:
-            with os.fdopen(_opened(path), "rb") as stream:
-                seen = _signature(os.fstat(stream.fileno()))
+            with opened(path) as stream:
+                seen = signature_of(os.fstat(stream.fileno()))
                 if known.seen == seen:
                     return known
-                body = _content(stream, seen.size)
+                body = content_of(stream, seen.size)
             return self._read(path, body, seen)
         except FileNotFoundError:
             return None
@@ -160,12 +137,8 @@ class FileObjects:
         self._report(problem)
         return replace(known, seen=seen, problem=problem)
 
-    def _read(self, path: Path, body: bytes, seen: _Signature) -> _File:
+    def _read(self, path: Path, body: bytes, seen: FileSignature) -> _File:
         """Read the whole content of a file. Raises ManifestError."""
-        if not body or body.isspace():
-            raise ManifestError(
-                "the file is empty: remove it if it is to hold nothing, write `items: []` if it is a List"
-            )
         entries: dict[GroupKind, list[_Entry]] = {}
         defined: list[Resource] = []
         shared: dict[tuple[str, ...], dict[str, str]] = {}
@@ -180,7 +153,7 @@ class FileObjects:
         return _File(seen, entries, tuple(defined))
 
     def _rebuild(self, before: Mapping[Path, _File]) -> None:
-        """Bring the indexes of all kinds up to what the files say now."""
+        """Update the indexes of all kinds from the files."""
         resources = tuple(dict.fromkeys(chain(BUILT_IN, *(file.defined for file in self._files.values()))))
         known = {GroupKind(resource.group, resource.kind): resource for resource in reversed(resources)}
         changed = _changed_kinds(before, self._files)
@@ -194,10 +167,10 @@ class FileObjects:
         self._resources = resources
         self._indexes = indexes
         problems.extend(self._unknown(known))
-        self._tell(problems)
+        self._report_new(problems)
 
     def _fill(self, index: ObjectIndex, kind: GroupKind, resource: Resource) -> list[FileProblem]:
-        """Replace the objects of one kind; return where one is told twice. What the later file says counts."""
+        """Replace the objects of one kind; return the problems of objects that are defined twice."""
         replacement = index.replacement()
         told = 0
         for path in sorted(self._files):
@@ -217,7 +190,7 @@ class FileObjects:
                 owners[home, entry.name] = path
                 if earlier is not None:
                     called = f"{home}/{entry.name}" if home else entry.name
-                    reason = f"{kind.kind} {called} is also in {earlier.name}: what this file says last counts"
+                    reason = f"{kind.kind} {called} is also in {earlier.name}: the last definition counts"
                     yield FileProblem(path, None, reason)
 
     def _unknown(self, known: Mapping[GroupKind, Resource]) -> Iterator[FileProblem]:
@@ -230,56 +203,25 @@ class FileObjects:
                     )
                     yield FileProblem(path, None, f"{reason}, add its CustomResourceDefinition to the folder")
 
-    def _tell(self, problems: Iterable[FileProblem]) -> None:
+    def _report_new(self, problems: Iterable[FileProblem]) -> None:
         now = dict.fromkeys(problems)
         for problem in now:
-            if problem not in self._told:
+            if problem not in self._reported:
                 self._report(problem)
-        self._told = frozenset(now)
-
-
-def _opened(path: Path) -> int:
-    """Return the descriptor of a regular file; to open a named pipe would wait for somebody who writes into it.
-
-    Raises OSError and ManifestError.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise ManifestError("not a regular file: put one here, or remove it")
-    return descriptor
-
-
-def _content(stream: BinaryIO, size: int) -> bytes:
-    """Return what is in a file that was opened. Raises ManifestError."""
-    if size > _LARGEST_BYTES:
-        raise ManifestError(f"the file is larger than {_LARGEST_BYTES >> 20} MiB: split it")
-    return stream.read()
+        self._reported = frozenset(now)
 
 
 def _ignore(_problem: FileProblem) -> None:
     return
 
 
-def _paths(directory: Path) -> list[Path]:
-    try:
-        return sorted(path for path in directory.iterdir() if path.suffix in _SUFFIXES)
-    except OSError as error:
-        message = f"objects from {directory}: {error.strerror}: name a folder with *.json and *.yaml files"
-        raise ObjectsError(message) from error
-
-
-def _signature(status: os.stat_result) -> _Signature:
-    return _Signature(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-
-
 def _home(resource: Resource, entry: _Entry) -> str | None:
-    """Return the namespace that the object lives in; as with kubectl, `default` when it does not say."""
+    """Return the namespace of the object; as with kubectl, `default` if it states none."""
     return (entry.namespace or "default") if resource.namespaced else None
 
 
 def _changed_kinds(before: Mapping[Path, _File], now: Mapping[Path, _File]) -> set[GroupKind]:
-    """Return the kinds of which a file came, went or was read anew."""
+    """Return the kinds of objects in files that were added, removed or changed."""
     nothing = _File()
     pairs = ((before.get(path, nothing), now.get(path, nothing)) for path in before.keys() | now.keys())
     return {kind for old, new in pairs if old.entries is not new.entries for kind in chain(old.entries, new.entries)}

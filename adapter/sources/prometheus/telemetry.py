@@ -13,7 +13,7 @@ _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 
 class PrometheusTelemetry:
-    """What a `PrometheusClient` counts. One per registry."""
+    """The metrics of a `PrometheusClient`; one for each registry."""
 
     def __init__(self, registry: CollectorRegistry, prefix: str, *, request_duration_name: str | None = None) -> None:
         """Register the metrics, whose names begin with the prefix.
@@ -29,7 +29,7 @@ class PrometheusTelemetry:
         )
         self._duration = Histogram(
             f"{prefix}_prometheus_query_duration_seconds",
-            "Time from the question to the whole answer, or to the failure.",
+            "Time from the request to the whole answer, or to the failure.",
             buckets=_SECONDS,
             registry=registry,
         )

@@ -9,13 +9,15 @@ import yaml
 
 from adapter.objects.resources import BUILT_IN, Resource, UnknownResourceError, find_resource
 from adapter.objects.selectors import EVERYTHING, parse_selector
-from adapter.sources.files import FileObjects, FileProblem
+from adapter.sources.files import FileObjects
 from adapter.sources.objects import ObjectsError, ObjectsNotServedError, ObjectsNotSyncedError, ObjectSource
 from adapter.timing.pace import UNPACED, Pace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
+
+    from adapter.sources.manifest_files import FileProblem
 
 PODS = find_resource(BUILT_IN, "", "pods")
 NODES = find_resource(BUILT_IN, "", "nodes")
@@ -307,7 +309,7 @@ def test_an_object_in_two_files_is_told_and_the_later_file_counts(folder: Folder
     folder.write("b.json", listed(pod("x", {"app": "second"}), pod("y")))
     assert folder.pods("app=second") == ("x",)
     assert folder.pods("app=first") == ()
-    assert folder.told() == ["b.json: Pod shop/x is also in a.json: what this file says last counts"]
+    assert folder.told() == ["b.json: Pod shop/x is also in a.json: the last definition counts"]
     (folder.path / "b.json").unlink()
     assert folder.pods("app=first") == ("x",)
     assert folder.told() == []
