@@ -8,27 +8,41 @@ kinds are the built-in ones, and those that a CustomResourceDefinition in the fo
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from adapter.objects.metadata import ObjectMeta, PartialObjectMetadata
 from adapter.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.sources.index import ObjectIndex
-from adapter.sources.manifest_files import FileProblem, content_of, manifest_paths, opened, signature_of
 from adapter.sources.manifests import GroupKind, ManifestError, defined_kind, group_kind, read_manifests
-from adapter.sources.objects import ObjectsNotServedError, ObjectsNotSyncedError
+from adapter.sources.objects import ObjectsError, ObjectsNotServedError, ObjectsNotSyncedError
 from adapter.timing.pace import UNPACED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from adapter.objects.selectors import Selector
-    from adapter.sources.manifest_files import FileSignature
     from adapter.timing.pace import Pace
 
+_SUFFIXES = frozenset({".json", ".yaml"})
 _ENTRIES_A_SLICE = 100
+_LARGEST_BYTES = 512 << 20
+"""50,000 whole pods in JSON have half of that."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileProblem:
+    """What is wrong with one file. `str()` is `FILE:LINE: reason`."""
+
+    file: Path
+    line: int | None
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.reason}" if self.line else f"{self.file}: {self.reason}"
 
 
 class _Entry(NamedTuple):
@@ -37,11 +51,20 @@ class _Entry(NamedTuple):
     labels: dict[str, str]
 
 
+class _Signature(NamedTuple):
+    """What changes when a file is replaced or written."""
+
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+
+
 @dataclass(frozen=True, slots=True)
 class _File:
     """The last good content of a file, and the last look at it."""
 
-    seen: FileSignature | None = None
+    seen: _Signature | None = None
     """Signature of the file; None if the last look could not open it."""
     entries: Mapping[GroupKind, list[_Entry]] = field(default_factory=dict)
     defined: tuple[Resource, ...] = ()
@@ -66,7 +89,7 @@ class FileObjects:
         self._reported: frozenset[FileProblem] = frozenset()
         self._resources: tuple[Resource, ...] = BUILT_IN
         self._indexes: dict[Resource, ObjectIndex] | None = None
-        manifest_paths(self._directory)
+        _paths(self._directory)
 
     def resource(self, group: str, name: str) -> Resource:
         """Return the resource of this name; raises UnknownResourceError. Is a `ResolveResource`."""
@@ -100,7 +123,7 @@ class FileObjects:
         The objects of each kind are replaced at once. Raises ObjectsError if the folder cannot be listed, and keeps all
         objects then.
         """
-        looked_at = {path: self._look(path, self._files.get(path)) for path in manifest_paths(self._directory)}
+        looked_at = {path: self._look(path, self._files.get(path)) for path in _paths(self._directory)}
         files = {path: file for path, file in looked_at.items() if file is not None}
         before = self._files
         changed = files.keys() != before.keys() or any(file is not before[path] for path, file in files.items())
@@ -120,11 +143,11 @@ class FileObjects:
         """Return the present state of the file; None if it was deleted."""
         known, seen = known or _File(), None
         try:
-            with opened(path) as stream:
-                seen = signature_of(os.fstat(stream.fileno()))
+            with os.fdopen(_opened(path), "rb") as stream:
+                seen = _signature(os.fstat(stream.fileno()))
                 if known.seen == seen:
                     return known
-                body = content_of(stream, seen.size)
+                body = _content(stream, seen.size)
             return self._read(path, body, seen)
         except FileNotFoundError:
             return None
@@ -137,8 +160,12 @@ class FileObjects:
         self._report(problem)
         return replace(known, seen=seen, problem=problem)
 
-    def _read(self, path: Path, body: bytes, seen: FileSignature) -> _File:
+    def _read(self, path: Path, body: bytes, seen: _Signature) -> _File:
         """Read the whole content of a file. Raises ManifestError."""
+        if not body or body.isspace():
+            raise ManifestError(
+                "the file is empty: remove it if it is to hold nothing, write `items: []` if it is a List"
+            )
         entries: dict[GroupKind, list[_Entry]] = {}
         defined: list[Resource] = []
         shared: dict[tuple[str, ...], dict[str, str]] = {}
@@ -211,8 +238,39 @@ class FileObjects:
         self._reported = frozenset(now)
 
 
+def _opened(path: Path) -> int:
+    """Return the descriptor of a regular file; to open a named pipe would wait for somebody who writes into it.
+
+    Raises OSError and ManifestError.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise ManifestError("not a regular file: put one here, or remove it")
+    return descriptor
+
+
+def _content(stream: BinaryIO, size: int) -> bytes:
+    """Return what is in a file that was opened. Raises ManifestError."""
+    if size > _LARGEST_BYTES:
+        raise ManifestError(f"the file is larger than {_LARGEST_BYTES >> 20} MiB: split it")
+    return stream.read()
+
+
 def _ignore(_problem: FileProblem) -> None:
     return
+
+
+def _paths(directory: Path) -> list[Path]:
+    try:
+        return sorted(path for path in directory.iterdir() if path.suffix in _SUFFIXES)
+    except OSError as error:
+        message = f"objects from {directory}: {error.strerror}: name a folder with *.json and *.yaml files"
+        raise ObjectsError(message) from error
+
+
+def _signature(status: os.stat_result) -> _Signature:
+    return _Signature(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def _home(resource: Resource, entry: _Entry) -> str | None:

@@ -9,15 +9,13 @@ import yaml
 
 from adapter.objects.resources import BUILT_IN, Resource, UnknownResourceError, find_resource
 from adapter.objects.selectors import EVERYTHING, parse_selector
-from adapter.sources.files import FileObjects
+from adapter.sources.files import FileObjects, FileProblem
 from adapter.sources.objects import ObjectsError, ObjectsNotServedError, ObjectsNotSyncedError, ObjectSource
 from adapter.timing.pace import UNPACED, Pace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
-
-    from adapter.sources.manifest_files import FileProblem
 
 PODS = find_resource(BUILT_IN, "", "pods")
 NODES = find_resource(BUILT_IN, "", "nodes")

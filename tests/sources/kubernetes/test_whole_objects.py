@@ -9,23 +9,17 @@ import msgspec
 import pytest
 import yaml
 
-from adapter.objects.resources import BUILT_IN, Resource, find_resource
-from adapter.sources.file_store import read_object_files
+from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.sources.kubernetes.list_watch import WHOLE_OBJECTS, ListWatch
 from adapter.sources.kubernetes.reflector import Reflector
 from adapter.sources.kubernetes.settings import WatchSettings
-from adapter.sources.kubernetes.watch_events import WatchEvent
-from adapter.sources.manifests import ManifestError, read_manifests
-from adapter.sources.whole_objects import WholeObject, read_whole_objects
+from adapter.sources.manifests import GroupKind, ManifestError, read_manifests, read_objects
 from adapter.timing.backoff import Backoff
 from adapter.timing.pace import UNPACED
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from adapter.sources.kubernetes.client import KubernetesClient
-    from adapter.sources.whole_objects import ObjectForms
     from tests.sources.kubernetes.conftest import Tasks
     from tests.support.fake_apiserver import FakeApiServer
 
@@ -93,10 +87,10 @@ class Deployment(msgspec.Struct):
 
 Whole: TypeAlias = "Node | Pod | Deployment"
 
-FORMS: ObjectForms = {
-    Node: find_resource(BUILT_IN, "", "nodes"),
-    Pod: find_resource(BUILT_IN, "", "pods"),
-    Deployment: find_resource(BUILT_IN, "apps", "deployments"),
+FORMS: dict[GroupKind, type[msgspec.Struct]] = {
+    GroupKind("", "Node"): Node,
+    GroupKind("", "Pod"): Pod,
+    GroupKind("apps", "Deployment"): Deployment,
 }
 
 NODE = """\
@@ -193,13 +187,9 @@ class Kept:
         raise AssertionError(f"{namespace}/{name} is not deleted")
 
 
-def found_in(body: str, *, is_json: bool, forms: ObjectForms = FORMS) -> list[WholeObject | ManifestError]:
-    return list(read_whole_objects(body.encode(), forms, is_json=is_json, pace=UNPACED))
-
-
-def whole(body: str, *, is_json: bool) -> list[object]:
-    found = found_in(body, is_json=is_json)
-    return [one.content if isinstance(one, WholeObject) else one for one in found]
+def whole(body: str, *, is_json: bool) -> list[msgspec.Struct | None]:
+    parts = read_objects(body.encode(), FORMS, is_json=is_json, pace=UNPACED)
+    return [found.whole for part in parts for found in part]
 
 
 @pytest.mark.parametrize(("plural", "text", "expected"), OBJECTS.values(), ids=OBJECTS.keys())
@@ -230,9 +220,10 @@ def test_watch_json_and_yaml_give_equal_structs(
         assert found == expected
 
 
-def test_kinds_without_a_form_are_skipped_and_the_others_are_read_in_order() -> None:
+def test_kinds_without_a_form_and_mixed_lists_are_read_in_order() -> None:
     text = f"{POD}---\napiVersion: v1\nkind: Service\nmetadata: {{name: web}}\n---\n{NODE}"
-    assert [type(one) for one in whole(text, is_json=False)] == [Pod, Node]
+    found = whole(text, is_json=False)
+    assert [type(one) for one in found] == [Pod, type(None), Node]
     assert [one.kind for part in read_manifests(text.encode(), is_json=False, pace=UNPACED) for one in part] == [
         "Pod",
         "Service",
@@ -280,19 +271,15 @@ class Scalar(msgspec.Struct):
 
 
 class WithScalar(msgspec.Struct):
-    metadata: Meta
     spec: Scalar
-
-
-WITH_SCALAR: ObjectForms = {WithScalar: Resource("", "v1", "scalars", "scalar", "Scalar", namespaced=False)}
 
 
 def scalar(text: str) -> object:
     document = f"apiVersion: v1\nkind: Scalar\nmetadata: {{name: a}}\nspec:\n  value: {text}\n"
-    (found,) = found_in(document, is_json=False, forms=WITH_SCALAR)
-    assert isinstance(found, WholeObject)
-    assert isinstance(found.content, WithScalar)
-    return found.content.spec.value
+    parts = read_objects(document.encode(), {GroupKind("", "Scalar"): WithScalar}, is_json=False, pace=UNPACED)
+    (found,) = (found.whole for part in parts for found in part)
+    assert isinstance(found, WithScalar)
+    return found.spec.value
 
 
 @pytest.mark.parametrize(("text", "value"), SCALARS.items(), ids=[text[:24] for text in SCALARS])
@@ -308,73 +295,10 @@ def test_a_scalar_without_the_form_of_its_tag_is_refused_with_its_line(text: str
     assert raised.value.line == 5
 
 
-def deployment(name: str, **changes: object) -> dict[str, object]:
-    metadata = {"name": name, "namespace": "shop"}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {}} | changes
-
-
 @pytest.mark.parametrize("is_json", [True, False], ids=["JSON", "YAML"])
-@pytest.mark.parametrize(
-    ("bad", "reason"),
-    [
-        (
-            deployment("web", spec={"replicas": "3"}),
-            "Deployment shop/web: Expected `int | null`, got `str` - at `$.spec.replicas`",
-        ),
-        (
-            deployment("web", apiVersion="apps/v1beta1"),
-            "Deployment shop/web: apiVersion apps/v1beta1 is not read: write the object as apps/v1",
-        ),
-        (
-            deployment("web", metadata={"name": "web", "labels": {"zone": 1}}),
-            "object web: Expected `str`, got `int` - at `$.metadata.labels[...]`",
-        ),
-        (deployment("web", metadata={"name": ""}), "Deployment without a name: metadata.name is missing"),
-        (
-            {"kind": "Deployment", "metadata": 3},
-            "object without a name: Expected `object`, got `int` - at `$.metadata`",
-        ),
-    ],
-    ids=["field", "version", "label", "no name", "no metadata"],
-)
-def test_an_object_that_cannot_be_read_is_an_error_by_itself_and_the_others_are_read(
-    bad: dict[str, object], reason: str, *, is_json: bool
-) -> None:
-    items = {"kind": "List", "items": [deployment("a"), bad, deployment("b")]}
-    text = json.dumps(items) if is_json else yaml.safe_dump(items)
-    first, error, last = found_in(text, is_json=is_json)
-    assert isinstance(error, ManifestError)
-    assert (str(error), error.line is None) == (reason, is_json)
-    assert [one.content.metadata.name for one in (first, last) if isinstance(one, WholeObject)] == ["a", "b"]
-
-
-@pytest.mark.parametrize("is_json", [True, False], ids=["JSON", "YAML"])
-def test_an_object_without_a_namespace_is_in_the_one_where_kubectl_would_put_it(*, is_json: bool) -> None:
-    objects = [deployment("web", metadata={"name": "web"}), {**yaml.safe_load(NODE)}]
-    text = json.dumps({"kind": "List", "items": objects}) if is_json else yaml.safe_dump_all(objects)
-    web, node = found_in(text, is_json=is_json)
-    assert isinstance(web, WholeObject)
-    assert isinstance(node, WholeObject)
-    assert web.content == Deployment(Meta("web", "default"), DeploymentSpec())
-    assert node.content == OBJECTS["node"][2]
-
-
-@pytest.mark.parametrize(("text", "expected"), [case[1:] for case in OBJECTS.values()], ids=OBJECTS.keys())
-def test_an_event_of_a_watch_and_the_files_of_a_folder_give_equal_structs(
-    text: str, expected: Whole, tmp_path: Path
-) -> None:
-    document = yaml.safe_load(text)
-    form = type(expected)
-    line = json.dumps({"type": "ADDED", "object": msgspec.to_builtins(expected)}).encode()
-    event = msgspec.json.decode(msgspec.json.decode(line, type=WatchEvent).object, type=form)
-    for name, content in (
-        ("one.yaml", text),
-        (
-            "one.json",
-            json.dumps(msgspec.to_builtins(expected) | {key: document[key] for key in ("kind", "apiVersion")}),
-        ),
+def test_a_field_of_another_type_is_refused_with_the_name_of_the_object(*, is_json: bool) -> None:
+    document = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {"replicas": "3"}}
+    with pytest.raises(
+        ManifestError, match=r"Deployment web: Expected `int \| null`, got `str` - at `\$.spec.replicas`"
     ):
-        folder = tmp_path / name.partition(".")[2]
-        folder.mkdir()
-        (folder / name).write_text(content)
-        assert read_object_files(folder, FORMS).objects(form) == (event,) == (expected,)
+        whole(json.dumps(document) if is_json else yaml.safe_dump(document), is_json=is_json)
