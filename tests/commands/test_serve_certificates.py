@@ -66,7 +66,7 @@ class TestFlags:
     def test_the_flags_say_which_certificate_is_kept(self) -> None:
         found = asked(*GOOD, "--cert-dir=/c", "--lister-kubeconfig=/k")
         assert found is not None
-        assert (found.wanted, str(found.file), found.kubeconfig) == (WANTED, "/c/serving.pem", "/k")
+        assert (found.wanted, str(found.file), str(found.cluster.kubeconfig)) == (WANTED, "/c/serving.pem", "/k")
 
     def test_without_a_secret_nothing_is_kept(self) -> None:
         assert asked() is None

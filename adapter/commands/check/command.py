@@ -18,10 +18,11 @@ from adapter.commands.trials.budget import Budgeted
 from adapter.commands.trials.served import served_by
 from adapter.commands.trials.usage import usage_served_by
 from adapter.documents.load import DocumentError
-from adapter.options.cluster import CLUSTER_FLAGS
+from adapter.options.clients import kubernetes_client, prometheus_client_for_one_run
+from adapter.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.options.kinds import kinds_by
 from adapter.options.logs import LOG_FLAGS, configure_logs_by
-from adapter.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
+from adapter.options.prometheus import PROMETHEUS_FLAGS
 from adapter.options.version import program_version
 from adapter.rulebook.lint.repairs import repaired
 from adapter.rulebook.model import Severity
@@ -29,11 +30,7 @@ from adapter.rulebook.parsing.parse import parse_rulebook
 from adapter.rulebook.report import rulebook_report
 from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.service.flags.table import BOOLEAN, DURATION, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
-from adapter.sources.kubernetes.access import access
-from adapter.sources.kubernetes.client import KubernetesClient
 from adapter.sources.kubernetes.errors import KubernetesError
-from adapter.sources.prometheus.client import PrometheusClient
-from adapter.sources.prometheus.errors import SettingsError
 from adapter.timing.file_contents import FileContent, FilesError
 
 if TYPE_CHECKING:
@@ -98,7 +95,7 @@ def check(arguments: Sequence[str]) -> NoReturn:
         if mended:
             checked = _read(_contents(values), resolve)
         report = rulebook_report(checked.documents, checked.rulebook, resolve, _served(values, checked, resolve))
-    except (UsageError, FilesError, DocumentError, KubernetesError, SettingsError) as error:
+    except (UsageError, FilesError, DocumentError, KubernetesError) as error:
         exit_for_usage(PROGRAM, str(error))
     _print(values, report, checked, mended)
     sys.exit(1 if report.count(Severity.ERROR) else 0)
@@ -134,8 +131,7 @@ def _of_configmap(values: FlagValues, name: str) -> tuple[FileContent, ...]:
     namespace, slash, name = name.partition("/")
     if not (namespace and slash and name) or "/" in name:
         raise UsageError("--configmap: write NAMESPACE/NAME")
-    kubeconfig = values.path("kubeconfig")
-    client = KubernetesClient(access(str(kubeconfig) if kubeconfig else None, values.text("context") or None))
+    client = kubernetes_client(cluster_settings(values))
     found = msgspec.json.decode(client.get(f"/api/v1/namespaces/{namespace}/configmaps/{name}"))
     data = {key: text for key, text in (found.get("data") or {}).items() if key.endswith((".yaml", ".yml"))}
     if not data:
@@ -172,7 +168,7 @@ def _replace(path: Path, text: str) -> None:
 def _served(values: FlagValues, checked: _Checked, resolve: ResolveResource) -> dict[str, ServedMetrics] | None:
     if "prometheus-url" not in values.given:
         return None
-    with PrometheusClient(prometheus_settings(values)) as prometheus:
+    with prometheus_client_for_one_run(values) as prometheus:
         client = Budgeted(prometheus, ALL_QUERIES_SECONDS)
         of_rules = served_by(
             checked.rulebook.rules,

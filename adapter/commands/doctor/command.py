@@ -33,7 +33,8 @@ from adapter.commands.doctor.rights import (
 from adapter.commands.doctor.tls import look_at_certificate
 from adapter.commands.program import PROGRAM
 from adapter.commands.serve.certificates import apiservice_name, object_name
-from adapter.options.cluster import CLUSTER_FLAGS
+from adapter.options.clients import kubernetes_client
+from adapter.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.options.logs import LOG_FLAGS, configure_logs_by
 from adapter.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
 from adapter.options.version import program_version
@@ -42,8 +43,7 @@ from adapter.reports.lines import CheckStatus, as_json, as_text, count, unknown
 from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.service.flags.table import ADDRESS, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
 from adapter.service.server.addresses import Address
-from adapter.sources.kubernetes.access import access
-from adapter.sources.kubernetes.client import KubernetesClient, RequestDeadlines
+from adapter.sources.kubernetes.client import RequestDeadlines
 from adapter.sources.kubernetes.errors import KubernetesError
 from adapter.sources.kubernetes.writing import ObjectClient
 
@@ -134,10 +134,8 @@ def doctor(arguments: Sequence[str]) -> NoReturn:
     configure_logs_by(values)
     try:
         settings = doctor_settings(values)
-        kubeconfig = values.path("kubeconfig")
-        connect = access(str(kubeconfig) if kubeconfig else None, values.text("context") or None)
         deadlines = RequestDeadlines(connect=3.0, silence=CALL_SECONDS, total=2 * CALL_SECONDS)
-        client = ObjectClient(KubernetesClient(connect, deadlines), CALL_SECONDS)
+        client = ObjectClient(kubernetes_client(cluster_settings(values), deadlines), CALL_SECONDS)
     except (UsageError, KubernetesError) as e:
         exit_for_usage(PROGRAM, str(e))
     lines = examined(client, settings)

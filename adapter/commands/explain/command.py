@@ -15,10 +15,11 @@ from adapter.commands.rule_files import load_configuration, rule_files_of
 from adapter.documents.load import DocumentError
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.objects.selectors import EVERYTHING
-from adapter.options.cluster import CLUSTER_FLAGS
+from adapter.options.clients import ObjectSettings, objects_for_one_run, prometheus_client_for_one_run
+from adapter.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.options.kinds import kinds_by
 from adapter.options.logs import LOG_FLAGS, configure_logs_by
-from adapter.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
+from adapter.options.prometheus import PROMETHEUS_FLAGS
 from adapter.options.version import program_version
 from adapter.readings.explain.explainer import Explainer
 from adapter.readings.explain.explanation import ExplanationStep, ExplanationVerdict, Outcome
@@ -30,26 +31,22 @@ from adapter.rulebook.model import Api
 from adapter.rulebook.parsing.parse import parse_rulebook
 from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.service.flags.table import DURATION, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
-from adapter.sources.files import FileObjects
-from adapter.sources.kubernetes.access import access
-from adapter.sources.kubernetes.client import KubernetesClient
-from adapter.sources.kubernetes.cluster import ClusterObjects
 from adapter.sources.kubernetes.errors import KubernetesError
 from adapter.sources.objects import ObjectsError, ObjectsNotSyncedError
-from adapter.sources.prometheus.client import PrometheusClient
-from adapter.sources.prometheus.errors import PrometheusError, SettingsError
+from adapter.sources.prometheus.errors import PrometheusError
 from adapter.timing.clock import Clock
 from adapter.timing.file_contents import FilesError
 from adapter.timing.pace import UNPACED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from adapter.objects.resources import ResolveResource, Resource
     from adapter.readings.explain.explanation import Explanation, Question
     from adapter.rulebook.model import Rulebook
     from adapter.service.flags.table import FlagValues
     from adapter.sources.objects import ObjectSource
+    from adapter.sources.prometheus.client import PrometheusClient
 
 LISTING_SECONDS = 15.0
 """How long the objects of a cluster are waited for."""
@@ -102,7 +99,7 @@ def explain(arguments: Sequence[str]) -> NoReturn:
     configure_logs_by(values)
     try:
         found = asked_of_server(values) if values.text("server") else _explained(values)
-    except (UsageError, FilesError, DocumentError, KubernetesError, ObjectsError, SettingsError) as error:
+    except (UsageError, FilesError, DocumentError, KubernetesError, ObjectsError) as error:
         exit_for_usage(PROGRAM, printable(str(error)))
     text = found.as_json().decode() if values.text("output") == "json" else as_text(found)
     print(text)  # noqa: T201 - what was asked for
@@ -132,7 +129,7 @@ def as_text(found: Explanation) -> str:
 def _explained(values: FlagValues) -> Explanation:
     if not values.paths("config"):
         raise UsageError("--config is missing: name a rule file or a folder, or give the --server that serves it")
-    with _objects(values) as (objects, resolve), PrometheusClient(prometheus_settings(values)) as prometheus:
+    with _objects(values) as (objects, resolve), prometheus_client_for_one_run(values) as prometheus:
         rulebook = parse_rulebook(load_configuration(rule_files_of(values.paths("config"))), resolve)
         question = _question(values, resolve)
         explainer = Explainer(
@@ -179,26 +176,13 @@ def _question(values: FlagValues, resolve: ResolveResource) -> Question:
 
 @contextmanager
 def _objects(values: FlagValues) -> Iterator[tuple[ObjectSource | None, ResolveResource]]:
-    """Yield where objects come from, and how kinds are found: a folder, a cluster that is named, or neither."""
-    folder, kubeconfig, context = values.path("objects"), values.path("kubeconfig"), values.text("context")
-    if folder is not None:
-        files = FileObjects(folder, UNPACED)
-        files.refresh()
-        yield files, files.resource
-    elif kubeconfig is not None or context:
-        client = KubernetesClient(access(str(kubeconfig) if kubeconfig else None, context or None))
-        stop = threading.Event()
-
-        def start(name: str, run: Callable[[threading.Event], None]) -> None:
-            threading.Thread(target=run, args=(stop,), name=name, daemon=True).start()
-
-        try:
-            cluster = ClusterObjects(client, start)
-            yield cluster, cluster.resource
-        finally:
-            stop.set()
-    else:
+    """Yield the objects and how to find kinds, from a folder or a cluster; no objects if no flag names either."""
+    settings = ObjectSettings(files=values.path("objects"), cluster=cluster_settings(values))
+    if settings.files is None and not settings.cluster.is_named:
         yield None, kinds_by(values)
+        return
+    with objects_for_one_run(settings) as objects:
+        yield objects, objects.resource
 
 
 def _wait_for(objects: ObjectSource, resource: Resource) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from adapter.commands.serve.lister_cluster import lister_cluster
 from adapter.identity.certificates.certificate_secret import ObjectName
 from adapter.identity.certificates.certificate_telemetry import CertificateMetrics
 from adapter.identity.certificates.keeping import LIFE, CertificateKeeper, Times
@@ -20,12 +21,11 @@ from adapter.identity.certificates.kept_file import FILE, read_kept, write_kept
 from adapter.identity.certificates.rotation import WantedCertificate
 from adapter.identity.certificates.serving import ServingCertificate
 from adapter.objects.names import is_namespace_name, is_object_name
+from adapter.options.clients import kubernetes_client
 from adapter.service.flags.parsing import UsageError
 from adapter.service.flags.table import DURATION, TEXT, Flag, Repeat
 from adapter.service.runtime.errors import StartError
 from adapter.service.runtime.logs import StateLog
-from adapter.sources.kubernetes.access import access
-from adapter.sources.kubernetes.client import KubernetesClient
 from adapter.sources.kubernetes.errors import KubernetesError
 from adapter.sources.kubernetes.writing import ObjectClient
 from adapter.timing.backoff import Backoff
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from adapter.identity.certificates.generations import Generation
     from adapter.identity.certificates.keeping import Events
     from adapter.identity.certificates.rotation import RotationProblem
+    from adapter.options.cluster import ClusterSettings
     from adapter.service.flags.table import FlagValues
     from adapter.service.runtime.tasks import Stop
     from adapter.service.server.context import WorkerContext
@@ -91,14 +92,13 @@ class KeptCertificate:
     wanted: WantedCertificate
     file: Path
     life: timedelta
-    kubeconfig: str | None
-    context: str | None
+    cluster: ClusterSettings
 
     def keeper(self, events: Events | None = None) -> CertificateKeeper:
         """Return this replica's part in keeping it; goes on from the file. Raises KubernetesError."""
         return CertificateKeeper(
             self.wanted,
-            ObjectClient(KubernetesClient(access(self.kubeconfig, self.context))),
+            ObjectClient(kubernetes_client(self.cluster)),
             self._show,
             shown=read_kept(self.file),
             times=Times(self.life),
@@ -124,7 +124,6 @@ def kept_certificate(values: FlagValues) -> KeptCertificate | None:
         raise UsageError("--cert-dir is empty: name a writable folder for the certificate that is shown")
     if life < SHORTEST_LIFE_SECONDS:
         raise UsageError(f"--serving-certificate-life is {life:g} s: a rotation needs {SHORTEST_LIFE_SECONDS:g} s")
-    kubeconfig = values.path("lister-kubeconfig") or values.path("kubeconfig")
     return KeptCertificate(
         wanted=WantedCertificate(
             object_name("serving-secret", secret),
@@ -133,8 +132,7 @@ def kept_certificate(values: FlagValues) -> KeptCertificate | None:
         ),
         file=folder / FILE,
         life=timedelta(seconds=life),
-        kubeconfig=str(kubeconfig) if kubeconfig else None,
-        context=values.text("context") or None,
+        cluster=lister_cluster(values),
     )
 
 

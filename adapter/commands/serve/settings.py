@@ -12,6 +12,7 @@ from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_each
 from adapter.commands.serve.certificates import KeptCertificate, first_certificate, kept_certificate
 from adapter.commands.serve.identity import ServeIdentity, identity_of_flags
+from adapter.commands.serve.lister_cluster import lister_cluster
 from adapter.commands.serve.tls import tls_choice
 from adapter.documents.load import DocumentError
 from adapter.identity.callers import IdentitySettingsError
@@ -96,8 +97,7 @@ def serve_settings(values: FlagValues) -> ServeSettings:
             readings=_readings(values),
             objects=ObjectSettings(
                 files=_folder(values.path("objects")),
-                kubeconfig=values.path("lister-kubeconfig") or values.path("kubeconfig"),
-                context=values.text("context") or None,
+                cluster=lister_cluster(values),
                 limit=_asking_limit(values),
             ),
             identity=identity,
