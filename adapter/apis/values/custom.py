@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 class CustomMetrics:
     """Values of custom metrics.
 
-    `resolve` knows the kinds of objects by every name that a path may use. With `empty_is_error` an answer without any
-    value is a 404. `wall` tells the time in unix seconds, for answers that state their own moment.
+    `resolve` finds a kind of objects by every name that a path may use. `explain_command` begins the command that error
+    messages name. With `empty_is_error` an answer without any value is a 404. `wall` returns Unix seconds, for answers
+    that state when they were given.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class CustomMetrics:
         resolve: ResolveResource,
         hints: Hints,
         *,
+        explain_command: str,
         empty_is_error: bool,
         compatibility: Compatibility = OURS,
         wall: Callable[[], float] = time.time,
@@ -50,6 +52,7 @@ class CustomMetrics:
         self._provider = provider
         self._resolve = resolve
         self._hints = hints
+        self._explain_command = explain_command
         self._empty_is_error = empty_is_error
         self._compatibility = compatibility
         self._wall = wall
@@ -61,7 +64,7 @@ class CustomMetrics:
         which = _which(asked, given)
         metric_selector = selector(given, "metricLabelSelector")
         metric, resource = self._find(asked)
-        what, command = _described(asked), _command(asked)
+        what, command = _described(asked), self._command(asked)
         if metric.narrowed:
             _require_name(asked, resource)
             # `explain` tells of all that there is of such objects, and not of what one namespace has of them.
@@ -88,9 +91,17 @@ class CustomMetrics:
             # Paths may use any name of a kind, such as the singular: kube-apiserver's clients map names as they like.
             metric = catalogue.find_custom(self._qualified(asked), namespaced, asked.metric)
         if metric is None or metric.resource is None:
-            why = self._hints.for_missing(asked.metric, _command(asked))
+            why = self._hints.for_missing(asked.metric, self._command(asked))
             raise not_found(_described(asked), why, formerly=_without_name(asked))
         return metric, metric.resource
+
+    def _command(self, asked: CustomValues) -> str:
+        """Return the command that explains the metric; empty if its name would be read as a part of a path."""
+        if "/" in asked.metric:
+            return ""
+        where = "" if asked.namespace is None else f" -n {asked.namespace}"
+        named = "" if asked.name == ALL_OBJECTS else f" --object {asked.resource}/{asked.name}"
+        return f"{self._explain_command} {asked.resource}/{asked.metric}{where}{named}"
 
     def _qualified(self, asked: CustomValues) -> str:
         name, _, group = asked.resource.partition(".")
@@ -115,15 +126,6 @@ def _which(asked: CustomValues, given: Mapping[str, str]) -> ByName | BySelector
     if not is_object_name(asked.name):
         raise ApiError(400, f"{asked.name!r} cannot be the name of an object")
     return ByName(asked.name)
-
-
-def _command(asked: CustomValues) -> str:
-    """Return the arguments of `explain` that ask why; empty where a name cannot be told from a path."""
-    if "/" in asked.metric:
-        return ""
-    where = "" if asked.namespace is None else f" -n {asked.namespace}"
-    named = "" if asked.name == ALL_OBJECTS else f" --object {asked.resource}/{asked.name}"
-    return f"{asked.resource}/{asked.metric}{where}{named}"
 
 
 def _described(asked: CustomValues) -> str:

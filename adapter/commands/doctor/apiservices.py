@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from adapter.commands.program import PROGRAM
 from adapter.identity.certificates.apiservices import PATH, NotThere, Registered, read_apiservice
 from adapter.reports.lines import Line, error, ok, unknown, warning
 from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
@@ -126,7 +127,7 @@ def judge_answer(name: str, document: Mapping[str, Any], seconds: float) -> Line
         fix = "see whether the adapter's processor time is limited too tightly"
         return error(line, f"the list took {seconds:.1f} s, and kube-apiserver waits {AGGREGATOR_SECONDS:g} s", fix)
     if not found:
-        fix = "see `tidewatch-adapter check` with --prometheus-url: which rules find series"
+        fix = f"run `{PROGRAM} check` with --prometheus-url to see which rules find series"
         return warning(line, "it is answered through kube-apiserver, and lists no metric", fix)
     return ok(line, f"it is answered through kube-apiserver in {seconds:.2f} s, {len(found)} entries")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from adapter.commands.doctor.apiservices import unread
+from adapter.commands.program import PROGRAM
 from adapter.reports.lines import Line, error, ok, warning
 from adapter.sources.kubernetes.errors import KubernetesError, trimmed
 
@@ -37,7 +38,7 @@ def judge_hpas(hpas: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
         metadata = hpa.get("metadata") or {}
         namespace, name = metadata.get("namespace"), metadata.get("name")
         cause = trimmed(f"{condition.get('reason')}: {condition.get('message', '')}")
-        fix = f"tidewatch-adapter explain METRIC --namespace {namespace}, with the metric that the message names"
+        fix = f"run `{PROGRAM} explain METRIC --namespace {namespace}` with the metric that the message names"
         yield warning(f"hpa/{namespace}/{name}", f"it does not scale: {cause}", fix)
     if failing:
         rest = len(failing) - MOST_HPAS

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapter.commands.doctor.apiservices import judge_apiservice, unread
+from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_configuration
 from adapter.documents.load import DocumentError
 from adapter.identity.certificates.apiservices import NotThere
@@ -89,7 +90,7 @@ def _of_another(state: Seen, *, served: bool, status: CheckStatus) -> Line:
 def _of_ours(state: Seen, service: ObjectName, *, served: bool | None) -> Line:
     if served is False:
         message = f"it points to {service}, whose rules hold no resourceRules that can be served: {_LOST}"
-        fix = "give resourceRules (see `tidewatch-adapter check`), or delete the APIService and install metrics-server"
+        fix = f"give resourceRules (see `{PROGRAM} check`), or delete the APIService and install metrics-server"
         return error(_LINE, message, fix)
     line = replace(judge_apiservice(RESOURCE_API, state, service, required=True), name=_LINE)
     if served is None and state.available is False:

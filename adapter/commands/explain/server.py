@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adapter.commands.program import PROGRAM
 from adapter.readings.explain.explanation import NoExplanationError, explanation_of
 from adapter.service.flags.parsing import UsageError
 from adapter.service.flags.table import PATH, TEXT, Flag
@@ -74,7 +75,7 @@ def _asked(client: KubernetesClient, values: FlagValues) -> Explanation:
     try:
         return explanation_of(client.get(PATH_ON_SERVER, _parameters(values)))
     except NoExplanationError as error:
-        message = "what answers is no tidewatch-adapter: its answer is no Explanation: look at --server"
+        message = f"the server is not {PROGRAM}, because its answer is not an Explanation: check --server"
         raise UsageError(message) from error
     except UnreachableError as error:
         raise UsageError(f"{error}: {_repair(str(error))}") from error

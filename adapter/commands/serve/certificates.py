@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from adapter.commands.program import PROGRAM
 from adapter.commands.serve.lister_cluster import lister_cluster
 from adapter.identity.certificates.certificate_secret import ObjectName
 from adapter.identity.certificates.certificate_telemetry import CertificateMetrics
@@ -100,6 +101,7 @@ class KeptCertificate:
             self.wanted,
             ObjectClient(kubernetes_client(self.cluster)),
             self._show,
+            manager=PROGRAM,
             shown=read_kept(self.file),
             times=Times(self.life),
             events=events,

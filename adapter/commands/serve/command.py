@@ -116,6 +116,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
             metrics=lambda: exposition(context.registry)[0],
             telemetry=Telemetry(context.registry),
             version=settings.server.version,
+            explain_command=f"{PROGRAM} explain",
             empty_is_error=settings.empty_is_error,
             compatibility=settings.compatibility,
         )

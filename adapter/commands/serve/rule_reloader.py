@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prometheus_client import Counter, Gauge
 
+from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import EMPTY_FOLDER, load_each
 from adapter.documents.tree import DocumentError
 from adapter.rulebook.findings import Code
@@ -190,7 +191,7 @@ def log_findings(rulebook: Rulebook) -> None:
         _log.log(_level(finding), "%s", finding, extra=about)
     left_out = len(rulebook.findings) - MOST_LOGGED
     if left_out > 0:
-        _log.error("%d further findings are not logged: `tidewatch-adapter check` tells all of them", left_out)
+        _log.error("%d further findings are not logged: run `%s check` to see all of them", left_out, PROGRAM)
 
 
 def _log_broken(finding: Finding, *, goes_on: bool) -> None:

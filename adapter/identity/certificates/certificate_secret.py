@@ -129,15 +129,15 @@ def _content(data: Mapping[str, bytes]) -> Content:
         raise GenerationError(f"{NEXT_CERTIFICATE} and {NEXT_KEY}: {e}") from e
 
 
-def new_secret(name: ObjectName, content: Content) -> dict[str, Any]:
-    """Return the Secret to create."""
+def new_secret(name: ObjectName, content: Content, manager: str) -> dict[str, Any]:
+    """Return the Secret to create; `manager` is the name of the program that keeps it."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {
             "namespace": name.namespace,
             "name": name.name,
-            "labels": {"app.kubernetes.io/managed-by": "tidewatch-adapter"},
+            "labels": {"app.kubernetes.io/managed-by": manager},
             "annotations": {OURS: SELF_MADE},
         },
         "type": TYPE,

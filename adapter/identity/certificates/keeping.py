@@ -111,15 +111,21 @@ class CertificateKeeper:
         objects: Objects,
         show: Callable[[Generation], None],
         *,
+        manager: str,
         shown: Generation | None = None,
         times: Times = Times(),
         events: Events | None = None,
     ) -> None:
-        """`show` is given each generation that is to be shown from now on; `shown` is what is shown already."""
+        """Take what to keep, and where.
+
+        `show` is called with each generation that new connections are to see, and `shown` is the one that they see
+        already. `manager` is the program's name, which labels the Secret.
+        """
         self.shown = shown
         self._wanted = wanted
         self._objects = objects
         self._show = show
+        self._manager = manager
         self._times = times
         self._events = events
         self._trusted_since: dict[x509.Certificate, float] = {}
@@ -197,7 +203,7 @@ class CertificateKeeper:
         try:
             if change.version is None:
                 collection = self._secret_path().rpartition("/")[0]
-                self._objects.create(collection, certificate_secret.new_secret(wanted, change.content))
+                self._objects.create(collection, certificate_secret.new_secret(wanted, change.content, self._manager))
             else:
                 self._objects.merge(
                     self._secret_path(), certificate_secret.secret_patch(change.version, change.content)

@@ -72,7 +72,7 @@ class WatchMetrics:
             registry=registry,
         )
         self._left_out = Gauge(
-            "tidewatch_adapter_watch_unreadable_objects",
+            f"{prefix}_watch_unreadable_objects",
             "Objects of this kind that are left out because they cannot be read; the log names them.",
             ["resource"],
             registry=registry,
