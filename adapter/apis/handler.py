@@ -136,7 +136,7 @@ class Handler:
         """Return the routes of what is not authorized by its path: health checks and explanations."""
         health = functools.partial(self._respond, self._health)
         checks = tuple(Route(path, health, GET_OR_HEAD) for check in routing.HEALTH for path in (check, f"{check}/*"))
-        # All methods: a caller must be known before being told that a method is not allowed.
+        # All methods, because only authenticated callers learn that a method is not allowed.
         return (*checks, Route(routing.EXPLAIN, functools.partial(self._respond, self._explanations.get)))
 
     def refuse(self, request: Request, error: RefusedRequestError) -> Response:

@@ -114,7 +114,7 @@ def object_source(
     try:
         return _cluster_objects(settings, start, WatchSettings(pace=pace, telemetry=telemetry))
     except KubernetesError as error:
-        raise StartError(f"{error}; or give --objects DIR to do without a cluster") from error
+        raise StartError(f"{error}; or set --objects to a folder to run without a cluster") from error
 
 
 def prometheus_client_for_one_run(values: FlagValues) -> PrometheusClient:

@@ -67,7 +67,7 @@ class CustomMetrics:
         what, command = _described(asked), self._command(asked)
         if metric.narrowed:
             _require_name(asked, resource)
-            # `explain` tells of all that there is of such objects, and not of what one namespace has of them.
+            # `explain` explains the values of all such objects, not those that are restricted to one namespace.
             command = ""
         with fetching(what, command, beside=_narrowing(metric, asked)):
             answer = self._provider.objects(metric, asked.namespace, which, metric_selector)
@@ -108,7 +108,7 @@ class CustomMetrics:
         try:
             return self._resolve(group, name).qualified
         except UnknownResourceError as e:
-            # Objects that are not named are listed first there.
+            # prometheus-adapter lists the objects first if none is named.
             former = NOT_LISTED if asked.name == ALL_OBJECTS else None
             raise not_found(_described(asked), str(e), formerly=_without_name(asked), former=former) from e
 
@@ -135,19 +135,19 @@ def _described(asked: CustomValues) -> str:
 
 
 def _without_name(asked: CustomValues) -> str:
-    """Return the metric likewise, as it is called where no object has it."""
+    """Return the metric in prometheus-adapter's words without the name of an object."""
     return f"metric {asked.metric} for {asked.resource}"
 
 
 def _require_name(asked: CustomValues, resource: Resource) -> None:
-    """Raise ApiError 404 where those objects of a namespace are asked for that are in none."""
+    """Raise ApiError 404 for a request for all cluster-scoped objects within a namespace."""
     if asked.name == ALL_OBJECTS:
         why = f"{resource.qualified} are in no namespace: name one of them, or ask outside of namespaces"
         raise not_found(_described(asked), why, former=NOT_LISTED)
 
 
 def _narrowing(metric: Metric, asked: CustomValues) -> str:
-    """Return what to say of a value that is not found because only the series of the namespace that asks count."""
+    """Return the part of an error that says that only series of the requesting namespace count."""
     if not metric.narrowed:
         return ""
     matcher = f"{metric.namespace_label}={go_quoted(asked.namespace or '')}"

@@ -81,7 +81,7 @@ def _formerly(asked: ExternalValues) -> str:
 
 
 def _require_namespace(metric: Metric, namespace: str) -> None:
-    """Raise ApiError 400 where all namespaces are asked for and the metric is of one.
+    """Raise ApiError 400 if all namespaces are requested and the metric is restricted to one.
 
     prometheus-adapter's documentation asks for metrics of rules with `namespaced: false` as `namespaces/*/METRIC`.
     """

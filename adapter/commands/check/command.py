@@ -44,29 +44,29 @@ if TYPE_CHECKING:
 
 QUERY_SECONDS = 30.0
 ALL_QUERIES_SECONDS = 60.0
-"""For all queries together: rules that come after that are told not to have been asked about."""
+"""Time limit for all queries together; the report says which rules were left out because of it."""
 
 CHECK = CommandFlags(
     program=f"{PROGRAM} check",
     version=program_version(),
     summary=(
-        "Says what is wrong or doubtful in rule files; with --prometheus-url also what each rule would serve. "
-        "Exit status 1 if there is an error, 2 if no file can be read at all."
+        "Reports errors and doubtful settings in rule files and, with --prometheus-url, what each rule would serve. "
+        "Exits with status 1 if there is an error, and with 2 if no file can be read at all."
     ),
     flags=(
         Flag(name="config", kind=PATH, help="Rule file, or a folder of *.yaml; may be repeated.", repeat=Repeat.EACH),
         Flag(
             name="configmap",
             kind=TEXT,
-            help="NAMESPACE/NAME of a ConfigMap that holds rule files, in place of --config.",
+            help="NAMESPACE/NAME of a ConfigMap that holds rule files, instead of --config.",
         ),
-        Flag(name="output", short="o", kind=one_of("text", "json"), default="text", help="How the report is printed."),
-        Flag(name="fix", kind=BOOLEAN, default=False, help="Mend what is mechanical, in the files themselves."),
+        Flag(name="output", short="o", kind=one_of("text", "json"), default="text", help="Format of the report."),
+        Flag(name="fix", kind=BOOLEAN, default=False, help="Fix mechanical errors in the files themselves."),
         Flag(
             name="metrics-max-age",
             kind=DURATION,
             default=60.0,
-            help="With --prometheus-url: how far back a series may lie to count as there.",
+            help="With --prometheus-url: how old the newest sample of a series may be for the series to count.",
         ),
         *PROMETHEUS_FLAGS,
         *CLUSTER_FLAGS,
@@ -106,7 +106,7 @@ def _print(values: FlagValues, report: RulebookReport, checked: _Checked, mended
         print(as_json(report))  # noqa: T201 - what was asked for
         return
     if values.boolean("fix"):
-        print(f"mended {mended} finding{'' if mended == 1 else 's'}")  # noqa: T201 - likewise
+        print(f"fixed {mended} finding{'' if mended == 1 else 's'}")  # noqa: T201 - likewise
     print(as_text(report, {str(content.path): content.text for content in checked.contents}))  # noqa: T201 - likewise
 
 
@@ -123,7 +123,7 @@ def _contents(values: FlagValues) -> tuple[FileContent, ...]:
     if paths:
         return rule_files_of(paths)
     if values.boolean("fix"):
-        raise UsageError("--fix mends files, and a ConfigMap is none: save it to a file first")
+        raise UsageError("--fix changes files and cannot change a ConfigMap: save it to a file first")
     return _of_configmap(values, configmap)
 
 
@@ -135,12 +135,12 @@ def _of_configmap(values: FlagValues, name: str) -> tuple[FileContent, ...]:
     found = msgspec.json.decode(client.get(f"/api/v1/namespaces/{namespace}/configmaps/{name}"))
     data = {key: text for key, text in (found.get("data") or {}).items() if key.endswith((".yaml", ".yml"))}
     if not data:
-        raise UsageError(f"the ConfigMap {namespace}/{name} holds no *.yaml: name the one with the rules")
+        raise UsageError(f"the ConfigMap {namespace}/{name} holds no *.yaml key: name the ConfigMap with the rules")
     return tuple(FileContent(Path(f"{namespace}/{name}:{key}"), data[key]) for key in sorted(data))
 
 
 def _mend(checked: _Checked) -> int:
-    """Mend the files, each replaced at once; return how many findings that were."""
+    """Fix the files, replacing each atomically; return how many findings were fixed."""
     mended = 0
     for content in checked.contents:
         own = [finding for finding in checked.rulebook.findings if finding.file == str(content.path)]
@@ -152,7 +152,7 @@ def _mend(checked: _Checked) -> int:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write beside the file and rename: whoever watches it never reads a half."""
+    """Write a new file and rename it, so that nobody reads half of the content."""
     target = path.resolve()
     beside = target.with_name(f".{target.name}.mended")
     try:
@@ -162,7 +162,7 @@ def _replace(path: Path, text: str) -> None:
     except OSError as error:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
-        raise FilesError(f"{path}: cannot be mended: {error.strerror}: check that its folder may be written") from error
+        raise FilesError(f"{path}: cannot be fixed: {error.strerror}: check that its folder is writable") from error
 
 
 def _served(values: FlagValues, checked: _Checked, resolve: ResolveResource) -> dict[str, ServedMetrics] | None:

@@ -49,41 +49,43 @@ if TYPE_CHECKING:
     from adapter.sources.prometheus.client import PrometheusClient
 
 LISTING_SECONDS = 15.0
-"""How long the objects of a cluster are waited for."""
+"""How long to wait for the objects of a cluster."""
 
 _ASKERS_UNKNOWN = ExplanationStep(
-    "asked", Outcome.INFO, "who asked last is known to a running server alone: ask it by --server"
+    "asked", Outcome.INFO, "only a running server knows who asked last: name it with --server"
 )
 
 EXPLAIN = CommandFlags(
     program=f"{PROGRAM} explain",
     version=program_version(),
     summary=(
-        "Says why a metric has, or lacks, a value: which rule makes it, what is asked of Prometheus, what came, and "
-        "which objects have no sample. METRIC is NAME or KIND/NAME, as in pods/http_requests. Exit status 1 if there "
-        "is no value."
+        "Explains why a metric has, or lacks, a value: which rule makes it, the query, Prometheus's answer, and "
+        "which objects have no sample. METRIC is NAME or KIND/NAME, as in pods/http_requests. Exits with status 1 if "
+        "there is no value."
     ),
     arguments=("METRIC",),
     flags=(
         Flag(
             name="config",
             kind=PATH,
-            help="Rule file, or a folder of *.yaml; may be repeated. Needed unless a --server is asked.",
+            help="Rule file, or a folder of *.yaml; may be repeated. Required without --server.",
             repeat=Repeat.EACH,
         ),
-        Flag(name="namespace", short="n", kind=TEXT, help="The namespace that is asked about."),
+        Flag(name="namespace", short="n", kind=TEXT, help="Namespace of the objects."),
         Flag(
-            name="object", kind=TEXT, help="KIND/NAME of one object, as in pods/web-0 (default: all of the namespace)."
+            name="object",
+            kind=TEXT,
+            help="KIND/NAME of one object, as in pods/web-0 (default: all objects of the namespace).",
         ),
-        Flag(name="selector", short="l", kind=TEXT, help="The metric's selector, as in queue=orders."),
-        Flag(name="api", kind=one_of(*APIS), help="Which API, where the name is in more than one."),
-        Flag(name="objects", kind=PATH, help="Folder of objects (*.json, *.yaml) in place of a cluster."),
-        Flag(name="output", short="o", kind=one_of("text", "json"), default="text", help="How the answer is printed."),
+        Flag(name="selector", short="l", kind=TEXT, help="Selector of the metric, as in queue=orders."),
+        Flag(name="api", kind=one_of(*APIS), help="API of the metric, if several have a metric of this name."),
+        Flag(name="objects", kind=PATH, help="Folder of objects (*.json, *.yaml) to use instead of a cluster."),
+        Flag(name="output", short="o", kind=one_of("text", "json"), default="text", help="Format of the explanation."),
         Flag(
             name="metrics-max-age",
             kind=DURATION,
             default=60.0,
-            help="How far back a series may lie to count as there.",
+            help="How old the newest sample of a series may be for the series to count.",
         ),
         *SERVER_FLAGS,
         *PROMETHEUS_FLAGS,
@@ -107,7 +109,7 @@ def explain(arguments: Sequence[str]) -> NoReturn:
 
 
 def as_text(found: Explanation) -> str:
-    """Return the explanation for people: the answer first, then the way to it."""
+    """Return the explanation for people: the answer first, then the steps that led to it."""
     where = f" in {found.namespace}" if found.namespace else ""
     whom = f" of {found.object}" if found.object else ""
     verdict = {
@@ -128,7 +130,9 @@ def as_text(found: Explanation) -> str:
 
 def _explained(values: FlagValues) -> Explanation:
     if not values.paths("config"):
-        raise UsageError("--config is missing: name a rule file or a folder, or give the --server that serves it")
+        raise UsageError(
+            "--config is missing: name a rule file or a folder, or set --server to the server that serves the metric"
+        )
     with _objects(values) as (objects, resolve), prometheus_client_for_one_run(values) as prometheus:
         rulebook = parse_rulebook(load_configuration(rule_files_of(values.paths("config"))), resolve)
         question = _question(values, resolve)
@@ -147,7 +151,7 @@ def _explained(values: FlagValues) -> Explanation:
 
 
 def _uptime(prometheus: PrometheusClient, rulebook: Rulebook) -> PrometheusUptime | None:
-    """Return for how long Prometheus collects, by its own word; None where it does not tell, or no rule asks."""
+    """Return since when Prometheus collects samples; None if it does not report that, or no rule needs it."""
     if all(rule.policy.no_data_value is None for rule in rulebook.rules):
         return None
     try:
@@ -186,12 +190,12 @@ def _objects(values: FlagValues) -> Iterator[tuple[ObjectSource | None, ResolveR
 
 
 def _wait_for(objects: ObjectSource, resource: Resource) -> None:
-    """Wait until the objects of the kind are listed; the explanation says it where they never are."""
+    """Wait until the objects of the kind are listed; if they never are, the explanation says so."""
     until = time.monotonic() + LISTING_SECONDS
     pause = threading.Event()
     while time.monotonic() < until:
         try:
-            # The watch of most kinds starts with the first question.
+            # The watch of most kinds starts with the first request for them.
             objects.names(resource, None, EVERYTHING)
         except ObjectsNotSyncedError:
             pause.wait(0.05)

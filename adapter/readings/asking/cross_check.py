@@ -1,9 +1,9 @@
 """Compares plans with what they replace, while the program runs.
 
-A wider query is used only where its text proves that everybody's answer stays the same. The proof may have a gap, or
+A wider query is used only if its text proves that every answer stays the same. The proof may have a gap, or
 Prometheus may not be one (a store behind it may evaluate differently). So now and then both forms are asked for one
 asker, at one and the same instant, and compared. The instant lies a minute back, where no sample is still arriving. A
-metric whose forms differ three times in a row is asked exactly from then on, until the next reload.
+metric whose forms differ in three consecutive checks is asked exactly from then on, until the next reload.
 
 The cost is bounded: one check at a time, at most two a second, each metric once a minute at the oftenest.
 """
@@ -106,7 +106,7 @@ class CrossCheck:
 
         The wider form goes first: where it is refused still, nothing else is asked.
         """
-        failure: str | None = "a fault of the adapter, see its log"
+        failure: str | None = "a bug in the adapter, see its log"
         lasting = False
         try:
             failure, lasting = self._tried(trial)

@@ -1,4 +1,4 @@
-"""What is asked for: each different request once, however often it comes, bounded for each namespace."""
+"""The requests in demand: each different request once, with a limit for each namespace."""
 
 from __future__ import annotations
 
@@ -60,16 +60,19 @@ class Demand:
 
     def check_room(self, namespace: str | None) -> None:
         """Raise TooMuchDemandError if as many requests stand as may, in the namespace or in all."""
-        once = f"one that is not repeated within {self._once_seconds:g} s is forgotten"
+        once = f"a request that is not repeated within {self._once_seconds:g} s is forgotten"
         forgotten = f"{once}, others after four of their intervals"
         if self._by_namespace[namespace] >= self._bound_per_namespace:
             where = f"namespace {namespace!r}" if namespace else "objects outside of namespaces"
             raise TooMuchDemandError(
-                f"{where}: {self._bound_per_namespace} different requests stand already (--max-demand-per-namespace); "
+                f"{where}: {self._bound_per_namespace} different requests are in demand already "
+                "(--max-demand-per-namespace); "
                 f"{forgotten}"
             )
         if len(self._entries) >= self._bound:
-            raise TooMuchDemandError(f"{self._bound} different requests stand already in all namespaces; {forgotten}")
+            raise TooMuchDemandError(
+                f"{self._bound} different requests are in demand already in all namespaces; {forgotten}"
+            )
 
     def add(self, entry: DemandEntry) -> None:
         """Let a new request stand."""

@@ -1,8 +1,8 @@
-"""Who is served next when more is due than may run: the payer whose queries took the least time of late.
+"""Decides which query runs next if more are due than may run: that of the payer with the least recent query time.
 
 A payer is a namespace. A query of one namespace is paid for by that namespace. A query that serves several counts for
-the one among them that has spent the least, so that nobody's own answers wait because others share them. Time spent
-halves each minute: what a namespace asked an hour ago is forgotten.
+the one among them that has spent the least, so that no namespace waits longer for a query because others share it. Time
+spent halves each minute: what a namespace asked an hour ago is forgotten.
 """
 
 from __future__ import annotations

@@ -88,9 +88,9 @@ class FirstAnswers:
         if self._has_joined(entry.request.namespace):
             return
         raise FirstAnswerPendingError(
-            f"{entry.request.metric}: asked of Prometheus for the first time, and no more than "
+            f"{entry.request.metric}: Prometheus is asked for it for the first time, and no more than "
             f"{settings.max_waiting_requests} requests wait at once, {settings.max_waiting_requests_per_namespace} of "
-            "one namespace: the answer will be there soon"
+            "one namespace: try again in a moment"
         )
 
     def _has_joined(self, namespace: str | None) -> bool:
@@ -120,13 +120,13 @@ class FirstAnswers:
             if not query.settled.wait(max(0.0, until - self._clock.monotonic())):
                 wait = self._settings.first_answer_wait_seconds
                 raise FirstAnswerPendingError(
-                    f"{entry.request.metric}: Prometheus did not answer within {wait:g} s; the query goes on: "
+                    f"{entry.request.metric}: Prometheus did not answer within {wait:g} s, and the query continues: "
                     f"{shortened(query.key.planned.text)}"
                 )
 
     def _too_old(self, entry: DemandEntry, age: float) -> str:
         scope = entry.scope
         query = scope.query if scope.query.failure else scope.wanted
-        reason = reason_for_askers(query.failure, query.kind) if query.failure else "the refresh has not come back"
+        reason = reason_for_askers(query.failure, query.kind) if query.failure else "the last refresh has not ended"
         limit = self._settings.max_answer_age_seconds
-        return f"{reason}; the last good answer is {age:.0f} s old, and none older than {limit:g} s is served"
+        return f"{reason}; the last good answer is {age:.0f} s old, and answers older than {limit:g} s are not served"

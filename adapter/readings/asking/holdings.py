@@ -1,4 +1,4 @@
-"""How many values are held, for whom, and what gives way where they are too many.
+"""Limits the values in memory, by namespace and in total, and decides which readings are dropped beyond the limits.
 
 Each reading counts once, however many ask for it, and equal answers that queries share count once together. The values
 of one namespace's queries count for it; those of a query that serves several namespaces count for none of them. Beyond

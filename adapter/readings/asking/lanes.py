@@ -71,7 +71,7 @@ class Lanes:
         self._due[query.lane].hasten(query, due)
 
     def reassign(self, query: Query) -> None:
-        """Take in that somebody else asks for a query that waits: it may count for a cheaper payer now."""
+        """Recompute the payer of a waiting query after a new namespace asked for it: it may be cheaper now."""
         waiting = self._waiting[query.lane]
         if query.kind is PlanKind.WIDE and query in waiting:
             waiting.put(query, self._payer_of(query), query.started_at)

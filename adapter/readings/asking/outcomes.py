@@ -48,7 +48,7 @@ class QueryOutcomes:
         """Rule id, and Unix seconds of the evaluation that last brought a reading."""
 
     def enter(self, change: Change, query: Query, outcome: Reading | Failure, now: float) -> None:
-        """Keep what a query brought, and schedule it again if somebody still needs it."""
+        """Keep the result of a query, and schedule it again if it is still needed."""
         if not isinstance(outcome, Failure) and self._stands(query):
             outcome = self._keeping.take_in(change, query, outcome, now)
         if isinstance(outcome, Failure):
@@ -105,8 +105,9 @@ class QueryOutcomes:
             metric, rule = group.metric, group.metric.rule
             self._telemetry.narrowed(rule.id, query.kind)
             text = (
-                f"{metric.qualified} ({rule.id}): its {query.kind} query{where} does not work, until it does again it "
-                f"is asked by the {kind} plan: {failure.message}"
+                f"{metric.qualified} ({rule.id}): its {query.kind} query{where} fails; until it works again, the "
+                "metric "
+                f"is queried by the {kind} plan: {failure.message}"
             )
             change.of_rules.append((rule, f"{query.kind} plan", text))
 

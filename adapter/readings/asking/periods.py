@@ -116,7 +116,7 @@ def most_period(metric: Metric, settings: ReadingSettings) -> float:
 
 
 def longest_period(metric: Metric, settings: ReadingSettings) -> float:
-    """Return the seconds between refreshes of a metric while nobody's interval is known.
+    """Return the seconds between refreshes of a metric while no client's interval is known.
 
     A rule's own `refresh`, or else the refresh interval, within `most_period`.
     """

@@ -246,7 +246,7 @@ class Planner:
         try:
             queries = [self._query(kind, group, request, now) for request in requests]
         except RenderError as error:
-            text = f"{group.metric.qualified} has no {kind} query after all: {error}"
+            text = f"{group.metric.qualified} has no {kind} query: {error}"
             self._remarks.append(Remark(logging.WARNING, text))
             group.refused |= {kind, PlanKind.WIDE}
             self._adjust(group, selector, now)

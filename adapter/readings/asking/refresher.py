@@ -1,4 +1,4 @@
-"""Sends one query and turns the answer into a reading, or into the reason why there is none."""
+"""Sends one query and turns the answer into a reading, or into the reason for having none."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Tally(Protocol):
     """Counts samples. `ReadingsTelemetry` implements it."""
 
     def dropped(self, tally: Counter[Dropped]) -> None:
-        """Count samples that are nobody's value."""
+        """Count samples that are no object's value."""
         ...
 
 
@@ -150,7 +150,7 @@ class Refresher:
         except PrometheusError as error:
             return failure_of(error)
         except _LeftOutError as error:
-            # A fault in one namespace's series must not fail the query of all namespaces for good.
+            # A fault in one namespace's series must not make the query of all namespaces fail permanently.
             return Failure(
                 PartialAnswerError,
                 error.message,

@@ -122,7 +122,7 @@ class RuleHealthLog:
         if failure is None and times >= _FAILURES_UNTIL_LOGGED:
             _log.info("Prometheus can be asked for series again")
         if failure is not None and times + 1 == _FAILURES_UNTIL_LOGGED:
-            _log.warning("Prometheus fails; no series are looked up, and rules keep what they have: %s", failure)
+            _log.warning("Prometheus fails; no series are looked up, and rules keep their metrics: %s", failure)
 
     def remark(self, rule: Rule, kind: str, message: str, *arguments: object) -> None:
         """Log something about a rule that is not to be repeated before the next reload; once for each kind."""
@@ -153,13 +153,13 @@ class RuleHealthLog:
 
 
 def query_trouble(rule: Rule, failure: Failure) -> Trouble:
-    """Return what is wrong with a rule one of whose queries fails."""
+    """Return the trouble of a rule with a query that fails."""
     reason = next((_REASONS[kind] for kind in failure.error.__mro__ if kind in _REASONS), "fault")
     return Trouble(rule, frozenset((reason,)), failure.message, 1)
 
 
 def unreachable(states: Iterable[DiscoveredRule], answered_at: float) -> str | None:
-    """Return why Prometheus cannot be asked for series; None where it can.
+    """Return why Prometheus cannot be asked for series; None if it can.
 
     `answered_at` is when it last answered anything, in unix seconds.
     """
@@ -170,7 +170,7 @@ def look_up_troubles(states: Iterable[DiscoveredRule], answered_at: float) -> It
     """Yield what is wrong with rules whose series cannot be looked up, though Prometheus is there."""
     for state in states:
         if state.failure is not None and not _is_of_all(state, answered_at):
-            keeps = "its series cannot be looked up, or not all of them, and it keeps what it has"
+            keeps = "its series cannot be looked up, or only in part, so it keeps the metrics that it has"
             yield Trouble(state.rule, frozenset((_SERIES,)), f"{keeps}: {state.failure}")
 
 

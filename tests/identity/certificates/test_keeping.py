@@ -335,8 +335,8 @@ class TestApiServices:
     @pytest.mark.parametrize(
         ("changed", "said"),
         [
-            (apiservice(EXTERNAL, ObjectName("keda", "keda")), "belongs to the service keda/keda and is left alone"),
-            (apiservice(EXTERNAL, None), "kube-apiserver answers it itself"),
+            (apiservice(EXTERNAL, ObjectName("keda", "keda")), "belongs to the Service keda/keda, not to"),
+            (apiservice(EXTERNAL, None), "kube-apiserver serves it itself"),
             (apiservice(EXTERNAL, insecureSkipTLSVerify=True), "set it to false"),
             (None, "does not exist"),
         ],
