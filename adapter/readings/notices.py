@@ -114,7 +114,7 @@ def reason_for_askers(failure: Failure, kind: PlanKind) -> str:
     return failure.message if failure.public_message is None else failure.public_message
 
 
-def told_to_askers(error: PrometheusError) -> str | None:
+def public_text(error: PrometheusError) -> str | None:
     """Return the part of an error that any client may read; None where that is all of it."""
     if not isinstance(error, QueryRefusedError):
         return None

@@ -119,6 +119,6 @@ class RefreshLoop:
         # When Prometheus is away no rule is at fault, so that is logged by itself.
         answered_at = last_answer(states, dict(self._scheduler.last_success))
         if not self._scheduler.source_failed:
-            self._states.tell_source(unreachable(states, answered_at))
+            self._states.report_source(unreachable(states, answered_at))
         troubles = (*look_up_troubles(states, answered_at), *self._scheduler.troubles(self._pace))
-        self._states.tell(troubles, rules_in_force(states, self._cataloguer.catalogue.resource))
+        self._states.report(troubles, rules_in_force(states, self._cataloguer.catalogue.resource))

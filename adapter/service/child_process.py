@@ -51,7 +51,7 @@ def _outcome(request: bytes, result_bytes: int) -> bytes:
         result = function(*arguments)
     except MemoryError:
         return pickle.dumps((OUT_OF_MEMORY, ""))
-    except BaseException as error:  # noqa: BLE001 - told to the process that waits for it
+    except BaseException as error:  # noqa: BLE001 - reported to the parent process
         return pickle.dumps((RAISED, f"{type(error).__name__}: {error}"[:_TEXT_CHARACTERS]))
     return _pickled(result, result_bytes)
 

@@ -87,7 +87,7 @@ def test_arguments_and_results_of_megabytes_pass(children: Children) -> None:
         (heavy.loop_for_ever, (), SHORT, ChildDeadlineError, r"^fit: killed after 1 s$"),
         (heavy.eat_memory, (), SMALL, ChildMemoryError, r"^fit: out of memory$"),
         (heavy.abort, (), ENOUGH, ChildCrashError, r"^fit: the child ended with SIGABRT: the model has exploded"),
-        (heavy.fault, (), ENOUGH, ChildCrashError, r"^fit: the child ended by SIGSEGV"),
+        (heavy.fault, (), ENOUGH, ChildCrashError, r"^fit: the child ended with SIGSEGV"),
         (
             heavy.exit_at_once,
             (3,),
@@ -95,7 +95,13 @@ def test_arguments_and_results_of_megabytes_pass(children: Children) -> None:
             ChildCrashError,
             r"^fit: the child ended with exit status 3: it wrote nothing",
         ),
-        (heavy.exit_at_once, (0,), ENOUGH, ChildCrashError, r"^fit: the child ended by exit status 0: it said nothing"),
+        (
+            heavy.exit_at_once,
+            (0,),
+            ENOUGH,
+            ChildCrashError,
+            r"^fit: the child ended with exit status 0: it wrote nothing",
+        ),
         (heavy.raise_error, (), ENOUGH, ChildRaisedError, r"^fit: raised: ValueError: the matrix is singular$"),
         (heavy.leave_by_exit, (), ENOUGH, ChildRaisedError, r"^fit: raised: SystemExit: 3$"),
         (heavy.be_unpicklable, (), ENOUGH, ChildResultError, r"^fit: no result: it cannot be pickled"),

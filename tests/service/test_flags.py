@@ -159,7 +159,7 @@ def test_what_stands_behind_two_dashes_is_no_flag() -> None:
 def test_a_flag_that_is_needed_is_missed() -> None:
     needed = Flag(name="config", kind=PATH, repeat=Repeat.EACH, help="give a rule file", required=True)
     command = CommandFlags(program="p", version="1", summary="", flags=(needed,))
-    with pytest.raises(UsageError, match="--config is missing: give a rule file"):
+    with pytest.raises(UsageError, match="--config is required: give a rule file"):
         parse_flags(command, [], {})
 
 

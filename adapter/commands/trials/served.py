@@ -96,11 +96,11 @@ def _served(
     """Return what the rule serves: metrics of the series that Prometheus has, and metrics that it names literally."""
     seen_ids = {_id(metric) for metric in metrics}
     listed = [*metrics, *(metric for metric in spelled_out if _id(metric) not in seen_ids)]
-    told = [] if seen.missing is None else [_cut(rule, seen.missing)]
-    if not metrics and not told:
+    findings = [] if seen.missing is None else [_cut(rule, seen.missing)]
+    if not metrics and not findings:
         message = "Prometheus has no series from which this rule makes a metric"
         fix = "compare `seriesQuery`, the filters and the labels with what Prometheus has"
-        told = [_finding(rule, Severity.WARNING, Code.NO_SERIES, message, fix)]
+        findings = [_finding(rule, Severity.WARNING, Code.NO_SERIES, message, fix)]
     shown = tuple(
         ServedMetric(
             metric.qualified,
@@ -112,8 +112,8 @@ def _served(
         for metric in sorted(listed, key=lambda metric: metric.qualified)
     )
     for metric in listed[:1]:
-        told += trial(rule, metric, client, timeout_seconds)
-    return ServedMetrics(shown, tuple(told))
+        findings += trial(rule, metric, client, timeout_seconds)
+    return ServedMetrics(shown, tuple(findings))
 
 
 def _id(metric: Metric) -> tuple[str, bool]:

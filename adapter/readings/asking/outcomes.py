@@ -1,4 +1,4 @@
-"""What follows from how a query ended: its reading or its failure is kept, and it is scheduled again."""
+"""Processes the end of a query: keeps its reading or failure, and schedules it again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class QueryOutcomes:
-    """Enters how queries ended. Not thread-safe: its owner holds a lock."""
+    """Processes the ends of queries. Not thread-safe: the owner must hold a lock."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class QueryOutcomes:
         self._telemetry.refreshed("ok")
         due = query.started_at + query.period
         if not self._lanes.quiet:
-            # Where others wait, a query that takes long pauses at least as long as it took.
+            # If others wait, a slow query pauses for at least as long as it took.
             due = max(due, now + (now - query.started_at))
         self._reschedule(query, due)
 

@@ -17,7 +17,7 @@ from adapter.readings.errors import (
     SourceUnreachableError,
 )
 from adapter.readings.failure import Failure
-from adapter.readings.notices import told_to_askers, without_series
+from adapter.readings.notices import public_text, without_series
 from adapter.readings.prometheus_uptime import ASK_SECONDS
 from adapter.readings.samples.external_reading import ExternalReading
 from adapter.readings.samples.external_reading_builder import ExternalReadingBuilder
@@ -341,6 +341,6 @@ def failure_of(error: PrometheusError) -> Failure:
         str(error),
         narrows=refused or too_large,
         of_source=isinstance(error, _OF_SOURCE),
-        public_message=told_to_askers(error),
+        public_message=public_text(error),
         lasting=too_large or (isinstance(error, QueryRefusedError) and error.error_type == _OF_TEXT),
     )

@@ -36,18 +36,18 @@ class Cataloguer:
         self._settings = settings
         self._clock = clock
         self._lock = threading.Lock()
-        """For the schedule, and never held for long."""
+        """Lock for the schedule, which is never held for long."""
         self._entering = threading.Lock()
-        """For the states of the rules and the catalogue."""
+        """Lock for the states of the rules and the catalogue."""
         self._schedule: DueQueue[str] = DueQueue()
         self._failures: dict[str, int] = {}
         self._running = 0
         self._behind = False
         """Whether the states have changed since the catalogue was made."""
         self.catalogue = Catalogue()
-        """The metrics that are served now."""
+        """The catalogue that is served now."""
         self.rulebook = rulebook
-        """The rules that they are of."""
+        """The rules of the catalogue."""
         self._adopt(rulebook)
 
     def replace(self, rulebook: Rulebook) -> None:

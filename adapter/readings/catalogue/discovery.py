@@ -61,7 +61,7 @@ class DiscoveredRule:
 
 @dataclass(frozen=True, slots=True)
 class LookUpResult:
-    """What a look-up brought: metrics by rule, why it brought none, or both where it brought only a part."""
+    """The result of a look-up: metrics by rule, the reason for having none, or both for a partial answer."""
 
     series_query: str
     metrics: tuple[tuple[Rule, dict[MetricId, Metric]], ...] = ()

@@ -1,4 +1,4 @@
-"""Whether each rule works, in the log: a line when that changes, however many queries and askers it has.
+"""Logs whether each rule works: one line per change, however many queries and clients the rule has.
 
 A rule with an exact plan may have a thousand queries. Every few seconds all of them together decide whether it works,
 and a rule whose state flaps is logged once a minute, with the number of changes. An outage of Prometheus, which stops
@@ -72,9 +72,9 @@ class _LastLogged:
 
     rule: Rule
     reasons: frozenset[str] = frozenset()
-    """Why it fails; empty where it works."""
+    """Why the rule fails; empty if it works."""
     at: float | None = None
-    """When that was logged, in monotonic seconds; None: never."""
+    """Time of the log line in monotonic seconds; None if there was none."""
     latest: frozenset[str] = frozenset()
     changes: int = 0
     """Changes since then."""
@@ -91,9 +91,9 @@ class RuleHealthLog:
         """Consecutive calls that reported a failure."""
         self._remarked: defaultdict[str, set[str]] = defaultdict(set)
         self.failing: frozenset[str] = frozenset()
-        """Ids of the rules that failed at the last call of `tell`."""
+        """Ids of the rules that failed at the last call of `report`."""
 
-    def tell(self, troubles: Iterable[Trouble], rules: Iterable[Rule]) -> None:
+    def report(self, troubles: Iterable[Trouble], rules: Iterable[Rule]) -> None:
         """Log what changed, each rule at most once a minute. `rules` are those in force."""
         by_rule = _merged(troubles)
         lines: list[Callable[[], None]] = []
@@ -115,7 +115,7 @@ class RuleHealthLog:
         for line in lines:
             line()
 
-    def tell_source(self, failure: str | None) -> None:
+    def report_source(self, failure: str | None) -> None:
         """Log that Prometheus cannot be asked for series, when that has lasted for some calls and when it ends."""
         with self._lock:
             times, self._source_failed = self._source_failed, 0 if failure is None else self._source_failed + 1
@@ -134,7 +134,7 @@ class RuleHealthLog:
         _log.warning(message, *arguments, extra=_fields(rule))
 
     def forget_remarks(self) -> None:
-        """Begin anew, as after a reload."""
+        """Forget everything, as after a reload."""
         with self._lock:
             self._remarked.clear()
 

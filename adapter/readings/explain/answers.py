@@ -106,7 +106,7 @@ class AnswerSteps:
                 names,
                 dict(served),
                 limit_seconds=metric.rule.policy.max_sample_age_seconds,
-                tell_strangers=self._tells_strangers(entry),
+                name_strangers=self._may_name_strangers(entry),
             )
             way.steps.extend((*steps, *steps_of_nobodys(self._now.nobodys)))
         self._serve(served, answer.warnings)
@@ -223,7 +223,7 @@ class AnswerSteps:
         self._way.note("plan", Outcome.INFO, f"the widest that is proven is {plan.kind}{why}")
         return entry
 
-    def _tells_strangers(self, entry: DemandEntry) -> bool:
+    def _may_name_strangers(self, entry: DemandEntry) -> bool:
         """Return whether objects that nobody asked about may be named.
 
         Who asks about one object may not know the others, and a query that restricts nothing lets all namespaces' in.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from adapter.readings.explain.explanation import ExplanationStep, ExplanationVerdict, Outcome
-from adapter.readings.notices import told_to_askers
+from adapter.readings.notices import public_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,7 +88,7 @@ class Way:
 
     def reason(self, error: PrometheusError) -> str:
         """Return why Prometheus did not answer, as far as the client may know it; the log has everything."""
-        text = None if self.to_owner else told_to_askers(error)
+        text = None if self.to_owner else public_text(error)
         if text is None:
             return str(error)
         _log.info("explaining %s: %s", shown(self.question), error)

@@ -91,8 +91,8 @@ def parse_flags(command: CommandFlags, arguments: Sequence[str], environment: Ma
     _refuse_missing(command, given, rest)
     values = {flag.name: _value(flag, given.get(flag.name)) for flag in command.flags}
     known = len(command.arguments)
-    told = (*warnings.values(), *_passed_over(len(rest) - known))
-    return FlagValues(values, frozenset(given), tuple(rest[:known]), told)
+    all_warnings = (*warnings.values(), *_passed_over(len(rest) - known))
+    return FlagValues(values, frozenset(given), tuple(rest[:known]), all_warnings)
 
 
 def flags_or_exit(command: CommandFlags, arguments: Sequence[str], environment: Mapping[str, str]) -> FlagValues:
