@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prometheus_client import Counter, Histogram
-
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
+    from prometheus_client import CollectorRegistry, Histogram
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
@@ -21,6 +19,8 @@ class PrometheusTelemetry:
         `request_duration_name` is another program's name for durations by API path and server, on which dashboards
         rely; None where no dashboard does.
         """
+        from prometheus_client import Counter, Histogram  # noqa: PLC0415 - commands that run once expose nothing
+
         self._queries = Counter(
             f"{prefix}_prometheus_queries",
             "Queries sent to Prometheus, by kind (instant, series) and result (ok, timeout, unreachable, …).",
