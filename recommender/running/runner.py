@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
     from adapter.timing.clock import Clock
     from recommender.configuration.model import Configuration, Recommendation
-    from recommender.decisions.calculation import Calculate
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.record import Record
-    from recommender.running.gathering import Gatherer, LookUps
+    from recommender.running.gathering import Gatherer
     from recommender.running.leadership import Leadership
     from recommender.running.memory_store import MemoryStore
+    from recommender.running.plans import Plan
 
 _log = logging.getLogger(__name__)
 
@@ -37,15 +37,6 @@ COLLECT_SECONDS = 1.0
 """How long changes of the cluster are collected before they lead to a poll."""
 GATHER_SECONDS = 8.0
 """Longest time that a poll waits for its lookups."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A configuration, with what follows from it."""
-
-    configuration: Configuration
-    look_ups: LookUps
-    calculate: Callable[[Recommendation], Calculate]
 
 
 class Effects(Protocol):
@@ -144,7 +135,15 @@ class Runner:
             *(decision.record for decision in decisions),
             *(refused_record(refused, now) for refused in plan.configuration.refused),
         )
-        parts.latest.publish(Publication(leads=True, leader=parts.leadership.holder(), time=now, records=records))
+        parts.latest.publish(
+            Publication(
+                leads=True,
+                leader=parts.leadership.holder(),
+                time=now,
+                valid_until=now + _valid_seconds(plan.configuration),
+                records=records,
+            )
+        )
         self._remember(decisions)
         parts.effects.act(plan.configuration, decisions, now)
         self._log_changes(records)
@@ -164,7 +163,7 @@ class Runner:
         started = self._parts.clock.monotonic()
         try:
             memory = self._memory_of(policy.name)
-            return decide(policy, plan.calculate(recommendation), inputs, memory, now)
+            return decide(policy, plan.calculate[policy.name], inputs, memory, now)
         except MemoryUnavailableError as error:
             return Decision(failed_record(policy, now, str(error)), Memory())
         except Exception as error:  # noqa: BLE001 - the supervisor: one recommendation must not stop the others
@@ -228,6 +227,11 @@ class Runner:
                 stop.wait(min(COLLECT_SECONDS, left))
                 self._wake.clear()
                 return
+
+
+def _valid_seconds(configuration: Configuration) -> float:
+    """Return how long a poll counts: `staleAfter`, but never less than until the next poll has surely ended."""
+    return max(configuration.stale_after_seconds, configuration.poll_interval_seconds + 2 * GATHER_SECONDS)
 
 
 def _without_times(memory: Memory) -> tuple[object, ...]:

@@ -1,0 +1,70 @@
+"""`tidewatch-recommender run`: decides again and again, until it is stopped."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+from adapter.options.logs import configure_logs_by
+from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.service.server.process import serve_forever
+from adapter.timing.file_contents import FilesError, read_each
+from recommender.commands.program import PROGRAM
+from recommender.commands.run.flags import RUN
+from recommender.commands.run.settings import run_settings
+from recommender.commands.run.worker import make_worker
+from recommender.configuration.reading import ConfigurationError, read_configuration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from recommender.configuration.model import Configuration
+
+_log = logging.getLogger(__name__)
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Run the command; leaves by SystemExit."""
+    values = flags_or_exit(RUN, arguments, os.environ)
+    configure_logs_by(values, queued=not values.boolean("validate"))
+    path = values.path("config")
+    if path is None:
+        exit_for_usage(PROGRAM, "--config is empty: name the configuration file")
+    configuration = _configuration(path)
+    if values.boolean("validate"):
+        _report(path, configuration)
+    try:
+        settings = run_settings(values, configuration)
+    except UsageError as error:
+        exit_for_usage(PROGRAM, str(error))
+    for warning in values.warnings:
+        _log.warning("%s", warning)
+    serve_forever(settings.server, functools.partial(make_worker, settings, path))
+
+
+def _configuration(path: Path) -> Configuration:
+    try:
+        (content,) = read_each([path])
+        if content.unread is not None:
+            raise content.unread
+        return read_configuration(content.text, str(content.path))
+    except FilesError as error:
+        exit_for_usage(PROGRAM, str(error))
+    except ConfigurationError as error:
+        for problem in error.problems:
+            print(f"{PROGRAM}: {problem}", file=sys.stderr)  # noqa: T201 - one line for each problem
+        sys.exit(2)
+
+
+def _report(path: Path, configuration: Configuration) -> NoReturn:
+    """Say whether every entry can be used, and end."""
+    for refused in configuration.refused:
+        for problem in refused.problems:
+            print(f"{PROGRAM}: {problem}", file=sys.stderr)  # noqa: T201 - one line for each problem
+    good = len(configuration.recommendations)
+    print(f"{path}: {good} of {good + len(configuration.refused)} recommendations can be used")  # noqa: T201 - what was asked for
+    sys.exit(1 if configuration.refused else 0)
