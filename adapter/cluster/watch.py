@@ -156,6 +156,10 @@ class ClusterWatch:
             problems=tuple(_problems(now)),
         )
 
+    def has_tried_lists(self) -> bool:
+        """Whether the first list of each watch is complete or has failed."""
+        return all(running.reflector.tried.is_set() for running in self._watches.running)
+
     def await_first_lists(self, seconds: float) -> None:
         """Wait until the first list of each watch is complete or has failed, at most so many seconds in all."""
         until = monotonic() + seconds

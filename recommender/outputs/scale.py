@@ -166,6 +166,7 @@ class ScaleWriter:
         """Drop the wishes of all other recommendations: they are not configured any more."""
         with self._changed:
             self._wishes.withdraw(lambda wish: wish.recommendation in recommendations)
+            self._changed.notify_all()
 
     def clear(self) -> None:
         """Drop all wishes, as when this process stops leading."""

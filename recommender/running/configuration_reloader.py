@@ -36,13 +36,7 @@ RESULTS = ("success", "partial", "failure")
 class ConfigurationReloader:
     """Follows one file. `check` is for one thread, `current` for any."""
 
-    def __init__(
-        self,
-        path: Path,
-        registry: CollectorRegistry,
-        metrics_prefix: str,
-        on_change: Callable[[Configuration], None] = lambda _: None,
-    ) -> None:
+    def __init__(self, path: Path, registry: CollectorRegistry, metrics_prefix: str) -> None:
         """Read the file; raises FilesError or ConfigurationError: at the start there is no last good version."""
         self._well = Gauge(
             f"{metrics_prefix}_config_last_reload_successful",
@@ -57,7 +51,7 @@ class ConfigurationReloader:
         )
         for result in RESULTS:
             self._reloads.labels(result)
-        self._on_change = on_change
+        self._on_change: Callable[[Configuration], None] = lambda _: None
         self._in_force = Configuration()
         self._files = FollowedFiles(
             by_content([path]),
@@ -73,6 +67,10 @@ class ConfigurationReloader:
     def current(self) -> Configuration:
         """The configuration in force."""
         return self._in_force
+
+    def on_change(self, on_change: Callable[[Configuration], None]) -> None:
+        """Call this function with every further configuration."""
+        self._on_change = on_change
 
     def check(self) -> None:
         """Look whether the file has changed; the body of a periodic task."""

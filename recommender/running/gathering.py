@@ -27,17 +27,21 @@ Submit: TypeAlias = "Callable[[Callable[[], None]], None]"
 """Runs the work on another thread, at once or when one is free."""
 ConfigMapName: TypeAlias = tuple[str, str]
 """Namespace and name."""
+ConfigMapInput: TypeAlias = "Observed[ConfigMapData | None] | Unknown"
+TargetInput: TypeAlias = "Observed[TargetState | None] | Unknown"
+ReadCluster: TypeAlias = "Callable[[], ClusterState]"
+ReadTargets: TypeAlias = "Callable[[Collection[TargetReference]], Mapping[TargetReference, TargetInput]]"
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
     """Where inputs come from. Each function answers within its own time limit and never raises."""
 
-    cluster: Callable[[], ClusterState]
+    cluster: ReadCluster
     """Answers from memory."""
     query: Callable[[str], Observed[float] | Unknown]
-    config_map: Callable[[str, str], Observed[ConfigMapData | None] | Unknown]
-    targets: Callable[[Collection[TargetReference]], Mapping[TargetReference, Observed[TargetState | None] | Unknown]]
+    config_map: Callable[[str, str], ConfigMapInput]
+    targets: ReadTargets
     """Looks at all of them side by side, so that one that hangs does not delay the others."""
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Protocol
 
-import msgspec
-
 from adapter.cluster.state import Observed, Unknown
 from adapter.service.runtime.logs import StateLog, fields
 from adapter.sources.kubernetes.errors import ConflictError, KubernetesError, NotFoundError
@@ -25,8 +23,6 @@ _log = logging.getLogger(__name__)
 
 _READ_SECONDS = 5.0
 _WRITE_SECONDS = 5.0
-
-DefaultParameters = dict[str, dict[str, object]]
 
 
 class ConfigMapClient(Protocol):
@@ -47,11 +43,11 @@ class ParameterConfigMaps:
     def __init__(
         self,
         objects: ConfigMapClient,
-        default_params: Callable[[str, str], Mapping[str, Mapping[str, object]] | None],
+        default_params: Callable[[str, str], Mapping[str, str] | None],
         may_create: Callable[[float], bool],
         clock: Clock,
     ) -> None:
-        """`default_params` returns what a missing ConfigMap is created with, by namespace and name; None: it is not.
+        """`default_params` returns the data of a missing ConfigMap by its namespace and name; None: it is not created.
 
         `may_create` says whether this process may write for so many more seconds.
         """
@@ -81,7 +77,7 @@ class ParameterConfigMaps:
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {"namespace": namespace, "name": name},
-            "data": {mode: msgspec.json.encode(parameters).decode() for mode, parameters in defaults.items()},
+            "data": dict(defaults),
         }
         try:
             created = self._objects.create(_path(namespace), document, seconds=_WRITE_SECONDS)

@@ -37,4 +37,4 @@ def plan_of(configuration: Configuration) -> Plan:
 
 def _calculate(recommendation: Recommendation) -> Calculate:
     """Return the function of the recommendation's kind."""
-    return calculate_proportional(recommendation.subject, recommendation.policy.targets)
+    return calculate_proportional(recommendation.subject)

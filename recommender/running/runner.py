@@ -7,7 +7,6 @@ by itself: what one of them raises becomes its own record and leaves the others 
 from __future__ import annotations
 
 import logging
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,6 +19,7 @@ from recommender.decisions.record import Status
 from recommender.running.memory_store import MemoryUnavailableError
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Sequence
 
     from adapter.timing.clock import Clock
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from recommender.decisions.record import Record
     from recommender.running.gathering import Gatherer
     from recommender.running.leadership import Leadership
-    from recommender.running.memory_store import MemoryStore
+    from recommender.running.memories import Memories
     from recommender.running.plans import Plan
 
 _log = logging.getLogger(__name__)
@@ -54,12 +54,16 @@ class Effects(Protocol):
 class RunnerTelemetry(Protocol):
     """Counts what the loop does."""
 
-    def polled(self, seconds: float, failures: int) -> None:
-        """Count a poll: its duration, and how many recommendations had no value because of an error."""
+    def poll(self, *, succeeded: bool) -> None:
+        """Count a poll; it has succeeded if no recommendation ended with an error."""
         ...
 
-    def decided(self, recommendation: str, seconds: float) -> None:
-        """Count a decision and its duration."""
+    def decision(self, seconds: float) -> None:
+        """Take in how long a decision took."""
+        ...
+
+    def decision_failed(self, recommendation: str) -> None:
+        """Count a decision that failed by a fault of the program."""
         ...
 
 
@@ -85,28 +89,24 @@ class RunnerParts:
     plan: Callable[[], Plan]
     gatherer: Gatherer
     leadership: Leadership
-    memory_store: MemoryStore
+    memories: Memories
     effects: Effects
     latest: Latest
     telemetry: RunnerTelemetry
     clock: Clock
+    wake: threading.Event
+    """Set when an input has changed: a poll follows soon."""
     report_poll: Callable[[Sequence[Record]], None] = lambda _: None
-    """Gets the records of each poll, also of one without an error."""
+    """Called with the records of each poll."""
 
 
 class Runner:
-    """Runs polls. `run` and `poll` belong to one thread; `wake` may be called from any."""
+    """Runs polls, in one thread."""
 
     def __init__(self, parts: RunnerParts) -> None:
         self._parts = parts
-        self._wake = threading.Event()
-        self._memories: dict[str, Memory] = {}
         self._last: dict[str, tuple[object, ...]] = {}
         """What was logged last of each recommendation."""
-
-    def wake(self) -> None:
-        """Poll soon: an input has changed."""
-        self._wake.set()
 
     def run(self, stop: threading.Event) -> None:
         """Poll until the stop."""
@@ -122,7 +122,6 @@ class Runner:
         if not parts.leadership.is_leader():
             self._follow()
             return
-        started = parts.clock.monotonic()
         plan = parts.plan()
         inputs = parts.gatherer.gather(plan.look_ups, min(GATHER_SECONDS, plan.configuration.poll_interval_seconds))
         now = parts.clock.wall()
@@ -144,59 +143,35 @@ class Runner:
                 records=records,
             )
         )
-        self._remember(decisions)
+        for decision in decisions:
+            parts.memories.remember(decision.record.name, decision.memory)
         parts.effects.act(plan.configuration, decisions, now)
         self._log_changes(records)
-        failures = sum(record.status is Status.ERROR for record in records)
-        parts.telemetry.polled(parts.clock.monotonic() - started, failures)
+        parts.telemetry.poll(succeeded=all(record.status is not Status.ERROR for record in records))
         parts.report_poll(records)
 
     def _follow(self) -> None:
         """Publish that another process leads, and forget what it will change."""
         self._parts.effects.stand_down()
-        self._memories.clear()
+        self._parts.memories.forget()
         self._last.clear()
         self._parts.latest.publish(Publication(leader=self._parts.leadership.holder()))
 
     def _decided(self, plan: Plan, recommendation: Recommendation, inputs: Inputs, now: float) -> Decision:
         policy = recommendation.policy
-        started = self._parts.clock.monotonic()
+        started, memory = self._parts.clock.monotonic(), Memory()
         try:
-            memory = self._memory_of(policy.name)
+            memory = self._parts.memories.load(policy.name)
             return decide(policy, plan.calculate[policy.name], inputs, memory, now)
         except MemoryUnavailableError as error:
-            return Decision(failed_record(policy, now, str(error)), Memory())
+            return Decision(failed_record(policy, now, str(error)), memory)
         except Exception as error:  # noqa: BLE001 - the supervisor: one recommendation must not stop the others
             _log.exception("a decision failed by a fault of the program", extra=fields(recommendation=policy.name))
+            self._parts.telemetry.decision_failed(policy.name)
             message = f"the decision failed by a fault of the program: {type(error).__name__}: {error}"
-            return Decision(failed_record(policy, now, message), self._memories.get(policy.name, Memory()))
+            return Decision(failed_record(policy, now, message), memory)
         finally:
-            self._parts.telemetry.decided(policy.name, self._parts.clock.monotonic() - started)
-
-    def store_now(self, name: str) -> bool:
-        """Store the memory of a recommendation at once, from any thread; returns whether it is stored.
-
-        To be called before a scale call, which starts what the memory counts.
-        """
-        memory = self._memories.get(name)
-        return memory is not None and self._parts.memory_store.save(name, memory, urgent=True)
-
-    def _memory_of(self, name: str) -> Memory:
-        """Return the memory; it is loaded when this process begins to lead. Raises MemoryUnavailableError."""
-        store = self._parts.memory_store
-        if name not in self._memories or store.needs_load(name):
-            self._memories[name] = store.load(name) or Memory()
-        return self._memories[name]
-
-    def _remember(self, decisions: Sequence[Decision]) -> None:
-        for decision in decisions:
-            name, memory = decision.record.name, decision.memory
-            if name not in self._memories:
-                continue
-            is_news = _without_times(memory) != _without_times(self._memories[name])
-            self._memories[name] = memory
-            if is_news:
-                self._parts.memory_store.save(name, memory, urgent=False)
+            self._parts.telemetry.decision(self._parts.clock.monotonic() - started)
 
     def _log_changes(self, records: Sequence[Record]) -> None:
         for record in records:
@@ -223,18 +198,12 @@ class Runner:
             if left <= 0:
                 return
             # Short, so that a stop ends the wait too.
-            if self._wake.wait(min(left, 0.2)):
+            if self._parts.wake.wait(min(left, 0.2)):
                 stop.wait(min(COLLECT_SECONDS, left))
-                self._wake.clear()
+                self._parts.wake.clear()
                 return
 
 
 def _valid_seconds(configuration: Configuration) -> float:
     """Return how long a poll counts: `staleAfter`, but never less than until the next poll has surely ended."""
     return max(configuration.stale_after_seconds, configuration.poll_interval_seconds + 2 * GATHER_SECONDS)
-
-
-def _without_times(memory: Memory) -> tuple[object, ...]:
-    """Return what is worth a write: every poll confirms the value, and a write for each would load the API server."""
-    replicas = None if memory.last is None else memory.last.replicas
-    return replicas, memory.changes, memory.parameters, memory.rungs

@@ -36,6 +36,8 @@ class RunSettings:
     """Begins this process's identity in the Lease."""
     namespace: str
     """Where Lease and memories are; empty if they are not used."""
+    stores_memories: bool = True
+    """Whether memories are kept in ConfigMaps."""
 
     @property
     def writes(self) -> bool:

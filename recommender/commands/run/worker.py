@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
-from adapter.options.clients import prometheus_client
 from adapter.service.runtime.errors import StartError
 from adapter.service.runtime.threads import DaemonThreads
 from adapter.service.server.plain import PlainAnswer
-from adapter.sources.kubernetes.telemetry import LeaseMetrics
+from adapter.sources.kubernetes.telemetry import LeaseMetrics, WatchMetrics
+from adapter.sources.prometheus.client import PrometheusClient
+from adapter.sources.prometheus.telemetry import PrometheusTelemetry
 from adapter.timing.clock import Clock
 from adapter.timing.file_contents import FilesError
 from adapter.timing.pace import Pace
@@ -17,6 +20,7 @@ from adapter.web.wsgi import wsgi_application
 from recommender.commands.program import METRICS_PREFIX
 from recommender.commands.run.cluster import cluster_world
 from recommender.commands.run.folder import folder_world
+from recommender.commands.run.parts import SharedParts
 from recommender.configuration.reading import ConfigurationError
 from recommender.outputs.metrics import RecommendationCollector
 from recommender.outputs.telemetry import RecommenderTelemetry
@@ -29,10 +33,8 @@ from recommender.running.query_values import QueryValues
 from recommender.running.runner import Latest, Runner, RunnerParts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from adapter.cluster.state import Observed, Unknown
     from adapter.service.server.context import WorkerContext
     from adapter.service.server.process import WsgiApp
     from recommender.commands.run.settings import RunSettings
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from recommender.running.plans import Plan
 
 LOOK_UP_THREADS = 8
+QUERY_SECONDS = 5.0
 READY_WITHOUT_LISTS_SECONDS = 10.0
 """Readiness must not depend on the API server: metrics and page are served in any case."""
 
@@ -49,43 +52,58 @@ def make_worker(settings: RunSettings, path: Path, context: WorkerContext) -> Ws
     """Build the worker and start its tasks; raises StartError."""
     reloader = _reloader(path, context)
     plans = Plans(reloader.current)
-    clock, pace = Clock(), Pace()
-    telemetry = RecommenderTelemetry(context.registry)
-    history = HistoryCache(reloader.current.state / "history.sqlite", telemetry.history_failed)
-    lease_metrics = LeaseMetrics(context.registry, METRICS_PREFIX)
-    make = cluster_world if settings.objects.files is None else folder_world
-    world = make(settings, context, plans.current, telemetry, lease_metrics, history, pace, clock)
-    lease_metrics.show(world.leadership.is_leader)
+    world, parts = _surroundings(settings, context, plans)
+    queries = _queries(reloader.current, context, parts.pace)
     latest = Latest()
-    sources = Sources(world.cluster, _query(reloader.current, context, pace), world.config_map, world.targets)
+    sources = Sources(world.cluster, queries.value, world.config_map, world.targets)
     runner = Runner(
         RunnerParts(
             plan=plans.current,
             gatherer=Gatherer(sources, DaemonThreads("look-up", LOOK_UP_THREADS).submit),
             leadership=world.leadership,
-            memory_store=world.memory_store,
+            memories=world.memories,
             effects=world.effects,
             latest=latest,
-            telemetry=telemetry,
-            clock=clock,
+            telemetry=parts.telemetry,
+            clock=parts.clock,
+            wake=parts.wake,
         )
     )
-    world.connect(runner)
 
     def replace(configuration: Configuration) -> None:
         plans.replace(configuration)
+        queries.use(configuration.prometheus)
         world.change(plans.current())
-        runner.wake()
+        parts.wake.set()
 
     reloader.on_change(replace)
     context.registry.register(RecommendationCollector(latest.get, world.leadership.is_leader))
     context.add_path("/healthz", lambda _query: PlainAnswer(200, b"ok\n"))
     _be_ready(context, world)
-    context.tasks.running("history", lambda stop: history.run(stop.event))
+    context.tasks.running("history", lambda stop: parts.history.run(stop.event))
     context.tasks.periodic("configuration", reloader.check, every_seconds=1.0, deadline_seconds=30.0)
     context.tasks.running("recommendations", lambda stop: runner.run(stop.event))
-    page = PageHandler(latest.get, history, context.options.version)
+    page = PageHandler(latest.get, parts.history, context.options.version)
     return wsgi_application(page.not_found, routes=page.routes())
+
+
+def _surroundings(settings: RunSettings, context: WorkerContext, plans: Plans) -> tuple[World, SharedParts]:
+    telemetry = RecommenderTelemetry(context.registry)
+    state = plans.current().configuration.state
+    parts = SharedParts(
+        plan=plans.current,
+        wake=threading.Event(),
+        telemetry=telemetry,
+        watches=WatchMetrics(context.registry, METRICS_PREFIX),
+        lease_metrics=LeaseMetrics(context.registry, METRICS_PREFIX),
+        history=HistoryCache(state / "history.sqlite", telemetry.history_failed),
+        pace=Pace(),
+        clock=Clock(),
+    )
+    make = cluster_world if settings.objects.files is None else folder_world
+    world = make(settings, context, parts)
+    parts.lease_metrics.show(world.leadership.is_leader)
+    return world, parts
 
 
 class Plans:
@@ -110,14 +128,12 @@ def _reloader(path: Path, context: WorkerContext) -> ConfigurationReloader:
         raise StartError(str(error)) from error
 
 
-def _query(
-    configuration: Configuration, context: WorkerContext, pace: Pace
-) -> Callable[[str], Observed[float] | Unknown]:
-    """Return how queries are answered; without `prometheus:` no entry with a query can be used."""
-    if configuration.prometheus is None:
-        return without_prometheus
-    client = prometheus_client(configuration.prometheus, context, pace)
-    return QueryValues(client, pace, timeout_seconds=5.0).value
+def _queries(configuration: Configuration, context: WorkerContext, pace: Pace) -> QueryValues:
+    telemetry = PrometheusTelemetry(context.registry, METRICS_PREFIX)
+    queries = QueryValues(partial(PrometheusClient, telemetry=telemetry, pace=pace), pace, QUERY_SECONDS)
+    queries.use(configuration.prometheus)
+    context.on_stop(queries.close)
+    return queries
 
 
 def _be_ready(context: WorkerContext, world: World) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _NODE_KEYS: Final = ("nodeSelector", "ignoreTaints", "ignoreVirtualNodes", "minNodeAge")
 _REPLICA_KEYS: Final = ("hysteresis", "quietPeriod")
+_LONGEST_QUIET_SECONDS: Final = 3600.0
+"""For so long the memory keeps the times of changes."""
 _SUBJECTS: Final = (*MODES, "configMap", "drivers", "resources")
 _KEYS: Final = (*_SUBJECTS, *_NODE_KEYS, "includeUnschedulableNodes", *_REPLICA_KEYS)
 
@@ -40,7 +42,7 @@ def read_proportional(node: Node, problems: list[DocumentProblem]) -> Proportion
         drivers=read_drivers(mapping.get("drivers"), fields),
         node_filter=_node_filter(mapping, fields),
         hysteresis_ratio=fields.percentage(mapping.get("hysteresis")) or 0.0,
-        quiet_period_seconds=fields.seconds(mapping.get("quietPeriod")) or 0.0,
+        quiet_period_seconds=fields.seconds(mapping.get("quietPeriod"), _LONGEST_QUIET_SECONDS) or 0.0,
         resources=read_sizes(mapping.get("resources"), fields),
     )
     problems[before:] = sorted(problems[before:], key=lambda problem: (problem.line, problem.column))
