@@ -25,6 +25,8 @@ def configuration_or_exit(values: FlagValues) -> tuple[Path, Configuration]:
     path = values.path("config")
     if path is None:
         exit_for_usage(PROGRAM, "--config is empty: name the configuration file")
+    if path.is_dir():
+        exit_for_usage(PROGRAM, f"{path}: this is a folder: name the configuration file in it")
     try:
         (content,) = read_each([path])
         if content.unread is not None:

@@ -211,10 +211,11 @@ def test_default_parameters_are_named_as_such(world: World, capsys: pytest.Captu
         (whole(entry("abc")), ("--recommendation=abd",), "there is no recommendation 'abd': did you mean abc?"),
         (whole(), ("--cluster=/nowhere.json",), "/nowhere.json: the file cannot be read: No such file or directory"),
         (whole(), ("--config=/nowhere.yaml",), "/nowhere.yaml"),
+        (whole(), ("--config=/",), "/: this is a folder: name the configuration file in it"),
         (whole(), ("--config=",), "--config is empty: name the configuration file"),
         (whole(), ("--colour",), "unknown flag --colour"),
     ],
-    ids=range(8),
+    ids=range(9),
 )
 def test_what_cannot_be_read_is_one_line(
     configuration: str, arguments: tuple[str, ...], message: str, world: World, capsys: pytest.CaptureFixture[str]
