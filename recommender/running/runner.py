@@ -54,16 +54,12 @@ class Effects(Protocol):
 class RunnerTelemetry(Protocol):
     """Counts what the loop does."""
 
-    def poll(self, *, succeeded: bool) -> None:
-        """Count a poll; it has succeeded if no recommendation ended with an error."""
+    def polled(self, seconds: float, failures: int) -> None:
+        """Count a poll: its duration, and how many recommendations have no value because of an error."""
         ...
 
-    def decision(self, seconds: float) -> None:
-        """Take in how long a decision took."""
-        ...
-
-    def decision_failed(self, recommendation: str) -> None:
-        """Count a decision that failed by a fault of the program."""
+    def decided(self, recommendation: str, seconds: float) -> None:
+        """Take in how long the decision of a recommendation took."""
         ...
 
 
@@ -122,6 +118,7 @@ class Runner:
         if not parts.leadership.is_leader():
             self._follow()
             return
+        started = parts.clock.monotonic()
         plan = parts.plan()
         inputs = parts.gatherer.gather(plan.look_ups, min(GATHER_SECONDS, plan.configuration.poll_interval_seconds))
         now = parts.clock.wall()
@@ -147,7 +144,8 @@ class Runner:
             parts.memories.remember(decision.record.name, decision.memory)
         parts.effects.act(plan.configuration, decisions, now)
         self._log_changes(records)
-        parts.telemetry.poll(succeeded=all(record.status is not Status.ERROR for record in records))
+        failures = sum(record.status is Status.ERROR for record in records)
+        parts.telemetry.polled(parts.clock.monotonic() - started, failures)
         parts.report_poll(records)
 
     def _follow(self) -> None:
@@ -167,11 +165,10 @@ class Runner:
             return Decision(failed_record(policy, now, str(error)), memory)
         except Exception as error:  # noqa: BLE001 - the supervisor: one recommendation must not stop the others
             _log.exception("a decision failed by a fault of the program", extra=fields(recommendation=policy.name))
-            self._parts.telemetry.decision_failed(policy.name)
             message = f"the decision failed by a fault of the program: {type(error).__name__}: {error}"
             return Decision(failed_record(policy, now, message), memory)
         finally:
-            self._parts.telemetry.decision(self._parts.clock.monotonic() - started)
+            self._parts.telemetry.decided(policy.name, self._parts.clock.monotonic() - started)
 
     def _log_changes(self, records: Sequence[Record]) -> None:
         for record in records:
