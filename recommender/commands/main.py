@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 SUMMARIES = {
+    "run": "decide again and again, publish what is recommended, and scale what may be scaled",
     "recommend": "calculate each recommendation once, show how, and write nothing",
+    "proportional": "stand in for cluster-proportional-autoscaler, with its command line and its rights",
 }
 
 USAGE = f"""\
@@ -51,6 +53,14 @@ def _run(arguments: Sequence[str]) -> None:
 
 def _command(name: str) -> Callable[[Sequence[str]], None]:
     """Return the function behind a command; only the one that runs is imported."""
+    if name == "run":
+        from recommender.commands.run.command import run  # noqa: PLC0415 - see above
+
+        return run
+    if name == "proportional":
+        from recommender.commands.proportional.command import proportional  # noqa: PLC0415 - see above
+
+        return proportional
     if name == "recommend":
         from recommender.commands.recommend.command import recommend  # noqa: PLC0415 - see above
 

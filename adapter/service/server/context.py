@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -43,6 +44,8 @@ class WorkerContext:
         self._stopping_callbacks: list[Callable[[], None]] = []
         self._stopping: threading.Thread | None = None
         self._not_ready: str | None = "not listening yet"
+        self.has_failed = False
+        """Whether the process is to end with status 1."""
         self._tls_reloads = Counter(
             f"{options.metrics_prefix}_tls_reloads_total", "Changed TLS files.", ("result",), registry=self.registry
         )
@@ -92,6 +95,15 @@ class WorkerContext:
                 target=_called, args=(self._stopping_callbacks,), name="stopping", daemon=True
             )
             self._stopping.start()
+
+    def fail(self, reason: str) -> None:
+        """End the process in order but without the delay, with status 1 instead of a new worker.
+
+        For programs that promise to give up after repeated failures. May be called from any thread.
+        """
+        _log.error("the process gives up", extra=fields(reason=reason))
+        self.has_failed = True
+        os.kill(os.getpid(), signal.SIGUSR1)
 
     def stop(self) -> None:
         """End tasks, then what was registered, then metrics and health."""

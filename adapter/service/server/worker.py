@@ -20,10 +20,13 @@ import os
 import selectors
 import signal
 import ssl
+import sys
 import time
 from collections import Counter
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
+
+from gunicorn.arbiter import Arbiter
 
 from adapter.service.server.addresses import NO_ROOM
 from adapter.service.server.answering import AnsweringWorker
@@ -370,7 +373,10 @@ class TidewatchWorker(AnsweringWorker):
             # The interpreter would wait for their threads, which are past every deadline.
             _log.warning("%d requests did not finish in time and are abandoned", self._in_request)
             logging.shutdown()
-            os._exit(0)
+            os._exit(Arbiter.WORKER_BOOT_ERROR if self.app.context.has_failed else 0)
+        if self.app.context.has_failed:
+            # The status on which the arbiter ends instead of starting another worker.
+            sys.exit(Arbiter.WORKER_BOOT_ERROR)
 
 
 def _nothing() -> None:

@@ -27,7 +27,7 @@ from recommender.running.memory_process import ProcessMemoryStore
 from recommender.running.parameter_config_maps import ParameterConfigMaps
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from adapter.objects.resources import ResolveResource
     from adapter.service.server.context import WorkerContext
@@ -136,7 +136,7 @@ def _effects(context: WorkerContext, parts: SharedParts, writing: _Writing) -> C
     hooks = ScaleHooks(
         before_write=writing.memories.store_now,
         count=parts.telemetry.scale_call,
-        on_result=partial(_announce, events),
+        on_result=partial(_announce, events, parts.scaled),
     )
     writer = ScaleWriter(writing.objects, writing.resolve, writing.fence, hooks)
     context.tasks.running("scale calls", lambda stop: writer.run(stop.event))
@@ -145,7 +145,8 @@ def _effects(context: WorkerContext, parts: SharedParts, writing: _Writing) -> C
     return ClusterEffects(writer, events, parts.history)
 
 
-def _announce(events: EventWriter, outcome: ScaleOutcome) -> None:
+def _announce(events: EventWriter, scaled: Callable[[ScaleOutcome], None], outcome: ScaleOutcome) -> None:
+    scaled(outcome)
     event = event_of_scale_call(outcome)
     if event is not None:
         events.add(event)

@@ -15,12 +15,15 @@ from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.program import PROGRAM
 from recommender.commands.run.flags import RUN
 from recommender.commands.run.settings import run_settings
-from recommender.commands.run.worker import make_worker
+from recommender.commands.run.worker import follow_file, make_worker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from adapter.service.server.context import WorkerContext
+    from adapter.service.server.process import WsgiApp
+    from recommender.commands.run.settings import RunSettings
     from recommender.configuration.model import Configuration
 
 _log = logging.getLogger(__name__)
@@ -39,7 +42,11 @@ def run(arguments: Sequence[str]) -> None:
         exit_for_usage(PROGRAM, str(error))
     for warning in values.warnings:
         _log.warning("%s", warning)
-    serve_forever(settings.server, functools.partial(make_worker, settings, path))
+    serve_forever(settings.server, functools.partial(_make_worker, settings, path))
+
+
+def _make_worker(settings: RunSettings, path: Path, context: WorkerContext) -> WsgiApp:
+    return make_worker(settings, follow_file(path, context), context)
 
 
 def _report(path: Path, configuration: Configuration) -> NoReturn:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from adapter.sources.kubernetes.telemetry import LeaseMetrics, WatchTelemetry
     from adapter.timing.clock import Clock
     from adapter.timing.pace import Pace
+    from recommender.outputs.scale import ScaleOutcome
     from recommender.outputs.telemetry import RecommenderTelemetry
     from recommender.running.history_cache import HistoryCache
     from recommender.running.plans import Plan
@@ -30,3 +31,5 @@ class SharedParts:
     history: HistoryCache
     pace: Pace
     clock: Clock
+    scaled: Callable[[ScaleOutcome], None]
+    """Called after each attempt of a scale call, in its thread."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,8 +64,13 @@ def object_settings(values: FlagValues) -> ObjectSettings:
     folder = values.path("objects")
     if folder is not None and not folder.is_dir():
         raise UsageError(f"--objects: {folder} is not a folder: name one with the objects' *.json and *.yaml")
+    return replace(cluster_settings(values), files=folder)
+
+
+def cluster_settings(values: FlagValues) -> ObjectSettings:
+    """Return how to reach the cluster."""
     return ObjectSettings(
-        files=folder, kubeconfig=values.path("kubeconfig"), context=values.text("context") or None, limit=None
+        files=None, kubeconfig=values.path("kubeconfig"), context=values.text("context") or None, limit=None
     )
 
 

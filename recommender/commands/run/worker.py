@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ from recommender.running.query_values import QueryValues
 from recommender.running.runner import Latest, Runner, RunnerParts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from adapter.service.server.context import WorkerContext
@@ -40,6 +42,9 @@ if TYPE_CHECKING:
     from recommender.commands.run.settings import RunSettings
     from recommender.commands.run.world import World
     from recommender.configuration.model import Configuration
+    from recommender.decisions.record import Record
+    from recommender.outputs.scale import ScaleOutcome
+    from recommender.running.configuration_sources import ConfigurationSource
     from recommender.running.plans import Plan
 
 LOOK_UP_THREADS = 8
@@ -48,12 +53,23 @@ READY_WITHOUT_LISTS_SECONDS = 10.0
 """Readiness must not depend on the API server: metrics and page are served in any case."""
 
 
-def make_worker(settings: RunSettings, path: Path, context: WorkerContext) -> WsgiApp:
+@dataclass(frozen=True, slots=True)
+class Watchers:
+    """Who else wants to know what happens."""
+
+    polled: Callable[[Sequence[Record]], None] = lambda _: None
+    """Called with the records of each poll."""
+    scaled: Callable[[ScaleOutcome], None] = lambda _: None
+    """Called after each attempt of a scale call, in its thread."""
+
+
+def make_worker(
+    settings: RunSettings, source: ConfigurationSource, context: WorkerContext, watchers: Watchers = Watchers()
+) -> WsgiApp:
     """Build the worker and start its tasks; raises StartError."""
-    reloader = _reloader(path, context)
-    plans = Plans(reloader.current)
-    world, parts = _surroundings(settings, context, plans)
-    queries = _queries(reloader.current, context, parts.pace)
+    plans = Plans(source.current)
+    world, parts = _surroundings(settings, context, plans, watchers)
+    queries = _queries(source.current, context, parts.pace)
     latest = Latest()
     sources = Sources(world.cluster, queries.value, world.config_map, world.targets)
     runner = Runner(
@@ -67,6 +83,7 @@ def make_worker(settings: RunSettings, path: Path, context: WorkerContext) -> Ws
             telemetry=parts.telemetry,
             clock=parts.clock,
             wake=parts.wake,
+            report_poll=watchers.polled,
         )
     )
 
@@ -76,18 +93,20 @@ def make_worker(settings: RunSettings, path: Path, context: WorkerContext) -> Ws
         world.change(plans.current())
         parts.wake.set()
 
-    reloader.on_change(replace)
+    source.on_change(replace)
     context.registry.register(RecommendationCollector(latest.get, world.leadership.is_leader))
     context.add_path("/healthz", lambda _query: PlainAnswer(200, b"ok\n"))
     _be_ready(context, world)
     context.tasks.running("history", lambda stop: parts.history.run(stop.event))
-    context.tasks.periodic("configuration", reloader.check, every_seconds=1.0, deadline_seconds=30.0)
+    context.tasks.periodic("configuration", source.check, every_seconds=1.0, deadline_seconds=30.0)
     context.tasks.running("recommendations", lambda stop: runner.run(stop.event))
     page = PageHandler(latest.get, parts.history, context.options.version)
     return wsgi_application(page.not_found, routes=page.routes())
 
 
-def _surroundings(settings: RunSettings, context: WorkerContext, plans: Plans) -> tuple[World, SharedParts]:
+def _surroundings(
+    settings: RunSettings, context: WorkerContext, plans: Plans, watchers: Watchers
+) -> tuple[World, SharedParts]:
     telemetry = RecommenderTelemetry(context.registry)
     state = plans.current().configuration.state
     parts = SharedParts(
@@ -99,6 +118,7 @@ def _surroundings(settings: RunSettings, context: WorkerContext, plans: Plans) -
         history=HistoryCache(state / "history.sqlite", telemetry.history_failed),
         pace=Pace(),
         clock=Clock(),
+        scaled=watchers.scaled,
     )
     make = cluster_world if settings.objects.files is None else folder_world
     world = make(settings, context, parts)
@@ -121,7 +141,8 @@ class Plans:
         self._plan = plan_of(configuration)
 
 
-def _reloader(path: Path, context: WorkerContext) -> ConfigurationReloader:
+def follow_file(path: Path, context: WorkerContext) -> ConfigurationReloader:
+    """Return the configuration of a file; raises StartError if it cannot be used."""
     try:
         return ConfigurationReloader(path, context.registry, METRICS_PREFIX)
     except (FilesError, ConfigurationError) as error:
