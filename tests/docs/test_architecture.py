@@ -68,7 +68,7 @@ def rooms() -> list[tuple[str, str, str]]:
 
 @pytest.mark.parametrize("folder", sorted({folder for folder, *_ in rooms()}))
 def test_the_rooms_of_a_folder_are_modules_and_folders_of_it(folder: str) -> None:
-    base = ROOT / "adapter" / folder
+    base = next(base for package in ("adapter", "recommender") if (base := ROOT / package / folder).is_dir())
     named = {name for place, room, _ in rooms() if place == folder for name in re.findall(r"`(\w+)/?`", room)}
     assert named
     assert [name for name in named if not (base / name).is_dir() and not (base / f"{name}.py").is_file()] == []
