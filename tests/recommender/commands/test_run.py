@@ -67,7 +67,7 @@ class Recommender:
 
     def get(self, path: str, *, plain: bool = False) -> tuple[int, str, dict[str, str]]:
         pattern = r"metrics and health are served address=(\S+)" if plain else r" serving address=http://(\S+)"
-        address = until(lambda: re.search(pattern, self.log))[1]
+        address = until(lambda: "".join(re.findall(pattern, self.log)[-1:]))
         try:
             with urllib.request.urlopen(f"http://{address}{path}", timeout=5) as answer:
                 return answer.status, answer.read().decode(), dict(answer.headers)
