@@ -5,6 +5,8 @@ SHELL := /bin/bash
 python := .venv/bin/python
 # At once when the environment stands; else it is made.
 with_prometheus = folder="$$(.ci/prometheus)"; export PATH="$$folder:$$PATH";
+# Hundreds of processes of the tests import the same modules: whatever the machine sets, they are compiled once.
+export PYTHONDONTWRITEBYTECODE :=
 tests ?= tests
 suite ?= tests/e2e
 jobs ?= 2

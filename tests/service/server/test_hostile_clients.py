@@ -24,7 +24,7 @@ from tests.service.servers import (
     running_server,
     send_head,
 )
-from tests.service.waits import eventually
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +72,7 @@ def test_stalled_hellos_and_half_heads_hinder_nobody(tmp_path: Path, certificate
     ):
         assert get(old)[0] == 200
         with attack(server):
-            eventually(lambda: connections(server, "handshake") + connections(server, "head") >= 6 * THREADS - 12)
+            until(lambda: connections(server, "handshake") + connections(server, "head") >= 6 * THREADS - 12)
             assert server.plain("/readyz")[0] == 200
             assert [get(old)[0] for _ in range(5)] == [200] * 5
             for _ in range(5):
@@ -195,7 +195,7 @@ def test_when_there_are_too_many_the_oldest_unfinished_goes_first(tmp_path: Path
     ):
         assert get(kept)[0] == 200
         unfinished = [stack.enter_context(sock) for sock in stalled(server, b"\x16", 20)]
-        eventually(lambda: dropped(server, "crowded_out") >= 14)
+        until(lambda: dropped(server, "crowded_out") >= 14)
         assert is_closed(unfinished[0])
         with server.connect() as new:
             assert get(new)[0] == 200
@@ -216,7 +216,7 @@ def test_when_all_are_idle_the_longest_idle_makes_room(tmp_path: Path, certifica
         for idle, sock in enumerate(kept, start=1):
             assert get(sock)[0] == 200
             # An answer reaches its client a moment before its connection is idle.
-            eventually(partial(_has_idle, server, idle))
+            until(partial(_has_idle, server, idle))
         with server.connect() as new:
             assert get(new)[0] == 200
         assert is_closed(kept[0])

@@ -22,7 +22,7 @@ from tests.service.servers import (
     running_server,
     send_head,
 )
-from tests.service.waits import eventually
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -272,7 +272,7 @@ def test_a_new_certificate_is_shown_to_new_connections_while_old_ones_go_on(
             certificate.write_bytes(second.certificate_file.read_bytes())
             assert newest_name(server) == "localhost"
             key.write_bytes(second.key_file.read_bytes())
-            eventually(lambda: newest_name(server) == "newer.example")
+            until(lambda: newest_name(server) == "newer.example")
             assert get(old)[0] == 200
         metrics = server.plain("/metrics")[1]
     assert server.log.count("the last good ones stay in use") == 1
@@ -300,7 +300,7 @@ def test_more_requests_than_may_be_answered_at_once_get_429_and_probes_their_ans
         with server.connect() as first, server.connect() as second, server.connect() as third:
             for busy in (first, second):
                 send_head(busy, "/slow?seconds=3")
-            eventually(lambda: connections_in(server, "request") == 2)
+            until(lambda: connections_in(server, "request") == 2)
             assert get(third, "/livez")[0] == 200
             send_head(third, "/facts")
             head = read_head(third)

@@ -26,7 +26,7 @@ from tests.service.servers import (
     running_server,
     send_head,
 )
-from tests.service.waits import eventually
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,13 +78,13 @@ def test_readers_that_do_not_read_and_come_again_hinder_nobody(patient: tuple[Se
         for wave in (1, 2):
             for _ in range(READERS // 2):
                 send_head(stack.enter_context(reader(server, tls=tls)), path)
-            eventually(partial(are_waiting, server, wave * READERS // 2))
+            until(partial(are_waiting, server, wave * READERS // 2))
             assert connections(server, "request") == 0
             assert server.plain("/readyz")[0] == 200
             assert get(old)[0] == 200
             with caller(server, tls=tls) as new:
                 assert get(new)[0] == 200
-    eventually(lambda: connections(server, "send") == 0)
+    until(lambda: connections(server, "send") == 0)
 
 
 @pytest.mark.parametrize("count", [LIST_BYTES, 1_000_000])
@@ -93,7 +93,7 @@ def test_whoever_reads_little_by_little_gets_every_byte(patient: tuple[Server, b
     with reader(server, tls=tls, segment=1400) as sock:
         for _ in range(2):
             send_head(sock, f"/pattern?bytes={count}")
-            eventually(lambda: connections(server, "send") == 1)
+            until(lambda: connections(server, "send") == 1)
             assert read_answer(sock) == (200, pattern(count))
 
 
@@ -102,7 +102,7 @@ def test_a_second_request_waits_until_the_answer_to_the_first_is_taken(patient: 
     with reader(server, tls=tls) as sock:
         for path in (f"/pattern?bytes={LIST_BYTES}", "/pattern?bytes=400", "/facts"):
             send_head(sock, path)
-        eventually(lambda: connections(server, "send") == 1)
+        until(lambda: connections(server, "send") == 1)
         assert [read_answer(sock) for _ in range(2)] == [(200, pattern(LIST_BYTES)), (200, pattern(400))]
         assert read_answer(sock)[0] == 200
 
@@ -111,7 +111,7 @@ def test_an_answer_that_ends_its_connection_is_taken_whole(patient: tuple[Server
     server, tls = patient
     with reader(server, tls=tls) as sock:
         send_head(sock, f"/pattern?bytes={LIST_BYTES}", "Connection: close")
-        eventually(lambda: connections(server, "send") == 1)
+        until(lambda: connections(server, "send") == 1)
         assert read_answer(sock) == (200, pattern(LIST_BYTES))
         assert is_closed(sock)
 
@@ -151,7 +151,7 @@ def test_clients_that_ask_on_and_never_read_hold_no_thread(patient: tuple[Server
         for number in range(1, 7):
             sock = stack.enter_context(reader(server, tls=tls))
             sock.sendall(100 * b"GET /big?bytes=8000 HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            eventually(partial(are_waiting, server, number))
+            until(partial(are_waiting, server, number))
         with caller(server, tls=tls) as new:
             assert get(new)[0] == 200
 
@@ -174,7 +174,7 @@ def test_whoever_reads_too_slowly_is_cut_off(
                 sock.recv(1)
             return dropped(server, "answer_unread") == 1
 
-        eventually(is_cut_while_it_reads_a_byte_now_and_then)
+        until(is_cut_while_it_reads_a_byte_now_and_then)
         with caller(server, tls=tls) as new:
             assert get(new)[0] == 200
 
@@ -195,7 +195,7 @@ class TestMemory:
         with running_server(tmp_path, certificates, **settings) as server, contextlib.ExitStack() as stack:
             for number in range(6):
                 send_head(stack.enter_context(reader(server, tls=True)), "/pattern?bytes=400000")
-                eventually(partial(has_settled, server, number + 1))
+                until(partial(has_settled, server, number + 1))
             assert (connections(server, "send"), dropped(server, "answers_crowded_out")) == (2, 4)
             with reader(server, tls=True, segment=1400) as honest:
                 send_head(honest, "/pattern?bytes=400000")
@@ -206,7 +206,7 @@ class TestMemory:
         with running_server(tmp_path, certificates, **settings) as server, contextlib.ExitStack() as stack:
             for _ in range(6):
                 send_head(stack.enter_context(reader(server, tls=True)), "/shared")
-            eventually(lambda: connections(server, "send") == 6)
+            until(lambda: connections(server, "send") == 6)
             assert dropped(server, "answers_crowded_out") == 0
 
     def test_an_answer_that_is_too_large_is_a_503(self, tmp_path: Path, certificates: Certificates) -> None:
@@ -227,9 +227,9 @@ def test_the_end_of_the_process_waits_for_a_reader(tmp_path: Path, certificates:
         reader(server, tls=True, segment=1400) as sock,
     ):
         send_head(sock, "/pattern?bytes=300000")
-        eventually(lambda: connections(server, "send") == 1)
+        until(lambda: connections(server, "send") == 1)
         server.process.send(signal.SIGTERM)
-        eventually(lambda: "ending: not ready any more" in server.log)
+        until(lambda: "ending: not ready any more" in server.log)
         assert read_answer(sock) == (200, pattern(300_000))
         assert is_closed(sock)
         sock.close()
@@ -242,7 +242,7 @@ def test_the_end_of_the_process_does_not_wait_for_ever(tmp_path: Path, certifica
         reader(server, tls=True) as sock,
     ):
         send_head(sock, "/pattern?bytes=300000")
-        eventually(lambda: connections(server, "send") == 1)
+        until(lambda: connections(server, "send") == 1)
         server.process.send(signal.SIGTERM)
         assert server.process.wait(PATIENCE) == 0
 
@@ -254,7 +254,7 @@ def test_a_connection_from_before_the_start_ended_is_without_delay(tmp_path: Pat
         port = free.getsockname()[1]
     settings: dict[str, Any] = {"address": f"127.0.0.1:{port}", "start_after": str(begin), "tls": False}
     with running_server(tmp_path, certificates, until_serving=False, **settings) as server:
-        eventually(lambda: "metrics and health are served" in server.log)
+        until(lambda: "metrics and health are served" in server.log)
         with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as early:
             begin.touch()
             assert get(early)[1]["no_delay"]

@@ -23,7 +23,7 @@ from tests.service.servers import (
     send_head,
     wait_for_plain,
 )
-from tests.service.waits import eventually
+from tests.support.waiting import until
 
 
 def test_a_port_in_use_is_one_line_and_exit_1(tmp_path: Path, certificates: Certificates) -> None:
@@ -70,7 +70,7 @@ def test_the_end_has_an_order(tmp_path: Path, certificates: Certificates) -> Non
             server.process.send(signal.SIGTERM)
             wait_for_plain(server, "/readyz", 500)
             assert server.plain("/livez")[0] == 200
-            eventually(lambda: "stopping last" in journal.read_text())
+            until(lambda: "stopping last" in journal.read_text())
             assert "task stopped" not in journal.read_text()
             assert "[-]serving failed: shutting down" in server.plain("/readyz")[1]
             with server.connect() as new:
@@ -120,11 +120,11 @@ def test_a_second_signal_leaves_out_the_rest_of_the_delay_and_a_third_the_drain(
         server.connect() as busy,
     ):
         send_head(busy, "/slow?seconds=3600")
-        eventually(lambda: 'stage="request"} 1.0' in server.plain("/metrics")[1])
+        until(lambda: 'stage="request"} 1.0' in server.plain("/metrics")[1])
         server.process.send(signal.SIGTERM)
         wait_for_plain(server, "/readyz", 500)
         server.process.send(signal.SIGTERM)
-        eventually(lambda: refuses_connections(server))
+        until(lambda: refuses_connections(server))
         assert server.process.is_running
         server.process.send(signal.SIGTERM)
         assert server.process.wait(PATIENCE) == 0
@@ -143,7 +143,7 @@ def test_a_worker_that_crashes_is_replaced_on_the_same_ports(tmp_path: Path, cer
         with server.connect() as sock:
             send_head(sock, "/crash")
             assert is_closed(sock)
-        eventually(lambda: server.log.count(" serving address=") == 2)
+        until(lambda: server.log.count(" serving address=") == 2)
         with server.connect() as sock:
             assert get(sock)[0] == 200
         assert (server.port, server.plain_port) == ports
@@ -156,7 +156,7 @@ def test_a_worker_ends_when_its_arbiter_is_killed(tmp_path: Path, certificates: 
     with running_server(tmp_path, certificates) as server, server.connect() as sock:
         worker = get(sock)[1]["pid"]
         os.kill(server.process.pid, signal.SIGKILL)
-        eventually(lambda: not is_alive(worker))
+        until(lambda: not is_alive(worker))
 
 
 def is_alive(pid: int) -> bool:

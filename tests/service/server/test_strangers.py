@@ -15,7 +15,7 @@ from adapter.service.server.connections import Connection
 from adapter.service.server.head_bytes import MOST_STRANGERS_BYTES, HeadBytes
 from adapter.service.server.heads import STRANGERS_HEAD
 from tests.service.servers import NEVER, Certificates, Server, dropped, get, is_closed, read_answer, running_server
-from tests.service.waits import eventually
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +57,7 @@ def test_all_strangers_together_have_one_bound(tmp_path: Path, certificates: Cer
         for _ in range(count):
             with contextlib.suppress(ConnectionError):
                 stack.enter_context(server.tcp()).sendall(head(size))
-        eventually(lambda: dropped(server, "heads_crowded_out") >= 20)
+        until(lambda: dropped(server, "heads_crowded_out") >= 20)
         with server.tcp() as new:
             assert get(new)[0] == 200
 

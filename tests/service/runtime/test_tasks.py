@@ -8,7 +8,7 @@ import pytest
 
 from adapter.service.runtime.tasks import Stop, Tasks
 from adapter.timing.backoff import Backoff
-from tests.service.waits import eventually
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -57,7 +57,7 @@ def tasks(events: Recorded, clock: Clock) -> Iterator[Tasks]:
 
 def test_a_periodic_task_runs_again_and_again(tasks: Tasks, events: Recorded) -> None:
     tasks.periodic("tick", lambda: None, every_seconds=0, deadline_seconds=1)
-    eventually(lambda: len(events.results) >= 3)
+    until(lambda: len(events.results) >= 3)
     assert set(events.results) == {("tick", "ok")}
 
 
@@ -77,7 +77,7 @@ def test_the_period_counts_from_start_to_start(events: Recorded, clock: Clock) -
         clock.now += 3
 
     tasks.periodic("tick", take_three_seconds, every_seconds=10, deadline_seconds=5)
-    eventually(lambda: waits)
+    until(lambda: waits)
     assert waits == [7.0]
 
 
@@ -93,7 +93,7 @@ def test_a_failing_task_is_tried_again_and_logged_once(
             raise failure
 
     tasks.periodic("refresh", fail_thrice, every_seconds=0, deadline_seconds=1)
-    eventually(lambda: ("refresh", "ok") in events.results)
+    until(lambda: ("refresh", "ok") in events.results)
     assert events.results[:4] == [("refresh", "error")] * 3 + [("refresh", "ok")]
     assert caplog.messages == ["a task failed and will be tried again", "a task works again"]
     assert caplog.records[0].exc_info is not None
@@ -109,7 +109,7 @@ def test_another_failure_is_logged_too(tasks: Tasks, events: Recorded, caplog: p
             raise failure
 
     tasks.periodic("refresh", fail, every_seconds=0, deadline_seconds=1)
-    eventually(lambda: ("refresh", "ok") in events.results)
+    until(lambda: ("refresh", "ok") in events.results)
     errors = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert [type(error.exc_info[1]) for error in errors if error.exc_info] == [ValueError, KeyError, ValueError]
 
@@ -130,7 +130,7 @@ def test_a_pass_beyond_its_deadline_is_seen_while_it_runs_and_counted_as_late(
     assert tasks.overdue() == ("refresh",)
     assert events.overdue["refresh"]()
     go_on.set()
-    eventually(lambda: events.results == [("refresh", "late")])
+    until(lambda: events.results == [("refresh", "late")])
     assert tasks.overdue() == ()
     assert "a task ran past its deadline" in caplog.messages
 
@@ -151,7 +151,7 @@ def test_a_running_task_works_until_the_stop(tasks: Tasks) -> None:
 def test_a_running_task_that_returns_is_started_again(tasks: Tasks, events: Recorded) -> None:
     runs: list[Stop] = []
     tasks.running("watch", runs.append)
-    eventually(lambda: len(runs) >= 3)
+    until(lambda: len(runs) >= 3)
     assert set(events.results) == {("watch", "error")}
 
 

@@ -15,7 +15,7 @@ from adapter.service.server.context import WorkerContext
 from adapter.service.server.plain import _ACCEPT_PAUSE, LARGEST_HEAD, MOST_CONNECTIONS, PlainAnswer, PlainServer
 from adapter.service.server.settings import ServerOptions
 from tests.service.servers import is_closed
-from tests.service.waits import eventually
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,8 +102,8 @@ def test_a_visit_has_a_deadline_in_total(first: bytes) -> None:
         with connect(address_of(listener).port) as sock:
             server.start()
             sock.sendall(first)
-            eventually(lambda: server._visitors)
-            eventually(lambda: not server._visitors)
+            until(lambda: server._visitors)
+            until(lambda: not server._visitors)
             assert len(read_to_end(sock)) < len(BIG)
         server.stop()
 
@@ -125,7 +125,7 @@ def test_when_too_much_waits_to_be_read_the_oldest_answers_go() -> None:
         for number in range(1, 6):
             readers.append(stack.enter_context(connect(address_of(listener).port)))
             readers[-1].sendall(b"GET /big HTTP/1.1\r\n\r\n")
-            eventually(lambda: sum(visitor.held_bytes > 0 for visitor in server._visitors) == min(number, 2))  # noqa: B023 - used at once
+            until(lambda: sum(visitor.held_bytes > 0 for visitor in server._visitors) == min(number, 2))  # noqa: B023 - used at once
         assert [len(read_to_end(reader)) > len(BIG) for reader in readers] == [False, False, False, True, True]
         server.stop()
 
@@ -156,7 +156,7 @@ def test_without_a_descriptor_left_the_oldest_visitor_makes_room() -> None:
         listener = NoDescriptors(real, oldest)
         server = PlainServer(cast("socket.socket", listener), answer, deadline_seconds=3600)
         server.start()
-        eventually(lambda: server._visitors)
+        until(lambda: server._visitors)
         listener.exhausted = True
         assert ask(port, "/metrics")[0] == 200
         assert listener.attempts == 1

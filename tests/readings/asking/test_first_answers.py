@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -15,9 +13,10 @@ from adapter.readings.errors import ObjectsNotKnownError, SourceSlowError
 from adapter.readings.settings import ReadingSettings
 from adapter.sources.prometheus.errors import QueryRefusedError
 from tests.support.readings import House, MadeUpObjects, ScriptedPrometheus, make_house, reply
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from tests.support.readings import Reply
 
@@ -42,14 +41,6 @@ def ask(house: House, name: str = "http_rps", pod: str = "web-0") -> ObjectsAnsw
     return house.readings.objects(house.pods(name), "shop", ByName(pod), EVERYTHING)
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
-    until = time.monotonic() + seconds
-    step = threading.Event()
-    while not condition():
-        assert time.monotonic() < until, "waited in vain"
-        step.wait(0.005)
-
-
 def waiting(house: House) -> int:
     return house.readings._first_answers._waiting.total()
 
@@ -57,7 +48,7 @@ def waiting(house: House) -> int:
 def test_many_first_askers_wait_for_one_query(pool: ThreadPoolExecutor) -> None:
     house, prometheus = hanging(pool, wait=20)
     asked = [pool.submit(ask, house) for _ in range(4)]
-    wait_until(lambda: waiting(house) == 4)
+    until(lambda: waiting(house) == 4)
     prometheus.gate.set()
 
     assert {future.result().values for future in asked} == {(("web-0", 1.0),)}
@@ -70,7 +61,7 @@ def test_a_first_asker_does_not_wait_for_ever_and_the_query_serves_later_ones(po
     with pytest.raises(SourceSlowError, match=r"did not answer within 0\.05 s; the query goes on: sum by"):
         ask(house)
     prometheus.gate.set()
-    wait_until(lambda: bool(house.counter("tidewatch_adapter_refreshes_total", result="ok")))
+    until(lambda: bool(house.counter("tidewatch_adapter_refreshes_total", result="ok")))
 
     assert ask(house).values == (("web-0", 1.0),)
     assert len(prometheus.asked) == 1
@@ -79,14 +70,14 @@ def test_a_first_asker_does_not_wait_for_ever_and_the_query_serves_later_ones(po
 def test_no_more_than_so_many_requests_wait_and_the_others_are_told_at_once(pool: ThreadPoolExecutor) -> None:
     house, prometheus = hanging(pool, wait=20, waiting=2)
     asked: list[Future[ObjectsAnswer]] = [pool.submit(ask, house, "http_rps", f"web-{number}") for number in range(2)]
-    wait_until(lambda: waiting(house) == 2)
+    until(lambda: waiting(house) == 2)
 
     with pytest.raises(SourceSlowError, match="no more than 2 requests wait at once"):
         ask(house, "raw")
     prometheus.gate.set()
     assert asked[0].result().values == (("web-0", 1.0),)
-    wait_until(lambda: waiting(house) == 0)
-    wait_until(lambda: house.counter("tidewatch_adapter_refreshes_total", result="ok") == 2)
+    until(lambda: waiting(house) == 0)
+    until(lambda: house.counter("tidewatch_adapter_refreshes_total", result="ok") == 2)
     assert ask(house, "raw").values == (("web-0", 1.0),)
 
 
@@ -96,7 +87,7 @@ def test_a_known_answer_needs_no_place_among_those_who_wait(pool: ThreadPoolExec
     first = ask(house)
     prometheus.gate.clear()
     stuck = pool.submit(ask, house, "raw")
-    wait_until(lambda: waiting(house) == 1)
+    until(lambda: waiting(house) == 1)
 
     assert ask(house) == first
     prometheus.gate.set()
@@ -111,7 +102,7 @@ def test_a_first_asker_waits_on_when_the_plan_is_narrowed_meanwhile(pool: Thread
 
     prometheus.answer = refuse_wider
     asked = [pool.submit(ask, house) for _ in range(4)]
-    wait_until(lambda: waiting(house) == 4)
+    until(lambda: waiting(house) == 4)
     prometheus.gate.set()
 
     assert {future.result().values for future in asked} == {(("web-0", 1.0),)}
@@ -139,7 +130,7 @@ def test_no_more_than_a_few_wait_for_a_list(pool: ThreadPoolExecutor) -> None:
     objects = house.readings._objects
     assert isinstance(objects, MadeUpObjects)
     first = pool.submit(ask, house)
-    wait_until(lambda: waiting(house) == 1)
+    until(lambda: waiting(house) == 1)
     objects.not_synced = True
     with pytest.raises(ObjectsNotKnownError):
         house.readings.objects(house.pods("raw"), "shop", BySelector(EVERYTHING), EVERYTHING)

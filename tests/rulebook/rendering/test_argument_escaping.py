@@ -22,7 +22,7 @@ from adapter.rulebook.rendering.render import exact_query
 from adapter.rulebook.rendering.template import PlacingError, parse_query_template, query_data
 from adapter.rulebook.rendering.unquoted import Bare, misplaced
 from adapter.rulebook.requests import Asked
-from tests.rulebook.test_render import metric
+from tests.rulebook.rendering.test_render import metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
