@@ -10,6 +10,8 @@ export PYTHONDONTWRITEBYTECODE :=
 tests ?= tests
 suite ?= tests/e2e
 jobs ?= 2
+# More than cores: much of the tests' time is waiting for other processes.
+workers ?= 3
 
 .PHONY: help demo test lint format bench e2e lock environment clean
 
@@ -23,7 +25,7 @@ demo: environment ## the main job on this machine, with a live view: a fleet, Pr
 	@$(with_prometheus) exec $(python) -m demo
 
 test: environment ## the tests (tests=tests/objects for a part)
-	@$(with_prometheus) exec $(python) -m pytest -n $(jobs) --dist worksteal $(tests)
+	@$(with_prometheus) exec $(python) -m pytest -n $(workers) --dist worksteal $(tests)
 
 lint: environment ## format, lint, types, architecture, dependencies, dead code, Dockerfile
 	@$(python) -m ruff format --check .

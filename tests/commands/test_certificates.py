@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from demo.machine.files import replace_file
 from tests.commands.world import OBJECTS, RULES, SHOP
 from tests.support.caller import PATIENCE_SECONDS, Caller
-from tests.support.serving import Adapter, Trust, eventually, run, running_adapter, serving_flags
+from tests.support.forked import run
+from tests.support.serving import Adapter, Trust, eventually, running_adapter, serving_flags
 
 if TYPE_CHECKING:
     from pathlib import Path

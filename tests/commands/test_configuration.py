@@ -11,7 +11,8 @@ import pytest
 from demo.machine.files import replace_file
 from tests.commands.world import OBJECTS, OPEN_RULE, QUEUE_RULE, SHOP
 from tests.support.caller import CUSTOM, EXTERNAL, Answer
-from tests.support.serving import Trust, eventually, run, running_adapter, serving_flags
+from tests.support.forked import run
+from tests.support.serving import Trust, eventually, running_adapter, serving_flags
 from tests.support.worlds import NAMESPACES, PODS
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from demo.machine.certificates import Authority, Validity
 from tests.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SECRET, SERVICE, WANTED, apiservice
 from tests.support.apiserver_objects import APISERVICES
 from tests.support.fake_apiserver import TOKEN
+from tests.support.forked import run
 from tests.support.object_apiserver import CONFIG_MAPS, HPAS, SLICES, ObjectApiServer
-from tests.support.serving import run
 from tests.support.tls_door import tls_door
 from tests.support.validity import of_yesterday
 

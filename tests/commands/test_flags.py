@@ -16,15 +16,8 @@ from demo.machine.ports import free_port
 from demo.machine.processes import start
 from tests.commands.world import RULES, SHOP
 from tests.support.fake_apiserver import TOKEN, FakeApiServer
-from tests.support.serving import (
-    FRONT_PROXY,
-    PROGRAM,
-    Adapter,
-    Trust,
-    eventually,
-    run,
-    serving_flags,
-)
+from tests.support.forked import run
+from tests.support.serving import FRONT_PROXY, PROGRAM, Adapter, Trust, eventually, serving_flags
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,8 +20,9 @@ from tests.identity.certificates.keeping_world import CUSTOM, EXTERNAL, LIFE, SE
 from tests.support.apiserver_objects import APISERVICES, SECRETS
 from tests.support.caller import PATIENCE_SECONDS, Caller
 from tests.support.fake_apiserver import TOKEN
+from tests.support.forked import run
 from tests.support.object_apiserver import ObjectApiServer
-from tests.support.serving import Adapter, Trust, eventually, run, serving_flags
+from tests.support.serving import Adapter, Trust, eventually, serving_flags
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

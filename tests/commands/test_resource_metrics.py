@@ -10,7 +10,8 @@ import pytest
 
 from demo.machine.files import replace_file
 from tests.commands.usage_world import CPU, OTHER_NAMESPACES, RULES, USAGE
-from tests.support.serving import Adapter, Trust, eventually, run
+from tests.support.forked import run
+from tests.support.serving import Adapter, Trust, eventually
 from tests.support.worlds import queries_counted
 
 if TYPE_CHECKING:

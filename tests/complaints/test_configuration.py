@@ -8,7 +8,8 @@ import pytest
 
 from demo.machine.files import replace_file
 from tests.complaints.world import COMPLAINTS, CONNECTIONS_RULE, QUEUE_RULE
-from tests.support.serving import Adapter, Trust, eventually, run
+from tests.support.forked import run
+from tests.support.serving import Adapter, Trust, eventually
 from tests.support.worlds import NAMESPACES, PODS
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import pytest
 
 from tests.complaints.world import COMPLAINTS, CONNECTIONS_RULE, OBJECTS, QUEUE_RULE, RULES
 from tests.support.caller import CUSTOM, EXTERNAL, Caller
-from tests.support.serving import Adapter, Trust, eventually, run
+from tests.support.forked import run
+from tests.support.serving import Adapter, Trust, eventually
 from tests.support.worlds import NAMESPACES, PODS
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from tests.complaints.world import COMPLAINTS
 from tests.helm.chart import default_values
 from tests.identity.certificates.keeping_world import SERVICE, apiservice
 from tests.support.apiserver_objects import APISERVICES
+from tests.support.forked import run
 from tests.support.object_apiserver import ObjectApiServer
-from tests.support.serving import Adapter, Trust, run
 from tests.support.worlds import queries_of
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from demo.machine.prometheus import PrometheusProcess
     from tests.support.caller import Caller
+    from tests.support.serving import Adapter, Trust
 
 API = "/apis/metrics.k8s.io/v1beta1"
 APISERVICE = "v1beta1.metrics.k8s.io"
