@@ -127,7 +127,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         "tests/apis/values/test_parameters.py::test_parameters_that_decide_and_cannot_be_told_are_400",
     ),
     "a namespaced external metric": (f"{_CASES}/external.py::NAMESPACED",),
-    "an unknown path": ("tests/apis/test_handler.py::test_unknown_paths_are_404_for_every_method",),
+    "an unknown path": ("tests/apis/test_handler_documents.py::test_unknown_paths_are_404_for_every_method",),
     "a slow query": (f"{_OUTAGES}::test_prometheus_hangs_and_only_those_who_ask_for_something_new_notice",),
     "a namespace may ask": (
         f"{_ANSWERS}::test_a_namespace_that_asks_for_too_much_is_429_and_others_are_served",
