@@ -92,7 +92,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     ),
     "a sample without the container's label": (
         "tests/readings/samples/test_object_reading_builder.py::test_a_sample_of_a_whole_pod_is_its_container_where_the_pod_has_no_other",
-        "tests/readings/asking/test_usage.py::test_a_query_that_drops_the_containers_gives_one_without_a_name_and_says_so",
+        "tests/readings/asking/test_usage_left_out.py::test_a_query_that_drops_the_containers_gives_one_without_a_name_and_says_so",
     ),
     "two labels for one kind": (f"{_CASES}/kinds.py::TWO_LABELS",),
     "an external rule that is namespaced": (
