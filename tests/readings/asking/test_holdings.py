@@ -124,7 +124,7 @@ def test_what_is_held_never_exceeds_a_bound_and_adds_up(steps: list[tuple[int, i
     for index, key, values in steps:
         asked, owner = QUERIES[index]
         # Equal parcels are of equal size, and of one namespace.
-        parcel = Parcel(100 * (owner == "bank") + 13 * key + values, values)
+        parcel = Parcel(1000 * (owner == "bank") + 13 * key + values, values)
         verdict = holdings.judge(asked, parcel, owner, shared=False)
         if verdict.refusal is None:
             for other in verdict.shed:
