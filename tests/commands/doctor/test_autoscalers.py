@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class TestHpas:
-    def test_those_that_miss_a_metric_of_ours_are_shown_with_the_cause(self, installation: Installation) -> None:
+    def test_hpas_that_miss_a_metric_of_ours_are_shown_with_the_cause(self, installation: Installation) -> None:
         installation.hpa("web", "FailedGetPodsMetric", "unable to get metric open_connections: no metrics returned")
         installation.hpa("cpu", "FailedGetResourceMetric", "no metrics from resource metrics API")
         installation.hpa("well", None)
@@ -21,7 +21,7 @@ class TestHpas:
         assert "explain METRIC --namespace shop" in lines["hpa/shop/web"].fix
         assert "hpa/shop/cpu" not in lines
 
-    def test_many_are_counted(self, installation: Installation) -> None:
+    def test_many_hpas_without_their_metric_are_counted(self, installation: Installation) -> None:
         for number in range(620):
             installation.hpa(f"web-{number:03d}", "FailedGetExternalMetric" if number < 8 else None)
         lines = installation.lines()

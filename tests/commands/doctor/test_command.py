@@ -44,7 +44,7 @@ class TestRequestsThroughTheApiServer:
             ((200, {"kind": "CheckStatus"}), CheckStatus.ERROR, "not a list of resources"),
         ],
     )
-    def test_an_answer_that_is_not_right(
+    def test_a_wrong_answer_through_the_api_server_is_reported(
         self, installation: Installation, answer: tuple[int, Json], status: CheckStatus, said: str
     ) -> None:
         installation.cluster.answers["/apis/custom.metrics.k8s.io/v1beta1"] = answer
@@ -106,7 +106,7 @@ def test_an_api_server_that_is_away_is_one_error_and_the_rest_is_unknown(install
 
 
 class TestChecks:
-    def test_one_that_breaks_harms_itself_alone(self) -> None:
+    def test_a_check_that_breaks_harms_itself_alone(self) -> None:
         def breaks() -> list[Line]:
             raise RuntimeError("averysecrettoken")
 
@@ -115,7 +115,7 @@ class TestChecks:
         assert "secret" not in broken.message
         assert fine.status is CheckStatus.OK
 
-    def test_one_that_hangs_is_left_behind(self) -> None:
+    def test_a_check_that_hangs_is_left_behind(self) -> None:
         end = threading.Event()
 
         def hangs() -> list[Line]:
@@ -132,7 +132,7 @@ class TestChecks:
 
 
 class TestTheProgram:
-    def test_as_json(self, installation: Installation, prometheus: PrometheusProcess) -> None:
+    def test_the_report_as_json(self, installation: Installation, prometheus: PrometheusProcess) -> None:
         ended = run("doctor", *installation.command(f"--prometheus-url={prometheus.url}", "-o", "json"))
         document = json.loads(ended.out)
         assert (ended.code, document["apiVersion"], document["kind"]) == (0, "tidewatch.io/v1alpha1", "DoctorReport")
@@ -149,7 +149,7 @@ class TestTheProgram:
         assert TOKEN not in ended.out + ended.error
 
     @pytest.mark.parametrize("flag", ["--service=name", "--apiservice=x", "--nonsense", "--kubeconfig=/missing"])
-    def test_wrong_usage(self, flag: str) -> None:
+    def test_wrong_usage_is_exit_2(self, flag: str) -> None:
         ended = run("doctor", flag)
         assert (ended.code, ended.error.count("\n")) == (2, 1)
 

@@ -60,7 +60,7 @@ class TestResourceMetrics:
             (SERVED, CheckStatus.WARNING, f"it belongs to kube-system/metrics-server; {NOBODY_ASKS}"),
         ],
     )
-    def test_of_metrics_server(
+    def test_metrics_server_as_owner_is_a_warning_only_where_our_rules_would_serve(
         self, installation: Installation, rules: str | None, status: CheckStatus, said: str
     ) -> None:
         lines = self.lines(installation, rules)
@@ -69,7 +69,7 @@ class TestResourceMetrics:
         # Neither is its certificate looked at, nor a right to change it asked for.
         assert [name for name in lines if name.endswith(RESOURCE)] == [f"owner/{RESOURCE}"]
 
-    def test_of_metrics_server_that_is_away(self, installation: Installation) -> None:
+    def test_an_unavailable_metrics_server_is_a_warning(self, installation: Installation) -> None:
         condition = {"type": "Available", "status": "False", "reason": "MissingEndpoints"}
         document = installation.cluster.objects.get_without_rights(APISERVICES, "", RESOURCE)
         installation.register(RESOURCE, document, {"conditions": [condition]})
@@ -79,7 +79,7 @@ class TestResourceMetrics:
         line = self.line(installation, SERVED)
         assert (line.status, line.message) == (CheckStatus.WARNING, f"{away}; {NOBODY_ASKS}")
 
-    def test_of_metrics_server_is_an_error_where_it_was_to_be_ours(self, installation: Installation) -> None:
+    def test_metrics_server_as_owner_is_an_error_where_we_were_to_own_the_api(self, installation: Installation) -> None:
         line = self.line(installation, None, f"--apiservice={CUSTOM}", f"--apiservice={RESOURCE}")
         assert line.status is CheckStatus.ERROR
         assert NOBODY_ASKS in line.message
@@ -88,7 +88,9 @@ class TestResourceMetrics:
     @pytest.mark.parametrize(
         ("rules", "status"), [(None, CheckStatus.WARNING), (OTHERS, CheckStatus.WARNING), (SERVED, CheckStatus.ERROR)]
     )
-    def test_of_nobody(self, installation: Installation, rules: str | None, status: CheckStatus) -> None:
+    def test_an_api_without_an_owner_is_an_error_only_where_our_rules_would_serve(
+        self, installation: Installation, rules: str | None, status: CheckStatus
+    ) -> None:
         installation.cluster.objects.remove(APISERVICES, "", RESOURCE)
         line = self.line(installation, rules)
         assert line.status is status
@@ -96,7 +98,9 @@ class TestResourceMetrics:
 
     @pytest.mark.parametrize("rules", [None, SERVED])
     @pytest.mark.parametrize("service", [f"--service={SERVICE}", "--service="])
-    def test_of_ours(self, installation: Installation, rules: str | None, service: str) -> None:
+    def test_our_own_apiservice_is_checked_like_the_others(
+        self, installation: Installation, rules: str | None, service: str
+    ) -> None:
         self.make_ours(installation)
         lines = self.lines(installation, rules, service, f"--serving-secret={SECRET}")
         line = lines[f"owner/{RESOURCE}"]
@@ -105,12 +109,12 @@ class TestResourceMetrics:
         rights = {f"permission/{verb} apiservices.apiregistration.k8s.io {RESOURCE}" for verb in ("get", "patch")}
         assert {lines[name].status for name in others | rights} == {CheckStatus.OK}
 
-    def test_of_ours_by_its_name_alone(self, installation: Installation) -> None:
+    def test_our_own_apiservice_is_found_by_its_name_alone(self, installation: Installation) -> None:
         self.make_ours(installation)
         lines = self.lines(installation, SERVED, "--service=", f"--apiservice={RESOURCE}")
         assert lines[f"owner/{RESOURCE}"].status is lines[f"certificate/{RESOURCE}"].status is CheckStatus.OK
 
-    def test_of_ours_that_is_away(self, installation: Installation) -> None:
+    def test_our_own_unavailable_apiservice_is_an_error(self, installation: Installation) -> None:
         self.make_ours(installation, {"conditions": [{"type": "Available", "status": "False", "reason": "Strange"}]})
         known, unknown = self.line(installation, SERVED), self.line(installation, None)
         assert known.status is unknown.status is CheckStatus.ERROR
@@ -119,7 +123,9 @@ class TestResourceMetrics:
         assert unknown.fix == f"{known.fix}; or its rules hold no resourceRules, which --config tells"
 
     @pytest.mark.parametrize("rules", [OTHERS, SERVED.replace("<<.GroupBy>>", "<<.Nothing>>")])
-    def test_of_ours_without_rules_that_can_be_served(self, installation: Installation, rules: str) -> None:
+    def test_our_own_apiservice_without_rules_that_can_be_served_is_an_error(
+        self, installation: Installation, rules: str
+    ) -> None:
         self.make_ours(installation)
         line = self.line(installation, rules)
         assert line.status is CheckStatus.ERROR

@@ -72,7 +72,7 @@ def test_the_rights_of_another_account_are_asked_for_by_its_name(installation: I
 
 
 class TestTheHpaController:
-    def test_rights_that_it_lacks(self, installation: Installation) -> None:
+    def test_rights_that_the_hpa_controller_lacks_are_reported(self, installation: Installation) -> None:
         installation.cluster.reviews.deny_all()
         installation.cluster.reviews.allow(CONTROLLER, "list", "*", "external.metrics.k8s.io")
         lines = installation.lines()
@@ -82,7 +82,9 @@ class TestTheHpaController:
         assert "the service account kube-system/horizontal-pod-autoscaler may not get pods" in line.message
         assert "grant get and list on all of custom.metrics.k8s.io" in line.fix
 
-    def test_rights_that_may_not_be_asked_for(self, installation: Installation) -> None:
+    def test_rights_of_the_hpa_controller_that_may_not_be_reviewed_are_unknown(
+        self, installation: Installation
+    ) -> None:
         installation.cluster.forbid("create", "subjectaccessreviews")
         line = installation.lines()["hpa-controller/custom.metrics.k8s.io"]
         assert line.status is CheckStatus.UNKNOWN

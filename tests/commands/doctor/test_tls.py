@@ -29,7 +29,7 @@ class TestTheCertificate:
         bundle = base64.b64encode(authority.ca_file.read_bytes()).decode()
         installation.spec(CUSTOM, caBundle=bundle)
 
-    def test_of_another_authority(self, installation: Installation) -> None:
+    def test_a_certificate_of_another_authority_is_an_error(self, installation: Installation) -> None:
         bundle = certificate_pem(Authority(installation.folder / "other").root)
         installation.spec(CUSTOM, caBundle=base64.b64encode(bundle).decode())
         line = self.line(installation)
@@ -37,11 +37,11 @@ class TestTheCertificate:
         assert "kube-apiserver refuses it: none of the CAs in the caBundle has signed it" in line.message
         assert "--serving-secret" in line.fix
 
-    def test_of_nobody_because_the_bundle_is_empty(self, installation: Installation) -> None:
+    def test_an_empty_ca_bundle_is_reported(self, installation: Installation) -> None:
         installation.spec(CUSTOM, caBundle="")
         assert "the caBundle is empty" in self.line(installation).message
 
-    def test_for_another_name(self, installation: Installation) -> None:
+    def test_a_certificate_for_another_name_is_reported(self, installation: Installation) -> None:
         self.show(installation, Authority(installation.folder / "ca"), "adapter.elsewhere.svc")
         line = self.line(installation)
         assert "Hostname mismatch" in line.message
@@ -65,30 +65,30 @@ class TestTheCertificate:
         assert lines[f"apiservice/{CUSTOM}"].status is CheckStatus.WARNING
         assert "not verified" in lines[f"certificate/{CUSTOM}"].message
 
-    def test_of_an_adapter_that_is_not_reached(self, installation: Installation) -> None:
+    def test_an_adapter_that_is_not_reached_is_reported(self, installation: Installation) -> None:
         installation.door.close()
         line = self.line(installation)
         assert line.status is CheckStatus.UNKNOWN
         assert "Connection refused" in line.message
         assert "--endpoint" in line.fix
 
-    def test_of_something_that_speaks_no_tls(self, installation: Installation) -> None:
+    def test_a_server_that_speaks_no_tls_is_reported(self, installation: Installation) -> None:
         host, _, port = installation.cluster.url.removeprefix("http://").partition(":")
         line = installation.lines(f"--endpoint={host}:{port}")[f"certificate/{CUSTOM}"]
         assert line.status is CheckStatus.UNKNOWN
 
 
 class TestTheFrontProxy:
-    def test_no_config_map(self, installation: Installation) -> None:
+    def test_a_missing_config_map_is_reported(self, installation: Installation) -> None:
         installation.cluster.objects.remove(CONFIG_MAPS, "kube-system", CONFIG_MAP)
         assert installation.lines()["front-proxy"].status is CheckStatus.UNKNOWN
 
-    def test_one_that_may_not_be_read(self, installation: Installation) -> None:
+    def test_a_config_map_that_may_not_be_read_is_unknown(self, installation: Installation) -> None:
         installation.cluster.objects.deny("get", "configmaps")
         assert "extension-apiserver-authentication-reader" in installation.lines()["front-proxy"].fix
 
     @pytest.mark.parametrize("broken", ["", "no certificate"])
-    def test_no_authority_in_it(self, installation: Installation, broken: str) -> None:
+    def test_a_config_map_without_an_authority_is_reported(self, installation: Installation, broken: str) -> None:
         installation.publish_front_proxy(broken, "", [])
         line = installation.lines()["front-proxy"]
         assert line.status is CheckStatus.ERROR
@@ -105,7 +105,7 @@ class TestTheFrontProxy:
         installation.publish_front_proxy(both, both, ["front-proxy-client"])
         assert installation.lines()["front-proxy"].status is CheckStatus.OK
 
-    def test_an_authority_that_has_ended(self, installation: Installation) -> None:
+    def test_an_expired_authority_is_reported(self, installation: Installation) -> None:
         ended = make_generation(["a"], datetime.now(tz=UTC) - timedelta(days=9), timedelta(days=2)).authority
         old = certificate_pem(ended).decode()
         installation.publish_front_proxy(old, "", ["a"])

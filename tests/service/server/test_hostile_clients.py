@@ -119,54 +119,54 @@ class TestDeadlines:
     """Each stage ends by itself, in total: a byte now and then does not prolong it."""
 
     @pytest.mark.parametrize("length", [0, 1, 100])
-    def test_of_a_handshake(self, hasty: Server, length: int) -> None:
+    def test_a_handshake_that_stalls_is_ended(self, hasty: Server, length: int) -> None:
         with hasty.tcp() as sock:
             sock.sendall(client_hello()[:length])
             assert is_closed(sock)
 
-    def test_of_a_handshake_whose_bytes_trickle(self, hasty: Server) -> None:
+    def test_a_handshake_whose_bytes_trickle_is_ended(self, hasty: Server) -> None:
         with hasty.tcp() as sock, pytest.raises((ConnectionError, TimeoutError)):
             trickle(sock, client_hello()[:-1])
 
-    def test_of_a_head_with_a_408(self, hasty: Server) -> None:
+    def test_a_head_that_stalls_is_answered_with_408(self, hasty: Server) -> None:
         with hasty.connect() as sock:
             sock.sendall(b"GET /facts HTTP/1.1\r\n")
             assert read_answer(sock)[0] == 408
             assert is_closed(sock)
 
-    def test_of_a_head_whose_bytes_trickle(self, hasty: Server) -> None:
+    def test_a_head_whose_bytes_trickle_is_ended(self, hasty: Server) -> None:
         with hasty.connect() as sock, pytest.raises((ConnectionError, ssl.SSLError)):
             trickle(sock, b"GET /facts HTTP/1.1\r\nX-A: " + 4000 * b"b")
 
-    def test_of_a_second_head_on_a_kept_connection(self, hasty: Server) -> None:
+    def test_a_second_head_that_stalls_is_answered_with_408(self, hasty: Server) -> None:
         with hasty.connect() as sock:
             assert get(sock)[0] == 200
             sock.sendall(b"GET /fac")
             assert read_answer(sock)[0] == 408
 
-    def test_of_a_first_request_that_never_begins(self, hasty: Server) -> None:
+    def test_a_connection_whose_first_request_never_begins_is_closed(self, hasty: Server) -> None:
         with hasty.connect() as sock:
             assert is_closed(sock)
 
-    def test_of_idleness(self, hasty: Server) -> None:
+    def test_an_idle_connection_is_closed(self, hasty: Server) -> None:
         with hasty.connect() as sock:
             assert get(sock)[0] == 200
             assert is_closed(sock)
 
-    def test_of_a_body_that_the_application_reads(self, hasty: Server) -> None:
+    def test_a_connection_whose_body_stalls_is_closed(self, hasty: Server) -> None:
         with hasty.connect() as sock:
             send_head(sock, "/read", "Content-Length: 10")
             sock.sendall(b"12345")
             assert is_closed(sock)
 
     @pytest.mark.parametrize("framing", ["Content-Length: 10", "Transfer-Encoding: chunked"])
-    def test_of_a_body_that_a_route_reads_with_a_408(self, hasty: Server, framing: str) -> None:
+    def test_a_body_that_stalls_for_a_route_is_answered_with_408(self, hasty: Server, framing: str) -> None:
         with hasty.connect() as sock:
             sock.sendall(f"POST /body HTTP/1.1\r\nHost: localhost\r\n{framing}\r\n\r\n5\r\n123".encode())
             assert read_answer(sock)[0] == 408
             assert is_closed(sock)
 
-    def test_of_an_answer_that_nobody_reads(self, hasty: Server) -> None:
+    def test_an_answer_that_nobody_reads_holds_up_no_new_client(self, hasty: Server) -> None:
         with contextlib.ExitStack() as stack:
             for _ in range(4):
                 sock = stack.enter_context(hasty.connect())
