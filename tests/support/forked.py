@@ -29,11 +29,16 @@ _CHECKOUT = Path(__file__).resolve().parents[2]
 
 def run(*arguments: str, environment: Mapping[str, str] | None = None) -> Ended:
     """Run the program until it ends by itself. Raises TimeoutError."""
-    request = json.dumps([arguments, dict(environment or {})]).encode()
+    request = json.dumps([arguments, {**os.environ, **(environment or {})}, str(Path.cwd())]).encode()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
         server = _server()
         socket.send_fds(server, [request], [out.fileno(), error.fileno()])
-        code = int(server.recv(64))
+        try:
+            code = int(server.recv(64))
+        except TimeoutError:
+            # What it answers later must not be taken for the answer to the next run.
+            _server.cache_clear()
+            raise
         out.seek(0)
         error.seek(0)
         return Ended(code, out.read().decode(), error.read().decode())
@@ -53,7 +58,9 @@ def _server() -> socket.socket:
 
 def _end(server: socket.socket, process: subprocess.Popen[bytes]) -> None:
     server.close()
-    process.wait(_SECONDS)
+    # It still waits for a run that has not ended in its time.
+    process.kill()
+    process.wait()
 
 
 def _next_arguments(requests: socket.socket) -> Sequence[str] | None:
@@ -68,12 +75,14 @@ def _next_arguments(requests: socket.socket) -> Sequence[str] | None:
             _, status = os.waitpid(child, 0)
             requests.send(str(os.waitstatus_to_exitcode(status)).encode())
             continue
-        arguments, environment = json.loads(request)
+        arguments, environment, folder = json.loads(request)
         for descriptor, stream in zip(descriptors, (1, 2), strict=True):
             os.dup2(descriptor, stream)
             os.close(descriptor)
         requests.close()
+        os.environ.clear()
         os.environ.update(environment)
+        os.chdir(folder)
         sys.argv = [PROGRAM, *arguments]
         found: Sequence[str] = arguments
         return found
