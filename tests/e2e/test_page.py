@@ -49,7 +49,8 @@ class Picture:
 
 def read_png(path: Path) -> Picture:
     """Return the pixels of a PNG with 8 bits of RGB or RGBA, as browsers write it (RFC 2083)."""
-    data, chunks, at = path.read_bytes(), {}, 8
+    data, at = path.read_bytes(), 8
+    chunks: dict[bytes, bytes] = {}
     while at < len(data):
         (length,), kind = struct.unpack(">I", data[at : at + 4]), data[at + 4 : at + 8]
         chunks[kind] = chunks.get(kind, b"") + data[at + 8 : at + 8 + length]
