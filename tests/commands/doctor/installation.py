@@ -19,7 +19,7 @@ from adapter.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from adapter.sources.kubernetes.writing import ObjectClient
 from demo.machine.certificates import Authority
 from tests.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SERVICE, WANTED, apiservice
-from tests.support.apiserver_objects import APISERVICES
+from tests.support.apiserver_objects import APISERVICES, CONFIG_MAPS
 from tests.support.fake_apiserver import TOKEN
 from tests.support.object_apiserver import HPAS, SLICES, ObjectApiServer
 
@@ -75,7 +75,7 @@ class Installation:
             "client-ca-file": clients,
             "requestheader-allowed-names": json.dumps(names),
         }
-        self.cluster.objects.put("kube-system", CONFIG_MAP, {"data": data})
+        self.cluster.objects.put(CONFIG_MAPS, "kube-system", CONFIG_MAP, {"data": data})
 
     def ready(self, *addresses: str, waiting: tuple[str, ...] = ()) -> None:
         endpoints = [{"addresses": [one], "conditions": {"ready": True}} for one in addresses]
