@@ -1,36 +1,68 @@
-"""`tidewatch-recommender`: tells its version, and which of its commands there are.
-
-The recommenders are not there yet, so neither are commands. The package holds what they will stand on: the arithmetic
-of the HPA (`recommender.hpa`).
-"""
+"""`tidewatch-recommender`: finds the command that was asked for and runs it."""
 
 from __future__ import annotations
 
 import sys
 from functools import partial
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from adapter.documents.tree import nearest
+from adapter.options.version import program_version
 from adapter.service.flags.parsing import exit_for_usage
 from adapter.service.runtime.printing import run_until_nobody_reads
+from recommender.commands.program import PROGRAM
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-PROGRAM = "tidewatch-recommender"
-NO_COMMANDS = "there are no commands yet: this version holds the HPA's arithmetic as a library, recommender.hpa"
+SUMMARIES = {
+    "run": "decide again and again, publish what is recommended, and scale what may be scaled",
+    "recommend": "calculate each recommendation once, show how, and write nothing",
+    "proportional": "stand in for cluster-proportional-autoscaler, with its command line and its rights",
+}
+
+USAGE = f"""\
+Usage: {PROGRAM} COMMAND [flags]
+
+How big a Kubernetes cluster and its workloads should be, and why.
+
+Commands:
+{chr(10).join(f"  {name:<12} {summary}" for name, summary in SUMMARIES.items())}
+
+`{PROGRAM} COMMAND --help` lists the flags of a command."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; leaves by SystemExit where there is a status to tell."""
+    """Run the command line; leaves by SystemExit with the exit status."""
     run_until_nobody_reads(partial(_run, sys.argv[1:] if arguments is None else arguments))
 
 
 def _run(arguments: Sequence[str]) -> None:
-    first = next(iter(arguments), "--help")
-    if first == "--version":
-        print(f"{PROGRAM} {version('tidewatch')}")  # noqa: T201 - what was asked for
-    elif first in {"--help", "-h"}:
-        print(f"Usage: {PROGRAM} --version | --help\n\n{NO_COMMANDS.capitalize()}.")  # noqa: T201 - likewise
+    name, *rest = arguments or ["--help"]
+    if name in {"--help", "-h", "help"}:
+        print(USAGE)  # noqa: T201 - what was asked for
+    elif name == "--version":
+        print(f"{PROGRAM} {program_version()}")  # noqa: T201 - likewise
+    elif name in SUMMARIES:
+        _command(name)(rest)
     else:
-        exit_for_usage(PROGRAM, f"{first!r}: {NO_COMMANDS}")
+        meant = nearest(name, SUMMARIES)
+        hint = f"did you mean {meant}?" if meant else f"see {PROGRAM} --help"
+        exit_for_usage(PROGRAM, f"there is no command {name!r}: {hint}")
+
+
+def _command(name: str) -> Callable[[Sequence[str]], None]:
+    """Return the function behind a command; only the one that runs is imported."""
+    if name == "run":
+        from recommender.commands.run.command import run  # noqa: PLC0415 - see above
+
+        return run
+    if name == "proportional":
+        from recommender.commands.proportional.command import proportional  # noqa: PLC0415 - see above
+
+        return proportional
+    if name == "recommend":
+        from recommender.commands.recommend.command import recommend  # noqa: PLC0415 - see above
+
+        return recommend
+    raise AssertionError(name)

@@ -19,7 +19,7 @@ T = TypeVar("T")
 D = TypeVar("D")
 
 
-class Fields:
+class MappingFields:
     """The keys of one mapping, while they are read."""
 
     def __init__(
@@ -72,5 +72,5 @@ class Fields:
 def mapping_of(node: Node, path: str, keys: Iterable[str]) -> MappingNode:
     """Return the node as a mapping. Raises DocumentError, whose message does not repeat a value that may be secret."""
     if not isinstance(node, MappingNode):
-        raise DocumentError(node.problem(f"{path} is not a mapping", f"write {path}: {{{', '.join(keys)}}}"))
+        raise DocumentError(node.problem(f"{path} is not a mapping", f"write a mapping with {', '.join(keys)}"))
     return node

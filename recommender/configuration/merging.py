@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from recommender.decisions.owners import api_group
+from adapter.cluster.autoscalers import group_of
 from recommender.decisions.settings import Output
 
 if TYPE_CHECKING:
@@ -67,4 +67,4 @@ def _scales(policy: Policy, target: TargetReference) -> bool:
 
 
 def _identity(target: TargetReference) -> tuple[str, str, str, str]:
-    return (api_group(target.api_version), target.kind, target.namespace, target.name)
+    return (group_of(target.api_version), target.kind, target.namespace, target.name)

@@ -13,15 +13,25 @@ if TYPE_CHECKING:
 def value_text(record: Record) -> str:
     """Return the value: `11 replicas`, `sizes of 2 containers`, or `no value`."""
     if record.replicas is not None:
-        return f"{record.replicas} replica{'' if record.replicas == 1 else 's'}"
+        return replicas_text(record.replicas)
     if record.resources is not None:
         return f"sizes of {len(record.resources)} container{'' if len(record.resources) == 1 else 's'}"
     return "no value"
+
+
+def replicas_text(replicas: int) -> str:
+    """Return `11 replicas`."""
+    return f"{replicas} replica{'' if replicas == 1 else 's'}"
+
+
+def change_text(recommendation: str, before: int | None, after: str, message: str) -> str:
+    """Return what changes and why: `recommendation dns: from 3 to 11 replicas: …`."""
+    text = f"recommendation {recommendation}: from {'unknown' if before is None else before} to {after}"
+    return f"{text}: {message}" if message else text
 
 
 def event_text(record: Record, outcome: TargetOutcome) -> str:
     """Return the message of an event on a target: what happens to it, and why."""
     if outcome.action is Action.REFUSED:
         return f"recommendation {record.name}: not scaled to {value_text(record)}: {outcome.message}"
-    before = "unknown" if outcome.current_replicas is None else str(outcome.current_replicas)
-    return f"recommendation {record.name}: from {before} to {value_text(record)}: {record.message}"
+    return change_text(record.name, outcome.current_replicas, value_text(record), record.message)

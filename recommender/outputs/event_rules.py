@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from recommender.decisions.record import Action
+from recommender.decisions.texts import change_text, event_text, replicas_text, value_text
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.wishes import reason_of
 
 if TYPE_CHECKING:
     from recommender.decisions.record import Record, TargetReference
@@ -43,12 +43,10 @@ def events_of_record(before: Record | None, after: Record) -> tuple[TargetEvent,
     has_changed = before is not None and None not in {before.replicas, after.replicas}
     for outcome in after.targets:
         if outcome.action is Action.REFUSED:
-            owner = f" (owner: {outcome.owner})" if outcome.owner else ""
-            text = f"recommendation {after.name} does not scale this object: {outcome.message}{owner}"
-            found.append(TargetEvent(outcome.target, "ScaleRefused", text, is_warning=True))
+            found.append(TargetEvent(outcome.target, "ScaleRefused", event_text(after, outcome), is_warning=True))
         elif outcome.action is not Action.SCALE and has_changed and before and before.replicas != after.replicas:
-            text = f"recommendation {after.name} changed from {before.replicas} to {after.replicas} replicas"
-            found.append(TargetEvent(outcome.target, "RecommendationChanged", _because(text, reason_of(after))))
+            text = change_text(after.name, before.replicas, value_text(after), after.message)
+            found.append(TargetEvent(outcome.target, "RecommendationChanged", text))
     return tuple(found)
 
 
@@ -57,8 +55,8 @@ def event_of_scale_call(outcome: ScaleOutcome) -> TargetEvent | None:
     wish = outcome.wish
     if outcome.result is not ScaleResult.OK:
         return None
-    text = f"recommendation {wish.recommendation} scaled this object from {outcome.before} to {wish.replicas} replicas"
-    return TargetEvent(wish.target, "Scaled", _because(text, wish.reason))
+    text = change_text(wish.recommendation, outcome.before, replicas_text(wish.replicas), wish.reason)
+    return TargetEvent(wish.target, "Scaled", text)
 
 
 def event_document(event: TargetEvent, uid: str, time: float, distinction: str) -> dict[str, Any]:
@@ -96,10 +94,6 @@ def event_document(event: TargetEvent, uid: str, time: float, distinction: str) 
 def namespace_of_events(target: TargetReference) -> str:
     """Return where the events of a target are: in its namespace, or in `default` if it has none."""
     return target.namespace or "default"
-
-
-def _because(text: str, reason: str) -> str:
-    return f"{text}: {reason}" if reason else text
 
 
 def _name(target: str, distinction: str) -> str:

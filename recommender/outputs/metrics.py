@@ -1,11 +1,12 @@
 """Recommendations as Prometheus metrics, made from the latest records whenever somebody scrapes.
 
-The names and labels are an interface: `docs/proportional.md` lists them, and rules, dashboards and alerts use them.
+The names and labels are an interface (`docs/recommender-outputs.md`): rules, dashboards and alerts use them.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from typing import TYPE_CHECKING
 
 from prometheus_client.metrics_core import GaugeMetricFamily
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from prometheus_client.metrics_core import Metric
 
+    from recommender.decisions.publication import Publication
     from recommender.decisions.record import Record
 
 _WITH_VALUE = frozenset({Status.OK, Status.HELD})
@@ -25,34 +27,24 @@ _WORST_FIRST = (Status.ERROR, Status.STALE, Status.HELD, Status.OK)
 _TARGET_LABELS = ("recommendation", "target_namespace", "target_kind", "target_name")
 
 
-class PublishedRecords:
-    """The records of the last poll. One thread replaces them as a whole, any number of threads read them."""
-
-    def __init__(self) -> None:
-        self._records: tuple[Record, ...] = ()
-
-    @property
-    def records(self) -> tuple[Record, ...]:
-        """The records of the last poll; empty before the first."""
-        return self._records
-
-    def publish(self, records: Iterable[Record]) -> None:
-        """Replace all records."""
-        self._records = tuple(records)
-
-
 class RecommendationCollector(Collector):
-    """`tidewatch_leader`, and on the leader the metrics of each recommendation."""
+    """The metrics of each recommendation, on the leader alone."""
 
-    def __init__(self, published: PublishedRecords, is_leader: Callable[[], bool]) -> None:
-        self._published = published
+    def __init__(
+        self,
+        latest: Callable[[], Publication],
+        is_leader: Callable[[], bool],
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Both functions are called at each scrape: the leadership or the polls may have ended since the last one."""
+        self._latest = latest
         self._is_leader = is_leader
+        self._wall_clock = wall_clock
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the families; those of recommendations have samples only while this process leads."""
-        leads = self._is_leader()
-        records = self._published.records if leads else ()
-        yield _family("tidewatch_leader", "1 if this process leads, otherwise 0.", (), {(): float(leads)})
+        """Yield the families; they have samples only while this process leads and its last poll is recent enough."""
+        latest = self._latest()
+        records = latest.records if self._is_leader() and latest.is_valid(self._wall_clock()) else ()
         yield _family(
             "tidewatch_recommended_replicas",
             "Replicas after all constraints. A recommendation without a valid value has no sample.",

@@ -11,7 +11,7 @@ from recommender.outputs.results import ScaleResult
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
 _POLLS = ("ok", "error")
 _EVENTS = ("created", "suppressed", "dropped", "forbidden", "error")
 _MEMORY_WRITES = ("ok", "conflict", "fenced", "error")
@@ -28,24 +28,28 @@ class RecommenderTelemetry:
             registry=registry,
         )
         self._polls = Counter(
-            "tidewatch_recommender_polls", "Polls by result: ok, error.", ("result",), registry=registry
+            "tidewatch_recommender_polls",
+            "Polls by result: ok; error, if a recommendation had no value because of an error.",
+            ("result",),
+            registry=registry,
         )
         self._last_poll = Gauge(
             "tidewatch_recommender_last_poll_timestamp_seconds",
-            "When a poll last succeeded, in seconds since the Unix epoch.",
+            "When a poll last ended, in seconds since the Unix epoch.",
             registry=registry,
         )
-        self._duration = Histogram(
-            "tidewatch_recommender_decision_duration_seconds",
-            "How long the decision of one recommendation took.",
+        self._poll_duration = Histogram(
+            "tidewatch_recommender_poll_duration_seconds",
+            "How long a poll took, look-ups included.",
             registry=registry,
             buckets=_BUCKETS,
         )
-        self._failures = Counter(
-            "tidewatch_recommender_decision_failures",
-            "Decisions that failed by a fault or took too long.",
+        self._duration = Histogram(
+            "tidewatch_recommender_decision_duration_seconds",
+            "How long the decision of a recommendation took.",
             ("recommendation",),
             registry=registry,
+            buckets=_BUCKETS,
         )
         self._events = Counter(
             "tidewatch_recommender_events",
@@ -81,19 +85,15 @@ class RecommenderTelemetry:
         """Count a scale call."""
         self._scale_calls.labels(recommendation, result.value).inc()
 
-    def poll(self, *, succeeded: bool) -> None:
-        """Count a poll."""
-        self._polls.labels("ok" if succeeded else "error").inc()
-        if succeeded:
-            self._last_poll.set_to_current_time()
+    def polled(self, seconds: float, failures: int) -> None:
+        """Take in a poll: its duration, and how many recommendations had no value because of an error."""
+        self._poll_duration.observe(seconds)
+        self._polls.labels("error" if failures else "ok").inc()
+        self._last_poll.set_to_current_time()
 
-    def decision(self, seconds: float) -> None:
-        """Take in how long a decision took."""
-        self._duration.observe(seconds)
-
-    def decision_failed(self, recommendation: str) -> None:
-        """Count a decision that failed."""
-        self._failures.labels(recommendation).inc()
+    def decided(self, recommendation: str, seconds: float) -> None:
+        """Take in a decision and its duration."""
+        self._duration.labels(recommendation).observe(seconds)
 
     def event(self, result: str) -> None:
         """Count an event: `created`, `suppressed`, `dropped`, `forbidden` or `error`."""

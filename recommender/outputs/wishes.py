@@ -33,7 +33,7 @@ class Wish:
     valid_until: float
     """No call is sent after this time, in seconds since the Unix epoch."""
     reason: str = ""
-    """Why, for people: the binding step and its calculation."""
+    """The message of the decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def wishes_of(record: Record, valid_until: float) -> tuple[Wish, ...]:
     if record.replicas is None:
         return ()
     return tuple(
-        Wish(record.name, outcome.target, record.replicas, valid_until, reason_of(record))
+        Wish(record.name, outcome.target, record.replicas, valid_until, record.message)
         for outcome in record.targets
         if outcome.action is Action.SCALE
     )
@@ -176,12 +176,6 @@ def refused_targets(records: Iterable[Record]) -> tuple[tuple[str, TargetReferen
         for outcome in record.targets
         if outcome.action is Action.REFUSED
     )
-
-
-def reason_of(record: Record) -> str:
-    """Return the binding step and its calculation, such as `linear/nodes: ceil(176 / 16)`."""
-    details = [step.detail for step in record.steps if step.step == record.binding]
-    return ": ".join(part for part in (record.binding, *details[-1:]) if part)
 
 
 def _same(one: Wish, other: Wish) -> bool:

@@ -11,12 +11,13 @@ from recommender.decisions.document import API_VERSION, recommendation_list
 from recommender.page.rendering import PageRenderer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from recommender.decisions.publication import Publication
     from recommender.page.history import HistoryPoint
 
 HTML = "text/html; charset=utf-8"
+_SHOWN_SECONDS = 86_400.0
 CSS = "text/css; charset=utf-8"
 _SAFE = (
     ("Content-Security-Policy", "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'"),
@@ -30,8 +31,8 @@ _SAFE = (
 class History(Protocol):
     """The decisions of the last day."""
 
-    def points(self) -> Mapping[str, Sequence[HistoryPoint]]:
-        """Return the points of each recommendation by its name, in ascending order of time; never raises."""
+    def read(self, name: str, since: float) -> Sequence[HistoryPoint]:
+        """Return the points of a recommendation from that time on, the oldest first; never raises."""
         ...
 
 
@@ -60,7 +61,8 @@ class PageHandler:
 
     def _page(self, _request: Request) -> Response:
         publication = self._latest()
-        points = self._history.points() if publication.leads else {}
+        since = (publication.time or 0.0) - _SHOWN_SECONDS
+        points = {record.name: self._history.read(record.name, since) for record in publication.records}
         return Response(200, self._renderer.page(publication, points).encode(), HTML, _SAFE)
 
     def _recommendations(self, _request: Request) -> Response:

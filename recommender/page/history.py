@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,20 +22,28 @@ BOTTOM = 22
 TOP = 8
 RIGHT = 8
 SHORTEST_SPAN_SECONDS = 600.0
-LARGEST_GAP_SECONDS = 120.0
-"""Points further apart than this are not joined: nothing is known of the time between them."""
+LARGEST_GAP_SECONDS = 150.0
+"""Points further apart than this are not joined: nothing is known of the time between them. A value that stays the same
+is noted once a minute."""
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryPoint:
+class HistoryPoint(Protocol):
     """One decision of the past."""
 
-    time: float
-    """Seconds since the Unix epoch."""
-    replicas: int | None
-    """What was recommended; None if there was no value."""
-    current: int | None
-    """What the target had; None if it was not known."""
+    @property
+    def time(self) -> float:
+        """When it was made, in seconds since the Unix epoch."""
+        ...
+
+    @property
+    def replicas(self) -> int | None:
+        """What was recommended; None if there was no value."""
+        ...
+
+    @property
+    def current(self) -> int | None:
+        """What the target had; None if it was not known."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

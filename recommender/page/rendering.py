@@ -25,7 +25,7 @@ _STATUS_TEXTS = {
 _ACTION_TEXTS = {
     Action.NONE: "no change",
     Action.METRIC: "published as a metric",
-    Action.SCALE: "scaled by this program",
+    Action.SCALE: "scale call",
     Action.REFUSED: "refused",
 }
 

@@ -35,7 +35,7 @@ class _Calculator:
     def calculate(self, inputs: Inputs, memory: Memory, now: float) -> Calculation:
         """Return the value with its steps; raises InputMissingError or CalculationError."""
         settings, facts = self.settings, Facts(inputs, now)
-        mode, parameters, note = settings.mode, memory.parameters, ""
+        mode, parameters, note = settings.mode, None, ""
         if settings.config_map is not None:
             mode, parameters, note = current_parameters(settings.config_map, inputs, memory.parameters)
         needs_nodes = mode is not None or bool(settings.resources)

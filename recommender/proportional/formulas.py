@@ -22,7 +22,7 @@ _LARGEST: Final = 2.0**53
 
 def number_text(value: float) -> str:
     """Return a finite number without a needless fraction: `16`, `2.5`."""
-    return str(int(value)) if float(value).is_integer() else repr(value)
+    return str(int(value)) if float(value).is_integer() and abs(value) <= _LARGEST else repr(value)
 
 
 def by_ratio(driver: str, count: float, per_replica: float) -> Step:

@@ -19,6 +19,7 @@ def current_parameters(
 ) -> tuple[Mode, LastParameters, str]:
     """Return the parameters, the text that they come from, and a note if they are the last good ones.
 
+    Unlike counts, parameters do not become wrong with age, so the time at which they were read does not matter.
     Raises CalculationError or InputMissingError if the ConfigMap cannot be used, and neither could it ever before.
     """
     name = f"the ConfigMap {config_map.namespace}/{config_map.name}"

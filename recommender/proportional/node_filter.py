@@ -21,9 +21,10 @@ _VIRTUAL_TAINTS: Final = frozenset({"virtual-kubelet.io/provider", "eks.amazonaw
 
 def is_virtual(node: Node) -> bool:
     """Return whether the node is one of virtual-kubelet or EKS Fargate: no machine, whatever size it states."""
-    return any(node.labels.get(key) == value for key, value in _VIRTUAL_LABELS) or any(
-        taint.key in _VIRTUAL_TAINTS for taint in node.taints
-    )
+    for key, value in _VIRTUAL_LABELS:
+        if node.labels.get(key) == value:
+            return True
+    return not _VIRTUAL_TAINTS.isdisjoint(taint.key for taint in node.taints) if node.taints else False
 
 
 def counted(nodes: Sequence[Node], node_filter: NodeFilter, selector: Selector, now: float) -> NodeCounts:

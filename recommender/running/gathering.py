@@ -27,17 +27,22 @@ Submit: TypeAlias = "Callable[[Callable[[], None]], None]"
 """Runs the work on another thread, at once or when one is free."""
 ConfigMapName: TypeAlias = tuple[str, str]
 """Namespace and name."""
+ConfigMapInput: TypeAlias = "Observed[ConfigMapData | None] | Unknown"
+TargetInput: TypeAlias = "Observed[TargetState | None] | Unknown"
+ReadCluster: TypeAlias = "Callable[[], ClusterState]"
+ReadTargets: TypeAlias = "Callable[[Collection[TargetReference]], Mapping[TargetReference, TargetInput]]"
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
     """Where inputs come from. Each function answers within its own time limit and never raises."""
 
-    cluster: Callable[[], ClusterState]
+    cluster: ReadCluster
     """Answers from memory."""
     query: Callable[[str], Observed[float] | Unknown]
-    config_map: Callable[[str, str], Observed[ConfigMapData | None] | Unknown]
-    target: Callable[[TargetReference], Observed[TargetState | None] | Unknown]
+    config_map: Callable[[str, str], ConfigMapInput]
+    targets: ReadTargets
+    """Looks at all of them side by side, so that one that hangs does not delay the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,7 @@ class Gatherer:
         self._config_maps: _Parallel[ConfigMapName, ConfigMapData | None] = _Parallel(
             lambda name: sources.config_map(*name), submit, "the ConfigMap has not been read yet"
         )
-        self._targets = _Parallel(sources.target, submit, "the target has not been read yet")
+        self._targets = sources.targets
         self._clock = clock
 
     def gather(self, wanted: LookUps, seconds: float) -> Inputs:
@@ -66,11 +71,10 @@ class Gatherer:
         until = self._clock() + seconds
         self._queries.start(wanted.queries)
         self._config_maps.start(wanted.config_maps)
-        self._targets.start(wanted.targets)
-        left = lambda: max(0.0, until - self._clock())  # noqa: E731 - one expression, used three times
+        targets = self._targets(wanted.targets)
+        left = lambda: max(0.0, until - self._clock())  # noqa: E731 - one expression, used twice
         queries = self._queries.results(wanted.queries, left)
         config_maps = self._config_maps.results(wanted.config_maps, left)
-        targets = self._targets.results(wanted.targets, left)
         # Last, so that it is as recent as what was looked up.
         return Inputs(self._cluster(), queries, config_maps, targets)
 

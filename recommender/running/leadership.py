@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import threading
+
+    from adapter.sources.kubernetes.lease import LeaseEvents
 
 
 class Leadership(Protocol):
@@ -35,3 +40,29 @@ class WithoutLease:
     def holder(self) -> str:
         """Return the empty text: there is no Lease to name a holder."""
         return ""
+
+
+class WakingEvents:
+    """Passes the events of an election on, and wakes the loop when this process begins or ceases to lead."""
+
+    def __init__(self, events: LeaseEvents, wake: threading.Event) -> None:
+        self._events = events
+        self._wake = wake
+
+    def acquired(self) -> None:
+        """Pass it on, and wake the loop."""
+        self._events.acquired()
+        self._wake.set()
+
+    def renewed(self, until: float) -> None:
+        """Pass it on."""
+        self._events.renewed(until)
+
+    def lost(self) -> None:
+        """Pass it on, and wake the loop."""
+        self._events.lost()
+        self._wake.set()
+
+    def failed(self, error: str) -> None:
+        """Pass it on."""
+        self._events.failed(error)

@@ -78,7 +78,7 @@ class TargetLookups:
         self._found: dict[TargetReference, Found] = {}
         self._slow: frozenset[TargetReference] = frozenset()
         self._uids: dict[TargetReference, str] = {}
-        self._scale_only_until: dict[tuple[str, str, str], float] = {}
+        self._scale_only_until: dict[TargetReference, float] = {}
 
     def look(self, targets: Iterable[TargetReference]) -> Mapping[TargetReference, Found]:
         """Return what is known of each target now; Unknown for one that does not answer in time."""
@@ -128,19 +128,17 @@ class TargetLookups:
 
     def _of_object(self, target: TargetReference, path: str) -> TargetState | None:
         """Return what the object states; None if it may not be read or does not state its size."""
-        key = (target.api_version, target.kind, target.namespace)
-        if self._clock.monotonic() < self._scale_only_until.get(key, 0.0):
+        if self._clock.monotonic() < self._scale_only_until.get(target, 0.0):
             return None
-        where = f"objects of kind {target.kind} in namespace {target.namespace}"
         try:
             document = self._objects.get(path, seconds=_EACH_SECONDS).document
         except ForbiddenError:
-            self._scale_only_until[key] = self._clock.monotonic() + _SCALE_ONLY_SECONDS
-            message = f"{where} may not be read, only their scale: field managers, pauses and rollouts are not known"
-            self._states.failed(where, message, level=logging.WARNING)
+            self._scale_only_until[target] = self._clock.monotonic() + _SCALE_ONLY_SECONDS
+            message = f"{target} may not be read, only its scale: field managers, pauses and rollouts are not known"
+            self._states.failed(str(target), message, level=logging.WARNING)
             return None
-        self._scale_only_until.pop(key, None)
-        self._states.recovered(where, f"{where} may be read now")
+        self._scale_only_until.pop(target, None)
+        self._states.recovered(str(target), f"{target} may be read now")
         self._uids[target] = uid_of(document)
         return target_state(document)
 

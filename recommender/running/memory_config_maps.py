@@ -111,6 +111,8 @@ class ConfigMapMemoryStore:
         self._states = StateLog(_log)
         self._lock = threading.Lock()
         self._all: dict[str, _Stored] = {}
+        self._failing: frozenset[str] = frozenset()
+        """Recommendations whose ConfigMap could not be read or written last time."""
 
     def load(self, name: str) -> Memory | None:
         """Return what the ConfigMap holds; content that cannot be used is written to the log and then replaced."""
@@ -123,7 +125,7 @@ class ConfigMapMemoryStore:
                 return None
             except KubernetesError as error:
                 raise MemoryUnavailableError(self._failed(name, error)) from error
-            self._states.recovered("access", "memories can be read and written again")
+            self._succeeded(name)
             stored.ours, stored.sent, stored.wanted, stored.needs_load = _content(stored.document), None, None, False
             return self._decoded(name, stored.ours)
 
@@ -141,13 +143,10 @@ class ConfigMapMemoryStore:
         """Whether the ConfigMap was changed by somebody else, or was never loaded."""
         return self._of(name).needs_load
 
-    def forget(self) -> None:
-        """Drop everything, as when this process stops leading: another goes on from here."""
-        with self._lock:
-            self._all = {}
-
     def flush(self) -> None:
-        """Write what has changed, as far as the limits allow."""
+        """Write what has changed, as far as the limits allow, if this process may write."""
+        if not self._fence.permit(self._fence.seconds):
+            return
         now = self._clock.monotonic()
         with self._lock:
             everything = tuple(self._all.items())
@@ -179,7 +178,7 @@ class ConfigMapMemoryStore:
             try:
                 if self._is_written(name, stored, text):
                     self._count("ok")
-                    self._states.recovered("access", "memories can be read and written again")
+                    self._succeeded(name)
                     return True
             except (ConflictError, NotFoundError) as error:
                 # Somebody else was quicker, or deleted it: the next attempt reads it first.
@@ -277,6 +276,8 @@ class ConfigMapMemoryStore:
 
     def _failed(self, name: str, error: KubernetesError) -> str:
         """Log a failure, once for all recommendations while it lasts; returns the message."""
+        with self._lock:
+            self._failing |= {name}
         if isinstance(error, ForbiddenError):
             message = (
                 f"memories cannot be stored in namespace {self._namespace}: allow get, create and update of ConfigMaps"
@@ -286,6 +287,12 @@ class ConfigMapMemoryStore:
             message = "memories cannot be read or written; until then nothing is scaled"
         self._states.failed("access", message, recommendation=name, error=str(error))
         return f"{message}: {error}"
+
+    def _succeeded(self, name: str) -> None:
+        with self._lock:
+            self._failing -= {name}
+        if not self._failing:
+            self._states.recovered("access", "memories can be read and written again")
 
     def _where(self, name: str) -> str:
         return f"{self._namespace}/{stored_name(name)}"

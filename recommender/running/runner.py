@@ -7,12 +7,12 @@ by itself: what one of them raises becomes its own record and leaves the others 
 from __future__ import annotations
 
 import logging
-import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from adapter.service.runtime.logs import fields
 from recommender.decisions.failures import failed_record, refused_record
+from recommender.decisions.log_line import log_fields
 from recommender.decisions.loop import Decision, decide
 from recommender.decisions.memory import Memory
 from recommender.decisions.publication import Publication
@@ -20,16 +20,17 @@ from recommender.decisions.record import Status
 from recommender.running.memory_store import MemoryUnavailableError
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Sequence
 
     from adapter.timing.clock import Clock
     from recommender.configuration.model import Configuration, Recommendation
-    from recommender.decisions.calculation import Calculate
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.record import Record
-    from recommender.running.gathering import Gatherer, LookUps
+    from recommender.running.gathering import Gatherer
     from recommender.running.leadership import Leadership
-    from recommender.running.memory_store import MemoryStore
+    from recommender.running.memories import Memories
+    from recommender.running.plans import Plan
 
 _log = logging.getLogger(__name__)
 
@@ -37,15 +38,6 @@ COLLECT_SECONDS = 1.0
 """How long changes of the cluster are collected before they lead to a poll."""
 GATHER_SECONDS = 8.0
 """Longest time that a poll waits for its lookups."""
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A configuration, with what follows from it."""
-
-    configuration: Configuration
-    look_ups: LookUps
-    calculate: Callable[[Recommendation], Calculate]
 
 
 class Effects(Protocol):
@@ -64,11 +56,11 @@ class RunnerTelemetry(Protocol):
     """Counts what the loop does."""
 
     def polled(self, seconds: float, failures: int) -> None:
-        """Count a poll: its duration, and how many recommendations had no value because of an error."""
+        """Count a poll: its duration, and how many recommendations have no value because of an error."""
         ...
 
     def decided(self, recommendation: str, seconds: float) -> None:
-        """Count a decision and its duration."""
+        """Take in how long the decision of a recommendation took."""
         ...
 
 
@@ -94,28 +86,24 @@ class RunnerParts:
     plan: Callable[[], Plan]
     gatherer: Gatherer
     leadership: Leadership
-    memory_store: MemoryStore
+    memories: Memories
     effects: Effects
     latest: Latest
     telemetry: RunnerTelemetry
     clock: Clock
+    wake: threading.Event
+    """Set when an input has changed: a poll follows soon."""
     report_poll: Callable[[Sequence[Record]], None] = lambda _: None
-    """Gets the records of each poll, also of one without an error."""
+    """Called with the records of each poll."""
 
 
 class Runner:
-    """Runs polls. `run` and `poll` belong to one thread; `wake` may be called from any."""
+    """Runs polls, in one thread."""
 
     def __init__(self, parts: RunnerParts) -> None:
         self._parts = parts
-        self._wake = threading.Event()
-        self._memories: dict[str, Memory] = {}
         self._last: dict[str, tuple[object, ...]] = {}
         """What was logged last of each recommendation."""
-
-    def wake(self) -> None:
-        """Poll soon: an input has changed."""
-        self._wake.set()
 
     def run(self, stop: threading.Event) -> None:
         """Poll until the stop."""
@@ -144,8 +132,17 @@ class Runner:
             *(decision.record for decision in decisions),
             *(refused_record(refused, now) for refused in plan.configuration.refused),
         )
-        parts.latest.publish(Publication(leads=True, leader=parts.leadership.holder(), time=now, records=records))
-        self._remember(decisions)
+        parts.latest.publish(
+            Publication(
+                leads=True,
+                leader=parts.leadership.holder(),
+                time=now,
+                valid_until=now + _valid_seconds(plan.configuration),
+                records=records,
+            )
+        )
+        for decision in decisions:
+            parts.memories.remember(decision.record.name, decision.memory)
         parts.effects.act(plan.configuration, decisions, now)
         self._log_changes(records)
         failures = sum(record.status is Status.ERROR for record in records)
@@ -155,49 +152,24 @@ class Runner:
     def _follow(self) -> None:
         """Publish that another process leads, and forget what it will change."""
         self._parts.effects.stand_down()
-        self._memories.clear()
+        self._parts.memories.forget()
         self._last.clear()
         self._parts.latest.publish(Publication(leader=self._parts.leadership.holder()))
 
     def _decided(self, plan: Plan, recommendation: Recommendation, inputs: Inputs, now: float) -> Decision:
         policy = recommendation.policy
-        started = self._parts.clock.monotonic()
+        started, memory = self._parts.clock.monotonic(), Memory()
         try:
-            memory = self._memory_of(policy.name)
-            return decide(policy, plan.calculate(recommendation), inputs, memory, now)
+            memory = self._parts.memories.load(policy.name)
+            return decide(policy, plan.calculate[policy.name], inputs, memory, now)
         except MemoryUnavailableError as error:
-            return Decision(failed_record(policy, now, str(error)), Memory())
+            return Decision(failed_record(policy, now, str(error)), memory)
         except Exception as error:  # noqa: BLE001 - the supervisor: one recommendation must not stop the others
             _log.exception("a decision failed by a fault of the program", extra=fields(recommendation=policy.name))
             message = f"the decision failed by a fault of the program: {type(error).__name__}: {error}"
-            return Decision(failed_record(policy, now, message), self._memories.get(policy.name, Memory()))
+            return Decision(failed_record(policy, now, message), memory)
         finally:
             self._parts.telemetry.decided(policy.name, self._parts.clock.monotonic() - started)
-
-    def store_now(self, name: str) -> bool:
-        """Store the memory of a recommendation at once, from any thread; returns whether it is stored.
-
-        To be called before a scale call, which starts what the memory counts.
-        """
-        memory = self._memories.get(name)
-        return memory is not None and self._parts.memory_store.save(name, memory, urgent=True)
-
-    def _memory_of(self, name: str) -> Memory:
-        """Return the memory; it is loaded when this process begins to lead. Raises MemoryUnavailableError."""
-        store = self._parts.memory_store
-        if name not in self._memories or store.needs_load(name):
-            self._memories[name] = store.load(name) or Memory()
-        return self._memories[name]
-
-    def _remember(self, decisions: Sequence[Decision]) -> None:
-        for decision in decisions:
-            name, memory = decision.record.name, decision.memory
-            if name not in self._memories:
-                continue
-            is_news = _without_times(memory) != _without_times(self._memories[name])
-            self._memories[name] = memory
-            if is_news:
-                self._parts.memory_store.save(name, memory, urgent=False)
 
     def _log_changes(self, records: Sequence[Record]) -> None:
         for record in records:
@@ -205,17 +177,7 @@ class Runner:
             if self._last.get(record.name) != facts:
                 self._last[record.name] = facts
                 level = logging.WARNING if record.status in {Status.ERROR, Status.STALE} else logging.INFO
-                _log.log(
-                    level,
-                    "recommendation",
-                    extra=fields(
-                        recommendation=record.name,
-                        status=record.status.value,
-                        replicas=record.replicas,
-                        binding=record.binding,
-                        reason=record.message,
-                    ),
-                )
+                _log.log(level, "recommendation", extra=fields(**log_fields(record)))
 
     def _sleep(self, stop: threading.Event, until: float) -> None:
         """Wait for the next poll: until its time, or for a second after a change."""
@@ -224,13 +186,12 @@ class Runner:
             if left <= 0:
                 return
             # Short, so that a stop ends the wait too.
-            if self._wake.wait(min(left, 0.2)):
+            if self._parts.wake.wait(min(left, 0.2)):
                 stop.wait(min(COLLECT_SECONDS, left))
-                self._wake.clear()
+                self._parts.wake.clear()
                 return
 
 
-def _without_times(memory: Memory) -> tuple[object, ...]:
-    """Return what is worth a write: every poll confirms the value, and a write for each would load the API server."""
-    replicas = None if memory.last is None else memory.last.replicas
-    return replicas, memory.changes, memory.parameters, memory.rungs
+def _valid_seconds(configuration: Configuration) -> float:
+    """Return how long a poll counts: `staleAfter`, but never less than until the next poll has surely ended."""
+    return max(configuration.stale_after_seconds, configuration.poll_interval_seconds + 2 * GATHER_SECONDS)

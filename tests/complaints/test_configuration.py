@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from demo.machine.files import replace_file
-from tests.complaints.world import CONNECTIONS_RULE, NAMESPACES, OBJECTS, PODS, QUEUE_RULE
-from tests.support.serving import Adapter, Trust, eventually, run, running_adapter
+from tests.complaints.world import COMPLAINTS, CONNECTIONS_RULE, QUEUE_RULE
+from tests.support.forked import run
+from tests.support.serving import Adapter, Trust, eventually
+from tests.support.worlds import NAMESPACES, PODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +52,7 @@ def mounted(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def reloading(tmp_path: Path, trust: Trust, prometheus: PrometheusProcess, mounted: Path) -> Iterator[Adapter]:
-    with running_adapter(tmp_path, trust, prometheus_url=prometheus.url, rules=mounted, objects=OBJECTS) as running:
+    with COMPLAINTS.adapter(tmp_path, trust, prometheus, rules=mounted) as running:
         yield running
 
 
@@ -96,7 +98,7 @@ def test_a_rule_that_breaks_in_a_change_serves_on_as_it_was__prometheus_adapter_
         path = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/pods/%2A/connections"
         answer = caller.get(path, [by_hand], WEB)
         assert answer.values == before.values
-        assert "its last good version answers" in (answer.header("Warning") or "")
+        assert "its last good version is used" in (answer.header("Warning") or "")
         assert caller.pods("connections", **WEB).header("Warning") is None
     assert reloading.said(r" ERROR .*config\.yaml:[0-9]+: .*code=bad-template")
     assert reloading.metric("tidewatch_adapter_rules", state="retained") == 1
@@ -114,7 +116,7 @@ def test_file_and_flags_of_the_old_program_are_taken_as_they_are__prometheus_ada
         "--v=2",
     )
     with (
-        running_adapter(tmp_path, trust, *flags, prometheus_url=prometheus.url, rules=OLD, objects=OBJECTS) as adapter,
+        COMPLAINTS.adapter(tmp_path, trust, prometheus, *flags, rules=OLD) as adapter,
         adapter.caller() as caller,
     ):
         eventually(lambda: "pods/found_requests_per_second" in caller.listed())

@@ -10,8 +10,12 @@ import pytest
 import yaml
 
 from adapter.objects.resources import BUILT_IN, Resource, UnknownResourceError, find_resource
+from adapter.service.flags.parsing import parse_flags
+from adapter.service.server.addresses import Address
+from recommender.commands.run.flags import RUN
+from recommender.commands.run.settings import server_options
 from recommender.configuration.reading import read_configuration
-from recommender.configuration.rights import Right, rights_of
+from recommender.configuration.rights import RoleRule, rights_of
 from recommender.running.memory_store import NAME_PREFIX, stored_name
 from tests.helm.chart import CHART, NAMESPACE, Object, Release, component_of, helm, render, selector_of
 from tests.helm.fields import MODELS, check_fields
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from adapter.service.flags.table import FlagValues
     from recommender.configuration.model import Configuration
 
 SELECTING = {"Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy", "PodMonitor", "ServiceMonitor"}
@@ -66,10 +71,10 @@ def granted(release: Release) -> Iterator[tuple[object, ...]]:
                     plural, _, subresource = resource.partition("/")
                     names = tuple(rule.get("resourceNames", ()))
                     place = role["metadata"].get("namespace", "")
-                    yield from single(Right(place, group, plural, subresource, tuple(rule["verbs"]), names))
+                    yield from single(RoleRule(place, group, plural, subresource, tuple(rule["verbs"]), names))
 
 
-def single(right: Right) -> Iterator[tuple[object, ...]]:
+def single(right: RoleRule) -> Iterator[tuple[object, ...]]:
     for verb in right.verbs:
         for name in right.names or ("*",):
             yield right.namespace, right.api_group, right.resource, right.subresource, verb, name
@@ -155,13 +160,29 @@ def test_the_history_and_all_other_files_have_their_volumes(release: Release, ca
     assert release.recommender["securityContext"]["runAsUser"] == 10001
 
 
+def flags_of(release: Release) -> FlagValues:
+    """Return the arguments as the program reads them."""
+    (container,) = release.recommender["containers"]
+    return parse_flags(RUN, container["args"][1:], {})
+
+
+def test_the_program_takes_its_arguments_without_a_word(release: Release) -> None:
+    assert flags_of(release).warnings == ()
+
+
+def test_the_end_is_waited_for(release: Release, case: str) -> None:
+    end_seconds = server_options(flags_of(release), read(case).listen).end_seconds
+    assert end_seconds + 5 <= release.recommender["terminationGracePeriodSeconds"] <= end_seconds + 15
+
+
 def test_the_page_is_local_unless_it_is_opened(release: Release, case: str) -> None:
     (container,) = release.recommender["containers"]
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     is_open = case == "everything"
     assert ports == {"metrics": 8080} | ({"page": 8081} if is_open else {})
     assert f"--bind-address={'0.0.0.0' if is_open else '127.0.0.1'}" in container["args"]
-    assert {"--port=8081", "--plain-bind-address=:8080"} <= set(container["args"])
+    server = server_options(flags_of(release), read(case).listen)
+    assert (server.address.port, server.plain_address) == (8081, Address("", 8080))
     probes = [container[probe]["httpGet"]["port"] for probe in ("startupProbe", "readinessProbe", "livenessProbe")]
     assert probes == ["metrics"] * 3
 

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from adapter.sources.kubernetes.telemetry import LeaseMetrics
 from demo.machine.exporter import running_exporter
 from demo.machine.files import replace_file
 from demo.machine.prometheus import running_prometheus
 from helm.tidewatch.dashboards.texts import DASHBOARDS
+from recommender.decisions.publication import Publication
 from recommender.decisions.record import Action, Record, Status, Step, TargetOutcome, TargetReference
-from recommender.outputs.metrics import PublishedRecords, RecommendationCollector
+from recommender.outputs.metrics import RecommendationCollector
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.telemetry import RecommenderTelemetry
 from tests.helm.chart import ROOT
@@ -99,8 +101,9 @@ class _Recommending:
     def __init__(self, exporter: Exporter) -> None:
         self._exporter = exporter
         self._registry = CollectorRegistry(auto_describe=True)
-        self._published = PublishedRecords()
-        self._registry.register(RecommendationCollector(self._published, lambda: True))
+        self._latest = Publication(leads=True)
+        self._registry.register(RecommendationCollector(lambda: self._latest, lambda: True))
+        LeaseMetrics(self._registry, "tidewatch_recommender").show(lambda: True)
         self._telemetry = RecommenderTelemetry(self._registry)
         self._telemetry.scale_output_added("coredns")
 
@@ -120,9 +123,10 @@ class _Recommending:
             binding="linear/nodes",
             targets=(TargetOutcome(TARGET, present, action, "HorizontalPodAutoscaler coredns"),),
         )
-        self._published.publish([record])
-        self._telemetry.poll(succeeded=True)
-        self._telemetry.decision(0.002)
+        now = time.time()
+        self._latest = Publication(leads=True, time=now, valid_until=now + 60.0, records=(record,))
+        self._telemetry.polled(0.005, failures=0)
+        self._telemetry.decided("coredns", 0.002)
         if action is Action.REFUSED:
             self._telemetry.scale_call("coredns", ScaleResult.REFUSED)
             self._telemetry.event("created" if number % 40 == 0 else "suppressed")

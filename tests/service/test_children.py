@@ -26,7 +26,7 @@ from adapter.service.children import (
     ChildResultError,
 )
 from tests.service import heavy
-from tests.service.waits import eventually
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,10 +86,22 @@ def test_arguments_and_results_of_megabytes_pass(children: Children) -> None:
     [
         (heavy.loop_for_ever, (), SHORT, ChildDeadlineError, r"^fit: killed after 1 s$"),
         (heavy.eat_memory, (), SMALL, ChildMemoryError, r"^fit: out of memory$"),
-        (heavy.abort, (), ENOUGH, ChildCrashError, r"^fit: the child ended by SIGABRT: the model has exploded"),
-        (heavy.fault, (), ENOUGH, ChildCrashError, r"^fit: the child ended by SIGSEGV"),
-        (heavy.exit_at_once, (3,), ENOUGH, ChildCrashError, r"^fit: the child ended by exit status 3: it said nothing"),
-        (heavy.exit_at_once, (0,), ENOUGH, ChildCrashError, r"^fit: the child ended by exit status 0: it said nothing"),
+        (heavy.abort, (), ENOUGH, ChildCrashError, r"^fit: the child ended with SIGABRT: the model has exploded"),
+        (heavy.fault, (), ENOUGH, ChildCrashError, r"^fit: the child ended with SIGSEGV"),
+        (
+            heavy.exit_at_once,
+            (3,),
+            ENOUGH,
+            ChildCrashError,
+            r"^fit: the child ended with exit status 3: it wrote nothing",
+        ),
+        (
+            heavy.exit_at_once,
+            (0,),
+            ENOUGH,
+            ChildCrashError,
+            r"^fit: the child ended with exit status 0: it wrote nothing",
+        ),
         (heavy.raise_error, (), ENOUGH, ChildRaisedError, r"^fit: raised: ValueError: the matrix is singular$"),
         (heavy.leave_by_exit, (), ENOUGH, ChildRaisedError, r"^fit: raised: SystemExit: 3$"),
         (heavy.be_unpicklable, (), ENOUGH, ChildResultError, r"^fit: no result: it cannot be pickled"),
@@ -131,18 +143,18 @@ def test_a_child_that_is_killed_takes_what_it_has_started_with_it(children: Chil
     arguments = (children, heavy.begin_and_loop, (str(file),), ENOUGH)
     thread = threading.Thread(target=run_quietly, args=arguments, daemon=True)
     thread.start()
-    eventually(file.exists)
+    until(file.exists)
     children.close()
     thread.join(20.0)
     for pid in map(int, file.read_text().split()):
-        eventually(lambda pid=pid: is_gone(pid))  # type: ignore[misc]  # bound in the loop
+        until(lambda pid=pid: is_gone(pid))  # type: ignore[misc]  # bound in the loop
 
 
 def test_a_result_counts_though_the_child_leaves_a_process(children: Children, tmp_path: Path) -> None:
     file = tmp_path / "pids"
     assert children.run("fit", heavy.leave_a_process, (str(file),), ENOUGH) == "done"
     for pid in map(int, file.read_text().split()):
-        eventually(lambda pid=pid: is_gone(pid))  # type: ignore[misc]  # likewise
+        until(lambda pid=pid: is_gone(pid))  # type: ignore[misc]  # likewise
 
 
 def test_a_thread_that_goes_on_does_not_hold_up_the_result(children: Children) -> None:
@@ -156,8 +168,8 @@ def test_no_more_than_so_many_run_at_once(children: Children, registry: Collecto
     ]
     for thread in threads:
         thread.start()
-    eventually(lambda: registry.get_sample_value("example_children") == 2)
-    with pytest.raises(ChildDeadlineError, match=r"no turn within 0\.1 s"):
+    until(lambda: registry.get_sample_value("example_children") == 2)
+    with pytest.raises(ChildDeadlineError, match=r"not started within 0\.1 s"):
         children.run("fit", heavy.add, (1, 1), ChildLimits(seconds=0.1))
     children.close()
     for thread in threads:
@@ -194,10 +206,10 @@ Children(CollectorRegistry(), "example", most=1).run(
     "fit", heavy.begin_and_loop, ({json.dumps(str(file))},), ChildLimits(seconds=60.0))
 """
     with subprocess.Popen([sys.executable, "-c", program]) as worker:
-        eventually(file.exists)
+        until(file.exists)
         child, grandchild = map(int, file.read_text().split())
         worker.kill()
     try:
-        eventually(lambda: is_gone(child))
+        until(lambda: is_gone(child))
     finally:
         os.kill(grandchild, 9)

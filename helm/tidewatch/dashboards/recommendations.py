@@ -140,8 +140,8 @@ def _process() -> Row:
                 "cps",
             ),
             Panel(
-                "Time since the last good poll",
-                "How long ago a poll succeeded.",
+                "Time since the last poll",
+                "How long ago a poll ended.",
                 (age("tidewatch_recommender_last_poll_timestamp_seconds", "job"),),
                 "s",
             ),

@@ -37,7 +37,6 @@
 
 {{/* The rights, as a YAML mapping of namespace (`/`: the whole cluster) to the rules of its role. */}}
 {{- define "tidewatch.recommender.rights" -}}
-{{- $own := .Release.Namespace -}}
 {{- $plurals := .Values.recommender.rbac.plurals -}}
 {{- $needs := include "tidewatch.recommender.needs" . | fromYaml -}}
 {{- $rights := dict -}}
@@ -54,12 +53,12 @@
 {{- template "tidewatch.addRight" (list $rights .namespace "" "configmaps" (list "get") .name) -}}
 {{- if .create }}{{ template "tidewatch.addRight" (list $rights .namespace "" "configmaps" (list "create") "") }}{{ end -}}
 {{- end -}}
+{{- $place := $needs.lease.namespace | default .Release.Namespace -}}
 {{- range $needs.names -}}
-{{- template "tidewatch.addRight" (list $rights $own "" "configmaps" (list "create") "") -}}
-{{- template "tidewatch.addRight" (list $rights $own "" "configmaps" $keep (printf "tidewatch-recommender-%s" .)) -}}
+{{- template "tidewatch.addRight" (list $rights $place "" "configmaps" (list "create") "") -}}
+{{- template "tidewatch.addRight" (list $rights $place "" "configmaps" $keep (printf "tidewatch-recommender-%s" .)) -}}
 {{- end -}}
 {{- if $needs.lease.enabled -}}
-{{- $place := $needs.lease.namespace | default $own -}}
 {{- template "tidewatch.addRight" (list $rights $place "coordination.k8s.io" "leases" (list "create") "") -}}
 {{- template "tidewatch.addRight" (list $rights $place "coordination.k8s.io" "leases" $keep $needs.lease.name) -}}
 {{- end -}}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from adapter.documents.tree import ScalarNode, WrongKindError, nearest, shortened
-from adapter.objects.durations import DurationError, parse_prometheus_duration
-from adapter.objects.names import is_namespace_name
+from adapter.objects.durations import DurationError, format_go_duration, parse_go_duration
+from adapter.objects.names import is_namespace_name, is_object_name, label_key_problem
 from adapter.objects.quantities import Quantity, QuantityError, parse_quantity
 from adapter.objects.selectors import SelectorError, parse_selector
 from recommender.proportional.scalars import ValueTextError, count_of, ratio_of
@@ -75,9 +76,30 @@ class Fields:
         self.problem(node, f"{shortened(text)!r} is no name of a namespace", "write lower-case letters, digits and -")
         return None
 
-    def seconds(self, node: Node | None) -> float | None:
-        """Return a duration in seconds."""
-        return self._parsed(node, parse_prometheus_duration, "write it as Prometheus does, such as 30s or 1m30s")
+    def object_name(self, node: Node | None) -> str | None:
+        """Return the name of an object."""
+        text = self.text(node)
+        if node is None or text is None or is_object_name(text):
+            return text
+        self.problem(node, f"{shortened(text)!r} is no name of an object", "write its name")
+        return None
+
+    def taint_key(self, node: Node) -> str | None:
+        """Return the key of a taint."""
+        text = self.text(node)
+        wrong = None if text is None else label_key_problem(text)
+        if wrong is None:
+            return text
+        self.problem(node, f"{shortened(text or '')!r} is no key of a taint: {wrong}", "write the key alone")
+        return None
+
+    def seconds(self, node: Node | None, longest: float = math.inf) -> float | None:
+        """Return a duration in seconds, from 0 to the longest that is allowed."""
+        seconds = self._parsed(node, parse_go_duration, "write numbers with units, such as 30s or 1m30s")
+        if node is not None and seconds is not None and not 0 <= seconds <= longest:
+            limits = "0s or more" if math.isinf(longest) else f"0s to {format_go_duration(longest)}"
+            self.problem(node, f"the duration {format_go_duration(seconds)} is out of range", f"write {limits}")
+        return seconds
 
     def percentage(self, node: Node | None) -> float | None:
         """Return a percentage below 100 as a ratio."""
@@ -105,7 +127,9 @@ class Fields:
             return parse(text)
         except (DurationError, QuantityError, SelectorError) as e:
             about = "the selector cannot be read: " if isinstance(e, SelectorError) else ""
-            self.problem(node, shortened(f"{about}{e}", 160), fix)
+            # These errors end with a repair of their own, which is less specific.
+            reason = str(e).partition(": write ")[0]
+            self.problem(node, shortened(f"{about}{reason}", 160), fix)
             return None
 
     def _number(self, node: Node | None, parse: Callable[[str], T]) -> T | None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _NODE_KEYS: Final = ("nodeSelector", "ignoreTaints", "ignoreVirtualNodes", "minNodeAge")
 _REPLICA_KEYS: Final = ("hysteresis", "quietPeriod")
+_LONGEST_QUIET_SECONDS: Final = 3600.0
+"""For so long the memory keeps the times of changes."""
 _SUBJECTS: Final = (*MODES, "configMap", "drivers", "resources")
 _KEYS: Final = (*_SUBJECTS, *_NODE_KEYS, "includeUnschedulableNodes", *_REPLICA_KEYS)
 
@@ -40,7 +42,7 @@ def read_proportional(node: Node, problems: list[DocumentProblem]) -> Proportion
         drivers=read_drivers(mapping.get("drivers"), fields),
         node_filter=_node_filter(mapping, fields),
         hysteresis_ratio=fields.percentage(mapping.get("hysteresis")) or 0.0,
-        quiet_period_seconds=fields.seconds(mapping.get("quietPeriod")) or 0.0,
+        quiet_period_seconds=fields.seconds(mapping.get("quietPeriod"), _LONGEST_QUIET_SECONDS) or 0.0,
         resources=read_sizes(mapping.get("resources"), fields),
     )
     problems[before:] = sorted(problems[before:], key=lambda problem: (problem.line, problem.column))
@@ -89,7 +91,7 @@ def _config_map(node: Node | None, fields: Fields) -> ParametersConfigMap | None
     if mapping is None:
         return None
     namespace = fields.namespace(mapping.get("namespace"))
-    name = fields.text(mapping.get("name"))
+    name = fields.object_name(mapping.get("name"))
     for key in ("namespace", "name"):
         if mapping.get(key) is None:
             fields.problem(mapping, f"`{key}` of the ConfigMap is missing", f"write {key}: …")
@@ -112,7 +114,7 @@ def _default_params(node: Node | None, fields: Fields) -> dict[str, str] | None:
 
 
 def _node_filter(mapping: MappingNode, fields: Fields) -> NodeFilter:
-    taints = (fields.text(item) for item in fields.sequence(mapping.get("ignoreTaints")))
+    taints = (fields.taint_key(item) for item in fields.sequence(mapping.get("ignoreTaints")))
     return NodeFilter(
         selector=fields.selector(mapping.get("nodeSelector")) or "",
         ignore_taints=frozenset(taint for taint in taints if taint),

@@ -2,13 +2,22 @@ from __future__ import annotations
 
 import pytest
 
-from recommender.commands.main import main
+from recommender.commands.main import SUMMARIES, main
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
-def test_help_says_that_there_are_no_commands_yet(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_the_commands(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     main(arguments)
-    assert "There are no commands yet" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert all(f"  {name} " in shown for name in SUMMARIES)
+
+
+@pytest.mark.parametrize("name", SUMMARIES)
+def test_each_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main([name, "--help"])
+    assert left.value.code == 0
+    assert capsys.readouterr().out.startswith(f"Usage: tidewatch-recommender {name} [flags]")
 
 
 def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
@@ -16,8 +25,11 @@ def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out.startswith("tidewatch-recommender 0.")
 
 
-def test_a_command_that_is_not_there_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("name", "hint"), [("recomend", "did you mean recommend?"), ("x", "see tidewatch-recommender")]
+)
+def test_a_command_that_is_not_there_is_wrong_usage(name: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
-        main(["run"])
+        main([name])
     assert left.value.code == 2
-    assert capsys.readouterr().err.startswith("tidewatch-recommender: 'run': ")
+    assert capsys.readouterr().err.startswith(f"tidewatch-recommender: there is no command {name!r}: {hint}")

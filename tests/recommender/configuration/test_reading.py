@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from recommender.configuration.model import Configuration, LeaderElection, Listen
-from recommender.configuration.reading import ConfigurationError, read_configuration
+from recommender.configuration.reading import ConfigurationFileError, read_configuration
 from recommender.decisions.record import TargetReference
 from recommender.decisions.settings import Brakes, Direction, MaxStep, Output, Owners, Pause
 from tests.recommender.configuration.files import HEAD, TARGET, entry, problems_of, refusal, whole
@@ -91,7 +91,7 @@ def test_brakes_are_read(line: str, brakes: Brakes) -> None:
             ["r.yaml:1: the file is empty: begin it with apiVersion: tidewatch.io/v1alpha1 and kind: Recommender"],
         ),
         ("a: [", ["r.yaml:2: this is not YAML: while parsing a flow node, did not find expected node content"]),
-        ("just text", ["r.yaml:1: the file is not a mapping: write the file: {"]),
+        ("just text", ["r.yaml:1: the file is not a mapping: write a mapping with apiVersion, kind,"]),
         (
             whole(top="polInterval: 10s\n"),
             ["r.yaml:3: unknown key polInterval: did you mean pollInterval?"],
@@ -115,7 +115,7 @@ def test_brakes_are_read(line: str, brakes: Brakes) -> None:
         ),
         (whole(top="listen: {page: nowhere}\n"), ["r.yaml:3: 'nowhere' is not an address: write HOST:PORT"]),
         (whole(top="listen: {pages: ':80'}\n"), ["r.yaml:3: unknown key listen.pages: did you mean page?"]),
-        (whole(top="owners: [fluxcd]\n"), ["r.yaml:3: owners is not a mapping: write owners: {managers}"]),
+        (whole(top="owners: [fluxcd]\n"), ["r.yaml:3: owners is not a mapping: write a mapping with managers"]),
         (whole(top="leaderElection: {enabled: maybe}\n"), ["r.yaml:3: expected true or false, found the text 'maybe'"]),
         (whole(top="prometheus: {}\n"), ["r.yaml:3: prometheus.url is missing: write url: http://prometheus:9090"]),
         (whole(top="prometheus: {url: prometheus}\n"), ["r.yaml:3: Prometheus URL has no http:// or https://"]),
@@ -141,7 +141,7 @@ def test_an_error_at_the_top_level_refuses_the_file(content: str, problems: list
 
 
 def test_all_problems_are_found_in_one_pass_and_the_message_is_one_line() -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises(ConfigurationFileError) as caught:
         read_configuration(whole(top="polInterval: 1s\nstate: []\nlisten: 1\n"), "r.yaml")
     assert [problem.line for problem in caught.value.problems] == [3, 4, 5]
     assert str(caught.value) == "r.yaml:3: unknown key polInterval: did you mean pollInterval? (and 2 more)"
@@ -180,7 +180,7 @@ def test_a_secret_in_the_wrong_place_is_not_repeated(line: str) -> None:
             None,
             "r.yaml:6: targets.apiVersion is missing: write apiVersion: apps/v1",
         ),
-        (("targets: [coredns]",), None, "r.yaml:6: the target is not a mapping: write the target: {apiVersion, kind"),
+        (("targets: [coredns]",), None, "r.yaml:6: the target is not a mapping: write a mapping with apiVersion, kind"),
         ((f"targets: [{TARGET}, {TARGET}]",), None, "r.yaml:6: Deployment kube-system/coredns is listed twice"),
         (("paused: maybe",), None, "r.yaml:6: 'maybe' is not a pause: write true, false, up, down, or a time such as"),
         (("paused: [up]",), None, "r.yaml:6: expected a text, found a list: write a text"),
@@ -225,7 +225,7 @@ def test_a_name_belongs_to_the_first_entry_that_has_it() -> None:
 
 def test_an_entry_that_is_no_mapping_is_refused() -> None:
     assert problems_of(whole("- coredns\n")) == [
-        "r.yaml:4: the recommendation is not a mapping: write the recommendation: {name, proportional}"
+        "r.yaml:4: the recommendation is not a mapping: write a mapping with name, proportional"
     ]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from adapter.objects.resources import BUILT_IN, find_resource
 from recommender.configuration.reading import read_configuration
-from recommender.configuration.rights import Right, rights_of
+from recommender.configuration.rights import RoleRule, rights_of
 from recommender.running.memory_store import stored_name
 from tests.recommender.configuration.files import LINEAR, whole
 
@@ -17,19 +17,19 @@ TARGET = "{apiVersion: apps/v1, kind: Deployment, namespace: shop, name: web}"
 OTHER = "{apiVersion: v1, kind: ReplicationController, namespace: shop, name: old}"
 ROLLOUT = "{apiVersion: argoproj.io/v1alpha1, kind: Rollout, namespace: shop, name: new}"
 PROCESS = {
-    Right("tools", "", "configmaps", "", CREATE),
-    Right("tools", "", "configmaps", "", KEEP, ("tidewatch-recommender-dns",)),
-    Right("tools", "coordination.k8s.io", "leases", "", CREATE),
-    Right("tools", "coordination.k8s.io", "leases", "", KEEP, ("tidewatch-recommender",)),
+    RoleRule("tools", "", "configmaps", "", CREATE),
+    RoleRule("tools", "", "configmaps", "", KEEP, ("tidewatch-recommender-dns",)),
+    RoleRule("tools", "coordination.k8s.io", "leases", "", CREATE),
+    RoleRule("tools", "coordination.k8s.io", "leases", "", KEEP, ("tidewatch-recommender",)),
 }
-NODES = Right("", "", "nodes", "", WATCH)
+NODES = RoleRule("", "", "nodes", "", WATCH)
 OF_TARGETS = {
-    Right("shop", "", "events", "", CREATE),
-    Right("shop", "autoscaling", "horizontalpodautoscalers", "", WATCH),
+    RoleRule("shop", "", "events", "", CREATE),
+    RoleRule("shop", "autoscaling", "horizontalpodautoscalers", "", WATCH),
 }
 
 
-def rights(entry: str, top: str = "") -> tuple[Right, ...]:
+def rights(entry: str, top: str = "") -> tuple[RoleRule, ...]:
     configuration = read_configuration(whole(f"- name: dns\n  {entry}\n", top=top), "recommender.yaml")
     assert not configuration.refused
     resolve = partial(find_resource, BUILT_IN)
@@ -41,7 +41,7 @@ CASES = {
     "a metric without a target": (LINEAR, PROCESS | {NODES}),
     "a metric for a target": (
         f"{LINEAR}\n  targets: [{TARGET}]",
-        PROCESS | OF_TARGETS | {NODES, Right("shop", "apps", "deployments", "", GET, ("web",))},
+        PROCESS | OF_TARGETS | {NODES, RoleRule("shop", "apps", "deployments", "", GET, ("web",))},
     ),
     "two targets that are scaled": (
         f"{LINEAR}\n  targets: [{TARGET}, {OTHER}]\n  outputs: [metric, scale]",
@@ -49,10 +49,10 @@ CASES = {
         | OF_TARGETS
         | {
             NODES,
-            Right("shop", "apps", "deployments", "", GET, ("web",)),
-            Right("shop", "apps", "deployments", "scale", KEEP, ("web",)),
-            Right("shop", "", "replicationcontrollers", "", GET, ("old",)),
-            Right("shop", "", "replicationcontrollers", "scale", KEEP, ("old",)),
+            RoleRule("shop", "apps", "deployments", "", GET, ("web",)),
+            RoleRule("shop", "apps", "deployments", "scale", KEEP, ("web",)),
+            RoleRule("shop", "", "replicationcontrollers", "", GET, ("old",)),
+            RoleRule("shop", "", "replicationcontrollers", "scale", KEEP, ("old",)),
         },
     ),
     "a target of an unknown kind": (
@@ -61,24 +61,24 @@ CASES = {
     ),
     "parameters in a ConfigMap": (
         "proportional: {configMap: {namespace: kube-system, name: params}}",
-        PROCESS | {NODES, Right("kube-system", "", "configmaps", "", GET, ("params",))},
+        PROCESS | {NODES, RoleRule("kube-system", "", "configmaps", "", GET, ("params",))},
     ),
     "parameters in a ConfigMap that may be missing": (
         f"proportional: {{configMap: {{namespace: kube-system, name: params, defaultParams: {DEFAULTS}}}}}",
         PROCESS
         | {
             NODES,
-            Right("kube-system", "", "configmaps", "", GET, ("params",)),
-            Right("kube-system", "", "configmaps", "", CREATE),
+            RoleRule("kube-system", "", "configmaps", "", GET, ("params",)),
+            RoleRule("kube-system", "", "configmaps", "", CREATE),
         },
     ),
     "services of the cluster and pods of a namespace, without nodes": (
         "proportional: {drivers: {services: {perReplica: 5}, pods: {perReplica: 5, namespace: shop}}}",
-        PROCESS | {Right("", "", "services", "", WATCH), Right("shop", "", "pods", "", WATCH)},
+        PROCESS | {RoleRule("", "", "services", "", WATCH), RoleRule("shop", "", "pods", "", WATCH)},
     ),
     "endpoints": (
         "proportional: {drivers: {endpoints: {perReplica: 5}}}",
-        PROCESS | {Right("", "discovery.k8s.io", "endpointslices", "", WATCH)},
+        PROCESS | {RoleRule("", "discovery.k8s.io", "endpointslices", "", WATCH)},
     ),
     "sizes": (
         "proportional: {resources: {dns: {requests: {cpu: {base: 100m}}}}}",
@@ -88,7 +88,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("entry", "expected"), CASES.values(), ids=CASES)
-def test_rights_are_those_that_the_entry_uses(entry: str, expected: set[Right]) -> None:
+def test_rights_are_those_that_the_entry_uses(entry: str, expected: set[RoleRule]) -> None:
     assert set(rights(entry)) == expected
 
 
@@ -97,11 +97,13 @@ def test_without_leader_election_there_is_no_right_to_a_lease() -> None:
     assert [right for right in found if right.resource == "leases"] == []
 
 
-def test_the_lease_may_be_elsewhere_and_have_another_name() -> None:
+def test_lease_and_memories_may_be_elsewhere_and_the_lease_may_have_another_name() -> None:
     found = rights(LINEAR, "leaderElection: {namespace: leases, name: mine}\n")
-    assert {(right.namespace, right.names) for right in found if right.resource == "leases"} == {
-        ("leases", ()),
-        ("leases", ("mine",)),
+    assert {(right.namespace, right.resource, right.names) for right in found if right.namespace} == {
+        ("leases", "leases", ()),
+        ("leases", "leases", ("mine",)),
+        ("leases", "configmaps", ()),
+        ("leases", "configmaps", ("tidewatch-recommender-dns",)),
     }
 
 

@@ -134,7 +134,7 @@ def test_the_log_line_has_what_is_known() -> None:
     assert log_fields(RECORD) == {
         "recommendation": "coredns",
         "status": "ok",
-        "value": "11 replicas",
+        "replicas": 11,
         "binding": "linear/nodes",
         "reason": "linear/nodes: ceil(176 / 16)",
     }
@@ -142,7 +142,6 @@ def test_the_log_line_has_what_is_known() -> None:
     assert log_fields(stale) == {
         "recommendation": "a",
         "status": "stale",
-        "value": "no value",
         "reason": "nodes are gone",
         "refused": "argocd keeps writing it",
     }

@@ -8,7 +8,7 @@ import pytest
 
 from adapter.sources.kubernetes.errors import DeadlineError
 from adapter.timing.clock import Clock
-from recommender.decisions.record import Action, Record, Status, Step, TargetOutcome, TargetReference
+from recommender.decisions.record import Action, Record, Status, TargetOutcome, TargetReference
 from recommender.outputs.event_rules import TargetEvent, event_document, event_of_scale_call, events_of_record
 from recommender.outputs.events import EventWriter
 from recommender.outputs.results import ScaleResult
@@ -26,10 +26,8 @@ RECORD = Record(
     type="proportional",
     time=1.0,
     status=Status.OK,
-    message="",
+    message="linear/nodes: ceil(80 / 16)",
     replicas=5,
-    steps=(Step("linear/nodes", 5, "ceil(80 / 16)"),),
-    binding="linear/nodes",
     targets=(TargetOutcome(WEB, 3, Action.METRIC),),
 )
 
@@ -173,7 +171,7 @@ def test_a_published_value_that_changes_has_an_event() -> None:
     assert event == TargetEvent(
         WEB,
         "RecommendationChanged",
-        "recommendation web changed from 3 to 5 replicas: linear/nodes: ceil(80 / 16)",
+        "recommendation web: from 3 to 5 replicas: linear/nodes: ceil(80 / 16)",
     )
 
 
@@ -193,13 +191,13 @@ def test_other_decisions_have_none(before: Record | None, after: Record) -> None
 
 
 def test_a_refusal_has_a_warning_that_names_the_owner() -> None:
-    refused = TargetOutcome(WEB, 3, Action.REFUSED, "HorizontalPodAutoscaler shop/web", "an HPA scales it already")
+    reason = "HorizontalPodAutoscaler shop/web scales it already"
+    refused = TargetOutcome(WEB, 3, Action.REFUSED, "HorizontalPodAutoscaler shop/web", reason)
     (event,) = events_of_record(None, replace(RECORD, targets=(refused,)))
     assert event.is_warning
     assert event.reason == "ScaleRefused"
     assert event.message == (
-        "recommendation web does not scale this object: an HPA scales it already"
-        " (owner: HorizontalPodAutoscaler shop/web)"
+        "recommendation web: not scaled to 5 replicas: HorizontalPodAutoscaler shop/web scales it already"
     )
     assert event_document(event, "", 1.0, "x")["type"] == "Warning"
 
@@ -208,5 +206,5 @@ def test_a_scale_call_that_changed_the_size_has_an_event() -> None:
     wish = Wish("web", WEB, 5, 60.0, "linear/nodes: ceil(80 / 16)")
     event = event_of_scale_call(ScaleOutcome(wish, ScaleResult.OK, 3))
     assert event is not None
-    assert event.message == ("recommendation web scaled this object from 3 to 5 replicas: linear/nodes: ceil(80 / 16)")
+    assert event.message == ("recommendation web: from 3 to 5 replicas: linear/nodes: ceil(80 / 16)")
     assert event_of_scale_call(ScaleOutcome(wish, ScaleResult.UNCHANGED, 5)) is None

@@ -6,8 +6,9 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from recommender.decisions.publication import Publication
 from recommender.decisions.record import Action, Record, Status, Step, TargetOutcome, TargetReference
-from recommender.outputs.metrics import PublishedRecords, RecommendationCollector
+from recommender.outputs.metrics import RecommendationCollector
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.telemetry import RecommenderTelemetry
 
@@ -26,11 +27,10 @@ RECORD = Record(
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
-def scraped(*records: Record, leads: bool = True) -> Samples:
-    published = PublishedRecords()
-    published.publish(records)
+def scraped(*records: Record, leads: bool = True, now: float = 1001.0) -> Samples:
+    latest = Publication(leads=leads, time=1000.5, valid_until=1060.0, records=records)
     registry = CollectorRegistry(auto_describe=True)
-    registry.register(RecommendationCollector(published, lambda: leads))
+    registry.register(RecommendationCollector(lambda: latest, lambda: leads, lambda: now))
     found: Samples = {}
     for family in text_string_to_metric_families(generate_latest(registry).decode()):
         for sample in family.samples:
@@ -46,7 +46,6 @@ def named(samples: Samples, name: str) -> dict[tuple[tuple[str, str], ...], floa
 
 def test_a_recommendation_has_the_promised_names_and_labels() -> None:
     assert scraped(RECORD) == {
-        ("tidewatch_leader", ()): 1.0,
         (
             "tidewatch_recommended_replicas",
             (
@@ -95,7 +94,12 @@ def test_a_value_is_exposed_only_while_it_holds(record: Record, replicas: list[f
 
 
 def test_only_the_leader_exposes_recommendations() -> None:
-    assert scraped(RECORD, leads=False) == {("tidewatch_leader", ()): 0.0}
+    assert scraped(RECORD, leads=False) == {}
+
+
+def test_the_series_end_when_no_poll_succeeds_any_more() -> None:
+    assert scraped(RECORD, now=1060.0)
+    assert scraped(RECORD, now=1060.1) == {}
 
 
 def test_several_records_of_one_name_never_expose_a_series_twice() -> None:
@@ -119,10 +123,9 @@ def test_the_process_counts_what_it_does_by_stable_names() -> None:
     telemetry = RecommenderTelemetry(registry)
     telemetry.scale_output_added("coredns")
     telemetry.scale_call("coredns", ScaleResult.OK)
-    telemetry.poll(succeeded=True)
-    telemetry.poll(succeeded=False)
-    telemetry.decision(0.004)
-    telemetry.decision_failed("coredns")
+    telemetry.polled(0.02, failures=0)
+    telemetry.polled(0.02, failures=3)
+    telemetry.decided("coredns", 0.004)
     telemetry.event("created")
     telemetry.memory_write("ok")
     telemetry.history_failed()
@@ -136,8 +139,7 @@ def test_the_process_counts_what_it_does_by_stable_names() -> None:
     for name, labels in (
         ("polls_total", {"result": "ok"}),
         ("polls_total", {"result": "error"}),
-        ("decision_duration_seconds_count", {}),
-        ("decision_failures_total", {"recommendation": "coredns"}),
+        ("decision_duration_seconds_count", {"recommendation": "coredns"}),
         ("events_total", {"result": "created"}),
         ("memory_writes_total", {"result": "ok"}),
         ("history_failures_total", {}),

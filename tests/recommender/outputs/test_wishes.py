@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from adapter.timing.backoff import Backoff
-from recommender.decisions.record import Action, Record, Status, Step, TargetOutcome, TargetReference
+from recommender.decisions.record import Action, Record, Status, TargetOutcome, TargetReference
 from recommender.outputs.results import ScaleResult
-from recommender.outputs.wishes import Moment, Wish, Wishes, reason_of, refused_targets, wishes_of
+from recommender.outputs.wishes import Moment, Wish, Wishes, refused_targets, wishes_of
 
 WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
 DNS = TargetReference("apps/v1", "Deployment", "kube-system", "coredns")
@@ -152,10 +152,8 @@ RECORD = Record(
     type="proportional",
     time=1.0,
     status=Status.OK,
-    message="",
+    message="16 nodes a replica",
     replicas=5,
-    steps=(Step("linear/nodes", 5, "ceil(80 / 16)"), Step("largest", 5, "nodes 5, cores 2")),
-    binding="linear/nodes",
     targets=(
         TargetOutcome(WEB, 3, Action.SCALE),
         TargetOutcome(DNS, 3, Action.REFUSED, owner="HorizontalPodAutoscaler shop/web"),
@@ -164,7 +162,7 @@ RECORD = Record(
 
 
 def test_a_record_says_which_calls_are_to_be_made_and_why() -> None:
-    assert wishes_of(RECORD, 60.0) == (Wish("web", WEB, 5, 60.0, "linear/nodes: ceil(80 / 16)"),)
+    assert wishes_of(RECORD, 60.0) == (Wish("web", WEB, 5, 60.0, "16 nodes a replica"),)
     assert refused_targets([RECORD]) == (("web", DNS),)
 
 
@@ -177,7 +175,3 @@ def test_a_record_says_which_calls_are_to_be_made_and_why() -> None:
 )
 def test_other_records_ask_for_no_call(record: Record) -> None:
     assert wishes_of(record, 60.0) == ()
-
-
-def test_a_record_without_a_binding_step_has_no_reason() -> None:
-    assert reason_of(replace(RECORD, binding=None)) == ""

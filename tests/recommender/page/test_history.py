@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.page.history import HEIGHT, LARGEST_GAP_SECONDS, WIDTH, HistoryPoint, chart_of
+from recommender.page.history import HEIGHT, LARGEST_GAP_SECONDS, WIDTH, chart_of
 
 DAY = 86400.0
 
 
-def points(*values: int | None, every: float = 60.0) -> list[HistoryPoint]:
-    return [HistoryPoint(1_000_000.0 + number * every, value, None) for number, value in enumerate(values)]
+@dataclass(frozen=True, slots=True)
+class Point:
+    time: float
+    replicas: int | None
+    current: int | None
+
+
+def points(*values: int | None, every: float = 60.0) -> list[Point]:
+    return [Point(1_000_000.0 + number * every, value, None) for number, value in enumerate(values)]
 
 
 def test_without_a_value_there_is_no_chart() -> None:
@@ -49,7 +57,7 @@ def test_the_summary_says_what_a_reader_of_the_chart_sees() -> None:
 
 @given(st.lists(st.tuples(st.floats(0, DAY), st.integers(0, 10**9), st.integers(0, 10**9)), min_size=1, max_size=40))
 def test_every_line_stays_within_the_picture(values: list[tuple[float, int, int]]) -> None:
-    chart = chart_of([HistoryPoint(time, replicas, current) for time, replicas, current in sorted(values)])
+    chart = chart_of([Point(time, replicas, current) for time, replicas, current in sorted(values)])
     assert chart is not None
     for path in (chart.recommended, chart.current):
         xs = [float(x) for x in re.findall(r"[MH]([\d.]+)", path)]

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from html.parser import HTMLParser
 
 import pytest
 
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Action, Record, Status, Step, TargetOutcome, TargetReference
-from recommender.page.history import HistoryPoint
 from recommender.page.rendering import PageRenderer
 
 COREDNS = TargetReference("apps/v1", "Deployment", "kube-system", "coredns")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    time: float
+    replicas: int | None
+    current: int | None
+
+
 VOID = {"meta", "link", "line", "path"}
 
 
@@ -31,7 +40,7 @@ def record(**changes: object) -> Record:
     return Record(**(values | changes))  # type: ignore[arg-type]
 
 
-def page(*records: Record, points: dict[str, list[HistoryPoint]] | None = None, **publication: object) -> str:
+def page(*records: Record, points: dict[str, list[Point]] | None = None, **publication: object) -> str:
     values: dict[str, object] = {"leads": True, "time": 1_763_800_000.0, "records": records}
     return PageRenderer("0.1.0").page(Publication(**(values | publication)), points or {})  # type: ignore[arg-type]
 
@@ -78,7 +87,7 @@ def test_a_refusal_names_the_owner_and_the_reason() -> None:
     ],
 )
 def test_a_page_without_recommendations_says_why(publication: dict[str, object], expected: str) -> None:
-    assert expected in page(**publication)
+    assert expected in page(**publication)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("status", list(Status))
@@ -99,7 +108,7 @@ def test_names_and_messages_cannot_become_markup() -> None:
             targets=(TargetOutcome(target, 1, Action.REFUSED, hostile, hostile),),
             resources={hostile: {"requests": {hostile: hostile}}},
         ),
-        points={hostile: [HistoryPoint(1.0, 1, 1)]},
+        points={hostile: [Point(1.0, 1, 1)]},
     )
     assert "<script" not in text
     Balanced().feed(text)
@@ -112,4 +121,4 @@ def test_elements_nest() -> None:
 
 
 def test_nothing_is_loaded_from_elsewhere() -> None:
-    assert "http" not in page(record(), points={"coredns": [HistoryPoint(1.0, 1, 1)]})
+    assert "http" not in page(record(), points={"coredns": [Point(1.0, 1, 1)]})

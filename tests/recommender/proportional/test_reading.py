@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING, Final
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from adapter.cluster.state import CountQuery
 from adapter.documents.load import load_documents
@@ -176,7 +180,10 @@ BAD: Final = {
     "an empty ladder": (
         "ladder: {nodesToReplicas: []}",
         [
-            "1: neither `coresToReplicas` nor `nodesToReplicas` has a rung: write at least one rung, such as nodesToReplicas: [[1, 1]]"
+            (
+                "1: neither `coresToReplicas` nor `nodesToReplicas` has a rung: "
+                "write at least one rung, such as nodesToReplicas: [[1, 1]]"
+            )
         ],
     ),
     "short, long, negative and ambiguous rungs": (
@@ -200,7 +207,8 @@ BAD: Final = {
     ),
     "drivers": (
         (
-            "drivers:\n  services: {}\n  pods: {perReplica: 0, namespace: A}\n  namespaces: {namespace: a, ladder: []}\n"
+            "drivers:\n  services: {}\n  pods: {perReplica: 0, namespace: A}\n"
+            "  namespaces: {namespace: a, ladder: []}\n"
             "  endpoints: {perReplica: 1, ladder: [[1, 1]], selector: 'a=='}\n  query: {perReplica: x}"
         ),
         [
@@ -223,10 +231,7 @@ BAD: Final = {
         ),
         [
             "2: '0.05' is no percentage from 0% to 99%: write a percentage, such as 5%",
-            (
-                "3: '30' is no Prometheus duration: "
-                "write units from large to small, such as 1h30m or 7d: write it as Prometheus does, such as 30s or 1m30s"
-            ),
+            "3: '30' is no duration: a number has no unit: write numbers with units, such as 30s or 1m30s",
             (
                 "4: the selector cannot be read: found the end where '(' was expected (at character 4): "
                 "write a label selector as for kubectl, such as tier=dns"
@@ -236,11 +241,36 @@ BAD: Final = {
                 "write a list (lines that start with `- `)"
             ),
             "6: expected true or false, found the text 'maybe': write true or false",
+            "7: the duration -1s is out of range: write 0s or more",
+        ],
+    ),
+    "an empty rung": (
+        "ladder: {nodesToReplicas: [[], [1, 1]]}",
+        ["1: a rung has 0 values instead of 2: write [threshold, replicas]"],
+    ),
+    "names that no object has": (
+        "configMap: {namespace: A, name: a/b}",
+        [
+            "1: 'A' is no name of a namespace: write lower-case letters, digits and -",
+            "1: 'a/b' is no name of an object: write its name",
+        ],
+    ),
+    "a taint with more than its key": (
+        "linear: {nodesPerReplica: 1}\nignoreTaints: ['a=b:NoSchedule', '']",
+        [
             (
-                "7: '-1s' is no Prometheus duration: "
-                "write units from large to small, such as 1h30m or 7d: write it as Prometheus does, such as 30s or 1m30s"
+                "2: 'a=b:NoSchedule' is no key of a taint: only letters, digits and - _ . are allowed, with a "
+                "letter or digit at both ends: write the key alone"
+            ),
+            (
+                "2: '' is no key of a taint: only letters, digits and - _ . are allowed, with a letter or digit "
+                "at both ends: write the key alone"
             ),
         ],
+    ),
+    "a quiet period that outlasts the memory": (
+        "linear: {nodesPerReplica: 1}\nquietPeriod: 2h",
+        ["2: the duration 2h0m0s is out of range: write 0s to 1h0m0s"],
     ),
     "options without effect": (
         "drivers: {services: {perReplica: 1}}\nnodeSelector: a=b\nincludeUnschedulableNodes: true",
@@ -281,17 +311,29 @@ BAD: Final = {
         "resources: {a: {requests: {cpu: {base: -1}, memory: {base: 1Qi}}}}",
         [
             "1: the quantity -1 is negative: write 0 or more",
-            (
-                "1: '1Qi' is no quantity: write a decimal number and a suffix, such as 1500m, 2 or 4Gi: "
-                "write a quantity, such as 100m or 64Mi"
-            ),
+            "1: '1Qi' is no quantity: write a quantity, such as 100m or 64Mi",
         ],
     ),
 }
 
 
+KEYS: Final = sorted({*re.findall(r"[A-Za-z]+", " ".join(text for text, _ in GOOD.values()))})
+VALUES: Final = st.recursive(
+    st.sampled_from([None, True, 0, 1, -1, 2.5, 10**30, "5%", "1m", "", "a", "64Mi", "16"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=100)
+@given(value=st.dictionaries(st.sampled_from(KEYS), VALUES, min_size=1, max_size=4))
+def test_anything_is_settings_or_problems(value: dict[str, object]) -> None:
+    read_settings, problems = read(json.dumps(value))
+    assert (read_settings is None) == bool(problems)
+
+
 @pytest.mark.parametrize(("text", "expected"), BAD.values(), ids=BAD)
 def test_every_problem_is_reported_with_its_line_and_repair(text: str, expected: list[str]) -> None:
-    settings, problems = read(text)
-    assert settings is None
+    found, problems = read(text)
+    assert found is None
     assert [str(problem).removeprefix("config.yaml:") for problem in problems] == expected

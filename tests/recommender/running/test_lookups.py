@@ -8,7 +8,7 @@ import pytest
 
 from adapter.cluster.state import Observed, Unknown
 from adapter.objects.resources import BUILT_IN, Resource, find_resource
-from adapter.sources.kubernetes.errors import DeadlineError
+from adapter.sources.kubernetes.errors import DeadlineError, ForbiddenError
 from adapter.timing.clock import Clock
 from recommender.decisions.inputs import FieldManager, TargetState
 from recommender.decisions.record import TargetReference
@@ -75,11 +75,28 @@ def test_with_the_rights_of_the_peer_only_the_size_is_known_and_that_is_said_onc
     for _ in range(3):
         assert world.of() == Observed(SIZE_ALONE, 1000.0)
     assert [path.endswith("/scale") for path in world.paths] == [False, True, True, True]
-    assert caplog.text.count("only their scale") == 1
+    assert caplog.text.count("only its scale") == 1
     assert world.lookups.uid(WEB).startswith("uid-")
     world.objects.denied.clear()
     world.now = 601.0
     assert world.of() == Observed(WHOLE, 1601.0)
+
+
+def test_rights_for_one_object_of_a_kind_are_not_taken_for_rights_for_all(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    world.objects.put(DEPLOYMENTS, "shop", "other", OBJECT)
+    other = replace(WEB, name="other")
+
+    def refuse(path: str) -> None:
+        if path.endswith("/other"):
+            raise ForbiddenError("403", 403)
+
+    world.before = refuse
+    for _ in range(3):
+        found = world.lookups.look([WEB, other])
+        assert found == {WEB: Observed(WHOLE, 1000.0), other: Observed(SIZE_ALONE, 1000.0)}
+    assert len(caplog.records) == 1
+    assert len([path for path in world.paths if path.endswith("/other")]) == 1
 
 
 def test_without_any_rights_nothing_is_known() -> None:

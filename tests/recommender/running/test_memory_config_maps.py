@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import itertools
 import logging
+import random
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from adapter.sources.kubernetes.errors import DeadlineError, KubernetesError, UnknownOutcomeError
 from adapter.sources.kubernetes.writing import Fence
@@ -31,6 +36,7 @@ class World:
         self.calls: list[str] = []
         self.results: list[str] = []
         self.fail_before: dict[str, KubernetesError] = {}
+        self.refused = ""
 
     def process(self, *, permits: bool = True) -> ConfigMapMemoryStore:
         return ConfigMapMemoryStore(
@@ -40,6 +46,10 @@ class World:
             count=self.results.append,
             clock=Clock(lambda: self.now),
         )
+
+    def refuse(self, path: str) -> None:
+        if self.refused and path.endswith(self.refused):
+            raise DeadlineError("no answer")
 
     def _before(self, method: str, _path: str) -> None:
         self.calls.append(method)
@@ -232,6 +242,7 @@ def test_a_server_that_is_away_is_not_taken_for_an_empty_memory() -> None:
 
 
 def test_missing_rights_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     world = World()
     store = world.process()
     for name in ("web", "dns"):
@@ -245,7 +256,28 @@ def test_missing_rights_are_said_once(caplog: pytest.LogCaptureFixture) -> None:
     assert len([one for one in caplog.records if one.levelno == logging.ERROR]) == 1
     world.objects.denied.clear()
     assert store.save("web", FIRST, urgent=True)
-    assert "again" in caplog.text or caplog.records
+    assert store.save("dns", FIRST, urgent=True)
+    assert caplog.records[-1].getMessage() == "memories can be read and written again"
+
+
+def test_one_memory_that_fails_among_others_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    world = World()
+    client = Direct(world.objects, lambda _method, path: world.refuse(path))
+    store = ConfigMapMemoryStore(client, "monitoring", Fence(2.0, lambda _: True))
+    for name in ("web", "dns"):
+        store.load(name)
+    world.refused = stored_name("dns")
+    for number in range(5):
+        memory = replace(FIRST, changes=(float(number),))
+        with suppress(MemoryUnavailableError):
+            store.load("dns")
+        assert store.save("web", memory, urgent=True)
+    assert len(caplog.records) == 1
+    world.refused = ""
+    store.load("dns")
+    assert "again" in caplog.records[-1].getMessage()
+    assert len(caplog.records) == 2
 
 
 def test_broken_content_is_kept_in_the_log_and_replaced(caplog: pytest.LogCaptureFixture) -> None:
@@ -280,12 +312,75 @@ def test_the_config_map_of_somebody_else_is_left_alone(caplog: pytest.LogCapture
     assert store.save("web", FIRST, urgent=True)
 
 
-def test_who_leads_no_more_forgets_what_it_knew() -> None:
+def test_who_leads_no_more_writes_nothing_and_loads_what_the_next_leader_has_stored() -> None:
     world = World()
-    old, new = world.process(), world.process()
+    leads = True
+    old = ConfigMapMemoryStore(
+        Direct(world.objects, world._before), "monitoring", Fence(2.0, lambda _: leads), count=world.results.append
+    )
     old.load("web")
-    old.forget()
+    old.save("web", SECOND, urgent=False)
+    leads = False
+    old.flush()
+    assert world.writes == 0
+    assert world.results == []
+    new = world.process()
     new.load("web")
     new.save("web", FIRST, urgent=True)
+    leads = True
+    old.flush()
+    assert world.stored() == FIRST
     assert old.needs_load("web")
     assert old.load("web") == FIRST
+
+
+class Chaos:
+    """A leader whose calls fail at random and whose memories change all the time."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.failing_ratio = 0.2
+        self.world = World()
+        self.written: list[tuple[float, str]] = []
+        """When, and at which path."""
+        self.wanted: dict[str, Memory] = {}
+        objects = Direct(self.world.objects, self.before)
+        self.store = ConfigMapMemoryStore(
+            objects, "monitoring", Fence(2.0, lambda _: True), clock=Clock(lambda: self.world.now)
+        )
+        self.names = [f"web-{number}" for number in range(self.chance.randrange(1, 12))]
+
+    def before(self, method: str, path: str) -> None:
+        if method != "GET":
+            self.written.append((self.world.now, path))
+        if self.chance.random() < self.failing_ratio:
+            raise self.chance.choice([DeadlineError("not sent"), UnknownOutcomeError("no answer")])
+
+    def step(self) -> None:
+        self.world.now += self.chance.choice([0.1, 0.5, 3.0])
+        for name in self.names:
+            if self.store.needs_load(name):
+                with suppress(MemoryUnavailableError):
+                    self.store.load(name)
+            memory = replace(FIRST, changes=(self.chance.random(),))
+            if self.chance.random() < 0.3 and self.store.save(name, memory, urgent=False):
+                self.wanted[name] = memory
+        self.store.flush()
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_random_saves_and_failures_keep_the_limits_and_lose_nothing(seed: int) -> None:
+    chaos = Chaos(seed)
+    for _ in range(120):
+        chaos.step()
+    chaos.failing_ratio = 0.0
+    for _ in range(10):
+        chaos.world.now += 10.0
+        chaos.store.flush()
+    assert {name: chaos.world.stored(name) for name in chaos.wanted} == chaos.wanted
+    for name in chaos.names:
+        times = [time for time, path in chaos.written if path.endswith(f"/{stored_name(name)}")]
+        assert all(later - earlier >= 10.0 - 1e-9 for earlier, later in itertools.pairwise(times))
+    for start, _ in chaos.written:
+        assert sum(start <= time < start + 1.0 for time, _ in chaos.written) <= 10, "five a second, and a burst of five"

@@ -1,0 +1,168 @@
+"""The facts of a cluster from a folder of files that is followed while the process runs (`--objects`).
+
+A file is replaced by renaming another over it. One that cannot be read keeps its last good content and is named in the
+state's problems until it can.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from adapter.cluster.contents import Contents
+from adapter.cluster.files import ClusterFilesError, cluster_files, read_file, state_of
+from adapter.cluster.state import ClusterState, Observed, Unknown
+from adapter.timing.followed_files import FollowedFiles
+from adapter.timing.pace import UNPACED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from adapter.cluster.autoscalers import ScaleTarget
+    from adapter.cluster.state import ClusterNeeds
+    from adapter.cluster.targets import ScaledObject
+    from adapter.timing.pace import Pace
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """The last good content of a file, and what is wrong with it now."""
+
+    contents: Contents
+    problem: str | None = None
+    was_good: bool = True
+    """Whether it ever had a good content."""
+
+
+_Followed: TypeAlias = "FollowedFiles[None, _File]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the files state together; replaced as a whole."""
+
+    contents: Contents
+    time: float
+    """When the folder was last checked, in seconds since the Unix epoch."""
+    problems: tuple[str, ...]
+
+
+class ClusterFolder:
+    """The facts of a folder. One thread calls `refresh`, any number asks."""
+
+    def __init__(
+        self,
+        directory: Path,
+        pace: Pace = UNPACED,
+        report: Callable[[str], None] = lambda _: None,
+        changed: Callable[[], None] = lambda: None,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Read nothing before the first `refresh`.
+
+        `report` gets what is wrong with a file, once for each change of it. `changed` is called after a refresh that
+        read or lost a file.
+        """
+        self._directory = directory
+        self._pace = pace
+        self._report = report
+        self._changed = changed
+        self._wall_clock = wall_clock
+        self._followed: dict[Path, _Followed] = {}
+        self._files: dict[Path, _File] = {}
+        self._known: _Known | None = None
+        self._stated: tuple[Contents, ClusterNeeds, ClusterState] | None = None
+
+    def refresh(self) -> None:
+        """Read what is new or changed, and forget what is gone.
+
+        Raises ClusterFilesError if the folder cannot be listed or has no files; the facts stay then, and get old.
+        """
+        paths = cluster_files(self._directory)
+        for path in paths:
+            if path in self._followed:
+                self._followed[path].check()
+        self._followed = {path: self._followed.get(path) or self._follow(path) for path in paths}
+        files = {path: followed.value for path, followed in self._followed.items()}
+        if self._known is not None and _same(files, self._files):
+            self._known = replace(self._known, time=self._wall_clock())
+            return
+        self._files = files
+        together = Contents()
+        for file in files.values():
+            together.update(file.contents)
+        problems = tuple(file.problem for file in files.values() if file.problem)
+        self._known = _Known(together, self._wall_clock(), problems)
+        self._changed()
+
+    def state(self, needs: ClusterNeeds) -> ClusterState:
+        """Return the facts as the folder stated them when it was last checked."""
+        known, stated = self._known, self._stated
+        if known is None:
+            return _unknown(needs, self._unread())
+        if stated is None or stated[0] is not known.contents or stated[1] != needs:
+            # Counting takes a while, and the files seldom change.
+            stated = known.contents, needs, state_of(known.contents, needs, known.time, self._directory)
+            self._stated = stated
+        return _confirmed(stated[2], known)
+
+    def target(self, target: ScaleTarget) -> Observed[ScaledObject | None] | Unknown:
+        """Return the size of an object; None if there is no such object."""
+        known = self._known
+        if known is None:
+            return self._unread()
+        found = known.contents.target(target)
+        return Unknown(found) if isinstance(found, str) else Observed(found, known.time)
+
+    def _unread(self) -> Unknown:
+        return Unknown(f"the files in {self._directory} have not been read yet")
+
+    def _follow(self, path: Path) -> _Followed:
+        def load(_: None) -> _File:
+            try:
+                return _File(read_file(path, self._pace))
+            except ClusterFilesError as error:
+                self._report(str(error))
+                known = self._followed.get(path)
+                if known is None or not known.value.was_good:
+                    return _File(Contents(), f"{error}: none of its objects count", was_good=False)
+                return _File(known.value.contents, f"{error}: its last good content counts")
+
+        return FollowedFiles(lambda: (_stamp(path), None), load, unusable=())
+
+
+def _same(files: Mapping[Path, _File], others: Mapping[Path, _File]) -> bool:
+    return files.keys() == others.keys() and all(file is others[path] for path, file in files.items())
+
+
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    """Return what tells one state of a file from another; the last part also changes with permissions."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _unknown(needs: ClusterNeeds, reason: Unknown) -> ClusterState:
+    return ClusterState(
+        nodes=reason if needs.nodes else ClusterState().nodes,
+        autoscalers=dict.fromkeys(needs.autoscaler_namespaces, reason),
+        counts=dict.fromkeys(needs.counts, reason),
+    )
+
+
+def _confirmed(state: ClusterState, known: _Known) -> ClusterState:
+    def confirmed(fact: Observed[T] | Unknown) -> Observed[T] | Unknown:
+        return Observed(fact.value, known.time) if isinstance(fact, Observed) else fact
+
+    return ClusterState(
+        nodes=confirmed(state.nodes),
+        autoscalers={namespace: confirmed(fact) for namespace, fact in state.autoscalers.items()},
+        counts={query: confirmed(fact) for query, fact in state.counts.items()},
+        problems=(*known.problems, *state.problems),
+    )

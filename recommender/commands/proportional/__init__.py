@@ -1,0 +1,1 @@
+"""`tidewatch-recommender proportional`: cluster-proportional-autoscaler's command line."""

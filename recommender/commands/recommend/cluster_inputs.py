@@ -1,0 +1,51 @@
+"""Inputs out of a live cluster, read once."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from adapter.cluster.watch import ClusterWatch
+from adapter.sources.kubernetes.discovery import KindDiscovery
+from adapter.sources.kubernetes.writing import ObjectClient
+from adapter.timing.clock import Clock
+from recommender.configuration.needs import config_maps_of, needs_of, targets_of
+from recommender.decisions.inputs import Inputs
+from recommender.running.lookups import TargetLookups
+from recommender.running.parameter_config_maps import ParameterConfigMaps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.sources.kubernetes.client import KubernetesClient
+    from recommender.configuration.model import Configuration
+
+_LISTS_SECONDS = 30.0
+
+
+def inputs_of_cluster(client: KubernetesClient, configuration: Configuration) -> Inputs:
+    """Return what the cluster states now. Raises KubernetesError if it cannot be reached at all."""
+    discovery = KindDiscovery(client)
+    discovery.refresh()
+    objects = ObjectClient(client)
+    stop = threading.Event()
+    try:
+        watch = ClusterWatch(client, needs_of(configuration), _threads(stop))
+        watch.await_first_lists(_LISTS_SECONDS)
+        config_maps = ParameterConfigMaps(objects, lambda _namespace, _name: None, lambda _seconds: False, Clock())
+        return Inputs(
+            watch.state(),
+            config_maps={name: config_maps.read(*name) for name in config_maps_of(configuration)},
+            targets=TargetLookups(objects, discovery.resource).look(targets_of(configuration)),
+        )
+    finally:
+        stop.set()
+
+
+def _threads(stop: threading.Event) -> Callable[[str, Callable[[threading.Event], None]], None]:
+    """Return how watches are started: in threads that do not keep the program from ending."""
+
+    def start(name: str, run: Callable[[threading.Event], None]) -> None:
+        threading.Thread(target=run, args=(stop,), name=name, daemon=True).start()
+
+    return start

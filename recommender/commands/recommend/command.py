@@ -1,0 +1,176 @@
+"""`tidewatch-recommender recommend`: decides once, says why, and writes nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, NoReturn
+
+import msgspec
+
+from adapter.cluster.files import ClusterFilesError
+from adapter.documents.tree import nearest
+from adapter.options.cluster import CLUSTER_FLAGS
+from adapter.options.logs import LOG_FLAGS, configure_logs_by
+from adapter.options.version import program_version
+from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.service.flags.table import PATH, TEXT, CommandFlags, Flag, Repeat, one_of
+from adapter.sources.kubernetes.access import access
+from adapter.sources.kubernetes.client import KubernetesClient
+from adapter.sources.kubernetes.errors import KubernetesError
+from adapter.sources.prometheus.client import PrometheusClient
+from adapter.timing.pace import UNPACED
+from recommender.commands.configuration_file import configuration_or_exit
+from recommender.commands.program import PROGRAM
+from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
+from recommender.commands.recommend.defaults import with_defaults
+from recommender.commands.recommend.file_inputs import inputs_of_files
+from recommender.configuration.needs import queries_of
+from recommender.decisions.document import recommendation_list
+from recommender.decisions.failures import refused_record
+from recommender.decisions.inputs import Inputs
+from recommender.decisions.loop import decide
+from recommender.decisions.memory import Memory
+from recommender.decisions.record import Status
+from recommender.decisions.table import as_text
+from recommender.proportional.calculate import calculate_proportional
+from recommender.running.query_values import QueryValues
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from adapter.cluster.state import Observed, Unknown
+    from adapter.service.flags.table import FlagValues
+    from recommender.configuration.model import Configuration, Recommendation
+    from recommender.decisions.record import Record
+
+QUERY_SECONDS = 20.0
+_QUERIES_AT_ONCE = 8
+
+RECOMMEND = CommandFlags(
+    program=f"{PROGRAM} recommend",
+    version=program_version(),
+    summary=(
+        "Calculates each recommendation once, shows how, and writes nothing. It has no memory, so nothing is held. "
+        "Exit status 1 if a recommendation has the status error, 2 if the configuration or the cluster cannot be read."
+    ),
+    flags=(
+        Flag(name="config", kind=PATH, help="The configuration file.", required=True),
+        Flag(
+            name="cluster",
+            kind=PATH,
+            help="Objects as `kubectl get … -o json` prints them: a file, or a folder of *.json and *.yaml. "
+            "They stand in for a cluster.",
+        ),
+        Flag(
+            name="recommendation",
+            kind=TEXT,
+            help="Only the recommendation of this name; may be repeated.",
+            repeat=Repeat.EACH,
+        ),
+        Flag(
+            name="output",
+            short="o",
+            kind=one_of("text", "table", "json"),
+            default="text",
+            help="How the result is printed; table is another name for text.",
+        ),
+        *CLUSTER_FLAGS,
+        *LOG_FLAGS,
+    ),
+)
+
+
+def recommend(arguments: Sequence[str]) -> NoReturn:
+    """Run the command; leaves by SystemExit."""
+    values = flags_or_exit(RECOMMEND, arguments, os.environ)
+    configure_logs_by(values)
+    try:
+        _, configuration = configuration_or_exit(values)
+        configuration = _selected(configuration, values.texts("recommendation"))
+        inputs = _inputs(values, configuration)
+    except (UsageError, ClusterFilesError, KubernetesError) as error:
+        exit_for_usage(PROGRAM, str(error))
+    now = time.time()
+    records = _records(configuration, inputs, now)
+    _print(values, records, now)
+    sys.exit(1 if any(record.status is Status.ERROR for record in records) else 0)
+
+
+def _selected(configuration: Configuration, names: tuple[str, ...]) -> Configuration:
+    """Return the configuration with the named recommendations alone; with all of them if none is named."""
+    if not names:
+        return configuration
+    known = [each.policy.name for each in configuration.recommendations]
+    known += [each.name for each in configuration.refused]
+    for name in names:
+        if name not in known:
+            meant = nearest(name, known)
+            fix = f"did you mean {meant}?" if meant else f"there are {', '.join(known) or 'none'}"
+            raise UsageError(f"--recommendation: there is no recommendation {name!r}: {fix}")
+    return replace(
+        configuration,
+        recommendations=tuple(each for each in configuration.recommendations if each.policy.name in names),
+        refused=tuple(each for each in configuration.refused if each.name in names),
+    )
+
+
+def _inputs(values: FlagValues, configuration: Configuration) -> Inputs:
+    # First, since they may take long: what is read afterwards is still fresh when the decisions are made.
+    queries = _query_values(configuration)
+    path = values.path("cluster")
+    if path is not None:
+        return replace(inputs_of_files(path, configuration, time.time()), queries=queries)
+    if not configuration.recommendations:
+        return Inputs()
+    return replace(inputs_of_cluster(_client(values), configuration), queries=queries)
+
+
+def _query_values(configuration: Configuration) -> dict[str, Observed[float] | Unknown]:
+    """Return the value of each query; none of them waits for another one that is slow."""
+    queries = sorted(queries_of(configuration))
+    if not queries:
+        return {}
+    values = QueryValues(PrometheusClient, UNPACED, QUERY_SECONDS)
+    values.use(configuration.prometheus)
+    try:
+        with ThreadPoolExecutor(_QUERIES_AT_ONCE) as threads:
+            return dict(zip(queries, threads.map(values.value, queries), strict=True))
+    finally:
+        values.close()
+
+
+def _client(values: FlagValues) -> KubernetesClient:
+    kubeconfig = values.path("kubeconfig")
+    try:
+        return KubernetesClient(access(str(kubeconfig) if kubeconfig else None, values.text("context") or None))
+    except KubernetesError as error:
+        raise UsageError(f"{error}; or give --cluster FILE to do without a cluster") from error
+
+
+def _records(configuration: Configuration, inputs: Inputs, now: float) -> list[Record]:
+    """Return the records in the order of the file."""
+    found = [(each.line, _record(each, inputs, now)) for each in configuration.recommendations]
+    found += [(each.line, refused_record(each, now)) for each in configuration.refused]
+    return [record for _, record in sorted(found, key=lambda item: item[0])]
+
+
+def _record(recommendation: Recommendation, inputs: Inputs, now: float) -> Record:
+    recommendation, inputs = with_defaults(recommendation, inputs)
+    return decide(recommendation.policy, calculate_proportional(recommendation.subject), inputs, Memory(), now).record
+
+
+def _print(values: FlagValues, records: Iterable[Record], now: float) -> None:
+    records = list(records)
+    if values.text("output") == "json":
+        document = msgspec.json.encode(recommendation_list(records, now))
+        print(msgspec.json.format(document, indent=2).decode())  # noqa: T201 - what was asked for
+        return
+    terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if terminal else None
+    colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    print(as_text(records, width=width, colour=colour))  # noqa: T201 - likewise

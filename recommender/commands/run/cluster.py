@@ -1,0 +1,161 @@
+"""The world of a cluster: watches, the Lease, memories in ConfigMaps, scale calls and events."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from adapter.cluster.watch import ClusterWatch
+from adapter.options.clients import kubernetes_client
+from adapter.service.runtime.errors import StartError
+from adapter.sources.kubernetes.discovery import KindDiscovery
+from adapter.sources.kubernetes.errors import KubernetesError
+from adapter.sources.kubernetes.lease import LeaseElector, LeaseSettings, unique_identity
+from adapter.sources.kubernetes.lease_rules import LeaseTiming
+from adapter.sources.kubernetes.settings import WatchSettings
+from adapter.sources.kubernetes.writing import Fence, ObjectClient
+from recommender.commands.run.world import World
+from recommender.outputs.event_rules import event_of_scale_call
+from recommender.outputs.events import EventWriter
+from recommender.outputs.scale import ScaleHooks, ScaleWriter, longest_fenced_write_seconds
+from recommender.running.effects import ClusterEffects, HistoryAlone
+from recommender.running.leadership import WakingEvents, WithoutLease
+from recommender.running.lookups import TargetLookups
+from recommender.running.memories import Memories
+from recommender.running.memory_config_maps import ConfigMapMemoryStore
+from recommender.running.memory_process import ProcessMemoryStore
+from recommender.running.parameter_config_maps import ParameterConfigMaps
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adapter.objects.resources import ResolveResource
+    from adapter.service.server.context import WorkerContext
+    from recommender.commands.run.parts import SharedParts
+    from recommender.commands.run.settings import RunSettings
+    from recommender.outputs.scale import ScaleOutcome
+    from recommender.running.leadership import Leadership
+    from recommender.running.plans import Plan
+    from recommender.running.runner import Effects
+
+RELEASE_SECONDS = 2.0
+TIMING = LeaseTiming()
+
+
+def cluster_world(settings: RunSettings, context: WorkerContext, parts: SharedParts) -> World:
+    """Return the world of a cluster, and start its tasks; raises StartError."""
+    try:
+        client = kubernetes_client(settings.objects.cluster)
+    except KubernetesError as error:
+        raise StartError(f"{error}; or give --objects DIR to do without a cluster") from error
+    objects = ObjectClient(client)
+    resolve = KindDiscovery(client, pace=parts.pace).resource
+    leadership = _leadership(settings, context, parts, objects)
+    fence = Fence(longest_fenced_write_seconds(TIMING), leadership.may_write)
+    lookups = TargetLookups(objects, resolve, clock=parts.clock)
+    memories = _memories(settings, context, parts, objects, fence)
+    watch = ClusterWatch(
+        client,
+        parts.plan().needs,
+        lambda name, run: context.tasks.running(name, lambda stop: run(stop.event)),
+        WatchSettings(pace=parts.pace, telemetry=parts.watches),
+        changed=parts.wake.set,
+    )
+    config_maps = ParameterConfigMaps(
+        objects,
+        lambda namespace, name: _default_params(parts.plan(), namespace, name),
+        lambda seconds: settings.writes and leadership.may_write(seconds),
+        parts.clock,
+    )
+    effects: Effects = HistoryAlone(parts.history)
+    if settings.writes:
+        effects = _effects(context, parts, _Writing(objects, resolve, fence, memories, lookups))
+    return World(
+        cluster=watch.state,
+        config_map=config_maps.read,
+        targets=lookups.look,
+        leadership=leadership,
+        memories=memories,
+        effects=effects,
+        change=lambda plan: watch.change(plan.needs),
+        has_tried_lists=watch.has_tried_lists,
+    )
+
+
+def _leadership(settings: RunSettings, context: WorkerContext, parts: SharedParts, objects: ObjectClient) -> Leadership:
+    election = parts.plan().configuration.leader_election
+    if not settings.writes or not election.enabled:
+        return WithoutLease()
+    lease = LeaseSettings(
+        namespace=settings.namespace, name=election.name, identity=unique_identity(settings.pod), timing=TIMING
+    )
+    elector = LeaseElector(objects, lease, WakingEvents(parts.lease_metrics, parts.wake))
+    context.tasks.running("leader election", lambda stop: elector.run(stop.event))
+    context.on_stopping(lambda: _released(elector))
+    return elector
+
+
+def _released(elector: LeaseElector) -> None:
+    elector.release(RELEASE_SECONDS)
+
+
+def _memories(
+    settings: RunSettings, context: WorkerContext, parts: SharedParts, objects: ObjectClient, fence: Fence
+) -> Memories:
+    """Return the memories; a process that keeps none in the cluster begins anew with each start."""
+    if not settings.writes or not settings.stores_memories:
+        return Memories(ProcessMemoryStore())
+    store = ConfigMapMemoryStore(
+        objects, settings.namespace, fence, count=parts.telemetry.memory_write, clock=parts.clock
+    )
+    context.tasks.running("memory", lambda stop: store.run(stop.event))
+    return Memories(store)
+
+
+class _Writing:
+    """What scale calls and events need."""
+
+    def __init__(
+        self,
+        objects: ObjectClient,
+        resolve: ResolveResource,
+        fence: Fence,
+        memories: Memories,
+        lookups: TargetLookups,
+    ) -> None:
+        self.objects = objects
+        self.resolve = resolve
+        self.fence = fence
+        self.memories = memories
+        self.lookups = lookups
+
+
+def _effects(context: WorkerContext, parts: SharedParts, writing: _Writing) -> ClusterEffects:
+    events = EventWriter(writing.objects, writing.lookups.uid, parts.telemetry.event, clock=parts.clock)
+    context.tasks.running("events", lambda stop: events.run(stop.event))
+    hooks = ScaleHooks(
+        before_write=writing.memories.store_now,
+        count=parts.telemetry.scale_call,
+        on_result=partial(_announce, events, parts.scaled),
+    )
+    writer = ScaleWriter(writing.objects, writing.resolve, writing.fence, hooks)
+    context.tasks.running("scale calls", lambda stop: writer.run(stop.event))
+    # The last callback runs first: no write may begin once the Lease is being released.
+    context.on_stopping(writer.clear)
+    return ClusterEffects(writer, events, parts.history)
+
+
+def _announce(events: EventWriter, scaled: Callable[[ScaleOutcome], None], outcome: ScaleOutcome) -> None:
+    scaled(outcome)
+    event = event_of_scale_call(outcome)
+    if event is not None:
+        events.add(event)
+
+
+def _default_params(plan: Plan, namespace: str, name: str) -> Mapping[str, str] | None:
+    """Return the default parameters of the first recommendation that reads this ConfigMap and has some."""
+    for recommendation in plan.configuration.recommendations:
+        config_map = recommendation.subject.config_map
+        if config_map is not None and (config_map.namespace, config_map.name) == (namespace, name):
+            return config_map.default_params
+    return None

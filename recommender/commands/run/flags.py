@@ -1,0 +1,80 @@
+"""The flags of `tidewatch-recommender run`."""
+
+from __future__ import annotations
+
+from adapter.options.cluster import CLUSTER_FLAGS
+from adapter.options.logs import LOG_FLAGS
+from adapter.options.version import program_version
+from adapter.service.flags.table import ADDRESS, BOOLEAN, DURATION, PATH, PORT, TEXT, CommandFlags, Flag
+from adapter.service.server.addresses import Address
+from recommender.commands.program import PROGRAM
+
+_SERVING = "Serving"
+_RECOMMENDATIONS = "Recommendations"
+
+PAGE_ADDRESS = Address("127.0.0.1", 8081)
+METRICS_ADDRESS = Address("", 8080)
+
+SERVING_FLAGS: tuple[Flag, ...] = (
+    Flag(
+        name="bind-address",
+        kind=TEXT,
+        default=PAGE_ADDRESS.host,
+        help="Address of the page and its API. They show the names of all targets, so they are local by default.",
+        group=_SERVING,
+    ),
+    Flag(
+        name="port",
+        kind=PORT,
+        default=PAGE_ADDRESS.port,
+        help="Port of the page and its API; 0 takes a free one.",
+        group=_SERVING,
+    ),
+    Flag(
+        name="plain-bind-address",
+        kind=ADDRESS,
+        default=METRICS_ADDRESS,
+        help="Address of /metrics, /livez, /readyz and /healthz; :0 takes a free port and logs it.",
+        group=_SERVING,
+    ),
+    Flag(
+        name="shutdown-delay",
+        kind=DURATION,
+        default=0.0,
+        help="How long requests are still answered after SIGTERM. The Lease is released at once.",
+        group=_SERVING,
+    ),
+    Flag(name="pin-cpu", kind=BOOLEAN, default=False, help="Keep the worker on one core.", group=_SERVING),
+)
+
+RUN = CommandFlags(
+    program=f"{PROGRAM} run",
+    version=program_version(),
+    summary="Decides again and again, publishes what it recommends, and scales the targets whose outputs say so.",
+    flags=(
+        Flag(name="config", kind=PATH, required=True, help="The configuration file.", group=_RECOMMENDATIONS),
+        Flag(
+            name="objects",
+            kind=PATH,
+            help="Folder with the objects' *.json and *.yaml, in place of a cluster. Nothing is scaled.",
+            group=_RECOMMENDATIONS,
+        ),
+        Flag(
+            name="dry-run",
+            kind=BOOLEAN,
+            default=False,
+            help="Send no write of any kind: no scale call, event, ConfigMap or Lease.",
+            group=_RECOMMENDATIONS,
+        ),
+        Flag(
+            name="validate",
+            kind=BOOLEAN,
+            default=False,
+            help="Check the configuration and end: status 1 if an entry is refused, 2 if the file is.",
+            group=_RECOMMENDATIONS,
+        ),
+        *SERVING_FLAGS,
+        *CLUSTER_FLAGS,
+        *LOG_FLAGS,
+    ),
+)

@@ -1,0 +1,76 @@
+"""The world of `--objects DIR`: no cluster, no Lease, nothing written but this process's own memory."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from adapter.cluster.files import ClusterFilesError
+from adapter.cluster.folder import ClusterFolder
+from adapter.cluster.state import Observed, Unknown
+from adapter.service.runtime.errors import StartError
+from adapter.service.runtime.logs import fields
+from recommender.commands.run.world import World
+from recommender.decisions.settings import Output
+from recommender.running.effects import HistoryAlone
+from recommender.running.leadership import WithoutLease
+from recommender.running.memories import Memories
+from recommender.running.memory_folder import FolderMemoryStore
+from recommender.running.target_states import target_state_of
+
+if TYPE_CHECKING:
+    from adapter.service.server.context import WorkerContext
+    from recommender.commands.run.parts import SharedParts
+    from recommender.commands.run.settings import RunSettings
+    from recommender.configuration.model import Configuration
+    from recommender.decisions.record import TargetReference
+    from recommender.running.gathering import ConfigMapInput, TargetInput
+
+_log = logging.getLogger(__name__)
+
+
+def folder_world(settings: RunSettings, context: WorkerContext, parts: SharedParts) -> World:
+    """Return the world of a folder; raises StartError if it cannot be read."""
+    directory = settings.objects.files
+    if directory is None:
+        raise AssertionError("made only where --objects is given")
+    folder = ClusterFolder(
+        directory, parts.pace, report=lambda problem: _log.error("%s", problem), changed=parts.wake.set
+    )
+    try:
+        folder.refresh()
+    except ClusterFilesError as error:
+        raise StartError(str(error)) from error
+    _warn_of_scaling(parts.plan().configuration)
+    context.tasks.periodic("objects", folder.refresh, every_seconds=1.0, deadline_seconds=60.0)
+    store = FolderMemoryStore(parts.plan().configuration.state, parts.telemetry.memory_write)
+    return World(
+        cluster=lambda: folder.state(parts.plan().needs),
+        config_map=_no_config_map,
+        targets=lambda wanted: {target: _target(folder, target) for target in wanted},
+        leadership=WithoutLease(),
+        memories=Memories(store),
+        effects=HistoryAlone(parts.history),
+        change=lambda plan: _warn_of_scaling(plan.configuration),
+        has_tried_lists=lambda: True,
+    )
+
+
+def _target(folder: ClusterFolder, target: TargetReference) -> TargetInput:
+    found = folder.target(target)
+    if isinstance(found, Unknown):
+        return found
+    return Observed(None if found.value is None else target_state_of(found.value), found.time)
+
+
+def _no_config_map(namespace: str, name: str) -> ConfigMapInput:
+    return Unknown(f"ConfigMap {namespace}/{name} cannot be read without a cluster: write the parameters into the file")
+
+
+def _warn_of_scaling(configuration: Configuration) -> None:
+    for recommendation in configuration.recommendations:
+        if Output.SCALE in recommendation.policy.outputs:
+            _log.warning(
+                "the output scale has no effect with --objects: there is no cluster to write to",
+                extra=fields(recommendation=recommendation.policy.name),
+            )

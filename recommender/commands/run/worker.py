@@ -1,0 +1,168 @@
+"""Puts the parts of a running recommender together, in the worker process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from adapter.service.runtime.errors import StartError
+from adapter.service.runtime.threads import DaemonThreads
+from adapter.service.server.plain import PlainAnswer
+from adapter.sources.kubernetes.telemetry import LeaseMetrics, WatchMetrics
+from adapter.sources.prometheus.client import PrometheusClient
+from adapter.sources.prometheus.telemetry import PrometheusTelemetry
+from adapter.timing.clock import Clock
+from adapter.timing.file_contents import FilesError
+from adapter.timing.pace import Pace
+from adapter.web.wsgi import wsgi_application
+from recommender.commands.program import METRICS_PREFIX
+from recommender.commands.run.cluster import cluster_world
+from recommender.commands.run.folder import folder_world
+from recommender.commands.run.parts import SharedParts
+from recommender.configuration.reading import ConfigurationFileError
+from recommender.outputs.metrics import RecommendationCollector
+from recommender.outputs.telemetry import RecommenderTelemetry
+from recommender.page.handler import PageHandler
+from recommender.running.configuration_reloader import ConfigurationReloader
+from recommender.running.gathering import Gatherer, Sources
+from recommender.running.history_cache import HistoryCache
+from recommender.running.plans import plan_of
+from recommender.running.query_values import QueryValues
+from recommender.running.runner import Latest, Runner, RunnerParts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from adapter.service.server.context import WorkerContext
+    from adapter.service.server.process import WsgiApp
+    from recommender.commands.run.settings import RunSettings
+    from recommender.commands.run.world import World
+    from recommender.configuration.model import Configuration
+    from recommender.decisions.record import Record
+    from recommender.outputs.scale import ScaleOutcome
+    from recommender.running.configuration_sources import ConfigurationSource
+    from recommender.running.plans import Plan
+
+LOOK_UP_THREADS = 8
+QUERY_SECONDS = 5.0
+READY_WITHOUT_LISTS_SECONDS = 10.0
+"""Readiness must not depend on the API server: metrics and page are served in any case."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watchers:
+    """Who else wants to know what happens."""
+
+    polled: Callable[[Sequence[Record]], None] = lambda _: None
+    """Called with the records of each poll."""
+    scaled: Callable[[ScaleOutcome], None] = lambda _: None
+    """Called after each attempt of a scale call, in its thread."""
+
+
+def make_worker(
+    settings: RunSettings, source: ConfigurationSource, context: WorkerContext, watchers: Watchers = Watchers()
+) -> WsgiApp:
+    """Build the worker and start its tasks; raises StartError."""
+    plans = Plans(source.current)
+    world, parts = _surroundings(settings, context, plans, watchers)
+    queries = _queries(source.current, context, parts.pace)
+    latest = Latest()
+    sources = Sources(world.cluster, queries.value, world.config_map, world.targets)
+    runner = Runner(
+        RunnerParts(
+            plan=plans.current,
+            gatherer=Gatherer(sources, DaemonThreads("look-up", LOOK_UP_THREADS).submit),
+            leadership=world.leadership,
+            memories=world.memories,
+            effects=world.effects,
+            latest=latest,
+            telemetry=parts.telemetry,
+            clock=parts.clock,
+            wake=parts.wake,
+            report_poll=watchers.polled,
+        )
+    )
+
+    def replace(configuration: Configuration) -> None:
+        plans.replace(configuration)
+        queries.use(configuration.prometheus)
+        world.change(plans.current())
+        parts.wake.set()
+
+    source.on_change(replace)
+    context.registry.register(RecommendationCollector(latest.get, world.leadership.is_leader))
+    context.add_path("/healthz", lambda _query: PlainAnswer(200, b"ok\n"))
+    _be_ready(context, world)
+    context.tasks.running("history", lambda stop: parts.history.run(stop.event))
+    context.tasks.periodic("configuration", source.check, every_seconds=1.0, deadline_seconds=30.0)
+    context.tasks.running("recommendations", lambda stop: runner.run(stop.event))
+    page = PageHandler(latest.get, parts.history, context.options.version)
+    return wsgi_application(page.not_found, routes=page.routes())
+
+
+def _surroundings(
+    settings: RunSettings, context: WorkerContext, plans: Plans, watchers: Watchers
+) -> tuple[World, SharedParts]:
+    telemetry = RecommenderTelemetry(context.registry)
+    state = plans.current().configuration.state
+    parts = SharedParts(
+        plan=plans.current,
+        wake=threading.Event(),
+        telemetry=telemetry,
+        watches=WatchMetrics(context.registry, METRICS_PREFIX),
+        lease_metrics=LeaseMetrics(context.registry, METRICS_PREFIX),
+        history=HistoryCache(state / "history.sqlite", telemetry.history_failed),
+        pace=Pace(),
+        clock=Clock(),
+        scaled=watchers.scaled,
+    )
+    make = cluster_world if settings.objects.files is None else folder_world
+    world = make(settings, context, parts)
+    parts.lease_metrics.show(world.leadership.is_leader)
+    return world, parts
+
+
+class Plans:
+    """The plan of the configuration in force. Replaced in one place."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._plan = plan_of(configuration)
+
+    def current(self) -> Plan:
+        """Return the plan."""
+        return self._plan
+
+    def replace(self, configuration: Configuration) -> None:
+        """Replace the plan."""
+        self._plan = plan_of(configuration)
+
+
+def follow_file(path: Path, context: WorkerContext) -> ConfigurationReloader:
+    """Return the configuration of a file; raises StartError if it cannot be used."""
+    try:
+        return ConfigurationReloader(path, context.registry, METRICS_PREFIX)
+    except (FilesError, ConfigurationFileError) as error:
+        raise StartError(str(error)) from error
+
+
+def _queries(configuration: Configuration, context: WorkerContext, pace: Pace) -> QueryValues:
+    telemetry = PrometheusTelemetry(context.registry, METRICS_PREFIX)
+    queries = QueryValues(partial(PrometheusClient, telemetry=telemetry, pace=pace), pace, QUERY_SECONDS)
+    queries.use(configuration.prometheus)
+    context.on_stop(queries.close)
+    return queries
+
+
+def _be_ready(context: WorkerContext, world: World) -> None:
+    started = time.monotonic()
+
+    def probe() -> str | None:
+        if world.has_tried_lists() or time.monotonic() - started >= READY_WITHOUT_LISTS_SECONDS:
+            return None
+        return "the first lists of objects have not arrived yet"
+
+    context.health.add_ready("objects", probe)

@@ -1,0 +1,40 @@
+"""Where the configuration in force comes from: a file that is followed, or a command line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from recommender.configuration.model import Configuration
+
+
+class ConfigurationSource(Protocol):
+    """The configuration in force (`ConfigurationReloader`, `FixedConfiguration`)."""
+
+    @property
+    def current(self) -> Configuration:
+        """The configuration in force."""
+        ...
+
+    def on_change(self, on_change: Callable[[Configuration], None]) -> None:
+        """Call this function with every further configuration."""
+        ...
+
+    def check(self) -> None:
+        """Look whether it has changed; the body of a periodic task."""
+        ...
+
+
+class FixedConfiguration:
+    """A configuration that never changes."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.current = configuration
+
+    def on_change(self, on_change: Callable[[Configuration], None]) -> None:
+        """Do nothing: there is no further configuration."""
+
+    def check(self) -> None:
+        """Do nothing."""

@@ -1,0 +1,71 @@
+"""What the leader does with its decisions: scale calls, events, and the history that the page shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from recommender.decisions.settings import Output
+from recommender.outputs.event_rules import events_of_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from recommender.configuration.model import Configuration
+    from recommender.decisions.loop import Decision
+    from recommender.decisions.record import Record
+    from recommender.outputs.events import EventWriter
+    from recommender.outputs.scale import ScaleWriter
+
+
+class RecordHistory(Protocol):
+    """Keeps records for some time."""
+
+    def add(self, now: float, records: Iterable[Record]) -> None:
+        """Note the records of a poll. Never waits."""
+        ...
+
+
+class ClusterEffects:
+    """Carries decisions out in a cluster. For one thread."""
+
+    def __init__(self, writer: ScaleWriter, events: EventWriter, history: RecordHistory) -> None:
+        self._writer = writer
+        self._events = events
+        self._history = history
+        self._before: dict[str, Record] = {}
+
+    def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
+        """Begin to carry out the decisions; returns at once."""
+        records = [decision.record for decision in decisions]
+        scaling = {each.policy.name for each in configuration.recommendations if Output.SCALE in each.policy.outputs}
+        self._writer.retain(scaling)
+        for record in records:
+            if record.name in scaling:
+                self._writer.decided(record, now + configuration.stale_after_seconds)
+        self._announce(records)
+        self._history.add(now, records)
+
+    def stand_down(self) -> None:
+        """Abandon what is under way: another process leads."""
+        self._writer.clear()
+        self._before.clear()
+
+    def _announce(self, records: Iterable[Record]) -> None:
+        for record in records:
+            for event in events_of_record(self._before.get(record.name), record):
+                self._events.add(event)
+            self._before[record.name] = record
+
+
+class HistoryAlone:
+    """For a process that writes nothing to a cluster: `--objects` and `--dry-run`."""
+
+    def __init__(self, history: RecordHistory) -> None:
+        self._history = history
+
+    def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:  # noqa: ARG002 - as the protocol has it
+        """Keep the records for the page."""
+        self._history.add(now, [decision.record for decision in decisions])
+
+    def stand_down(self) -> None:
+        """Do nothing: a process without a Lease always leads."""

@@ -1,0 +1,102 @@
+"""The ConfigMaps that hold parameters: read at every poll, and created from default parameters where they are missing.
+
+They are read by GET, since the rights of cluster-proportional-autoscaler do not allow to watch them.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Protocol
+
+from adapter.cluster.state import Observed, Unknown
+from adapter.service.runtime.logs import StateLog, fields
+from adapter.sources.kubernetes.errors import ConflictError, KubernetesError, NotFoundError
+from recommender.decisions.inputs import ConfigMapData
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adapter.sources.kubernetes.writing import Reply
+    from adapter.timing.clock import Clock
+
+_log = logging.getLogger(__name__)
+
+_READ_SECONDS = 5.0
+_WRITE_SECONDS = 5.0
+
+
+class ConfigMapClient(Protocol):
+    """What is asked of the API server (`writing.ObjectClient`)."""
+
+    def get(self, path: str, *, seconds: float) -> Reply:
+        """Return the object."""
+        ...
+
+    def create(self, collection: str, document: Mapping[str, Any], *, seconds: float) -> dict[str, Any]:
+        """Create an object in a collection."""
+        ...
+
+
+class ParameterConfigMaps:
+    """Reads ConfigMaps. For any number of threads."""
+
+    def __init__(
+        self,
+        objects: ConfigMapClient,
+        default_params: Callable[[str, str], Mapping[str, str] | None],
+        may_create: Callable[[float], bool],
+        clock: Clock,
+    ) -> None:
+        """`default_params` returns the data of a missing ConfigMap by its namespace and name; None: it is not created.
+
+        `may_create` says whether this process may write for so many more seconds.
+        """
+        self._objects = objects
+        self._default_params = default_params
+        self._may_create = may_create
+        self._clock = clock
+        self._states = StateLog(_log)
+
+    def read(self, namespace: str, name: str) -> Observed[ConfigMapData | None] | Unknown:
+        """Return the content now; None if there is no such ConfigMap and none can be created."""
+        now = self._clock.wall()
+        try:
+            document = self._objects.get(_path(namespace, name), seconds=_READ_SECONDS).document
+        except NotFoundError:
+            return self._created(namespace, name, now)
+        except KubernetesError as error:
+            return Unknown(f"ConfigMap {namespace}/{name} cannot be read: {error}")
+        return Observed(_content(document), now)
+
+    def _created(self, namespace: str, name: str, now: float) -> Observed[ConfigMapData | None] | Unknown:
+        defaults = self._default_params(namespace, name)
+        if not defaults or not self._may_create(_WRITE_SECONDS):
+            return Observed(None, now)
+        key = f"{namespace}/{name}"
+        document = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"namespace": namespace, "name": name},
+            "data": dict(defaults),
+        }
+        try:
+            created = self._objects.create(_path(namespace), document, seconds=_WRITE_SECONDS)
+        except ConflictError:
+            return Unknown(f"ConfigMap {key} has been created by somebody else at this moment: it is read next time")
+        except KubernetesError as error:
+            self._states.failed(key, f"ConfigMap {key} cannot be created from the default parameters: {error}")
+            return Observed(None, now)
+        self._states.recovered(key, f"ConfigMap {key} can be created now")
+        _log.info("a ConfigMap is created from the default parameters", extra=fields(config_map=key))
+        return Observed(_content(created), now)
+
+
+def _path(namespace: str, name: str = "") -> str:
+    collection = f"/api/v1/namespaces/{namespace}/configmaps"
+    return f"{collection}/{name}" if name else collection
+
+
+def _content(document: Mapping[str, Any]) -> ConfigMapData:
+    data = document.get("data") or {}
+    version = (document.get("metadata") or {}).get("resourceVersion") or ""
+    return ConfigMapData({str(key): str(value) for key, value in data.items()}, str(version))

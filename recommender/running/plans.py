@@ -1,0 +1,40 @@
+"""What follows from a configuration: what to look up, and how each recommendation is calculated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recommender.configuration.needs import config_maps_of, needs_of, queries_of, targets_of
+from recommender.proportional.calculate import calculate_proportional
+from recommender.running.gathering import LookUps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.cluster.state import ClusterNeeds
+    from recommender.configuration.model import Configuration, Recommendation
+    from recommender.decisions.calculation import Calculate
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A configuration, with what follows from it."""
+
+    configuration: Configuration
+    needs: ClusterNeeds
+    look_ups: LookUps
+    calculate: Mapping[str, Calculate]
+    """By name of the recommendation."""
+
+
+def plan_of(configuration: Configuration) -> Plan:
+    """Return the plan of a configuration."""
+    look_ups = LookUps(queries_of(configuration), config_maps_of(configuration), targets_of(configuration))
+    calculate = {each.policy.name: _calculate(each) for each in configuration.recommendations}
+    return Plan(configuration, needs_of(configuration), look_ups, calculate)
+
+
+def _calculate(recommendation: Recommendation) -> Calculate:
+    """Return the function of the recommendation's kind."""
+    return calculate_proportional(recommendation.subject)

@@ -1,0 +1,202 @@
+"""`run` with a folder of objects, as a user starts it: page, API, metrics, health, reload, end."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from demo.machine.files import replace_file
+from demo.machine.processes import ManagedProcess, start
+from tests.recommender.configuration.files import entry, whole
+from tests.support.cluster_objects import metadata_of, node_object
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PROGRAM = str(Path(sys.executable).with_name("tidewatch-recommender"))
+TARGETS = "targets: [{apiVersion: apps/v1, kind: Deployment, namespace: kube-system, name: coredns}]"
+HEAVY = ("numpy", "pandas", "scipy", "statsmodels", "sklearn")
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A configuration and the objects of a cluster."""
+
+    root: Path
+
+    @property
+    def configuration(self) -> Path:
+        return self.root / "recommender.yaml"
+
+    @property
+    def objects(self) -> Path:
+        return self.root / "objects"
+
+    def write_configuration(self, *entries: str) -> None:
+        replace_file(self.configuration, whole(*entries, top=f"pollInterval: 1s\nstate: {self.root}/state\n"))
+
+    def write_nodes(self, number: int) -> None:
+        deployment = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": metadata_of("coredns", "kube-system"),
+            "spec": {"replicas": 2},
+        }
+        items = [*(node_object(f"n{place}") for place in range(number)), deployment]
+        replace_file(self.objects / "all.json", json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+
+
+@dataclass(frozen=True, slots=True)
+class Recommender:
+    """A running program."""
+
+    process: ManagedProcess
+
+    @property
+    def log(self) -> str:
+        return self.process.log_path.read_text()
+
+    def get(self, path: str, *, plain: bool = False) -> tuple[int, str, dict[str, str]]:
+        pattern = r"metrics and health are served address=(\S+)" if plain else r" serving address=http://(\S+)"
+        address = until(lambda: "".join(re.findall(pattern, self.log)[-1:]))
+        try:
+            with urllib.request.urlopen(f"http://{address}{path}", timeout=5) as answer:
+                return answer.status, answer.read().decode(), dict(answer.headers)
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode(), dict(error.headers)
+
+    def items(self) -> dict[str, dict[str, Any]]:
+        status, text, _ = self.get("/api/v1/recommendations")
+        return {item["name"]: item for item in json.loads(text)["items"]} if status == 200 else {}
+
+    def metric(self, series: str) -> str | None:
+        found = re.search(rf"^{re.escape(series)} (\S+)$", self.get("/metrics", plain=True)[1], re.MULTILINE)
+        return found[1] if found else None
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    found = Folder(tmp_path_factory.mktemp("run"))
+    found.objects.mkdir()
+    found.write_nodes(40)
+    found.write_configuration(entry("coredns", TARGETS, "outputs: [metric]"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def recommender(folder: Folder) -> Iterator[Recommender]:
+    command = [
+        PROGRAM,
+        "run",
+        f"--config={folder.configuration}",
+        f"--objects={folder.objects}",
+        "--port=0",
+        "--plain-bind-address=127.0.0.1:0",
+    ]
+    with start(command, log_path=folder.root / "recommender.log", name="recommender") as process:
+        found = Recommender(process)
+        until(found.items, 20)
+        yield found
+
+
+REPLICAS = (
+    'tidewatch_recommended_replicas{recommendation="coredns",target_kind="Deployment",target_name="coredns",'
+    'target_namespace="kube-system"}'
+)
+
+
+def test_the_api_shows_each_step(recommender: Recommender) -> None:
+    item = recommender.items()["coredns"]
+    assert item["replicas"] == 3
+    assert item["binding"] == "linear/nodes"
+    assert item["steps"][0] == {"step": "linear/nodes", "value": 3, "detail": "ceil(40 / 16)"}
+    assert item["targets"][0]["current_replicas"] == 2
+    assert item["targets"][0]["action"] == "metric"
+
+
+def test_the_recommendation_is_a_metric(recommender: Recommender) -> None:
+    assert recommender.metric(REPLICAS) == "3.0"
+    assert recommender.metric("tidewatch_leader") == "1.0"
+    assert recommender.metric('tidewatch_recommendation_status{recommendation="coredns",status="ok"}') == "1.0"
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/healthz", "/metrics"])
+def test_health_and_metrics_are_on_the_plain_port(recommender: Recommender, path: str) -> None:
+    assert recommender.get(path, plain=True)[0] == 200
+
+
+def test_the_page_loads_nothing_from_elsewhere_and_may_run_nothing(recommender: Recommender) -> None:
+    status, text, headers = recommender.get("/")
+    assert status == 200
+    assert "<strong>3</strong> replicas" in text
+    assert headers["Content-Security-Policy"].startswith("default-src 'none'; style-src 'self'")
+    assert recommender.get("/style.css")[2]["Content-Type"] == "text/css; charset=utf-8"
+
+
+def test_an_unknown_path_says_which_there_are(recommender: Recommender) -> None:
+    status, text, _ = recommender.get("/metrics")
+    assert status == 404
+    assert "/api/v1/recommendations" in text
+
+
+def test_changed_objects_lead_to_another_value(recommender: Recommender, folder: Folder) -> None:
+    folder.write_nodes(80)
+    until(lambda: recommender.items()["coredns"]["replicas"] == 5)
+    folder.write_nodes(40)
+    until(lambda: recommender.items()["coredns"]["replicas"] == 3)
+
+
+def test_a_broken_entry_is_refused_alone_and_its_last_good_version_stays(
+    recommender: Recommender, folder: Folder
+) -> None:
+    folder.write_configuration(
+        entry("coredns", TARGETS, kind="proportional: {linaer: {nodesPerReplica: 16}}"),
+        entry("other", TARGETS, kind="proportional: {linear: {nodesPerReplica: 8}}"),
+    )
+    until(lambda: "other" in recommender.items())
+    items = recommender.items()
+    assert items["other"]["replicas"] == 5
+    assert items["coredns"]["replicas"] == 3
+    assert "linaer" in items["coredns"]["message"]
+    assert recommender.metric("tidewatch_recommender_config_last_reload_successful") == "0.0"
+
+    folder.write_configuration(entry("coredns", TARGETS))
+    until(lambda: "other" not in recommender.items())
+    assert recommender.metric("tidewatch_recommender_config_last_reload_successful") == "1.0"
+
+
+def test_a_file_that_cannot_be_used_changes_nothing(recommender: Recommender, folder: Folder) -> None:
+    folder.configuration.write_text("recommendations: [")
+    until(lambda: recommender.metric('tidewatch_recommender_config_reloads_total{result="failure"}') == "1.0")
+    assert recommender.items()["coredns"]["replicas"] == 3
+    folder.write_configuration(entry("coredns", TARGETS))
+    until(lambda: recommender.metric("tidewatch_recommender_config_last_reload_successful") == "1.0")
+
+
+def test_objects_that_cannot_be_read_stay_as_they_were(recommender: Recommender, folder: Folder) -> None:
+    (folder.objects / "all.json").write_text("{")
+    until(lambda: "all.json" in recommender.log)
+    assert recommender.items()["coredns"]["replicas"] == 3
+    folder.write_nodes(40)
+
+
+def test_no_scientific_package_is_loaded(recommender: Recommender) -> None:
+    maps = "".join(path.read_text() for path in Path("/proc").glob(f"{recommender.process.pid}/maps"))
+    children = Path(f"/proc/{recommender.process.pid}/task/{recommender.process.pid}/children").read_text().split()
+    maps += "".join(Path(f"/proc/{child}/maps").read_text() for child in children)
+    assert not [name for name in HEAVY if f"/{name}/" in maps]
+
+
+def test_a_restart_goes_on_with_its_memory_and_ends_in_order(folder: Folder, recommender: Recommender) -> None:
+    assert recommender.process.stop(20) == 0
+    assert (folder.root / "state" / "tidewatch-recommender-coredns.json").exists()
+    assert (folder.root / "state" / "history.sqlite").exists()

@@ -1,0 +1,218 @@
+"""The loop decides each recommendation by itself, and acts only while this process leads."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from adapter.cluster.state import ClusterState
+from adapter.timing.clock import Clock
+from recommender.configuration.model import Configuration, Recommendation, RefusedRecommendation
+from recommender.decisions.calculation import Calculation
+from recommender.decisions.memory import LastValue, Memory
+from recommender.decisions.record import Status
+from recommender.decisions.settings import Policy
+from recommender.proportional.parameters import ProportionalSettings
+from recommender.running.gathering import Gatherer, LookUps, Sources
+from recommender.running.memories import Memories
+from recommender.running.memory_store import MemoryUnavailableError
+from recommender.running.plans import Plan, plan_of
+from recommender.running.runner import Latest, Runner, RunnerParts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from recommender.decisions.calculation import Calculate
+    from recommender.decisions.inputs import Inputs
+    from recommender.decisions.loop import Decision
+
+NOW = 1_000_000.0
+
+
+def always(replicas: int) -> Calculate:
+    return lambda _inputs, memory, now: Calculation(replicas, now, memory)
+
+
+def unforeseen(_inputs: Inputs, _memory: Memory, _now: float) -> Calculation:
+    raise ZeroDivisionError("one by nothing")
+
+
+@dataclass
+class World:
+    """Everything around the loop."""
+
+    calculate: dict[str, Calculate]
+    leads: bool = True
+    memories: dict[str, Memory] = field(default_factory=dict)
+    unavailable: set[str] = field(default_factory=set)
+    saved: list[tuple[str, Memory]] = field(default_factory=list)
+    acted: list[dict[str, int | None]] = field(default_factory=list)
+    stood_down: int = 0
+    on_gather: Callable[[], None] = lambda: None
+    now: float = NOW
+
+    # As leadership
+
+    def is_leader(self) -> bool:
+        return self.leads
+
+    def may_write(self, seconds: float) -> bool:
+        return self.leads and seconds >= 0
+
+    def holder(self) -> str:
+        return "ours" if self.leads else "theirs"
+
+    # As memory store
+
+    def load(self, name: str) -> Memory | None:
+        if name in self.unavailable:
+            raise MemoryUnavailableError(f"the memory of {name} cannot be read")
+        return self.memories.get(name)
+
+    def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:
+        del urgent
+        self.saved.append((name, memory))
+        return True
+
+    def needs_load(self, name: str) -> bool:
+        return name in self.unavailable
+
+    # As effects
+
+    def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
+        del configuration, now
+        self.acted.append({each.record.name: each.record.replicas for each in decisions})
+
+    def stand_down(self) -> None:
+        self.stood_down += 1
+
+    # As telemetry
+
+    def polled(self, seconds: float, failures: int) -> None:
+        del seconds, failures
+
+    def decided(self, recommendation: str, seconds: float) -> None:
+        del recommendation, seconds
+
+    def plan(self) -> Plan:
+        recommendations = tuple(
+            Recommendation(Policy(name, "proportional"), ProportionalSettings()) for name in self.calculate
+        )
+        configuration = Configuration(recommendations=recommendations, refused=(RefusedRecommendation("refused", ()),))
+        return replace(plan_of(configuration), look_ups=LookUps(), calculate=self.calculate)
+
+    def runner(self) -> tuple[Runner, Latest]:
+        def cluster() -> ClusterState:
+            self.on_gather()
+            return ClusterState()
+
+        nothing = Sources(cluster, lambda _: None, lambda *_: None, lambda _: {})  # type: ignore[arg-type, return-value]
+        latest = Latest()
+        parts = RunnerParts(
+            plan=self.plan,
+            gatherer=Gatherer(nothing, lambda work: work()),
+            leadership=self,
+            memories=Memories(self),
+            effects=self,
+            latest=latest,
+            telemetry=self,
+            clock=Clock(wall=lambda: self.now),
+            wake=threading.Event(),
+        )
+        return Runner(parts), latest
+
+
+def statuses(latest: Latest) -> dict[str, Status]:
+    return {record.name: record.status for record in latest.get().records}
+
+
+def test_a_recommendation_that_fails_leaves_the_others_alone() -> None:
+    world = World({"bad": unforeseen, "good": always(3)})
+    runner, latest = world.runner()
+    runner.poll()
+
+    assert statuses(latest) == {"bad": Status.ERROR, "good": Status.OK, "refused": Status.ERROR}
+    assert world.acted == [{"bad": None, "good": 3}]
+
+
+def test_a_follower_decides_nothing_and_names_the_leader() -> None:
+    world = World({"good": always(3)}, leads=False)
+    runner, latest = world.runner()
+    runner.poll()
+
+    assert latest.get().records == ()
+    assert latest.get().leader == "theirs"
+    assert world.acted == []
+    assert world.stood_down == 1
+
+
+def test_leadership_that_ends_during_a_poll_ends_its_effects() -> None:
+    world = World({"good": always(3)})
+    world.on_gather = lambda: setattr(world, "leads", False)
+    runner, latest = world.runner()
+    runner.poll()
+
+    assert latest.get().records == ()
+    assert world.acted == []
+
+
+def test_a_memory_that_cannot_be_read_is_not_taken_for_empty() -> None:
+    world = World({"forgetful": always(3), "good": always(3)}, unavailable={"forgetful"})
+    runner, latest = world.runner()
+    runner.poll()
+
+    assert statuses(latest)["forgetful"] is Status.ERROR
+    assert statuses(latest)["good"] is Status.OK
+    assert [name for name, _ in world.saved] == ["good"]
+
+
+def test_the_next_leader_goes_on_from_what_is_stored() -> None:
+    stored = Memory(last=LastValue(3, NOW - 100, NOW - 50), changes=(NOW - 100,))
+    world = World({"good": always(4)}, memories={"good": stored})
+    runner, _ = world.runner()
+    runner.poll()
+
+    (name, memory) = world.saved[-1]
+    assert name == "good"
+    assert memory.changes == (NOW - 100, NOW)
+
+
+def test_a_poll_that_only_confirms_the_value_writes_nothing() -> None:
+    world = World({"good": always(3)})
+    runner, _ = world.runner()
+    runner.poll()
+    writes = len(world.saved)
+    for _ in range(5):
+        world.now += 10
+        runner.poll()
+
+    assert len(world.saved) == writes
+
+
+def test_what_another_leader_may_have_changed_is_read_again() -> None:
+    world = World({"good": always(3)})
+    runner, _ = world.runner()
+    runner.poll()
+    world.leads = False
+    runner.poll()
+    world.leads, world.memories = True, {"good": Memory(last=LastValue(9, NOW, NOW), changes=(NOW,))}
+    runner.poll()
+
+    assert world.saved[-1][1].changes == (NOW, NOW), "9 to 3 is a change"
+
+
+def test_a_change_of_the_cluster_leads_to_a_poll_before_the_interval_is_over() -> None:
+    polls = threading.Semaphore(0)
+    world = World({"good": always(3)})
+    world.on_gather = polls.release
+    runner, _ = world.runner()
+    wake, stop = runner._parts.wake, threading.Event()
+    thread = threading.Thread(target=runner.run, args=(stop,), daemon=True)
+    thread.start()
+    assert polls.acquire(timeout=5)
+    wake.set()
+    assert polls.acquire(timeout=8), "the interval is 10 s"
+    stop.set()
+    thread.join(5)
+    assert not thread.is_alive()
