@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from adapter.apis.handler import Handler, Parts
 from adapter.apis.routing import is_frequent
 from adapter.apis.telemetry import Telemetry
+from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_configuration
 from adapter.commands.serve.flags import SERVE
 from adapter.commands.serve.settings import serve_settings
@@ -147,6 +148,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
             metrics=lambda: exposition(context.registry)[0],
             telemetry=Telemetry(context.registry),
             version=settings.server.version,
+            explain_command=f"{PROGRAM} explain",
         )
     )
     return wsgi_application(handler.handle, routes=handler.routes(), refuse=handler.refuse, is_frequent=is_frequent)

@@ -1,7 +1,8 @@
-"""A stand-in for Prometheus in benchmarks of what one tenant does to another: it answers as slowly as it is told.
+"""A stand-in for Prometheus with a configurable delay, for benchmarks of how tenants affect each other.
 
 A real Prometheus answers small queries within a millisecond, and cannot be made to take 0.3 s for each. This one knows
-the pods of some namespaces, refuses queries that touch a namespace whose join is doubled, and notes what it is asked.
+the pods of some namespaces, refuses queries that touch a namespace with duplicate series in its join, and records the
+queries.
 """
 
 from __future__ import annotations
@@ -26,37 +27,37 @@ _NAMESPACE = re.compile(r'namespace="([^"]+)"')
 _PATH = re.compile(rf'{PATH_LABEL}="(\d+)"')
 _DUPLICATE = "found duplicate series for the match group on the right hand-side of the operation"
 _PAST_SECONDS = 30.0
-"""A query for an earlier moment is a cross-check, and no refresh."""
+"""Age of a query's time from which it is a cross-check and not a refresh."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedQuery:
-    """A query that came."""
+    """A query that was received."""
 
     text: str
     at: float
-    """In monotonic seconds."""
+    """Time of arrival in monotonic seconds."""
     is_cross_check: bool
 
     @property
     def is_wide(self) -> bool:
-        """Whether it asks for all namespaces."""
+        """Whether the query selects all namespaces."""
         return 'namespace!=""' in self.text
 
 
 @dataclass(slots=True)
 class Script:
-    """What the stand-in answers, and what it was asked. Several threads use it."""
+    """The answers of the stand-in, and the queries that it received. Thread-safe."""
 
     pods: Mapping[str, int]
-    """Namespace, and how many pods it has."""
+    """Number of pods by namespace."""
     seconds: float = 0.0
-    """How long each query takes."""
+    """Duration of each query in seconds."""
     doubled: frozenset[str] = frozenset()
     asked: list[AskedQuery] = field(default_factory=list)
 
     def answer(self, query: str, moment: float) -> tuple[int, bytes]:
-        """Return status and body for a query at a moment in unix seconds."""
+        """Return status and body for a query at a time in Unix seconds."""
         self.asked.append(AskedQuery(query, time.monotonic(), is_cross_check=time.time() - moment > _PAST_SECONDS))
         if self.seconds:
             time.sleep(self.seconds)
@@ -102,7 +103,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: an adapter that ends breaks off what it has asked."""
+        """Print nothing: an adapter that shuts down closes its connections within queries."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -118,7 +119,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._reply(self.path.partition("?")[0], dict(urllib.parse.parse_qsl(body)))
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the method that it overrides
-        """Say nothing: what is asked is noted."""
+        """Print nothing: queries are recorded."""
 
     def _reply(self, path: str, parameters: Mapping[str, str]) -> None:
         match path:

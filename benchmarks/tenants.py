@@ -1,12 +1,12 @@
-"""What one tenant costs the others, and what an adapter asks of Prometheus: `python -m benchmarks.tenants`.
+"""What one tenant costs the others, and which queries an adapter sends: `python -m benchmarks.tenants`.
 
-`tidewatch-adapter serve` with its defaults, before a stand-in for Prometheus that takes as long as it is told and
-counts what it is asked (`scripted_prometheus`). Each row has a target and what was measured:
+It runs `tidewatch-adapter serve` with its defaults and a stand-in for Prometheus that delays its answers and counts the
+queries (`scripted_prometheus`). Each row has a target and the measured result:
 
-- a namespace asks 1,990 different selectors once each, a query takes 0.3 s, and another namespace asks every 5 s;
-- 200 HPAs ask for one metric every 15 s, with `--refresh-interval=2s`: queries for values in a minute;
-- a namespace asks 2,000 selectors for the values of 10,000 pods each: memory, and who is turned away;
-- a join is doubled for 6 s, in one namespace and in all, with 20 askers every 5 s.
+- a namespace requests 1,990 different selectors once each, a query takes 0.3 s, and another one requests every 5 s;
+- 200 HPAs request one metric every 15 s, with `--refresh-interval=2s`: queries for values per minute;
+- a namespace requests 2,000 selectors for the values of 10,000 pods each: memory, and which requests are refused;
+- a join has duplicate series for 6 s, in one namespace and in all, with 20 clients that request every 5 s.
 """
 
 from __future__ import annotations
@@ -59,16 +59,16 @@ MEMORY_MIB = 512
 
 @dataclass(slots=True)
 class Answers:
-    """What clients got. Several threads add to it."""
+    """The answers that clients got. Thread-safe."""
 
     codes: Counter[int] = field(default_factory=Counter)
     moments: list[float] = field(default_factory=list)
-    """When each came, in monotonic seconds."""
+    """Arrival times in monotonic seconds."""
     oldest_seconds: float = 0.0
     reasons: Counter[str] = field(default_factory=Counter)
 
     def add(self, status: int, body: bytes) -> None:
-        """Take in an answer."""
+        """Record an answer."""
         self.codes[status] += 1
         self.moments.append(time.monotonic())
         document = json.loads(body)
@@ -82,13 +82,13 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An adapter before a script."""
+    """An adapter and its stand-in for Prometheus."""
 
     script: Script
     adapter: RunningAdapter
 
     def ask(self, asker: Asker, answers: Answers, namespace: str, pod: int, path: int | None = None) -> None:
-        """Ask for the metric of one pod, by a metric selector where a path is given."""
+        """Request the metric of one pod, with a metric selector if a path is given."""
         query = f"?metricLabelSelector={urllib.parse.quote(f'{PATH_LABEL}={path}')}" if path is not None else ""
         where = f"/apis/custom.metrics.k8s.io/v1beta2/namespaces/{namespace}/pods/{pod_name(pod)}/{METRIC}{query}"
         answers.add(*asker.get(where))
@@ -98,7 +98,7 @@ class Place:
         return Asker(self.adapter.endpoint, 30.0)
 
     def every(self, seconds: float, pods: Sequence[tuple[str, int]], answers: Answers, over: threading.Event) -> None:
-        """Ask for each of some pods once in so many seconds, evenly, until it is over."""
+        """Request each of some pods once per period, evenly spread, until the event is set."""
         asker, began = self.asker(), time.monotonic()
         number = 0
         while not over.wait(max(0.0, began + number * seconds / len(pods) - time.monotonic())):
@@ -109,18 +109,18 @@ class Place:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark and print its report; return the exit status: 1 where a target is missed."""
+    """Run the benchmark and print its report; return the exit status: 1 if a target is missed."""
     parser = argparse.ArgumentParser(
         prog=f"python -m benchmarks.{NAME}", description=(__doc__ or "").partition("\n")[0]
     )
-    parser.add_argument("--only", choices=sorted(ROWS), action="append", help="measure this alone; may be repeated")
+    parser.add_argument("--only", choices=sorted(ROWS), action="append", help="measure only this; may be repeated")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     options = parser.parse_args(arguments)
     return run(NAME, options.output, lambda progress: measure(options.only or list(ROWS), progress))
 
 
 def measure(names: Sequence[str], progress: Progress) -> Report:
-    """Measure each and return the report. Raises ProcessFailedError."""
+    """Run the measurements and return the report. Raises ProcessFailedError."""
     rows: list[Row] = []
     for name in names:
         progress.say(name)
@@ -130,7 +130,7 @@ def measure(names: Sequence[str], progress: Progress) -> Report:
 
 @contextmanager
 def place(pods: Mapping[str, int], *flags: str, seconds: float = 0.0) -> Iterator[Place]:
-    """Run an adapter before a script that knows these pods."""
+    """Run an adapter with a stand-in that knows these pods."""
     script = Script(pods, seconds)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tidewatch-bench-")))
@@ -157,7 +157,7 @@ def _row(what: str, target: str, measured: str, *, met: bool, **more: float | No
 
 @contextmanager
 def _beside(*calls: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Run some functions on threads, each until the event that it is given is set."""
+    """Run functions on threads, each until its event is set."""
     over = threading.Event()
     threads = [threading.Thread(target=call, args=(over,), daemon=True) for call in calls]
     for thread in threads:
@@ -171,7 +171,7 @@ def _beside(*calls: Callable[[threading.Event], None]) -> Iterator[None]:
 
 
 def _ask_all(found: Place, answers: Answers, paths: int, seconds: float) -> None:
-    """Ask each of so many selectors, by several clients; a new round begins each 15 s while there is time."""
+    """Request each selector with several clients; a new round starts every 15 s while there is time."""
     began, numbers = time.monotonic(), itertools.count()
     lock = threading.Lock()
 
@@ -190,12 +190,12 @@ def _ask_all(found: Place, answers: Answers, paths: int, seconds: float) -> None
 
 
 def selectors_once(progress: Progress) -> list[Row]:
-    """Measure a modest namespace beside one that asks 1,990 selectors once each."""
+    """Measure a modest namespace beside one that requests 1,990 selectors once each."""
     with place({GREEDY: 2, MODEST: 2}, seconds=0.3) as found:
         modest, greedy = Answers(), Answers()
         with _beside(lambda over: found.every(ASK_SECONDS, [(MODEST, 0)], modest, over)):
             time.sleep(3 * ASK_SECONDS)
-            # From here on: before, the interval of the modest one is not known.
+            # Measured from here on, because the interval of the modest one is not known before.
             modest.oldest_seconds = 0.0
             _ask_all(found, greedy, 1990, SYNC_SECONDS)
             progress.say(f"asked {greedy.codes.total()} selectors: {dict(greedy.codes)}")
@@ -212,7 +212,7 @@ def selectors_once(progress: Progress) -> list[Row]:
 
 
 def autoscalers(progress: Progress) -> list[Row]:
-    """Measure what 200 HPAs cost that ask for one metric."""
+    """Measure what 200 HPAs cost that request one metric."""
     with place({GREEDY: 200}, "--refresh-interval=2s") as found:
         answers = Answers()
         pods = [(GREEDY, number) for number in range(200)]
@@ -255,7 +255,7 @@ def values_held(progress: Progress) -> list[Row]:
 
 
 def doubled_join(progress: Progress) -> list[Row]:
-    """Measure a join that is doubled for six seconds."""
+    """Measure a join that has duplicate series for six seconds."""
     namespaces = [f"ns{number}" for number in range(10)]
     rows: list[Row] = []
     for doubled in (namespaces[:1], namespaces):
@@ -287,7 +287,7 @@ def _cost(script: Script, answers: Answers, began: float, ended: float) -> tuple
     """Return the most queries a request since the fault began, and when the last narrow query was, after its end."""
     queries = [query for query in script.asked if query.at >= began and not query.is_cross_check]
     requests = [moment for moment in answers.moments if moment >= began]
-    # From 2 s on: a share of the first request or two says nothing.
+    # Counted from 2 s on, because a share of the first request or two means nothing.
     ratios = [
         sum(query.at <= moment for query in queries) / number
         for number, moment in enumerate(requests, 1)
@@ -303,7 +303,7 @@ ROWS: Mapping[str, Callable[[Progress], list[Row]]] = {
     "values": values_held,
     "join": doubled_join,
 }
-"""Names for `--only`, and what measures them."""
+"""The measurements by their names for `--only`."""
 
 
 if __name__ == "__main__":

@@ -29,11 +29,11 @@ def main() -> int:
     try:
         held = run_day(folder, options.out, settings)
     except KeyboardInterrupt:
-        print("\ndemo: ended by Ctrl-C; nothing is left running", file=sys.stderr)
+        print("\ndemo: ended by Ctrl-C; no process is left running", file=sys.stderr)
         held = False
     except (ProcessFailedError, PrometheusMissingError, FleetLostError, NoMetricsError) as error:
         print(f"demo: {error}", file=sys.stderr)
-        print(f"demo: its files are kept in {folder}", file=sys.stderr)
+        print(f"demo: its files are in {folder}", file=sys.stderr)
         return 1
     shutil.rmtree(folder, ignore_errors=True)
     return 0 if held else 1
@@ -45,17 +45,17 @@ def _options() -> argparse.Namespace:
         "--seconds",
         type=_day_seconds,
         default=os.environ.get("DEMO_SECONDS", "120"),
-        help="how long the compressed day takes (default 120; environment DEMO_SECONDS)",
+        help="length of the compressed day in seconds (default 120; environment DEMO_SECONDS)",
     )
-    parser.add_argument("--seed", type=int, default=Settings().seed, help="the seed of the day's noise")
-    parser.add_argument("--no-hpa", action="store_true", help="leave the HPA loop out: the load is then not held")
+    parser.add_argument("--seed", type=int, default=Settings().seed, help="seed of the day's noise")
+    parser.add_argument("--no-hpa", action="store_true", help="run without the HPA loop, so that the load is not held")
     parser.add_argument(
         "--hold",
         action="store_true",
         default=os.environ.get("DEMO_HOLD", "") not in {"", "0"},
         help="keep everything running afterwards (environment DEMO_HOLD=1)",
     )
-    parser.add_argument("--out", type=Path, default=OUT, help="where summary.json and demo.png go (default demo/out)")
+    parser.add_argument("--out", type=Path, default=OUT, help="folder for summary.json and demo.png (default demo/out)")
     return parser.parse_args()
 
 

@@ -1,8 +1,8 @@
 """The clients: real websocket connections that follow the day, each to a pod that was ready a moment ago.
 
-They run as a process of their own (`python -m demo.clients`), learn the pods from the fleet's control connection, as
-clients behind a Service do, and report what they met over the same connection. A connection stays for some time and is
-then renewed, so that attempts go on all day; one that a pod drops is tried again.
+They run in a separate process (`python -m demo.clients`), learn the pods from the fleet's control connection, as
+clients behind a Service do, and report their results over the same connection. A connection stays open for some time
+and is then renewed, so that there are attempts all day; one that a pod drops is retried.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ MEAN_SESSION_SECONDS = 25.0
 MESSAGE_SECONDS = 5.0
 OPEN_TIMEOUT_SECONDS = 5.0
 RETRY_SECONDS = 1.0
-"""How long somebody who was refused waits before the next attempt."""
+"""Time that a refused client waits before the next attempt."""
 FULL_AFTER_ALL = 1013
 """Close code "try again later": several handshakes reached a pod's last place together."""
 
 
 @dataclass(slots=True)
 class Report:
-    """What the clients have met so far."""
+    """The clients' results so far."""
 
     seconds: float = 0.0
-    """Since midnight."""
+    """Seconds since midnight."""
     wanted: int = 0
     open: int = 0
     attempted: int = 0
@@ -53,19 +53,19 @@ class Report:
 
 @dataclass(slots=True)
 class Crowd:
-    """Opens and closes connections so that as many are open as the day wants."""
+    """Opens and closes connections to follow the day's load."""
 
     day: Day
     generator: random.Random
     report: Report = field(default_factory=Report)
     ports: list[int] = field(default_factory=list)
-    """Where the ready pods listen."""
+    """Ports of the ready pods."""
     _leaving: set[asyncio.Event] = field(default_factory=set)
     _opening: int = 0
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def step(self, seconds: float) -> None:
-        """Open what is missing and close what is too much at this moment of the day."""
+        """Open or close connections to match this moment of the day."""
         self.report.seconds = seconds
         self.report.wanted = self.day.connections(seconds)
         missing = self.report.wanted - self.report.open - self._opening
@@ -76,11 +76,11 @@ class Crowd:
             self._leaving.pop().set()
 
     def learn(self, state: str | bytes) -> None:
-        """Take in what the fleet says of its pods."""
+        """Process the fleet's report about its pods."""
         self.ports = [pod["port"] for pod in json.loads(state)["pods"] if pod["ready"]]
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close all connections."""
         for leaving in self._leaving:
             leaving.set()
         for task in tuple(self._tasks):
@@ -123,7 +123,7 @@ class Crowd:
             return None
 
     async def _talk(self, connection: ClientConnection, leaving: asyncio.Event) -> bool:
-        """Send a message now and then until the session is over; return whether the pod ended it."""
+        """Send messages until the session is over; return whether the pod ended it."""
         loop = asyncio.get_running_loop()
         ends = loop.time() + self.generator.expovariate(1 / MEAN_SESSION_SECONDS)
         reading = asyncio.create_task(_read(connection))
@@ -170,7 +170,7 @@ async def run(control_port: int, day: Day) -> None:
 
 
 async def _read(connection: ClientConnection) -> None:
-    """Take what the pod sends until the connection ends."""
+    """Read what the pod sends until the connection ends."""
     with contextlib.suppress(ConnectionClosed):
         async for _ in connection:
             pass

@@ -1,4 +1,4 @@
-"""One day: the fleet is watched, the HPA loop scales it, and the verdict is written down."""
+"""One day: watches the fleet, scales it by the HPA loop, and writes the verdict."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LOOK_SECONDS = 0.2
 
 
 class FleetLostError(Exception):
-    """The fleet's process has ended before its day was over."""
+    """The fleet's process ended before its day was over."""
 
 
 def run_day(folder: Path, out: Path, settings: Settings) -> bool:

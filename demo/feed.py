@@ -1,4 +1,4 @@
-"""The demo's line to its fleet: what the fleet last said, and orders to it."""
+"""The demo's connection to its fleet: the fleet's last report, and commands to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FIRST_STATE_SECONDS = 10.0
 
 
 class FleetFeed:
-    """Holds the newest state of the fleet; `scale` is the only order there is."""
+    """Holds the newest state of the fleet; `scale` is the only command."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self._connection = connection
@@ -27,16 +27,16 @@ class FleetFeed:
 
     @property
     def state(self) -> dict[str, Any]:
-        """Return what the fleet said last."""
+        """Return the fleet's last report."""
         return self._state
 
     @property
     def alive(self) -> bool:
-        """Whether the fleet is still there."""
+        """Whether the fleet is still connected."""
         return self._thread.is_alive()
 
     def scale(self, replicas: int) -> None:
-        """Order this many pods."""
+        """Request this many pods."""
         self._connection.send(json.dumps({"replicas": replicas}))
 
     def _listen(self) -> None:
@@ -49,6 +49,6 @@ class FleetFeed:
 
 @contextmanager
 def fleet_feed(control_port: int) -> Iterator[FleetFeed]:
-    """Yield the line to the fleet that listens on this port."""
+    """Yield the connection to the fleet that listens on this port."""
     with connect(f"ws://127.0.0.1:{control_port}/", compression=None, ping_interval=None, proxy=None) as connection:
         yield FleetFeed(connection)

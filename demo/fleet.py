@@ -1,7 +1,7 @@
-"""The fleet: pods that come and go as a Deployment's do, told how many to be over a control connection.
+"""The fleet: pods that are started and ended like those of a Deployment, commanded over a control connection.
 
-It runs as a process of its own (`python -m demo.fleet`). Pods take a while to start. Each change is published twice: as
-Kubernetes objects in a folder, which the adapter reads in place of a cluster, and as scrape targets for Prometheus.
+It runs in a separate process (`python -m demo.fleet`). Pods take a while to start. Each change is published twice: as
+Kubernetes objects in a folder, which the adapter reads instead of a cluster, and as scrape targets for Prometheus.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Fleet:
     limit: int
     pods: list[Pod] = field(default_factory=list)
     clients: dict[str, Any] = field(default_factory=dict)
-    """The last report of the clients, passed on to whoever watches."""
+    """The last report of the clients, passed on to all watchers."""
     _next_number: int = 0
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def scale(self, replicas: int) -> None:
-        """Add pods, which start up first, or end the newest ones."""
+        """Add pods, which take time to start, or end the newest ones."""
         while len(self.pods) < replicas:
             pod = Pod(name=f"gateway-{self._next_number}", limit=self.limit)
             self._next_number += 1
@@ -55,7 +55,7 @@ class Fleet:
         self.publish()
 
     async def start_now(self, replicas: int) -> None:
-        """Bring up the first pods without start-up time."""
+        """Start the first pods without start-up time."""
         for _ in range(replicas):
             pod = Pod(name=f"gateway-{self._next_number}", limit=self.limit)
             self._next_number += 1
@@ -69,7 +69,7 @@ class Fleet:
             await pod.stop()
 
     def state(self) -> dict[str, Any]:
-        """Return what a watcher sees: each pod with its port, readiness and connections, and the clients' report."""
+        """Return the state for watchers: each pod with its port, readiness and connections, and the clients' report."""
         pods = [
             {"name": pod.name, "port": pod.port, "ready": pod.ready, "open": pod.open, "refused": pod.refused}
             for pod in self.pods
@@ -109,7 +109,7 @@ class Fleet:
 
 
 async def _terminate(pod: Pod) -> None:
-    """End a pod after its clients had time to learn that it is no endpoint any more, as a preStop hook does."""
+    """End a pod after its clients could learn that it is no longer an endpoint, as with a preStop hook."""
     await asyncio.sleep(LEAVE_SECONDS)
     await pod.stop()
 

@@ -1,6 +1,6 @@
 """The HPA loop of the demo: asks the adapter as kube-controller-manager does through the API server, and decides.
 
-It reads nothing but the adapter's HTTPS answers: no Prometheus, no counter of the fleet. The arithmetic is
+It only reads the adapter's HTTPS answers, not Prometheus or the fleet's counters. The arithmetic is
 `recommender.hpa`. A Pods metric and an External metric have the same average as target; the larger proposal wins.
 """
 
@@ -63,7 +63,7 @@ class HpaController:
     """One HPA over the fleet."""
 
     def __init__(self, api: Api, target: Target) -> None:
-        """Ask this adapter; nothing is sent yet."""
+        """Set the adapter to ask; nothing is sent yet."""
         self._spec = _spec(target)
         self._history = History()
         self._pool = urllib3.connection_from_url(
@@ -93,7 +93,7 @@ class HpaController:
             time.sleep(0.2)
 
     def sync(self, seconds: float, replicas: int, state: Mapping[str, Any]) -> Sync:
-        """Return what an HPA decides now, and what it was told.
+        """Return the decision of an HPA now, with the adapter's answers.
 
         `seconds` is the loop's own clock, `replicas` what was asked for last.
         """
@@ -124,7 +124,7 @@ class HpaController:
         return self._get(EXTERNAL_PATH, lambda _: "")
 
     def _get(self, path: str, name_of: Any) -> Served | str:  # noqa: ANN401 - a function of an item to its name
-        """Return the answer, or what went wrong in a sentence."""
+        """Return the answer, or a sentence that says what went wrong."""
         try:
             response = self._pool.request("GET", path)
         except urllib3.exceptions.HTTPError as error:

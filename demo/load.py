@@ -1,7 +1,7 @@
-"""The load of one day, compressed: how many connections people want open at each moment (pure, seeded).
+"""The load of one compressed day: how many open connections people want at each moment (pure, seeded).
 
-The shape is that of a service used by day: a quiet night, one wave over the day, noise at all times, and one burst
-in the afternoon that no forecast knew of.
+The shape is that of a service that is used by day: a quiet night, one wave over the day, noise at all times, and one
+burst in the afternoon that no forecast can know.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOISE_STEPS = 240
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A seeded day: `connections(t)` is what is wanted open `t` seconds after midnight."""
+    """A seeded day: `connections(t)` is the wanted number `t` seconds after midnight."""
 
     seconds: float
     """How long the day takes."""

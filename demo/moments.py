@@ -1,4 +1,4 @@
-"""One look at the fleet, as the view, the plot and the verdict use it."""
+"""One observation of the fleet, for the view, the plot and the verdict."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Moment:
     """The fleet and its clients at one time of the day."""
 
     seconds: float
-    """Since midnight."""
+    """Seconds since midnight."""
     wanted: int
     """Connections that people want open."""
     open: int
@@ -24,13 +24,13 @@ class Moment:
     serving: int
     """Pods that have started."""
     limit: int
-    """Connections that one pod takes."""
+    """Limit on the connections of one pod."""
     over: bool
     """Whether the day has ended."""
 
     @property
     def capacity(self) -> int:
-        """Connections that the started pods take together."""
+        """Limit on the connections of all started pods."""
         return self.serving * self.limit
 
     @property
@@ -40,7 +40,7 @@ class Moment:
 
 
 def moment_of(state: dict[str, Any]) -> Moment | None:
-    """Return what the fleet's state says; None while the clients have not reported yet."""
+    """Return the observation in the fleet's state; None while the clients have not reported yet."""
     clients, pods = state["clients"], state["pods"]
     if not clients:
         return None

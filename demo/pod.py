@@ -1,4 +1,4 @@
-"""One pod of the fleet: a real websocket server on a port of its own, with a limit, readiness and metrics."""
+"""One pod of the fleet: a real websocket server on its own port, with a limit, readiness and metrics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from websockets.http11 import Request, Response
 
 RESUME_SHARE = 0.95
-"""Share of the limit below which a full pod takes connections again."""
+"""Share of the limit below which a full pod accepts connections again."""
 
 EXPOSITION = """\
 # HELP websocket_connections Open websocket connections.
@@ -39,7 +39,7 @@ class Pod:
 
     @property
     def port(self) -> int | None:
-        """The port that it listens on; None before its start-up has ended."""
+        """The port of the pod; None during its start-up."""
         return None if self._server is None else int(next(iter(self._server.sockets)).getsockname()[1])
 
     @property

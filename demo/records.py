@@ -1,4 +1,4 @@
-"""What the HPA loop was told and what it decided, kept for the verdict."""
+"""The answers to the HPA loop and its decisions, recorded for the verdict."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Served:
     """One answer of the adapter, as it arrived."""
 
     received: float
-    """Unix time."""
+    """Unix time of arrival."""
     stamped: float
-    """Unix time that the items bear: when the query behind them was evaluated."""
+    """Timestamp of the items in Unix time: when the query behind them was evaluated."""
     values: Mapping[str, int]
-    """Milli-units by pod; for the external metric by the empty name."""
+    """Values in thousandths by pod; the external metric has the empty name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +38,18 @@ class Sync:
     """One round of the HPA loop."""
 
     seconds: float
-    """On the loop's own clock."""
+    """Time by the loop's own clock."""
     replicas: int
     """How many were asked for before: the scale's `spec.replicas`."""
     status_replicas: int
     """How many pods there were."""
     pods: tuple[str, ...]
     pending: tuple[str, ...]
-    """Those of the pods that had not started yet."""
+    """Pods that had not started yet."""
     connections: Served | None
-    """The Pods metric; None where the adapter answered with an error."""
+    """The Pods metric; None if the adapter answered with an error."""
     total: Served | None
-    """The External metric; None likewise."""
+    """The External metric; None if the adapter answered with an error."""
     errors: tuple[str, ...]
     desired: int
     """How many the loop then asked for."""

@@ -1,4 +1,4 @@
-"""How the demo is set up: one place for its numbers."""
+"""All settings of the demo in one place."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Settings:
     hpa: bool = True
     """Whether the HPA loop runs: without it the load is not held, and the verdict must say so."""
     hold: bool = False
-    """Whether everything keeps running after the day, for a look around."""
+    """Whether everything keeps running after the day."""
     sync_seconds: float = 1.0
     start_up_seconds: float = 2.0
-    """How long a pod takes from being asked for to serving."""
+    """Time from the request for a pod until it serves."""
     connection_limit: int = 100
-    """Connections that a pod takes."""
+    """Limit on the connections of a pod."""
     largest_refused_ratio: float = 0.02
 
     @property

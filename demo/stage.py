@@ -1,4 +1,4 @@
-"""Sets the stage: the processes of the demo, in order, and nothing left behind when it ends."""
+"""Starts the processes of the demo in order, and ends all of them."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ RULES = CHECKOUT / "rules" / "adapter" / "websocket.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """Where the adapter answers, and how to be the API server before it."""
+    """The adapter's addresses, and the credentials to act as the API server."""
 
     url: str
     ca_file: Path
     client: KeyPair
     """The front proxy's certificate."""
     plain_url: str
-    """Health and metrics, without TLS."""
+    """Address for health checks and metrics without TLS."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Whether the load was held: earned from what the clients met and what the second opinion found (pure)."""
+"""Decides whether the load was held, from the clients' results and the second opinion (pure)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Verdict:
 
     @property
     def held(self) -> bool:
-        """Whether nothing is to be objected."""
+        """Whether there are no objections."""
         return not self.objections
 
 

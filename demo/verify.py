@@ -32,7 +32,7 @@ UP_PODS, UP_PERCENT = 4, 100
 
 
 class Witness(Protocol):
-    """Prometheus, asked by someone else than the adapter: `PrometheusConnect` of prometheus-api-client."""
+    """A client of Prometheus that the adapter does not use: `PrometheusConnect` of prometheus-api-client."""
 
     def custom_query(self, query: str, params: dict[str, Any] | None = None) -> Any:  # noqa: ANN401 - its own type
         """Evaluate an instant query."""
@@ -41,7 +41,7 @@ class Witness(Protocol):
 
 @dataclass(slots=True)
 class Findings:
-    """What the second opinion found."""
+    """Results of the second opinion."""
 
     answers_checked: int = 0
     answers_wrong: list[str] = field(default_factory=list)
@@ -87,7 +87,7 @@ def _look(witness: Witness, unix_seconds: float) -> dict[str, int]:
 
 
 def wrong_connections(sync: Sync, served: Served, truth: Mapping[str, Collection[int | None]]) -> list[str]:
-    """Return what is wrong with the Pods metric's answer."""
+    """Return the errors in the Pods metric's answer."""
     at = f"answer of {served.stamped:.0f}"
     wrong = [
         f"{at}: {pod} = {value}m, Prometheus has {sorted(truth.get(pod, ()), key=str)}"

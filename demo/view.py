@@ -1,4 +1,4 @@
-"""What people see while the day runs: a live panel on a terminal, plain lines elsewhere."""
+"""Shows the day while it runs: a live panel on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLAIN_LINE_SECONDS = 5.0
 
 
 class View(Protocol):
-    """Takes in each moment as it happens."""
+    """Shows each moment of the day."""
 
     def show(self, moments: Sequence[Moment], day_seconds: float, last_decision: str) -> None:
         """Show the newest moment, and the day so far."""
@@ -36,7 +36,7 @@ class View(Protocol):
 
 @contextlib.contextmanager
 def view() -> Iterator[View]:
-    """Yield a live panel where there is a terminal, else plain lines."""
+    """Yield a live panel if stdout is a terminal, else plain lines."""
     console = Console(highlight=False)
     if not console.is_terminal:
         yield _PlainView(console)

@@ -108,13 +108,13 @@ def steps_of(askers: list[Asker], now: float) -> Iterator[ExplanationStep]:
     """Yield the steps of an explanation that name the callers."""
     for asker in askers[:MOST_TOLD]:
         times = "once" if asker.number == 1 else f"{asker.number} times since {_moment(asker.first)}"
-        told = f"{asker.name} asked last {max(0.0, now - asker.last):.0f} s ago, {times}"
-        yield ExplanationStep("asked", Outcome.OK, told)
+        detail = f"{asker.name} asked last {max(0.0, now - asker.last):.0f} s ago, {times}"
+        yield ExplanationStep("asked", Outcome.OK, detail)
     if len(askers) > MOST_TOLD:
         yield ExplanationStep("asked", Outcome.INFO, f"and {len(askers) - MOST_TOLD} others before")
     if not askers:
         yield ExplanationStep(
-            "asked", Outcome.INFO, "nobody has asked this process for it, as far back as it remembers"
+            "asked", Outcome.INFO, "no caller has asked this process for it, as far back as it remembers"
         )
 
 

@@ -173,7 +173,7 @@ def _inside(question: Question) -> tuple[str, ...]:
 
 
 def _placed(question: Question) -> Question:
-    """Return the question for the namespace that it can have; raises QuestionError where there is none to tell."""
+    """Return the question for the namespace that it can have; raises QuestionError if none is named."""
     resource, namespace = question.resource, question.namespace
     if resource is not None and not resource.namespaced:
         return replace(question, namespace=None)

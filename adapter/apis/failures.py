@@ -69,8 +69,8 @@ def no_data(what: str, command: str = "") -> ApiError:
 def fetching(what: str, command: str = "", *, beside: str = "") -> Iterator[None]:
     """Turn a ReadingError into the ApiError that states it.
 
-    `command` holds the arguments of `explain` that tell more, to be named if the metric has no value and neither the
-    request nor Prometheus is the cause. `beside` is added to the message if no value is found.
+    `command` explains more; it is named if the metric has no value and neither the request nor Prometheus is the cause.
+    `beside` is added to the message if no value is found.
     """
     try:
         yield

@@ -71,6 +71,8 @@ class Parts:
     """Returns the metrics of this process in Prometheus's text format."""
     telemetry: Telemetry
     version: str
+    explain_command: str
+    """The command that explains a metric, to be completed with its arguments in error messages."""
     empty_is_error: bool = False
     """Whether an answer without values is a 404 (`--on-no-data=error`)."""
     compatibility: Compatibility = OURS
@@ -103,12 +105,17 @@ class Handler:
             provider,
             parts.resolve,
             self._hints,
+            explain_command=parts.explain_command,
             empty_is_error=parts.empty_is_error,
             compatibility=parts.compatibility,
             wall=parts.wall,
         )
         self._external = ExternalMetrics(
-            provider, self._hints, empty_is_error=parts.empty_is_error, compatibility=parts.compatibility
+            provider,
+            self._hints,
+            explain_command=parts.explain_command,
+            empty_is_error=parts.empty_is_error,
+            compatibility=parts.compatibility,
         )
         self._resource = ResourceMetrics(provider, parts.wall)
 
@@ -129,7 +136,7 @@ class Handler:
         """Return the routes of what is not authorized by its path: health checks and explanations."""
         health = functools.partial(self._respond, self._health)
         checks = tuple(Route(path, health, GET_OR_HEAD) for check in routing.HEALTH for path in (check, f"{check}/*"))
-        # All methods: a caller must be known before being told that a method is not allowed.
+        # All methods, because only authenticated callers learn that a method is not allowed.
         return (*checks, Route(routing.EXPLAIN, functools.partial(self._respond, self._explanations.get)))
 
     def refuse(self, request: Request, error: RefusedRequestError) -> Response:

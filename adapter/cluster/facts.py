@@ -138,7 +138,7 @@ def _quantities(node: str, field: str, texts: Mapping[str, QuantityText]) -> Map
     return found
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 15)
 def _quantity(text: str) -> Quantity:
     return parse_quantity(text)
 

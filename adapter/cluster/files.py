@@ -29,6 +29,8 @@ _SUFFIXES = frozenset({".json", ".yaml"})
 _LARGEST_BYTES = 512 << 20
 """50,000 whole pods in JSON have half of that."""
 
+_FIRST_BYTES = 4096
+
 _COMMANDS = {
     "pods": "pods -A",
     "services": "services -A",
@@ -87,12 +89,8 @@ def read_file(path: Path, pace: Pace = UNPACED) -> Contents:
 
 def state_of(contents: Contents, needs: ClusterNeeds, time: float, where: Path) -> ClusterState:
     """Return the facts that are needed, as the contents of files state them; `where` names the files in messages."""
-    nodes = [node for node in contents.nodes.values() if isinstance(node, Node)]
-    known: Observed[tuple[Node, ...]] | Unknown = ClusterState().nodes
-    if needs.nodes:
-        known = Observed(tuple(sorted(nodes, key=lambda node: node.name)), time) if nodes else _missing("nodes", where)
     return ClusterState(
-        nodes=known,
+        nodes=_nodes(contents, time, where) if needs.nodes else ClusterState().nodes,
         autoscalers={namespace: _autoscalers(contents, namespace, time) for namespace in needs.autoscaler_namespaces},
         counts={query: _count(contents, query, time, where) for query in needs.counts},
         problems=tuple(node for node in contents.nodes.values() if isinstance(node, str)) if needs.nodes else (),
@@ -100,12 +98,20 @@ def state_of(contents: Contents, needs: ClusterNeeds, time: float, where: Path) 
 
 
 def _is_json(path: Path, body: bytes) -> bool:
-    return path.suffix == ".json" or (path.suffix not in {".yaml", ".yml"} and body.lstrip()[:1] == b"{")
+    return path.suffix == ".json" or (path.suffix not in {".yaml", ".yml"} and body[:_FIRST_BYTES].lstrip()[:1] == b"{")
 
 
 def _missing(kind: str, where: Path) -> Unknown:
     command = f"kubectl get {_COMMANDS.get(kind, kind)} -o json"
     return Unknown(f"{where} contains no {kind}: add the output of `{command}`")
+
+
+def _nodes(contents: Contents, time: float, where: Path) -> Observed[tuple[Node, ...]] | Unknown:
+    nodes = [node for node in contents.nodes.values() if isinstance(node, Node)]
+    if nodes:
+        return Observed(tuple(sorted(nodes, key=lambda node: node.name)), time)
+    problem = next((node for node in contents.nodes.values() if isinstance(node, str)), None)
+    return Unknown(problem) if problem else _missing("nodes", where)
 
 
 def _autoscalers(contents: Contents, namespace: str, time: float) -> Observed[tuple[Autoscaler, ...]] | Unknown:

@@ -34,6 +34,8 @@ class _File:
 
     contents: Contents
     problem: str | None = None
+    was_good: bool = True
+    """Whether it ever had a good content."""
 
 
 _Followed: TypeAlias = "FollowedFiles[None, _File]"
@@ -81,8 +83,9 @@ class ClusterFolder:
         Raises ClusterFilesError if the folder cannot be listed or has no files; the facts stay then, and get old.
         """
         paths = cluster_files(self._directory)
-        for path in self._followed:
-            self._followed[path].check()
+        for path in paths:
+            if path in self._followed:
+                self._followed[path].check()
         self._followed = {path: self._followed.get(path) or self._follow(path) for path in paths}
         files = {path: followed.value for path, followed in self._followed.items()}
         if self._known is not None and _same(files, self._files):
@@ -125,8 +128,8 @@ class ClusterFolder:
             except ClusterFilesError as error:
                 self._report(str(error))
                 known = self._followed.get(path)
-                if known is None:
-                    return _File(Contents(), f"{error}: none of its objects count")
+                if known is None or not known.value.was_good:
+                    return _File(Contents(), f"{error}: none of its objects count", was_good=False)
                 return _File(known.value.contents, f"{error}: its last good content counts")
 
         return FollowedFiles(lambda: (_stamp(path), None), load, unusable=())

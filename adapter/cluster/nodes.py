@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from adapter.objects.selectors import EVERYTHING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
     from adapter.cluster.state import Node
     from adapter.objects.selectors import Selector
@@ -37,10 +37,7 @@ def count_nodes(
     rounded once, as in `k8sclient.go` of cluster-proportional-autoscaler.
     """
     total = schedulable = nanos = schedulable_nanos = 0
-    all_match = not selector.requirements
-    for node in nodes:
-        if not all_match and not selector.matches(node.labels):
-            continue
+    for node in _matching(nodes, selector) if selector.requirements else nodes:
         if ignore_taints and any(taint.key in ignore_taints for taint in node.taints):
             continue
         cpu = node.allocatable.get("cpu")
@@ -51,6 +48,19 @@ def count_nodes(
             schedulable += 1
             schedulable_nanos += amount
     return NodeCounts(total, schedulable, _whole_cores(nanos), _whole_cores(schedulable_nanos))
+
+
+def _matching(nodes: Iterable[Node], selector: Selector) -> Iterator[Node]:
+    """Yield the nodes that the selector matches. Thousands of nodes have few different values of its labels."""
+    keys = tuple(selector.keys)
+    verdicts: dict[tuple[str | None, ...], bool] = {}
+    for node in nodes:
+        values = tuple(map(node.labels.get, keys))
+        verdict = verdicts.get(values)
+        if verdict is None:
+            verdict = verdicts[values] = selector.matches(node.labels)
+        if verdict:
+            yield node
 
 
 def _whole_cores(nanos: int) -> int:

@@ -147,7 +147,7 @@ class ClusterWatch:
         plan = now.plan
         state = ClusterState()
         return ClusterState(
-            nodes=_values(now.nodes[NODES]) if plan.nodes else state.nodes,
+            nodes=_nodes(now.nodes[NODES]) if plan.nodes else state.nodes,
             autoscalers={namespace: _owners(now.autoscalers[which]) for namespace, which in plan.autoscalers.items()},
             counts={
                 query: which if isinstance(which, Unknown) else _count(now.counts[which], query.namespace)
@@ -210,6 +210,13 @@ def _often_heard(settings: WatchSettings) -> WatchSettings:
 
 def _values(watch: _Watch[ValueStore[F, V]]) -> Observed[tuple[V, ...]] | Unknown:
     return _missing(watch.running) or Observed(watch.store.snapshot, _heard(watch.running))
+
+
+def _nodes(watch: _Watch[_NodeStore]) -> Observed[tuple[Node, ...]] | Unknown:
+    """Return the nodes; unknown if there are some and none of them can be used."""
+    nodes = _values(watch)
+    problems = (*watch.store.problems, *_left_out(watch.running))
+    return Unknown(problems[0]) if problems and isinstance(nodes, Observed) and not nodes.value else nodes
 
 
 def _owners(watch: _Watch[_AutoscalerStore]) -> Observed[tuple[Autoscaler, ...]] | Unknown:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 SUMMARIES = {
     "serve": "serve the metrics APIs from Prometheus",
-    "explain": "say why a metric has, or lacks, a value",
-    "check": "say what is wrong or doubtful in rule files, and what they would serve",
-    "doctor": "look at an installation for what usually goes wrong",
+    "explain": "explain why a metric has, or lacks, a value",
+    "check": "report errors in rule files, and what the rules would serve",
+    "doctor": "check an installation for common faults",
 }
 
 USAGE = f"""\
@@ -34,7 +34,7 @@ Commands:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; leaves by SystemExit where there is a status to tell."""
+    """Run the command line; raises SystemExit if the exit status is not 0."""
     run_until_nobody_reads(partial(_run, sys.argv[1:] if arguments is None else arguments))
 
 

@@ -1,4 +1,4 @@
-"""Rule files, each by itself: what is broken in one of them takes nothing away from the others."""
+"""Rule files, each read by itself, so that a broken file does not affect the others."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ EMPTY_FOLDER = "no *.yaml in this folder"
 
 @dataclass(frozen=True, slots=True)
 class RuleFiles:
-    """What can be used of some files."""
+    """The usable part of some rule files."""
 
     documents: tuple[Document, ...]
     broken: tuple[Finding, ...]
-    """Why nothing of which file can be used."""
+    """One finding for each file that cannot be used, with the reason."""
 
 
 def load_each(
     contents: Sequence[FileContent], instead: Callable[[Path], Iterable[Document]] = lambda _: ()
 ) -> RuleFiles:
-    """Return the files as documents, and what stands in for the broken ones.
+    """Return the files as documents, with the documents that `instead` returns for broken files.
 
-    Raises FilesError or DocumentError, the first there is, where all files are broken and there are some.
+    Raises the first FilesError or DocumentError if all files are broken.
     """
     documents: list[Document] = []
     errors: list[UnreadFileError | DocumentError] = []
@@ -49,12 +49,12 @@ def load_each(
 
 
 def load_configuration(contents: Sequence[FileContent]) -> tuple[Document, ...]:
-    """Return the files as documents; raises DocumentError where nothing of a file can be used."""
+    """Return the files as documents; raises DocumentError if a file cannot be used."""
     return tuple(map(_document, contents))
 
 
 def rule_files_of(paths: Sequence[Path]) -> tuple[FileContent, ...]:
-    """Return the contents of files that are to be looked at once; raises FilesError for an empty folder."""
+    """Return the contents of files that are read once; raises FilesError for an empty folder."""
     contents = read_each(paths)
     for folder in empty_folders(paths, contents):
         raise FilesError(f"{folder}: {EMPTY_FOLDER}: name a file or another folder")
@@ -64,7 +64,7 @@ def rule_files_of(paths: Sequence[Path]) -> tuple[FileContent, ...]:
 def _document(content: FileContent) -> Document:
     """Return the file as a document; raises UnreadFileError, DocumentError.
 
-    A file without keys is an error: at a reload it would put an empty rulebook in force.
+    A file without keys is an error, since at a reload it would replace all rules by none.
     """
     if content.unread is not None:
         raise content.unread
@@ -72,7 +72,7 @@ def _document(content: FileContent) -> Document:
     root = document.root
     if root is not None and not isinstance(root, MappingNode):
         fix = "write the rules below `rules:` or `externalRules:`"
-        raise DocumentError(root.problem(f"{root.kind} is all that stands in this file", fix))
+        raise DocumentError(root.problem(f"this file holds {root.kind} and nothing else", fix))
     return document
 
 

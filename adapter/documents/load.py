@@ -236,7 +236,7 @@ class _Builder:
 def _tag_problems(event: NodeEvent, place: Place) -> tuple[DocumentProblem, ...]:
     tag: str | None = getattr(event, "tag", None)
     if tag == f"{_CORE_TAG}null" and getattr(event, "value", None) not in _NULLS:
-        return (DocumentProblem(*place, "what is called !!null here is something", "remove the tag"),)
+        return (DocumentProblem(*place, "the tag !!null is on a value that is not null", "remove the tag"),)
     if tag is None or tag == "!" or tag.removeprefix(_CORE_TAG) in _CORE_TYPES:
         return ()
     return (DocumentProblem(*place, f"the tag {shortened(tag)!r} has no meaning here", "remove it"),)

@@ -1,1 +1,1 @@
-"""Who asks, what they may, and what the process shows of itself: callers, rights, serving certificates."""
+"""Authentication and authorization of callers, and the serving certificate of the process."""

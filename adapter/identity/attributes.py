@@ -1,12 +1,12 @@
 """Derives the attributes of an access review from a request (pure).
 
 The rules are those of `RequestInfoFactory` in `k8s.io/apiserver`: kube-apiserver derives the same attributes from the
-same path before it passes a request on, so a role that holds there holds here. That the names do not always fit is part
-of it: a metric is the *subresource* of the object that it describes, an external metric is a *resource* that is listed,
-and a metric of a namespace is the name of a resource `metrics` in it.
+same path before it passes a request on, so a role that holds there holds here. The names do not always fit: a metric is
+the *subresource* of the object that it describes, an external metric is a *resource* that is listed, and a metric of a
+namespace is the name of a resource `metrics` in it.
 
-Label and field selectors are not among the attributes. A `fieldSelector` names an object in metrics.k8s.io alone, where
-what is listed is what it selects: in the other APIs, which know none, a right to the one would be a right to all.
+Label and field selectors are not among the attributes. Only in metrics.k8s.io does a `fieldSelector` name an object,
+because only there does it limit what is listed. In the other APIs, a right to one object would be a right to all.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Finds the bundle in which a client's certificate chain is anchored, and the time in which the chain is valid.
 
-TLS hands over a chain that it verified against *every* CA the listener trusts, so a name alone proves nothing: each way
-of recognising a caller asks for an anchor in its own bundle. As in Go's verifier, a certificate of the bundle is an
+TLS provides a chain that it verified against *every* CA that the listener trusts, so a name alone proves nothing: each
+way of authentication requires an anchor in its own bundle. As in Go's verifier, a certificate of the bundle is an
 anchor wherever it stands in the chain, and so is one of the bundle that has signed what stands in the chain: TLS builds
-one chain, and it may have ended it in another CA's copy of the same authority. A CA that was renewed with its old key
-thus goes on vouching for connections that stand. What stands above the anchor does not matter.
+one chain, and it may have ended it in another CA's copy of the same authority. So a CA that was renewed with its old
+key still verifies open connections. Certificates above the anchor do not matter.
 """
 
 from __future__ import annotations

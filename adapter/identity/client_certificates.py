@@ -1,7 +1,7 @@
 """Authenticates direct callers by certificates of the cluster's client CA: `CN` is the user, `O` are the groups.
 
-A certificate of the request-header CA makes nobody a user, whatever its subject says, and one of the client CA speaks
-for nobody else: each is looked for in its own bundle.
+A certificate of the request-header CA never makes its holder a user, and one of the client CA never lets its holder act
+for others, because each is only verified with its own bundle.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ClientCertificates:
         if verdict is None:
             return None
         if isinstance(verdict, str):
-            raise UnauthenticatedError(f"the client certificate names nobody: {verdict}")
+            raise UnauthenticatedError(f"the client certificate names no user: {verdict}")
         found, caller = verdict
         if not found.holds(self._now()):
             raise UnauthenticatedError("the client certificate, or one above it, is expired or not valid yet")
@@ -47,6 +47,6 @@ def _judged(chain: tuple[bytes, ...], authorities: Authorities) -> tuple[Anchore
         return None
     names = found.common_names
     if len(names) != 1 or not names[0]:
-        return f"it has {len(names)} common names that are not empty, where one is the user's"
+        return f"it has {len(names)} common names that are not empty, but exactly one is required"
     groups = with_authenticated(names[0], tuple(found.organizations))
     return found, Caller(names[0], groups, Via.CLIENT_CERTIFICATE)

@@ -1,7 +1,8 @@
 """What kube-apiserver publishes for servers behind it: the ConfigMap `extension-apiserver-authentication`.
 
-Its values are PEM bundles and JSON lists in strings. The part about the front proxy is one: a CA without its allowed
-names would let anybody speak. So a part with anything broken in it is refused whole, and the other part is not touched.
+Its values are PEM bundles and JSON lists in strings. The part about the front proxy is a unit: a CA without its allowed
+names would let anybody act as any user. So a part with an error is refused as a whole, and the other part is
+unaffected.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ class Lookup:
     def take(self, found: ConfigMap | None) -> None:
         """Read the ConfigMap; None means that there is none."""
         if found is None:
-            self._report(f"there is no {WHERE}, which kube-apiserver makes")
+            self._report(f"there is no {WHERE}, which kube-apiserver creates")
             return
         try:
             data = msgspec.json.decode(found.data, type=dict[str, str] | None) or {}

@@ -1,7 +1,7 @@
 """Requests that kube-apiserver passes on: its certificate is verified, then its identity headers are believed.
 
 The rules are those of Kubernetes' request-header authentication (`headerrequest` in `k8s.io/apiserver`): the
-certificate comes first, and without a good one the headers are as if they were not there.
+certificate comes first, and without a valid one the headers are ignored.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class FrontProxies:
         """Return the caller that the front proxy names; None if the peer is not a front proxy.
 
         Raises UnauthenticatedError or ForbiddenError for a certificate of its CA that is not good enough, and for
-        headers that name nobody.
+        headers that name no user.
         """
         if not peer.chain:
             return None
@@ -129,7 +129,7 @@ class FrontProxies:
         if verdict is None:
             return None
         if isinstance(verdict, str):
-            raise AccessForbiddenError(f"the client certificate may not speak for users: {verdict}")
+            raise AccessForbiddenError(f"the client certificate may not act for users: {verdict}")
         if not verdict.holds(self._now()):
             raise UnauthenticatedError("the client certificate, or one above it, is expired or not valid yet")
         return material.callers.read(headers)

@@ -40,8 +40,8 @@ ONLY_THE_FRONT_PROXY = (
     "a client certificate of their own, are refused, because no access reviews are made (--authorization-kubeconfig)."
 )
 NO_FRONT_PROXY = (
-    "No front proxy is known, so requests through kube-apiserver are refused: give its CA with "
-    "--requestheader-client-ca-file, or have it looked up by --authentication-kubeconfig."
+    "No front proxy is known, so requests through kube-apiserver are refused: set its CA with "
+    "--requestheader-client-ca-file, or read it from the cluster with --authentication-kubeconfig."
 )
 
 
@@ -55,7 +55,9 @@ class OpenPaths:
         listed = [path.removeprefix("/") for path in paths]
         for path in listed:
             if "*" in path[:-1]:
-                raise IdentitySettingsError(f"--authorization-always-allow-paths: /{path}: a * may only be its end")
+                raise IdentitySettingsError(
+                    f"--authorization-always-allow-paths: /{path}: a * is only allowed at the end"
+                )
         self._paths = frozenset(path for path in listed if not path.endswith("*"))
         self._prefixes = tuple(path[:-1] for path in listed if path.endswith("*"))
 
@@ -143,8 +145,8 @@ class Gate:
     def authorize_unrouted(self, caller: Caller, attributes: Attributes) -> None:
         """Return if the caller is allowed to, for a path that kube-apiserver does not pass on; raises IdentityError.
 
-        kube-apiserver has not authorized such a request, so it is reviewed like that of a direct caller. Without
-        access reviews the front proxy is trusted: whoever has its key could impersonate any user on any path anyway.
+        kube-apiserver has not authorized such a request, so it is reviewed like that of a direct caller. Without access
+        reviews the front proxy is trusted, since the holder of its key can impersonate any user on any path anyway.
         """
         if self._authorizer is None:
             self.authorize(caller, attributes)
@@ -163,6 +165,6 @@ class Gate:
 def _unknown(peer: Peer) -> IdentityError:
     if peer.chain:
         return AccessForbiddenError(
-            "the client certificate may not speak for users: it was not issued by the request-header CA"
+            "the client certificate may not act for users: it was not issued by the request-header CA"
         )
     return UnauthenticatedError("no verified client certificate: requests come through kube-apiserver")

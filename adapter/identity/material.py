@@ -3,8 +3,8 @@
     --requestheader-client-ca-file, and the other --requestheader-… flags with it   or the ConfigMap's keys
     --client-ca-file                                                                or the ConfigMap's key
 
-A flag wins over the ConfigMap as in `k8s.io/apiserver`: for the front proxy as a whole, and for the client CA. What
-cannot be used is refused with its reason, and the last good stays; nothing of it is taken in by halves.
+A flag wins over the ConfigMap as in `k8s.io/apiserver`: for the front proxy as a whole, and for the client CA. A
+source that cannot be used is refused as a whole with the reason, and its last good content stays in use.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 EVERY_NAME_SPEAKS = (
-    "Every certificate that the request-header CA has signed may speak for any user: name the front proxy's common "
+    "Every certificate that the request-header CA has signed may act for any user: name the front proxy's common "
     "name with --requestheader-allowed-names."
 )
 
@@ -79,13 +79,13 @@ class LookedUp:
 def compose(front_proxy: FrontProxyMaterial | None, clients: Authorities | None) -> AuthenticationMaterial:
     """Return both as one value.
 
-    Raises IdentitySettingsError where every client of the cluster could speak for every user: both CAs have an
+    Raises IdentitySettingsError if every client of the cluster could act for every user: both CAs have an
     authority in common, and no names are required of front proxies.
     """
     if front_proxy and clients and not front_proxy.allowed_names and front_proxy.authorities.keys & clients.keys:
         raise IdentitySettingsError(
             "the request-header CA and the client CA have an authority in common, and no allowed names are set: "
-            "whoever has a client certificate could speak for any user: set requestheader-allowed-names, or use a CA "
+            "the holder of any client certificate could act for any user: set requestheader-allowed-names, or use a CA "
             "of its own for the front proxy"
         )
     trusted: frozenset[bytes] = front_proxy.authorities.certificates if front_proxy else frozenset()
@@ -145,7 +145,7 @@ class CallerCAs:
         except IdentitySettingsError as e:
             if str(e) != self._trouble:
                 _log.error(
-                    "authentication material is refused, the last good stays in use",
+                    "authentication material is refused, the last good one stays in use",
                     extra={"fields": {"cause": str(e)}},
                 )
             self._trouble = str(e)

@@ -1,10 +1,10 @@
 """Sends reviews of tokens and of accesses to kube-apiserver.
 
 Reviews of one kind go through one `Reviews`, which keeps what both need: a rate limit, a deadline over all tries, and a
-pause after a failure. A server that hangs holds every thread that asks it until the deadline; in the pause they are
-told at once that nothing is known, and after it one of them asks for all.
+pause after a failure. A server that hangs blocks every thread that asks it until the deadline. During the pause,
+threads get the result `Unreviewed` at once, and after it one of them asks for all.
 
-What is not known is a value (`Unreviewed`), not an exception: many threads share one answer.
+An unknown result is a value (`Unreviewed`) and not an exception, because many threads share one answer.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ T = TypeVar("T")
 PAUSE_SECONDS = 1.0
 """Pause after a failure."""
 PAUSE_WITHOUT_RIGHT_SECONDS = 30.0
-"""After the API server has said again and again that this process may not ask for reviews. The first pause is like any
-other, and each is twice the one before: an API server that starts says so to everybody, until it has read its roles."""
+"""Longest pause while the API server forbids this process to create reviews. The first pause is like any other, and
+each is twice the previous one: a starting API server forbids everything until it has read its roles."""
 _LEAST_SECONDS = 0.05
 _MOST_REFUSALS = 5
-"""That are counted: they make the longest pause."""
+"""Number of doublings that lead to the longest pause."""
 
 _log = logging.getLogger(__name__)
 
@@ -105,8 +105,8 @@ class _Pause:
 def review_waiters(most: int) -> WaiterLimit:
     """Return the limit on threads that wait for the API server on behalf of direct callers.
 
-    Anybody who reaches the port can make up tokens. While the API server is slow each would hold a thread, and the
-    autoscaler would find none free. One thread more raises CrowdedError.
+    Anybody who reaches the port can make up tokens. While the API server is slow, each would occupy a thread, and none
+    would be free for the autoscaler. A thread beyond the limit gets CrowdedError.
     """
     return WaiterLimit(most, lambda: CrowdedError("too many direct callers are waiting for reviews: try again later"))
 
@@ -115,7 +115,7 @@ class Reviews(Generic[T]):
     """Creates reviews of one kind. Safe to use from many threads.
 
     `decode` turns the answer into its meaning, and raises ValueError for one that is none.
-    `count` is told the class of each failure.
+    `count` gets the class of each failure.
     """
 
     def __init__(

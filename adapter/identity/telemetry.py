@@ -28,7 +28,7 @@ class IdentityTelemetry:
         )
         self._stale = Counter(
             "tidewatch_adapter_authorization_stale_answers",
-            "Requests through the front proxy that were let in by an expired answer, since reviews failed.",
+            "Requests through the front proxy that were allowed by an expired decision, because reviews failed.",
             registry=registry,
         )
         for result in ("authenticated", "unauthenticated", "error"):
@@ -45,5 +45,5 @@ class IdentityTelemetry:
         self._authorization.labels(result).inc()
 
     def stale_answer(self) -> None:
-        """Count a request that was allowed by an expired answer."""
+        """Count a request that was allowed by an expired decision."""
         self._stale.inc()

@@ -1,7 +1,7 @@
 """Authenticates direct callers by bearer tokens, which the API server reviews (`TokenReview`).
 
-What it said is remembered for ten seconds, under a keyed hash of the token: so long a revoked token goes on, as it does
-with every server that Kubernetes calls a delegating one. The tokens themselves are kept nowhere.
+Results are cached for ten seconds under a keyed hash of the token, so a revoked token works for that long, as with
+every server that delegates authentication to Kubernetes. The tokens themselves are not stored.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Known:
     """The cached result for one token."""
 
     caller: Caller | None
-    """None: the API server rejected the token."""
+    """The caller; None if the API server rejected the token."""
     until: float
 
 

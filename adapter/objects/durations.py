@@ -1,8 +1,8 @@
-"""Durations as flags and files spell them: Go's (`1m30s`, `1.5h`) and Prometheus' (`1h30m`, `7d`).
+"""Durations in the syntax of Go (`1m30s`, `1.5h`) and of Prometheus (`1h30m`, `7d`).
 
-The two look alike and differ: Go has fractions, signs and microseconds, and takes the units in any order; Prometheus
-has days, weeks and years, each unit at most once, from large to small. Taking one for the other would let a wrong file
-pass, or refuse a right one.
+The two syntaxes are similar but differ: Go has fractions, signs and microseconds, and allows units in any order;
+Prometheus has days, weeks and years, with each unit at most once, from large to small. Confusing them would accept
+invalid files, or refuse valid ones.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _GO_UNITS: Final = {
     "ns": 1,
     "us": 10**3,
     "µs": 10**3,  # with the micro sign, U+00B5
-    "μs": 10**3,  # with the Greek letter mu, U+03BC: Go reads both
+    "μs": 10**3,  # with the Greek letter mu, U+03BC: Go accepts both
     "ms": 10**6,
     "s": _NANOSECONDS,
     "m": 60 * _NANOSECONDS,
@@ -42,16 +42,16 @@ _PROMETHEUS_SHAPE: Final = re.compile(
 
 
 class DurationError(ValueError):
-    """The text is no duration; the message says what is wrong with it."""
+    """The text is not a duration; the message says what is wrong with it."""
 
 
 def parse_go_duration(text: str) -> float:
-    """Return the seconds that the text spells in Go's syntax; raises DurationError."""
+    """Return the seconds of a duration in Go's syntax. Raises DurationError."""
     return go_nanoseconds(text) / _NANOSECONDS
 
 
 def go_nanoseconds(text: str) -> int:
-    """Return the nanoseconds that the text spells, exactly as Go's time.ParseDuration does; raises DurationError."""
+    """Return the nanoseconds of a duration, exactly as Go's time.ParseDuration does. Raises DurationError."""
     unsigned = text[1:] if text[:1] in {"+", "-"} else text
     if unsigned == "0":
         return 0
@@ -81,7 +81,7 @@ def format_go_duration(seconds: float) -> str:
 
 
 def parse_prometheus_duration(text: str) -> float:
-    """Return the seconds that the text spells in Prometheus' syntax; raises DurationError."""
+    """Return the seconds of a duration in Prometheus' syntax. Raises DurationError."""
     if text == "0":
         return 0.0
     shape = _PROMETHEUS_SHAPE.fullmatch(text)
@@ -99,7 +99,7 @@ def _not_go(text: str, why: str) -> DurationError:
 
 
 def _go_part_nanoseconds(text: str, part: re.Match[str] | None) -> int:
-    """Return what one number with its unit amounts to."""
+    """Return the nanoseconds of one number with its unit."""
     if part is None:
         raise _not_go(text, "a number has no unit")
     whole, fraction, unit = part.group(1), part.group(2) or "", part.group(3)
@@ -114,7 +114,7 @@ def _go_part_nanoseconds(text: str, part: re.Match[str] | None) -> int:
 
 
 def _go_fraction(digits: str, size: int) -> int:
-    """Return 0.digits x size as Go computes it: in floating point and truncated, from what fits into an int64."""
+    """Return 0.digits x size as Go computes it: as a float, truncated, from the digits that fit into an int64."""
     fraction, scale = 0, 1.0
     for digit in digits:
         longer = fraction * 10 + int(digit)

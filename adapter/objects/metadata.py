@@ -1,4 +1,4 @@
-"""The part of an object's metadata that selecting and naming need, as lists and watches send it."""
+"""The part of an object's metadata that identifies and selects it, as lists and watches send it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class ObjectMeta(msgspec.Struct, gc=False):
 
     name: Annotated[str, msgspec.Meta(min_length=1)]
     namespace: str | None = None
-    """None for an object that lives in no namespace."""
+    """Namespace of the object; None if it is cluster-scoped."""
     labels: dict[str, str] | None = None
 
 

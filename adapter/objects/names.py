@@ -1,4 +1,4 @@
-"""Which names Kubernetes allows, so that a bad one is refused before it reaches a query or a path.
+"""Which names Kubernetes allows, so that an invalid one is refused before it is written to a query or a path.
 
 The rules are those of `k8s.io/apimachinery/pkg/util/validation` and, for names in paths, of `pkg/api/validation/path`.
 """
@@ -18,14 +18,14 @@ _SUBDOMAIN_LENGTH: Final = 253
 
 
 def is_namespace_name(text: str) -> bool:
-    """Tell whether a namespace may have this name: a DNS-1123 label of at most 63 characters."""
+    """Return whether a namespace may have this name: a DNS-1123 label of at most 63 characters."""
     return len(text) <= _LABEL_LENGTH and _DNS_LABEL.fullmatch(text) is not None
 
 
 def is_object_name(text: str) -> bool:
-    """Tell whether an object of some kind may have this name: what can stand as one segment of a path.
+    """Return whether an object of some kind may have this name: whether it can be one segment of a path.
 
-    Most kinds allow less (DNS names), some allow more than that (`system:node-proxier`), so this is what holds for all.
+    Most kinds only allow DNS names, but some allow others (`system:node-proxier`); this is the rule for all kinds.
     """
     return (
         0 < len(text) <= _SUBDOMAIN_LENGTH and text not in {".", ".."} and _NOT_IN_A_PATH_SEGMENT.search(text) is None
@@ -33,7 +33,7 @@ def is_object_name(text: str) -> bool:
 
 
 def label_key_problem(key: str) -> str | None:
-    """Return what is wrong with a label's key, None for a good one: an optional DNS prefix, `/`, and a name."""
+    """Return what is wrong with a label's key, None for a valid one: an optional DNS prefix, `/`, and a name."""
     prefix, slash, name = key.rpartition("/")
     if slash and not (len(prefix) <= _SUBDOMAIN_LENGTH and _DNS_SUBDOMAIN.fullmatch(prefix)):
         return f"its prefix {prefix!r} is no DNS subdomain of at most {_SUBDOMAIN_LENGTH} characters"
@@ -41,7 +41,7 @@ def label_key_problem(key: str) -> str | None:
 
 
 def label_value_problem(value: str) -> str | None:
-    """Return what is wrong with a label's value, None for a good one; the empty value is good."""
+    """Return what is wrong with a label's value, None for a valid one. The empty value is valid."""
     return _label_name_problem(value) if value else None
 
 

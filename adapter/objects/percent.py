@@ -1,4 +1,4 @@
-"""Percent-encoding, undone exactly once and strictly: what cannot be read is an error and is never guessed at."""
+"""Decodes percent-encoding exactly once, and strictly: an invalid text is an error."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ _HEX = frozenset("0123456789abcdefABCDEF")
 
 
 class EncodingError(ValueError):
-    """A text that no URL may have; the message is the rest of a sentence that begins with where it stands."""
+    """A text that is not allowed in a URL. The message continues a sentence that begins with the place of the text."""
 
 
 def decoded(text: str) -> str:
-    """Return a raw piece of a URL, one character a byte, as the text that it spells. Raises EncodingError."""
+    """Return the decoded text of a raw part of a URL, in which each character is a byte. Raises EncodingError."""
     if text.isascii() and "%" not in text:
         return text
     if any(len(part) < 2 or not _HEX.issuperset(part[:2]) for part in text.split("%")[1:]):

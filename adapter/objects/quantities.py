@@ -1,9 +1,9 @@
-"""Quantities as Kubernetes writes them: `1500m`, `2Gi`, `12e6`.
+"""Quantities of Kubernetes, such as `1500m`, `2Gi` and `12e6`.
 
-Metric values leave as quantities and requests arrive as quantities, and the autoscaler compares the two in integer
-milli-units. A float in between would make 0.1 differ from 0.1, so everything here is an exact integer or decimal. The
-rules are those of `k8s.io/apimachinery/pkg/api/resource`; only texts without a digit (`.`, `Ki`), which its grammar
-forbids and its parser sometimes takes for zero, are refused.
+Metric values and resource requests are quantities, which the autoscaler compares in integer milli-units. With floats,
+0.1 might differ from 0.1, so all arithmetic here uses exact integers or decimals. The rules are those of
+`k8s.io/apimachinery/pkg/api/resource`. The only difference is that texts without a digit (`.`, `Ki`) are refused: its
+grammar forbids them, although its parser sometimes accepts them as zero.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _INT64_MAX: Final = 2**63 - 1
 _LONGEST_TEXT: Final = 1000
 _LARGEST_EXPONENT: Final = 1000
 _EXACT_INTEGERS_FROM: Final = 9.2e15
-"""From here on, int64 milli-units overflow; every float is then a whole number."""
+"""From this value on, int64 milli-units overflow, and every float is an integer."""
 
 _SHAPE: Final = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*(?:[+-]?[0-9]*))")
 _EXPONENT: Final = re.compile(r"[eE]([+-]?[0-9]+)")
@@ -32,11 +32,11 @@ _BINARY_BY_STEPS: Final = ("", *_BINARY_SUFFIXES)
 
 
 class QuantityError(ValueError):
-    """The text is no quantity; the message says what is wrong with it."""
+    """The text is not a quantity; the message says what is wrong with it."""
 
 
 class Format(StrEnum):
-    """How a quantity is written; its value does not depend on it."""
+    """The format of a quantity, on which its value does not depend."""
 
     DECIMAL_SI = "DecimalSI"
     BINARY_SI = "BinarySI"
@@ -49,7 +49,7 @@ class Quantity:
     """An exact amount. Quantities compare by value, whatever their formats."""
 
     nanos: int
-    """The amount in billionths: the finest that a quantity can hold."""
+    """The amount in billionths, the smallest unit of a quantity."""
     format: Format = Format.DECIMAL_SI
 
     def __eq__(self, other: object) -> bool:
@@ -66,7 +66,7 @@ class Quantity:
         return Quantity(self.nanos + other.nanos, self.format if self.nanos else other.format)
 
     def __str__(self) -> str:
-        """Return the canonical form: no fraction, and the largest suffix that allows for it."""
+        """Return the canonical form: the largest suffix for which the number has no fraction."""
         if self.format is Format.BINARY_SI and abs(self.nanos) >= 1024 * _NANO and self.nanos % _NANO == 0:
             return _binary_text(self.nanos // _NANO)
         return _decimal_text(self.nanos, -9, exponents=self.format is Format.DECIMAL_EXPONENT)
@@ -77,9 +77,9 @@ class Quantity:
 
 
 def parse_quantity(text: str) -> Quantity:
-    """Return the quantity that the text spells; raises QuantityError.
+    """Return the quantity of a text. Raises QuantityError.
 
-    Finer than nano is rounded away from zero. A binary amount is capped at 2^63-1, as in Go.
+    An amount finer than nano is rounded away from zero. A binary amount is capped at 2^63-1, as in Go.
     """
     if len(text) > _LONGEST_TEXT:
         raise QuantityError(f"quantity is {len(text)} characters long: write at most {_LONGEST_TEXT}")
@@ -122,7 +122,7 @@ def binary_quantity_of(value: float) -> str:
 def milli_of(value: float) -> int:
     """Return a float as thousandths, truncated toward zero.
 
-    The float counts as the decimal that it prints as: 0.29 is 290, although its binary form is a little less.
+    The float is taken as the decimal that it is printed as: 0.29 is 290, although its binary value is a little less.
     Raises ValueError for NaN and infinities.
     """
     if not math.isfinite(value):
@@ -153,10 +153,10 @@ def quantity_of(value: float) -> str:
 
 
 def quantity_cut_in_binary(value: float) -> str:
-    """Return a float as prometheus-adapter writes it: `quantity_of` the value, but for the last thousandth.
+    """Return a float as prometheus-adapter writes it, which may be a thousandth less than `quantity_of`.
 
-    Thousandths are cut from the binary product there: 1.001 is a little less than that, so it is `1`. Beyond int64
-    milli-units, where its product is no number any more, the amount is as `quantity_of` says.
+    There, thousandths are truncated from the binary product: 1.001 is a little less than that, so it is `1`. Beyond
+    int64 milli-units, where that product overflows, the result is that of `quantity_of`.
     """
     if -_EXACT_INTEGERS_FROM < value < _EXACT_INTEGERS_FROM:
         return milli_quantity(int(value * 1000))
@@ -164,7 +164,7 @@ def quantity_cut_in_binary(value: float) -> str:
 
 
 def _interpreted(text: str, suffix: str) -> tuple[int, int, Format]:
-    """Return base, exponent and format that a suffix stands for."""
+    """Return the base, exponent and format of a suffix."""
     if (exponent := _DECIMAL_SUFFIXES.get(suffix)) is not None:
         return 10, exponent, Format.DECIMAL_SI
     if (exponent := _BINARY_SUFFIXES.get(suffix)) is not None:
@@ -185,7 +185,7 @@ def _nanos(digits: int, decimals: int, base: int, exponent: int) -> int:
     shift = exponent - decimals + 9
     if shift >= 0:
         return digits * _power_of_ten(shift)
-    # Beyond this many places nothing is left but the rounding: no need for the power itself.
+    # Beyond this many places, only the rounding is left, so the power is not needed.
     return _divided_away_from_zero(digits, _power_of_ten(min(-shift, 2 * _LONGEST_TEXT)))
 
 

@@ -1,8 +1,8 @@
-r"""RE2, imported here and nowhere else.
+r"""Regular expressions of RE2. Only this module imports the package.
 
-Rule files promise RE2's syntax and its linear time: a pattern in a rule, or one that an asker puts into a selector,
-cannot make the adapter hang. Python's `re` would accept other patterns (look-around, back-references) and read some of
-the shared ones differently (`$`, `\d`). The package writes rejected patterns to stderr unless it is told not to.
+Patterns of rule files have RE2's syntax and take linear time, so a pattern in a rule or in an asker's selector cannot
+make the adapter hang. Python's `re` accepts other patterns (look-around, back-references) and interprets some common
+ones differently (`$`, `\d`). By default, the package writes rejected patterns to stderr; that is disabled here.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _PIECES = re.compile(
     | \(\?P?<(?P<name>[^>]*)> | (?P<group>\()(?!\?) | \{(?P<least>0|[1-9][0-9]*)(?:,(?P<most>0|[1-9][0-9]*|))?\}""",
     re.DOTALL | re.VERBOSE,
 )
-"""Quoted stretches, single escapes, classes, openings of groups that are numbered, repetitions."""
+"""Matches quoted texts, single escapes, classes, the opening of numbered groups, and repetitions."""
 _GROUP_NAME = re.compile(r"[A-Za-z0-9_]+")
 _MOST_REPETITIONS = 1000
 _LONGEST_CHARACTERS = 1 << 16
-"""Of a pattern. RE2 itself takes time with the square of the length for some that it refuses: a second for these."""
+"""Longest pattern. RE2 takes quadratic time to refuse some patterns: a second for this length."""
 _META = frozenset(r"\.+*?()|[]{}^$")
 
 
 class BadPatternError(ValueError):
-    """A text is not a regular expression of RE2; the message is RE2's own."""
+    """A text is not a regular expression of RE2; the message is that of RE2."""
 
 
 class _CompiledMatch(Protocol):
@@ -43,26 +43,26 @@ class _Compiled(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What a pattern found: the text of each group, None for a group that took no part."""
+    """A match: the text of each group, or None for a group that did not participate."""
 
     groups: tuple[str | None, ...]
-    """Group 0 is the whole match."""
+    """Texts of the groups; group 0 is the whole match."""
     names: tuple[tuple[str, int], ...]
     """Names of groups with their numbers; several groups can have the same name, as in Go."""
 
     def named(self, name: str) -> str | None:
-        """Return the text of the first group of this name that took part; None where there is none."""
+        """Return the text of the first participating group of this name; None if there is none."""
         texts = (self.groups[number] for known, number in self.names if known == name)
         return next((text for text in texts if text is not None), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A compiled regular expression; two are equal if their text is."""
+    """A compiled regular expression; two are equal if their texts are."""
 
     text: str
     group_count: int
-    """Without group 0."""
+    """Number of groups, not counting group 0."""
     names: tuple[tuple[str, int], ...]
     _compiled: _Compiled = field(compare=False, repr=False)
 
@@ -83,7 +83,7 @@ class Pattern:
 
 
 def compile_pattern(text: str) -> Pattern:
-    """Return the pattern; raises BadPatternError."""
+    """Return the compiled pattern. Raises BadPatternError."""
     if len(text) > _LONGEST_CHARACTERS:
         raise BadPatternError(f"it has {len(text):,} characters, more than {_LONGEST_CHARACTERS:,}")
     options = re2.Options()
@@ -92,27 +92,27 @@ def compile_pattern(text: str) -> Pattern:
         compiled: _Compiled = re2.compile(text, options)  # type: ignore[no-untyped-call]  # the package ships no types
     except re2.error as e:
         raise BadPatternError(_reason(e)) from e
-    # Only now: what RE2 takes closes its brackets, so each piece is found without a search through all of the rest.
+    # After RE2 has accepted the pattern, its brackets are closed, so each piece is found in constant time.
     pieces = list(_PIECES.finditer(text))
     _refuse_what_go_refuses(pieces)
     return Pattern(text, compiled.groups, _names(pieces), compiled)
 
 
 def _refuse_what_go_refuses(pieces: list[re.Match[str]]) -> None:
-    """Raise BadPatternError for what RE2 takes and Go's package regexp does not."""
+    """Raise BadPatternError for patterns that RE2 accepts and Go's package regexp does not."""
     for piece in pieces:
         if piece["escape"] == "C":
-            # It matches a single byte, and so can cut a character in two.
+            # It matches a single byte, so it can split a character.
             raise BadPatternError("invalid escape sequence: \\C")
         if piece["name"] is not None and not _GROUP_NAME.fullmatch(piece["name"]):
             raise BadPatternError(f"invalid capture group name: {piece['name']!r}")
         if any(len(count) > 4 or int(count) > _MOST_REPETITIONS for count in (piece["least"], piece["most"]) if count):
-            # RE2 takes one of many digits for plain text.
+            # RE2 takes a repetition with many digits for plain text.
             raise BadPatternError(f"bad repetition operator: {piece[0]}")
 
 
 def _names(pieces: list[re.Match[str]]) -> tuple[tuple[str, int], ...]:
-    """Return each named group with its number; RE2 itself tells only the first of each name."""
+    """Return each named group with its number; RE2 itself returns only the first of each name."""
     groups = [piece["name"] for piece in pieces if piece["name"] is not None or piece["group"]]
     return tuple((name, number) for number, name in enumerate(groups, 1) if name)
 

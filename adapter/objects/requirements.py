@@ -1,7 +1,7 @@
-"""One condition on one label: the operators of selectors, what they accept and what they match.
+"""One condition on one label: the operators of selectors, and which values they accept and match.
 
 The rules are those of `NewRequirement` in `k8s.io/apimachinery/pkg/labels`. A requirement that Kubernetes would refuse
-cannot be made, so whoever holds one may write it into a query or a path.
+cannot be created, so every requirement can be written to a query or a path.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _INT64_MAX: Final = 2**63 - 1
 
 
 class SelectorError(ValueError):
-    """The selector cannot be read, or cannot be said in the form asked for."""
+    """The selector cannot be parsed, or cannot be expressed in the requested form."""
 
     def __init__(self, message: str, position: int | None = None) -> None:
-        """Name the place, counted in characters from 0, where there is one."""
+        """`position` is the place of the error in characters from 0, if there is one."""
         super().__init__(message if position is None else f"{message} (at character {position})")
         self.position = position
 
 
 class Operator(StrEnum):
-    """How a requirement compares, in the words of the selector grammar."""
+    """The operator of a requirement, as in the grammar of selectors."""
 
     EQUALS = "="
     DOUBLE_EQUALS = "=="
@@ -46,12 +46,12 @@ class Operator(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One condition on one label. Raises SelectorError when Kubernetes would refuse it."""
+    """One condition on one label. Raises SelectorError if Kubernetes would refuse it."""
 
     key: str
     operator: Operator
     values: tuple[str, ...] = ()
-    """Ascending and without repetition."""
+    """Values in ascending order, without duplicates."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(sorted(set(self.values))))
@@ -71,7 +71,7 @@ class Requirement:
                 return f"{self.key}{self.operator}{self.values[0]}"
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether the labels meet the condition. A label that is absent meets `!=`, `notin` and `!`."""
+        """Return whether the labels satisfy the condition. An absent label satisfies `!=`, `notin` and `!`."""
         return _TESTS[self.operator](labels.get(self.key), self.values)
 
 

@@ -27,31 +27,31 @@ class Resource:
 
     @property
     def qualified(self) -> str:
-        """Plural name with the group behind it, as metric paths spell it: `pods`, `deployments.apps`."""
+        """Plural name, followed by the group, as in paths of metrics: `pods`, `deployments.apps`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def api_version(self) -> str:
-        """`v1`, `apps/v1`: as objects state it."""
+        """API version as in objects: `v1`, `apps/v1`."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
 class UnknownResourceError(LookupError):
-    """No resource of this name is known; the message names it and what was looked through."""
+    """No resource of this name is known. The message contains the name and where it was searched."""
 
 
 ResolveResource: TypeAlias = "Callable[[str, str], Resource]"
-"""(group, name) to the resource of that name, singular or plural, in any case; raises UnknownResourceError.
+"""Returns the resource for a group and a name, singular or plural, in any case. Raises UnknownResourceError.
 
-An empty group means: search the core group first, then all groups, as Kubernetes' RESTMapper does for a name alone.
+With an empty group, the core group is searched first, then all groups, as by Kubernetes' RESTMapper.
 """
 
 
 def find_resource(resources: Iterable[Resource], group: str, name: str) -> Resource:
     """Return the resource of this name, singular or plural, in any case, as Kubernetes' RESTMapper finds it.
 
-    The group may be a prefix (`networking` finds `networking.k8s.io`) where no group is called just that. Without a
-    group, the core group comes first, then the others in their order. Between versions the order decides as well.
+    The group may be a prefix (`networking` finds `networking.k8s.io`) if no group has exactly that name. Without a
+    group, the core group is searched first, then the others in their order. The order also decides between versions.
     Raises UnknownResourceError.
     """
     known = tuple(resources)

@@ -1,7 +1,7 @@
-"""Label selectors: which objects, or which series, somebody means.
+"""Label selectors, which select objects or series.
 
-The API server hands selectors on as text (`app=web,tier in (a,b),!canary`). The grammar, its leniencies and the
-canonical text are those of `k8s.io/apimachinery/pkg/labels`: what one API server accepts must not fail behind the next.
+The API server passes on selectors as text (`app=web,tier in (a,b),!canary`). The grammar, what it tolerates, and the
+canonical text are those of `k8s.io/apimachinery/pkg/labels`, so that every selector that the API server accepts works.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _EXPRESSION_OPERATORS: Final = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selector:
-    """Requirements that must all be met; without any, everything matches. Made to be a dictionary's key."""
+    """Requirements that must all be satisfied; without any, everything matches. Can be the key of a dictionary."""
 
     requirements: tuple[Requirement, ...] = ()
-    """Ascending by key."""
+    """Requirements in the order of their keys."""
     text: str = field(init=False, repr=False)
-    """The canonical form, which also is the selector's identity."""
+    """Canonical text, by which selectors are compared."""
     keys: frozenset[str] = field(init=False, repr=False)
-    """The labels that are looked at."""
+    """Keys of the labels that the selector tests."""
 
     def __post_init__(self) -> None:
         ordered = tuple(sorted(self.requirements, key=lambda requirement: requirement.key))
@@ -62,7 +62,7 @@ class Selector:
         return self.text
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether the labels meet every requirement."""
+        """Return whether the labels satisfy all requirements."""
         return all(requirement.matches(labels) for requirement in self.requirements)
 
 
@@ -70,7 +70,7 @@ EVERYTHING: Final = Selector()
 
 
 def parse_selector(text: str) -> Selector:
-    """Return the selector that the text spells; the empty text selects everything. Raises SelectorError."""
+    """Return the selector of a text; the empty text selects everything. Raises SelectorError."""
     tokens = _Tokens(text)
     requirements: list[Requirement] = []
     while tokens.next:
@@ -81,9 +81,9 @@ def parse_selector(text: str) -> Selector:
 
 
 def label_selector(selector: Selector) -> dict[str, object] | None:
-    """Return the LabelSelector that says the same, as JSON; None for everything.
+    """Return the equivalent LabelSelector as JSON; None for everything.
 
-    Raises SelectorError for `!=`, `>` and `<`, which a LabelSelector cannot say.
+    Raises SelectorError for `!=`, `>` and `<`, which a LabelSelector cannot express.
     """
     equal: dict[str, str] = {}
     expressions: list[dict[str, object]] = []
@@ -92,7 +92,7 @@ def label_selector(selector: Selector) -> dict[str, object] | None:
         if equals and requirement.key not in equal:
             equal[requirement.key] = requirement.values[0]
         else:
-            # A key can stand in matchLabels only once.
+            # matchLabels can contain a key only once.
             expressions.append(_expression(requirement, Operator.IN if equals else requirement.operator))
     said = {"matchLabels": equal, "matchExpressions": expressions}
     return {key: value for key, value in said.items() if value} or None
@@ -107,7 +107,7 @@ def _expression(requirement: Requirement, operator: Operator) -> dict[str, objec
 
 
 class _Tokens:
-    """The words and signs of a selector's text, taken from the left."""
+    """The words and signs of a selector's text, from left to right."""
 
     def __init__(self, text: str) -> None:
         found = [(match.group(1), match.start(1)) for match in _TOKEN.finditer(text)]
@@ -121,11 +121,11 @@ class _Tokens:
 
     @property
     def position(self) -> int:
-        """Where the next token starts, in characters from 0."""
+        """Position of the next token, in characters from 0."""
         return self._tokens[self._next][1]
 
     def take(self, *wanted: str) -> str:
-        """Take the next token if it is one of these; else return the empty string."""
+        """Take the next token if it is one of these; otherwise return the empty string."""
         token = self.next
         if token not in wanted:
             return ""
@@ -133,7 +133,7 @@ class _Tokens:
         return token
 
     def take_word(self) -> str:
-        """Take a key or value; return the empty string where none stands."""
+        """Take a key or value; return the empty string if there is none."""
         return "" if self.next in _SIGNS else self.take(self.next)
 
     def refuse(self, expected: str) -> NoReturn:
@@ -163,7 +163,7 @@ def _parse_restriction(tokens: _Tokens) -> tuple[Operator, tuple[str, ...]]:
 
 
 def _parse_values(tokens: _Tokens) -> tuple[str, ...]:
-    """Return what stands in parentheses: words between commas, where nothing between two commas is the empty value."""
+    """Return the values in parentheses, separated by commas; nothing between two commas is the empty value."""
     if not tokens.take("("):
         tokens.refuse("'('")
     values = [tokens.take_word()]

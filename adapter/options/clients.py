@@ -1,17 +1,24 @@
-"""The clients of a serving process, made of what its flags say. Names of metrics begin with the process's prefix."""
+"""Clients of the cluster and of Prometheus, made from flags: for servers, and for commands that run once.
+
+The metrics of a server's clients begin with the server's prefix.
+"""
 
 from __future__ import annotations
 
 import functools
 import logging
+import threading
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapter.options.prometheus import prometheus_settings
+from adapter.service.flags.parsing import UsageError
 from adapter.service.runtime.errors import StartError
 from adapter.service.runtime.logs import StateLog, fields
 from adapter.sources.files import FileObjects
 from adapter.sources.kubernetes.access import access
-from adapter.sources.kubernetes.client import KubernetesClient
+from adapter.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from adapter.sources.kubernetes.cluster import ClusterObjects
 from adapter.sources.kubernetes.errors import KubernetesError
 from adapter.sources.kubernetes.settings import WatchSettings
@@ -20,13 +27,18 @@ from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.connection import check_connection
 from adapter.sources.prometheus.errors import PrometheusError, SettingsError
 from adapter.sources.prometheus.telemetry import PrometheusTelemetry
+from adapter.timing.pace import UNPACED
 from adapter.timing.rate_limit import RateLimit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from adapter.options.cluster import ClusterSettings
+    from adapter.service.flags.table import FlagValues
     from adapter.service.runtime.tasks import Stop
     from adapter.service.server.context import WorkerContext
+    from adapter.sources.kubernetes.cluster import StartTask
     from adapter.sources.kubernetes.telemetry import WatchTelemetry
     from adapter.sources.objects import ObjectSource
     from adapter.sources.prometheus.settings import PrometheusSettings
@@ -35,11 +47,12 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 CONNECTION_CHECK_SECONDS = 30.0
+DEADLINES = RequestDeadlines()
 
 
 @dataclass(frozen=True, slots=True)
 class AskingLimit:
-    """How often the API server may be asked for objects."""
+    """How often a client may send requests to the API server."""
 
     per_second: float
     burst: int
@@ -50,20 +63,42 @@ class ObjectSettings:
     """Where objects come from."""
 
     files: Path | None
-    """Folder of manifests that stands in for a cluster; None: a cluster."""
-    kubeconfig: Path | None
-    """None: in a pod, the pod's own cluster."""
-    context: str | None
-    limit: AskingLimit | None
-    """None: the cluster is asked as often as is needed."""
+    """Folder of manifests that stands in for a cluster; None to use the cluster."""
+    cluster: ClusterSettings
+    limit: AskingLimit | None = None
+    """Limit on requests to the API server; None for no limit."""
 
 
-def kubernetes_client(settings: ObjectSettings) -> KubernetesClient:
+def kubernetes_client(
+    settings: ClusterSettings, deadlines: RequestDeadlines = DEADLINES, limit: AskingLimit | None = None
+) -> KubernetesClient:
     """Return a client of the cluster that keeps to the limit; raises KubernetesError."""
     connect = access(None if settings.kubeconfig is None else str(settings.kubeconfig), settings.context)
-    if settings.limit is None:
-        return KubernetesClient(connect)
-    return KubernetesClient(connect, may_ask=RateLimit(settings.limit.per_second, settings.limit.burst).take)
+    if limit is None:
+        return KubernetesClient(connect, deadlines)
+    return KubernetesClient(connect, deadlines, may_ask=RateLimit(limit.per_second, limit.burst).take)
+
+
+@contextmanager
+def objects_for_one_run(settings: ObjectSettings) -> Iterator[ObjectSource]:
+    """Yield the objects for a command that runs once, from files or by watches that end with the block.
+
+    Raises ObjectsError if the files cannot be read, and KubernetesError if there is no way to the cluster.
+    """
+    if settings.files is not None:
+        files = FileObjects(settings.files, UNPACED)
+        files.refresh()
+        yield files
+        return
+    stop = threading.Event()
+
+    def start(name: str, run: Callable[[threading.Event], None]) -> None:
+        threading.Thread(target=run, args=(stop,), name=name, daemon=True).start()
+
+    try:
+        yield _cluster_objects(settings, start, WatchSettings())
+    finally:
+        stop.set()
 
 
 def object_source(
@@ -72,12 +107,22 @@ def object_source(
     """Return the objects, from files or by watches, and start the tasks that keep them fresh; raises StartError."""
     if settings.files is not None:
         return _file_objects(settings.files, context, pace)
+
+    def start(name: str, run: Callable[[threading.Event], None]) -> None:
+        context.tasks.running(name, lambda stop: run(stop.event))
+
     try:
-        client = kubernetes_client(settings)
+        return _cluster_objects(settings, start, WatchSettings(pace=pace, telemetry=telemetry))
     except KubernetesError as error:
-        raise StartError(f"{error}; or give --objects DIR to do without a cluster") from error
-    watches = WatchSettings(pace=pace, telemetry=telemetry)
-    return ClusterObjects(client, lambda name, run: context.tasks.running(name, lambda stop: run(stop.event)), watches)
+        raise StartError(f"{error}; or set --objects to a folder to run without a cluster") from error
+
+
+def prometheus_client_for_one_run(values: FlagValues) -> PrometheusClient:
+    """Return a client for a command that runs once, which closes it; raises UsageError."""
+    try:
+        return PrometheusClient(prometheus_settings(values))
+    except SettingsError as error:
+        raise UsageError(str(error)) from error
 
 
 def prometheus_client(
@@ -85,7 +130,8 @@ def prometheus_client(
 ) -> PrometheusClient:
     """Return a client whose connection is checked in the background and that the worker closes; raises StartError.
 
-    `request_duration_name` is another program's name for durations, on which dashboards rely; None if none does.
+    `request_duration_name` is another program's name for the duration of requests, on which dashboards rely; None if
+    there is none.
     """
     try:
         telemetry = PrometheusTelemetry(
@@ -99,6 +145,10 @@ def prometheus_client(
     return client
 
 
+def _cluster_objects(settings: ObjectSettings, start: StartTask, watches: WatchSettings) -> ClusterObjects:
+    return ClusterObjects(kubernetes_client(settings.cluster, limit=settings.limit), start, watches)
+
+
 def _file_objects(files: Path, context: WorkerContext, pace: Pace) -> FileObjects:
     try:
         objects = FileObjects(files, pace, report=lambda problem: _log.error("%s", problem))
@@ -110,7 +160,7 @@ def _file_objects(files: Path, context: WorkerContext, pace: Pace) -> FileObject
 
 
 def _log_connection(settings: PrometheusSettings, address: str, stop: Stop) -> None:
-    """Log once that Prometheus does not answer, if so, and once that it does."""
+    """Log once if Prometheus does not answer, and once when it does."""
     state = StateLog(_log)
     while not stop.requested:
         try:

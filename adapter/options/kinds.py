@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.objects.resources import BUILT_IN, Resource, UnknownResourceError, find_resource
-from adapter.sources.kubernetes.access import access
-from adapter.sources.kubernetes.client import KubernetesClient
+from adapter.options.clients import kubernetes_client
+from adapter.options.cluster import cluster_settings
 from adapter.sources.kubernetes.discovery import KindDiscovery
 
 if TYPE_CHECKING:
@@ -15,21 +15,23 @@ if TYPE_CHECKING:
 
 
 def kinds_by(values: FlagValues) -> ResolveResource:
-    """Return how kinds are found: with --kubeconfig or --context by asking the cluster. Raises KubernetesError."""
-    kubeconfig = values.path("kubeconfig")
-    if kubeconfig is None and not values.text("context"):
+    """Return how to find kinds: from the cluster that --kubeconfig or --context names, else those of Kubernetes itself.
+
+    Raises KubernetesError.
+    """
+    cluster = cluster_settings(values)
+    if not cluster.is_named:
         return _built_in
-    discovery = KindDiscovery(
-        KubernetesClient(access(str(kubeconfig) if kubeconfig else None, values.text("context") or None))
-    )
+    discovery = KindDiscovery(kubernetes_client(cluster))
     discovery.refresh()
     return discovery.resource
 
 
 def _built_in(group: str, name: str) -> Resource:
-    """Return a kind of Kubernetes, or what a rule says of one that only a cluster could tell about.
+    """Return a kind of Kubernetes, or a kind made up from the names in a rule if its group is unknown.
 
-    A group that Kubernetes itself does not have belongs to custom resources: that they exist is taken on trust.
+    A group that Kubernetes itself does not have belongs to custom resources, and only a cluster could say whether they
+    exist.
     """
     try:
         return find_resource(BUILT_IN, group, name)

@@ -14,9 +14,21 @@ _LOGS = "Logs"
 _KLOG = Ignored("logs go to stderr; --log-format and --log-level say how")
 
 LOG_FLAGS: tuple[Flag, ...] = (
-    Flag(name="log-format", kind=one_of(*FORMATS), default="text", help="How log lines look.", group=_LOGS),
-    Flag(name="log-level", kind=one_of(*LEVELS), help="What is logged (default info, or by --v).", group=_LOGS),
-    Flag(name="v", short="v", kind=INTEGER, default=0, help="klog's verbosity: from 4 on, debug.", group=_LOGS),
+    Flag(name="log-format", kind=one_of(*FORMATS), default="text", help="Format of log lines.", group=_LOGS),
+    Flag(
+        name="log-level",
+        kind=one_of(*LEVELS),
+        help="Lowest level that is logged (default: info, or as --v says).",
+        group=_LOGS,
+    ),
+    Flag(
+        name="v",
+        short="v",
+        kind=INTEGER,
+        default=0,
+        help="Verbosity as in klog; 4 and higher mean the level debug.",
+        group=_LOGS,
+    ),
     *(
         Flag(name=name, kind=kind, group=_LOGS, state=_KLOG)
         for name, kind in (
@@ -39,6 +51,6 @@ LOG_FLAGS: tuple[Flag, ...] = (
 
 
 def configure_logs_by(values: FlagValues, *, queued: bool = False) -> None:
-    """Send logs where and how the flags say; `queued` as a process needs it that serves."""
+    """Configure logging from the flags; `queued` is for servers, which must not wait for the reader of the log."""
     level = values.text("log-level") or level_of_verbosity(values.integer("v"))
     configure_logs(values.text("log-format"), level, queued=queued)

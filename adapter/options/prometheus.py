@@ -1,4 +1,4 @@
-"""Flags that say where Prometheus is and how to be let in, and the settings that are made of them."""
+"""Flags for the connection to Prometheus and its credentials, and the settings that are made of them."""
 
 from __future__ import annotations
 
@@ -27,41 +27,51 @@ PROMETHEUS_FLAGS: tuple[Flag, ...] = (
         name="prometheus-url",
         kind=TEXT,
         default="https://localhost",
-        help="Base URL of Prometheus, Thanos, Mimir or VictoriaMetrics; its path is a prefix.",
+        help="Base URL of Prometheus, Thanos, Mimir or VictoriaMetrics; its path is used as a prefix.",
         group=_PROMETHEUS,
     ),
     Flag(
         name="prometheus-verb",
         kind=one_of("GET", "POST"),
-        help="How queries are sent (default POST, and GET where that is refused).",
+        help="HTTP method of queries (default: POST, and GET if the server refuses POST).",
         group=_PROMETHEUS,
     ),
     Flag(
         name="prometheus-auth-incluster",
         kind=BOOLEAN,
         default=False,
-        help="Use the pod's service account: its token, and its CA unless another is given.",
+        help="Use the pod's service account: its token, and its CA unless another CA is set.",
         group=_PROMETHEUS,
     ),
     Flag(
         name="prometheus-auth-config",
         kind=PATH,
-        help="Use the credentials and the CA of a kubeconfig.",
+        help="Kubeconfig whose credentials and CA to use.",
         group=_PROMETHEUS,
     ),
-    Flag(name="prometheus-ca-file", kind=PATH, help="CA that vouches for Prometheus.", group=_PROMETHEUS),
+    Flag(name="prometheus-ca-file", kind=PATH, help="CA bundle to verify Prometheus with.", group=_PROMETHEUS),
     Flag(name="prometheus-client-tls-cert-file", kind=PATH, help="Client certificate.", group=_PROMETHEUS),
-    Flag(name="prometheus-client-tls-key-file", kind=PATH, help="Its key.", group=_PROMETHEUS),
-    Flag(name="prometheus-token-file", kind=PATH, help="Bearer token, read anew as it changes.", group=_PROMETHEUS),
+    Flag(
+        name="prometheus-client-tls-key-file",
+        kind=PATH,
+        help="Private key of the client certificate.",
+        group=_PROMETHEUS,
+    ),
+    Flag(
+        name="prometheus-token-file",
+        kind=PATH,
+        help="File with a bearer token; changes take effect without a restart.",
+        group=_PROMETHEUS,
+    ),
     Flag(
         name="prometheus-header",
         kind=TEXT,
-        help="NAME=VALUE, sent along with every query; may be repeated.",
+        help="Header NAME=VALUE to send with every query; may be repeated.",
         group=_PROMETHEUS,
         repeat=Repeat.EACH,
     ),
     Flag(name="prometheus-username", kind=TEXT, help="User name for basic auth.", group=_PROMETHEUS),
-    Flag(name="prometheus-password-file", kind=PATH, help="Password for basic auth.", group=_PROMETHEUS),
+    Flag(name="prometheus-password-file", kind=PATH, help="File with the password for basic auth.", group=_PROMETHEUS),
 )
 
 
@@ -86,7 +96,7 @@ def prometheus_settings(values: FlagValues) -> PrometheusSettings:
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """Who vouches for Prometheus, and how to be let in."""
+    """How to verify Prometheus, and the credentials to send."""
 
     ca_file: Path | None
     client_cert_file: Path | None
@@ -96,7 +106,7 @@ class _Access:
 
 
 def _access(values: FlagValues) -> _Access:
-    """Combine the ways as prometheus-adapter does: a CA file leaves kubeconfig and service account out."""
+    """Combine the flags as prometheus-adapter does: with a CA file, kubeconfig and service account are ignored."""
     named = _Access(
         values.path("prometheus-ca-file"),
         values.path("prometheus-client-tls-cert-file"),
@@ -105,7 +115,7 @@ def _access(values: FlagValues) -> _Access:
     )
     in_cluster, config = values.boolean("prometheus-auth-incluster"), values.path("prometheus-auth-config")
     if in_cluster and config:
-        raise UsageError("--prometheus-auth-incluster and --prometheus-auth-config exclude each other: give one")
+        raise UsageError("--prometheus-auth-incluster and --prometheus-auth-config exclude each other: set only one")
     if named.ca_file or not (in_cluster or config):
         return named
     if in_cluster:
@@ -116,12 +126,12 @@ def _access(values: FlagValues) -> _Access:
 
 
 def _of_kubeconfig(path: str, *, with_tls: bool) -> _Access:
-    """Return what a kubeconfig's current context says, as it stands at the start."""
+    """Return the access that a kubeconfig's current context describes at the start."""
     try:
         configuration = from_kubeconfig(path)().configuration
     except ConfigurationError as error:
         raise UsageError(f"--prometheus-auth-config: {error}") from error
-    # The package has changed the name under which it keeps the token; this knows both.
+    # The package has renamed the key under which it keeps the token; this call knows both.
     token = configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
     headers = (("Authorization", token),) if token else ()
     if not with_tls:
@@ -143,5 +153,5 @@ def _headers(texts: Iterable[str]) -> Iterable[tuple[str, str]]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise UsageError("--prometheus-header: write NAME=VALUE")
+            raise UsageError("--prometheus-header: expected NAME=VALUE")
         yield name, value

@@ -1,6 +1,6 @@
-"""From a reading to what one asker gets: for requests, which read from memory, and for explanations, which ask anew.
+"""Makes answers from readings: for requests, which read from memory, and for explanations, which query Prometheus.
 
-Both go through here, so an explanation cannot decide otherwise than the API does.
+Both use this code, so an explanation always agrees with the API.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ T = TypeVar("T")
 
 
 class Listing(Protocol):
-    """Looks at objects whose first list may still be on its way. `FirstAnswers` waits for that list."""
+    """Reads objects whose first list may not have arrived yet. `FirstAnswers` waits for that list."""
 
     def listed(self, objects: ObjectSource, resource: Resource, until: float, look: Callable[[], T]) -> T:
-        """Return what `look` returns; may wait for the first list until then, in monotonic seconds.
+        """Return what `look` returns; may wait for the first list until a time in monotonic seconds.
 
         Raises ObjectsError.
         """
@@ -44,7 +44,7 @@ class Listing(Protocol):
 
 
 class AtOnce:
-    """Looks without waiting."""
+    """Reads without waiting."""
 
     def listed(self, objects: ObjectSource, resource: Resource, until: float, look: Callable[[], T]) -> T:  # noqa: ARG002 - see Listing
         """Return what `look` returns. Raises ObjectsError."""
@@ -65,7 +65,7 @@ class Answering:
     ) -> None:
         """Make answers for one process. `dropped` is called with the counts of dropped rows, once for each asker.
 
-        `listing` waits for the first list of a kind; None: nobody waits.
+        `listing` waits for the first list of a kind; with None, no caller waits.
         """
         self._listing = listing or AtOnce()
         self._objects = objects
@@ -76,9 +76,9 @@ class Answering:
     def names(
         self, metric: Metric, namespace: str | None, which: ByName | BySelector, until: float = 0.0
     ) -> Collection[str]:
-        """Return the names of the objects that are asked for. Raises ReadingError where there are none.
+        """Return the names of the requested objects. Raises ReadingError if there are none.
 
-        The first list of the kind is waited for until then, in monotonic seconds.
+        Waits for the first list of the kind until a time in monotonic seconds.
         """
         if isinstance(which, ByName):
             return (which.name,)

@@ -43,7 +43,7 @@ class ObjectsAnswer:
     evaluated_at: float
     """Moment for which Prometheus evaluated the query, in unix seconds."""
     warnings: tuple[str, ...] = ()
-    """Warnings about these values; empty where all is well."""
+    """Warnings about these values; empty if there are none."""
     window_seconds: int | None = None
     """The time that the values are measured over, in seconds; None where the rule does not say."""
 
@@ -53,18 +53,18 @@ class ExternalAnswer:
     """An external metric's values."""
 
     rows: tuple[Row, ...]
-    """All finite; empty where Prometheus has no data."""
+    """Rows with finite values; empty if Prometheus has no data."""
     evaluated_at: float
     """Moment for which Prometheus evaluated the query, in unix seconds."""
     warnings: tuple[str, ...] = ()
-    """Warnings about these values; empty where all is well."""
+    """Warnings about these values; empty if there are none."""
     window_seconds: int | None = None
     """The time that the values are measured over, in seconds; None where the rule does not say."""
 
 
 @dataclass(frozen=True, slots=True)
 class UsageItem:
-    """What one pod or node uses."""
+    """Resource usage of one pod or node."""
 
     namespace: str | None
     """None for a node."""
@@ -83,7 +83,7 @@ class UsageItem:
 
 @dataclass(frozen=True, slots=True)
 class UsageAnswer:
-    """What pods or nodes use."""
+    """Resource usage of pods or nodes."""
 
     items: tuple[UsageItem, ...]
     """Ascending by namespace and name; objects that lack a value that they should have are left out."""
@@ -92,4 +92,4 @@ class UsageAnswer:
     evaluated_at: float | None
     """The earliest of all moments, in unix seconds; None where nothing had to be asked."""
     warnings: tuple[str, ...] = ()
-    """Warnings about these values; empty where all is well."""
+    """Warnings about these values; empty if there are none."""

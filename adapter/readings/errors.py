@@ -4,11 +4,11 @@
     ├── NoObjectsMatchError           the selector matches no object
     ├── NoSampleError                 the one object asked for has no sample
     ├── UnanswerableSelectorError     no query can be made of what was asked
-    ├── TooMuchDemandError            a namespace asks for more different things than it may
+    ├── TooMuchDemandError            a namespace has too many different requests in demand
     ├── ObjectsNotKnownError          the objects of this kind are not known yet
     ├── SourceUnreachableError        Prometheus cannot be reached, or what answers is not Prometheus
     ├── SourceSlowError               Prometheus did not answer in time
-    │   └── FirstAnswerPendingError   nobody asked before, and the answer is still on its way
+    │   └── FirstAnswerPendingError   it is the first request, and the answer is still on its way
     ├── AnswerTooOldError             the last good answer has grown too old
     ├── QueryRefusedByPrometheusError Prometheus refused the query
     ├── NoDataUncertainError          nothing is there, and that need not mean that there is no data
@@ -50,7 +50,7 @@ class UnanswerableSelectorError(ReadingError):
 
 
 class TooMuchDemandError(ReadingError):
-    """The namespace already asks for as many different things as it may."""
+    """The namespace already has as many different requests in demand as allowed."""
 
 
 class ObjectsNotKnownError(ReadingError):
@@ -66,7 +66,7 @@ class SourceSlowError(ReadingError):
 
 
 class FirstAnswerPendingError(SourceSlowError):
-    """The first answer to what nobody asked before is still on its way: the next request may find it."""
+    """The first answer to a new request has not arrived yet: the next request may find it."""
 
 
 class AnswerTooOldError(ReadingError):

@@ -51,10 +51,10 @@ _CAUSES: Mapping[type[ReadingError], str] = {
     ForeignNamespaceError: "the samples bear another namespace",
     AnswerTooOldError: "the last good answer is too old",
     NoSampleError: "Prometheus has no sample",
-    TooMuchDemandError: "too many different things are asked for in this namespace",
-    UnanswerableSelectorError: "no query can be made of what is asked",
+    TooMuchDemandError: "too many different requests are in demand in this namespace",
+    UnanswerableSelectorError: "no query can be made for the request",
     ObjectsNotKnownError: "the objects of this kind are not known at the moment",
-    ReadingError: "a fault of the adapter, see its log",
+    ReadingError: "a bug in the adapter, see its log",
 }
 
 
@@ -72,7 +72,7 @@ def notices(rule: Rule, retained: Container[str], failure: Failure | None, age_s
 def retained_notice(rule: Rule) -> str:
     """Return the warning about a rule whose last good version serves."""
     place = f"{PurePath(rule.file).name}:{rule.line}"
-    return f"the rule of this metric is refused as it stands now ({rule.id}, {place}): its last good version answers"
+    return f"the present version of this metric's rule is refused ({rule.id}, {place}): its last good version is used"
 
 
 def left_out(names: Collection[str], faults: Mapping[str, Fault]) -> tuple[str, ...]:
@@ -110,11 +110,11 @@ def reason_for_askers(failure: Failure, kind: PlanKind) -> str:
     A wide query serves many namespaces, so nothing that Prometheus said about its failure is repeated.
     """
     if kind is PlanKind.WIDE and not failure.of_source:
-        return f"the query for all namespaces does not work: {cause_of(failure.error)}"
+        return f"the query for all namespaces fails: {cause_of(failure.error)}"
     return failure.message if failure.public_message is None else failure.public_message
 
 
-def told_to_askers(error: PrometheusError) -> str | None:
+def public_text(error: PrometheusError) -> str | None:
     """Return the part of an error that any client may read; None where that is all of it."""
     if not isinstance(error, QueryRefusedError):
         return None

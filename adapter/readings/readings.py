@@ -1,7 +1,7 @@
 """Answers "the value of metric M for objects X" from memory.
 
 Requests say what is asked for; queries for it are refreshed in the background, one for many askers; a request reads
-the newest answer. It waits for Prometheus only where nobody has asked the same before. This class puts the parts
+the newest answer. It waits for Prometheus only at the first request of its kind. This class puts the parts
 together:
 
     request ──> QueryScheduler ──> entry ──> query ──> reading ──> answer

@@ -1,7 +1,7 @@
 """Keeps readings up to date: starts what is due on threads of the process, and enters how it ended.
 
 Four kinds of work come due: queries that are refreshed, look-ups of series, comparisons of plans, and the sweep, which
-forgets what nobody asks for and logs which rules fail.
+forgets what is no longer requested and logs which rules fail.
 """
 
 from __future__ import annotations
@@ -84,9 +84,9 @@ class RefreshLoop:
             if not isinstance(outcome, Failure):
                 outcome = self._shared.share(query, outcome)
         except Exception as error:  # noqa: BLE001 - the one place that keeps a fault in one query from all others
-            _log.exception("refreshing %s failed by a fault of the program", query.metric.qualified)
+            _log.exception("refreshing %s failed because of a bug in this program", query.metric.qualified)
             outcome = Failure(
-                ReadingError, f"{query.metric.qualified}: a fault of the adapter ({type(error).__name__}), see its log"
+                ReadingError, f"{query.metric.qualified}: a bug in the adapter ({type(error).__name__}), see its log"
             )
         gone = self._scheduler.settle(query, outcome)
         # Nothing here may keep a reading alive, or it would be freed all at once.
@@ -119,6 +119,6 @@ class RefreshLoop:
         # When Prometheus is away no rule is at fault, so that is logged by itself.
         answered_at = last_answer(states, dict(self._scheduler.last_success))
         if not self._scheduler.source_failed:
-            self._states.tell_source(unreachable(states, answered_at))
+            self._states.report_source(unreachable(states, answered_at))
         troubles = (*look_up_troubles(states, answered_at), *self._scheduler.troubles(self._pace))
-        self._states.tell(troubles, rules_in_force(states, self._cataloguer.catalogue.resource))
+        self._states.report(troubles, rules_in_force(states, self._cataloguer.catalogue.resource))

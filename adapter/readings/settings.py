@@ -12,7 +12,7 @@ class ReadingSettings:
     """Intervals and bounds; all times in seconds."""
 
     refresh_interval_seconds: float = 10.0
-    """How often what is asked for is queried anew while nobody's interval is known; then each half of the shortest."""
+    """Refresh interval while no client's interval is known; from then on it is half of the shortest interval."""
     demand_ttl_seconds: float = 600.0
     """How long something counts as asked for after the last request, at most: it leaves after four of its intervals."""
     once_asked_ttl_seconds: float = 60.0
@@ -40,7 +40,7 @@ class ReadingSettings:
     allow_foreign_namespaces: bool = False
     """Whether samples that bear another namespace are let through where a rule does not say (`foreignNamespaces`)."""
     first_answer_wait_seconds: float = 2.0
-    """How long a request waits for an answer that nobody has asked for before."""
+    """How long the first request for an answer waits for it."""
     max_waiting_requests: int = 12
     """Requests that may wait at once; beyond, a first asker is turned away instead of holding one more thread."""
     max_waiting_requests_per_namespace: int = 8

@@ -51,7 +51,7 @@ class ReadingsTelemetry:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._dropped = Counter(
             f"{_PREFIX}dropped_samples",
-            "Samples that Prometheus sent and that are nobody's value.",
+            "Samples of Prometheus that are no object's value.",
             ["reason"],
             registry=registry,
         )
@@ -113,7 +113,7 @@ class _OverviewCollector(Collector):
 
 
 def _families(overview: Overview) -> Iterator[Family]:
-    demanded = GaugeMetricFamily(f"{_PREFIX}demanded_metrics", "Metrics that somebody asks for.")
+    demanded = GaugeMetricFamily(f"{_PREFIX}demanded_metrics", "Metrics that are in demand.")
     demanded.add_metric([], overview.demanded)
     yield demanded
     values = GaugeMetricFamily(f"{_PREFIX}values_held", "Values in memory, those that queries share counted once.")

@@ -1,1 +1,1 @@
-"""What a command prints for people and programs: lines of a report, and text made safe for a terminal."""
+"""Output of commands: lines of a report, and text that is safe for a terminal."""

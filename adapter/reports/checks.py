@@ -1,4 +1,4 @@
-"""Running the doctor's checks: side by side, each with its own end, none of them able to hold up or break another."""
+"""Runs the doctor's checks concurrently, so that none can delay or break another."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 CHECK_SECONDS = 20.0
-"""For all of them together: their calls have shorter deadlines of their own."""
+"""Time limit for all checks together; their requests have shorter deadlines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Something to be looked at."""
+    """A check to run."""
 
     name: str
     look: Callable[[], Sequence[Line]]
@@ -27,7 +27,7 @@ class Check:
 def run_checks(
     checks: Sequence[Check], seconds: float = CHECK_SECONDS, clock: Callable[[], float] = time.monotonic
 ) -> list[Line]:
-    """Return the lines of all checks in their order; one that does not end in time has one that says so."""
+    """Return the lines of all checks in their order; a check that does not end in time gets a line that says so."""
     runs = [_Run(check) for check in checks]
     end = clock() + seconds
     for run in runs:
@@ -36,12 +36,12 @@ def run_checks(
 
 
 class _Run:
-    """One check at work."""
+    """One check that is running."""
 
     def __init__(self, check: Check) -> None:
         self._check = check
         self._found: Sequence[Line] | None = None
-        # A daemon: a check that hangs must not keep the program from ending.
+        # A daemon thread, because a check that hangs must not keep the program from exiting.
         self.thread = threading.Thread(target=self._look, name=check.name, daemon=True)
         self.thread.start()
 
@@ -50,10 +50,10 @@ class _Run:
             self._found = self._check.look()
         except Exception as e:  # noqa: BLE001 - the supervisor: whatever one check meets, the others go on
             fault = f"the check itself failed: {type(e).__name__}"
-            self._found = (unknown(self._check.name, fault, "report it as a fault of this program"),)
+            self._found = (unknown(self._check.name, fault, "report this as a bug of the program"),)
 
     def lines(self, seconds: float) -> Sequence[Line]:
         if self._found is not None:
             return self._found
-        fix = "see whether what it asks answers at all, and try again"
+        fix = "check whether the server that it asks answers at all, and try again"
         return (unknown(self._check.name, f"no answer within {seconds:g} s", fix),)

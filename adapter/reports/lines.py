@@ -1,4 +1,4 @@
-"""What the doctor has to say: lines of the same shape, for people as a compiler would print them, and as JSON."""
+"""Lines of a doctor's report: printed for people in the style of a compiler, and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -13,51 +13,51 @@ if TYPE_CHECKING:
 
 
 class CheckStatus(StrEnum):
-    """How one thing stands."""
+    """Result of a check."""
 
     OK = "ok"
     WARNING = "warning"
-    """It works, and something is not as it should be."""
+    """It works, but something should be changed."""
     ERROR = "error"
-    """Somebody gets no values, or soon will not."""
+    """Clients get no values, or will soon get none."""
     UNKNOWN = "unknown"
-    """It could not be looked at."""
+    """It could not be checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: str
-    """Of the check, and behind a slash what it looked at."""
+    """Name of the check, followed by a slash and the name of what was checked."""
     status: CheckStatus
     message: str
     fix: str = ""
-    """What to do; empty where there is nothing to do."""
+    """What to do; empty if there is nothing to do."""
 
 
 def ok(name: str, message: str) -> Line:
-    """Return a line of something that is as it should be."""
+    """Return a line about something that is in order."""
     return Line(name, CheckStatus.OK, message)
 
 
 def warning(name: str, message: str, fix: str) -> Line:
-    """Return a line of something doubtful."""
+    """Return a line about something doubtful."""
     return Line(name, CheckStatus.WARNING, message, fix)
 
 
 def error(name: str, message: str, fix: str) -> Line:
-    """Return a line of something wrong."""
+    """Return a line about something wrong."""
     return Line(name, CheckStatus.ERROR, message, fix)
 
 
 def unknown(name: str, message: str, fix: str) -> Line:
-    """Return a line of something that could not be looked at."""
+    """Return a line about something that could not be checked."""
     return Line(name, CheckStatus.UNKNOWN, message, fix)
 
 
 def count(lines: Iterable[Line], status: CheckStatus) -> int:
-    """Return how many lines stand so."""
+    """Return how many lines have this status."""
     return sum(line.status is status for line in lines)
 
 

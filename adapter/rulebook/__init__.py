@@ -1,1 +1,1 @@
-"""The rule language of prometheus-adapter: read, checked, planned, rendered. Pure: no network, no clock, no state."""
+"""The rule language of prometheus-adapter: parsing, checks, query plans, rendering (pure: no network or clock)."""

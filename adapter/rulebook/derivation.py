@@ -1,6 +1,6 @@
-"""Explains step by step why a rule makes a metric from a series, or does not (pure).
+"""Explains step by step why a rule provides a metric from a series, or does not (pure).
 
-`discover` makes the same decisions silently for thousands of names; this module reports them for a few.
+`discover` makes the same decisions for thousands of names without reporting them; this module does so for a few.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WantedMetric:
-    """What is asked about."""
+    """The metric that an explanation is requested for."""
 
     name: str
-    """Name in the API."""
+    """Name of the metric in the API."""
     resource: str | None = None
-    """`pods`, `deployments.apps`; None for any kind, and for external metrics."""
+    """Kind of object, such as `pods` or `deployments.apps`; None for any kind, and for external metrics."""
 
     def among(self, metrics: Iterable[Metric]) -> Metric | None:
-        """Return the metric that is meant; where no kind is named that of pods, or else one of a namespaced kind."""
+        """Return the metric; without a kind, preferably that of pods, then that of a namespaced kind."""
         return min((metric for metric in metrics if self._means(metric)), key=distance_from_pods, default=None)
 
     def _means(self, metric: Metric) -> bool:
@@ -41,22 +41,22 @@ class WantedMetric:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What becomes of one series name in one rule."""
+    """What a rule does with one series name."""
 
     rule: Rule
     series: str
     name: str | None
-    """Its name in the API by the rule's naming, were there no filters; None where the naming passes it by."""
+    """Name in the API by the rule's naming, regardless of filters; None if the naming does not match."""
     metric: Metric | None
-    """The metric that is asked about; None where the rule does not make it of this series."""
+    """The requested metric; None if the rule does not provide it from this series."""
     obstacle: str | None
-    """What keeps the series from becoming that metric, in words; None where nothing does."""
+    """Why the rule does not provide the metric from the series, as text; None if it does."""
 
 
 def traces(rule: Rule, shapes: SeriesShapes, wanted: WantedMetric, resolve: ResolveResource) -> list[Trace]:
-    """Return what becomes of the series that could be meant: those with the name asked for, here or in Prometheus.
+    """Return what the rule does with each series that has the requested name, in the API or in Prometheus.
 
-    Those that give the metric come first.
+    Series that provide the metric come first.
     """
     made = {metrics[0].series: metrics for metrics in metrics_by_name(rule, shapes, resolve) if metrics}
     found = [
@@ -68,7 +68,7 @@ def traces(rule: Rule, shapes: SeriesShapes, wanted: WantedMetric, resolve: Reso
 
 
 def passes(rule: Rule, series: str) -> bool:
-    """Return whether a series of that name goes through the rule's filters."""
+    """Return whether a series of this name passes the rule's filters."""
     return all(series_filter.passes(series) for series_filter in rule.series_filters)
 
 
@@ -80,7 +80,7 @@ def _trace(rule: Rule, series: str, made: Iterable[Metric], labels: Iterable[str
 
 
 def naming_obstacle(rule: Rule, series: str) -> str | None:
-    """Return which filter or pattern passes a series by, or what else it is called; None where it keeps its name."""
+    """Return which filter or pattern excludes a series, or its other name; None if it keeps its name."""
     for series_filter in rule.series_filters:
         if not series_filter.passes(series):
             key = "is" if series_filter.wanted else "isNot"
@@ -100,6 +100,6 @@ def _obstacle(
     if kinds:
         return f"it serves {name!r} for {', '.join(kinds)}, not for {wanted.resource}"
     if rule.api is Api.EXTERNAL:
-        return f"it makes no metric of the series {series}"
-    told = ", ".join(label for label in labels if label != "__name__") or "none"
-    return f"no label of the series {series} stands for an object with its namespace: its labels are {told}"
+        return f"it provides no metric from the series {series}"
+    names = ", ".join(label for label in labels if label != "__name__") or "none"
+    return f"no label of the series {series} identifies an object with its namespace: its labels are {names}"

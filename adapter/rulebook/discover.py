@@ -1,7 +1,7 @@
-"""The metrics that a rule makes from the series of Prometheus, and those that it makes without any series.
+"""The metrics that a rule provides from the series of Prometheus, and those that it provides without any series.
 
-Prometheus may hold hundreds of thousands of series, but only two things about them matter: their names, and which
-labels the series of a name have. `SeriesShapes` keeps only that while answers stream by.
+Prometheus may have hundreds of thousands of series, but only two things about them matter: their names, and which
+labels the series of a name have. `SeriesShapes` keeps only these while answers are streamed.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 _NAME = "__name__"
 _BYTES_BESIDE_TEXT = 120
-"""What Python takes for a string beside its characters, and for its place in a set."""
+"""Memory that Python needs for a string in addition to its characters, and for its place in a set."""
 
 
 class SeriesShapes:
     """The names of series, each with all labels that series of that name have.
 
-    Bounded: names beyond `most_names`, labels beyond `most_labels` of a name, and whatever would take more than about
-    `most_bytes` of memory, are left out and counted. Names whose series have the same labels share one set of them.
+    The size is limited: names beyond `most_names`, labels beyond `most_labels` of a name, and anything that would take
+    more than about `most_bytes` of memory are left out and counted. Names with the same labels share one set of them.
     """
 
     def __init__(self, most_names: int = 50_000, most_labels: int = 1_000, most_bytes: int = 48 * 1024 * 1024) -> None:
@@ -39,17 +39,17 @@ class SeriesShapes:
         self._most_labels = most_labels
         self._room = most_bytes
         self.left_out = 0
-        """Series that were left out, wholly or in part."""
+        """Number of series that were left out, completely or in part."""
 
     def add(self, batch: Iterable[Mapping[str, str]]) -> None:
-        """Take in label sets as Prometheus's series API gives them; about 0.1 ms for 200 of them."""
+        """Add label sets of Prometheus's series API; takes about 0.1 ms for 200 of them."""
         for series in batch:
             known = self._labels.get(series.get(_NAME, ""))
             if known is None or not series.keys() <= known:
                 self._extend(series)
 
     def names(self) -> Iterator[str]:
-        """Return the names in the order in which they came."""
+        """Return the names in the order in which they were added."""
         return iter(tuple(self._labels))
 
     def labels(self, name: str) -> AbstractSet[str]:
@@ -61,7 +61,7 @@ class SeriesShapes:
 
     def _extend(self, series: Mapping[str, str]) -> None:
         name = series.get(_NAME, "")
-        # A series without a name, or with one that cannot stand in a query, could not be asked for.
+        # A series without a name, or with one that cannot be written in a query, could not be queried.
         if is_metric_name(name):
             known = self._labels.get(name)
             taken = self._begin(name, series) if known is None else self._add(name, known, series)
@@ -87,7 +87,7 @@ class SeriesShapes:
         return True
 
     def _takes(self, texts: Iterable[str]) -> bool:
-        """Return whether there is room for these, and take it if there is."""
+        """Return whether there is room for these texts, and reserve it if there is."""
         needed = sum(len(text) + _BYTES_BESIDE_TEXT for text in texts)
         if needed > self._room:
             return False
@@ -96,9 +96,9 @@ class SeriesShapes:
 
 
 def metrics_by_name(rule: Rule, shapes: SeriesShapes, resolve: ResolveResource) -> Iterator[tuple[Metric, ...]]:
-    """Yield for each name in the shapes the metrics that the rule makes of it, often none.
+    """Yield, for each name in the shapes, the metrics that the rule provides from it, which are often none.
 
-    Lazy, and short for each name, so that the caller can pause between names.
+    Each step takes little time, so the caller can pause between names.
     """
     objects = _Objects(rule, resolve)
     for series in shapes.names():
@@ -107,10 +107,10 @@ def metrics_by_name(rule: Rule, shapes: SeriesShapes, resolve: ResolveResource) 
 
 
 def static_metrics(rule: Rule, resolve: ResolveResource) -> list[Metric]:
-    """Return the metrics that the rule makes of a series whose name its `seriesQuery` spells out.
+    """Return the metrics that the rule provides from a series whose name is written in its `seriesQuery`.
 
-    They are served before their series exists: without that nothing could scale from zero. Which labels the series will
-    have is not known yet, so its objects are those of all overrides, and of the labels that the selector demands.
+    They are served before their series exists, since otherwise nothing could scale from zero. The labels of the series
+    are not known yet, so its objects are those of all overrides, and of the labels that the selector requires.
     """
     try:
         selection = parse_series_query(rule.series_query)
@@ -124,9 +124,9 @@ def static_metrics(rule: Rule, resolve: ResolveResource) -> list[Metric]:
 
 
 def api_name(rule: Rule, series: str) -> str | None:
-    """Return the API name that the rule gives a series; None if it passes the series by.
+    """Return the name of a series in the API; None if the rule does not serve the series.
 
-    A name that no request could spell (empty, or with a slash) passes it by too.
+    A series whose name could not be requested (empty, or with a slash) is not served, either.
     """
     if not all(series_filter.passes(series) for series_filter in rule.series_filters):
         return None
@@ -135,7 +135,7 @@ def api_name(rule: Rule, series: str) -> str | None:
 
 
 class _ObjectLabels(NamedTuple):
-    """Where a series holds the name of an object, and its namespace."""
+    """The labels that contain the name of an object, and its namespace."""
 
     label: str
     resource: Resource
@@ -143,7 +143,7 @@ class _ObjectLabels(NamedTuple):
 
 
 class _Objects:
-    """Which objects a rule sees in a set of labels; remembers, since most names share few sets of labels."""
+    """Which objects a rule finds in a set of labels. Cached, since most names share a few sets of labels."""
 
     def __init__(self, rule: Rule, resolve: ResolveResource) -> None:
         self._mapping = rule.resources

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Code(StrEnum):
-    """What a finding is about, as `tidewatch-adapter check` prints it."""
+    """The code of a finding, as `tidewatch-adapter check` prints it."""
 
     AMBIGUOUS_OVERRIDE = "ambiguous-override"
     BAD_FILTER = "bad-filter"

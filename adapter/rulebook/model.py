@@ -1,6 +1,6 @@
-"""The values of the rulebook: rules as parsed, what was found wrong, and the metrics that rules make of series.
+"""The values of the rulebook: parsed rules, findings about them, and the metrics that rules provide from series.
 
-All are immutable. A reload makes a new `Rulebook` and swaps it in one place.
+All are immutable. A reload creates a new `Rulebook` and replaces the former one in one place.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Api(StrEnum):
-    """Which API a rule feeds."""
+    """The API that a rule provides metrics for."""
 
     CUSTOM = "custom"
     EXTERNAL = "external"
@@ -38,9 +38,9 @@ class Repair:
     """A mechanical change of one line of a rule file."""
 
     old: str
-    """What stands at the finding's place, or behind it on the line."""
+    """Text to replace, at the finding's position or after it on the line."""
     new: str = ""
-    """Empty: the line goes, if nothing else stands on it."""
+    """Replacement; if it is empty and nothing else is on the line, the line is deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +49,25 @@ class Finding:
 
     severity: Severity
     code: str
-    """Stable name of what was found, such as `bad-regex`."""
+    """Stable name of the kind of finding, such as `bad-regex`."""
     file: str
     line: int
     message: str
     fix: str
     rule: str | None = None
-    """The rule's id; None for the file as a whole."""
+    """Id of the rule; None if the finding is about the whole file."""
     column: int = 1
-    """Where on the line, from 1."""
+    """Column on the line, from 1."""
     repair: Repair | None = None
-    """How to mend it where that is mechanical."""
+    """Change that repairs it; None if there is no mechanical one."""
 
     def __str__(self) -> str:
-        """`FILE:LINE: what is wrong: what to do`."""
+        """Return `FILE:LINE: what is wrong: what to do`."""
         return f"{self.file}:{self.line}: {self.message}: {self.fix}"
 
 
 class OnNoData(StrEnum):
-    """What is answered when Prometheus has no data."""
+    """The answer to a request if Prometheus has no data."""
 
     ERROR = "error"
     EMPTY = "empty"
@@ -75,7 +75,7 @@ class OnNoData(StrEnum):
 
 
 class ForeignNamespaces(StrEnum):
-    """What happens to samples that carry another namespace than the requested one."""
+    """What happens to samples with another namespace than the requested one."""
 
     ERROR = "error"
     ALLOW = "allow"
@@ -91,26 +91,26 @@ class Policy:
 
     on_no_data: OnNoData | None = None
     no_data_value: float | None = None
-    """The value that stands for no data; set with VALUE alone."""
+    """Value that is served if there is no data; only set for VALUE."""
     max_sample_age_seconds: float | None = None
-    """Values made of an older sample are no values; None: as far as Prometheus looks back."""
+    """Age from which a sample is not used; None for Prometheus's look-back."""
     refresh_seconds: float | None = None
-    """How often its queries are asked anew."""
+    """Time between two refreshes of its queries."""
     window_seconds: int | None = None
-    """The span that its values are measured over, as answers state it."""
+    """Time over which its values are measured, as stated in answers."""
     foreign_namespaces: ForeignNamespaces | None = None
-    """Whether samples that bear another namespace are let through."""
+    """Whether samples with another namespace are used."""
     hold_silent_seconds: float = HOLD_SILENT_SECONDS
-    """External rules that limit the age of their samples: for how long after its last sample a series that fell silent
-    counts as too old, though Prometheus knows nothing of it any more. 0: not at all."""
+    """Time after its last sample for which a silent series of an external rule counts as too old, even after Prometheus
+    has forgotten it. Only used with a limit of the sample age; 0 disables it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One valid rule: everything in it was understood."""
+    """One valid rule."""
 
     id: str
-    """`rules[3]`, `externalRules[0]`: counted over all files; `resourceRules.cpu`."""
+    """`rules[3]` or `externalRules[0]`, numbered across all files, or `resourceRules.cpu`."""
     api: Api
     file: str
     line: int
@@ -120,74 +120,74 @@ class Rule:
     resources: ResourceMapping
     metrics_query: QueryTemplate
     namespaced: bool = True
-    """External rules only: whether the asker's namespace restricts the query."""
+    """Whether the asker's namespace restricts the query; only for external rules."""
     policy: Policy = Policy()
     times_query: QueryTemplate | None = None
-    """Asks for the times of the samples that its values are made of; None where their age is not limited."""
+    """Query for the times of the samples of its values; None if their age is not limited."""
     ranges_seconds: float = 0.0
-    """The longest range that its query looks over, where the rule has a value for no data."""
+    """Longest range of its query; only set if the rule has a value for no data."""
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedRule:
-    """A rule with an error: it serves nothing, and affects no other rule."""
+    """A rule with an error. It provides no metrics and affects no other rule."""
 
     id: str
     api: Api
     file: str
     line: int
     series_query: str = ""
-    """What stands as its `seriesQuery`, if it can be told."""
+    """Its `seriesQuery`; empty if it cannot be read."""
     said: str = ""
-    """All that stands in it: equal for entries that say the same."""
+    """The whole entry as JSON, without lines: equal for entries with the same content."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retained:
-    """Why the last good version of a rule serves, and not what its file says now."""
+    """Why the last good version of a rule is used instead of its present text."""
 
     reason: str
-    """What is wrong with the new text."""
+    """The error in the present text."""
     newer: frozenset[str] = frozenset()
-    """Ids of rules that came with the broken text or after it: a name that one of them gives is theirs."""
+    """Ids of rules that changed with or after the rule that broke; they take precedence for equal metric names."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceRule:
-    """What `resourceRules` say of one resource, read without an error."""
+    """The valid rule of one resource in `resourceRules`."""
 
     id: str
-    """`resourceRules.cpu`, `resourceRules.memory`."""
+    """`resourceRules.cpu` or `resourceRules.memory`."""
     resource: str
-    """`cpu` or `memory`: the key in what a pod or a node uses."""
+    """`cpu` or `memory`: the key in the usage of a pod or node."""
     file: str
     line: int
     metrics: tuple[Metric, ...]
-    """What pods use, by container, and what nodes use; one of them where the rule has one query alone."""
+    """The usage of pods by container, and of nodes; only one of them if the rule has only one query."""
 
     @property
     def api(self) -> Api:
-        """Which API it feeds."""
+        """The API that the rule provides metrics for."""
         return Api.RESOURCE
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceRules:
-    """All that the rule files say of metrics.k8s.io."""
+    """The rules for metrics.k8s.io of all rule files."""
 
     rules: tuple[ResourceRule, ...] = ()
     window_seconds: float = 60.0
-    """The span that all values are measured over, as answers state it."""
+    """Time over which all values are measured, as stated in answers."""
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """All metrics: `pods/cpu`, `nodes/cpu`, `pods/memory`, `nodes/memory`, as far as there are rules for them."""
+        """The metrics that there are rules for, of `pods/cpu`, `nodes/cpu`, `pods/memory` and `nodes/memory`."""
         return tuple(metric for rule in self.rules for metric in rule.metrics)
 
 
 @dataclass(frozen=True, slots=True)
 class Rulebook:
-    """All that the rule files say."""
+    """The content of all rule files."""
 
     rules: tuple[Rule, ...] = ()
     refused: tuple[RefusedRule, ...] = ()
@@ -195,11 +195,11 @@ class Rulebook:
     files: tuple[str, ...] = ()
     resource: ResourceRules = ResourceRules()
     retained: Mapping[str, Retained] = field(default_factory=dict)
-    """By id the refused rules whose last good version is among the rules, under that id."""
+    """The refused rules whose last good version is among `rules`, by their common id."""
 
 
 class PlanKind(StrEnum):
-    """How widely one query is asked: for everybody, for one namespace, or for one asker."""
+    """Whom one query is sent for: all askers, the askers of one namespace, or one asker."""
 
     WIDE = "wide"
     NAMESPACE = "namespace"
@@ -208,12 +208,12 @@ class PlanKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which query plans are proven for a metric, and why not the wider ones."""
+    """Which query plans are proven for a metric, and why wider ones are not."""
 
     proven: frozenset[PlanKind]
-    """Always holds EXACT."""
+    """Proven plans; always contains EXACT."""
     reasons: dict[PlanKind, str] = field(default_factory=dict)
-    """For each plan that is not proven: why."""
+    """Why a plan is not proven, by plan."""
 
     @property
     def kind(self) -> PlanKind:
@@ -234,23 +234,23 @@ class Metric:
 
     rule: Rule
     name: str
-    """Name in the API."""
+    """Name of the metric in the API."""
     series: str
-    """Name in Prometheus."""
+    """Name of the series in Prometheus."""
     resource: Resource | None
     """The kind of object that it describes; None for external metrics."""
     object_label: str | None
-    """The Prometheus label that holds the object's name; None for external metrics."""
+    """The Prometheus label that contains the object's name; None for external metrics."""
     namespace_label: str | None
-    """The Prometheus label that holds the namespace; None where none restricts the query."""
+    """The Prometheus label that contains the namespace; None if no namespace restricts the query."""
     container_label: str | None = None
-    """The Prometheus label that contains the container's name; set only for the metrics of what pods use."""
+    """The Prometheus label that contains the container's name; only set for the usage of pods."""
     narrowed: bool = False
-    """Whether it is what the series of one namespace tell of objects that are in none themselves."""
+    """Whether it describes cluster-scoped objects by the series of one namespace."""
 
     @property
     def namespaced(self) -> bool:
-        """Whether the API serves it inside namespaces."""
+        """Whether the API serves it in namespaces."""
         return self.resource is None or self.resource.namespaced or self.narrowed
 
     @property
@@ -260,7 +260,7 @@ class Metric:
 
     @property
     def query_key(self) -> str:
-        """The key of its rule under which its query stands."""
+        """The key of its query in its rule."""
         if self.rule.api is not Api.RESOURCE:
             return "metricsQuery"
         return "containerQuery" if self.container_label else "nodeQuery"

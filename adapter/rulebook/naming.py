@@ -1,7 +1,7 @@
 """From a series' name to the name of a metric in the API: filters, the pattern and its expansion.
 
-Follows prometheus-adapter: filters and pattern are unanchored RE2, and the API name is the expansion of `as` against
-the first match alone, by the rules of Go's `Regexp.Expand`: nothing of the series' name is kept that `as` leaves out.
+As in prometheus-adapter, filters and pattern are unanchored RE2, and the API name is only the expansion of `as` for the
+first match, by the rules of Go's `Regexp.Expand`. Other parts of the series' name are dropped.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ if TYPE_CHECKING:
     from adapter.objects.regex import Match, Pattern
 
 _MOST_DIGITS = 9
-"""Go takes a longer run of digits for a name."""
+"""Longest number of a group; Go treats a longer run of digits as a name."""
 
 
 class NamingError(ValueError):
-    """`matches` and `as` do not make a name; the message says why."""
+    """`matches` and `as` do not result in a name; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesFilter:
-    """One entry of `seriesFilters`: a pattern that a series' name must hold, or must not."""
+    """One entry of `seriesFilters`: a pattern that a series' name must match, or must not."""
 
     pattern: Pattern
     wanted: bool
-    """True for `is`, False for `isNot`."""
+    """Whether names must match (`is`) or must not (`isNot`)."""
 
     def passes(self, name: str) -> bool:
-        """Return whether a series of this name goes on."""
+        """Return whether a series of this name passes the filter."""
         return self.pattern.found_in(name) is self.wanted
 
 
 @dataclass(frozen=True, slots=True)
 class GroupReference:
-    """`$1`, `${name}`: a group of the pattern."""
+    """A reference to a group of the pattern, such as `$1` or `${name}`."""
 
     name: str
     number: int | None
-    """None for a named group."""
+    """Number of the group; None for a named group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,9 @@ class Naming:
 
     pattern: Pattern
     template: str
-    """`as`, or its default."""
+    """The text of `as`, or its default."""
     parts: tuple[str | GroupReference, ...] = field(repr=False)
-    """The template, taken apart."""
+    """Texts and references of the template, in order."""
 
     def name_for(self, series: str) -> str | None:
         """Return the API name of a series; None if the pattern does not match it. The name may be empty."""
@@ -64,17 +64,17 @@ class Naming:
 
     @property
     def unknown_groups(self) -> tuple[str, ...]:
-        """The groups that `as` names and the pattern lacks: they expand to nothing."""
+        """Groups that `as` refers to and the pattern lacks. They expand to nothing."""
         return tuple(part.name for part in self.parts if isinstance(part, GroupReference) and not self._has(part))
 
     @property
     def always_empty(self) -> bool:
-        """Whether every name comes out empty."""
+        """Whether every name is empty."""
         return len(self.unknown_groups) == len(self.parts)
 
     @property
     def literal(self) -> str:
-        """The text of `as` that stands in every name."""
+        """The text of `as` that every name contains."""
         return "".join(part for part in self.parts if isinstance(part, str))
 
     def _has(self, reference: GroupReference) -> bool:
@@ -84,10 +84,10 @@ class Naming:
 
 
 def make_naming(matches: str = "", as_: str = "") -> Naming:
-    """Return the naming that a rule's `name` states, empty texts standing for the defaults.
+    """Return the naming of a rule's `name`; empty texts stand for the defaults.
 
-    Without `matches`: any name. Without `as`: the whole match where the pattern has no group, its only group where it
-    has one. Raises BadPatternError, and NamingError where `as` cannot be left out.
+    The default of `matches` matches any name. The default of `as` is the whole match if the pattern has no group, and
+    its group if it has one. Raises BadPatternError, and NamingError if `as` is required.
     """
     pattern = compile_pattern(matches or ".*")
     if not as_ and pattern.group_count > 1:
@@ -100,7 +100,7 @@ def parse_expansion(template: str) -> tuple[str | GroupReference, ...]:
     """Return the texts and group references of a template, by the rules of Go's `Regexp.Expand`.
 
     `$$` is a dollar sign, and so is a `$` that no name follows. A name without braces is the longest run of letters,
-    digits and `_`: `$1_x` asks for the group "1_x".
+    digits and `_`: `$1_x` refers to the group "1_x".
     """
     parts: list[str | GroupReference] = []
     texts: list[str] = []
@@ -119,7 +119,7 @@ def parse_expansion(template: str) -> tuple[str | GroupReference, ...]:
 
 
 def _reference(template: str, at: int) -> tuple[str | GroupReference, int]:
-    """Return what stands behind a `$`, from position `at` on, and where it ends."""
+    """Return the reference or text after a `$`, which starts at position `at`, and the position of its end."""
     if template.startswith("$", at):
         return "$", at + 1
     braced = template.startswith("{", at)
@@ -139,7 +139,7 @@ def _end_of_name(text: str, start: int) -> int:
 
 
 def _number(name: str) -> int | None:
-    """Return the group's number; None for a name, which `01` is too."""
+    """Return the group's number; None for a name. `01` is a name, too."""
     if not (name.isascii() and name.isdigit()) or (name[0] == "0" and len(name) > 1):
         return None
     return int(name) if len(name) <= _MOST_DIGITS else None

@@ -21,49 +21,49 @@ if TYPE_CHECKING:
     from adapter.rulebook.model import Rule
 
 LONGEST_NAME = 256
-"""Longer names are not tried: no metric is called so, and each costs time in a request."""
+"""Longest name that is tried: no metric has a longer one, and each takes time in a request."""
 MOST_RULES = 200
-"""That are tried, at some microseconds each."""
+"""Limit of rules that are tried, at some microseconds each."""
 _COUNTERS = ("", "_total", "_seconds_total", "_bytes_total")
 _PER_SECOND = "_per_second"
 _NAME = "__name__"
 
 
 class Closeness(IntEnum):
-    """How much a `seriesQuery` has to do with a series of some name."""
+    """How closely a `seriesQuery` fits the name of a series."""
 
     NONE = 0
     ANY = 1
-    """It selects series of every name."""
+    """The query selects series of any name."""
     PATTERN = 2
     EXACT = 3
 
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """A rule that is about series of that name."""
+    """A rule that selects series of the name."""
 
     rule: Rule
     series: str
     obstacle: str | None
-    """What in the rule says no; None: it would serve such series, if Prometheus had any with the labels it needs."""
+    """Why the rule does not serve the metric; None if it only lacks series with the labels that it needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selecting:
-    """A rule, and which names its `seriesQuery` selects."""
+    """A rule, and the names that its `seriesQuery` selects."""
 
     rule: Rule
     closeness: Callable[[str], Closeness]
 
 
 def selecting(rule: Rule) -> Selecting:
-    """Return the rule with its query read; takes a tenth of a millisecond."""
+    """Return the rule with its parsed `seriesQuery`; takes a tenth of a millisecond."""
     return Selecting(rule, names_selected(rule.series_query) or _nothing)
 
 
 def names_selected(series_query: str) -> Callable[[str], Closeness] | None:
-    """Return which names a `seriesQuery` selects; None where it cannot be read."""
+    """Return which names a `seriesQuery` selects; None if it cannot be parsed."""
     try:
         node = parse_query(series_query)
         if not isinstance(node, SelectorNode) or node.alternatives:
@@ -75,7 +75,7 @@ def names_selected(series_query: str) -> Callable[[str], Closeness] | None:
 
 
 def near_miss(rules: Sequence[Selecting], name: str) -> NearMiss | None:
-    """Return what comes closest to serving a metric of that name; None where no rule is about it."""
+    """Return the rule that is closest to serving a metric of that name; None if no rule is about it."""
     if len(name) > LONGEST_NAME:
         return None
     best: tuple[tuple[int, bool, bool], NearMiss] | None = None
@@ -95,12 +95,12 @@ def _missed(one: Selecting, series: str, name: str) -> NearMiss | None:
         return None
     if api_name(one.rule, series) == name:
         return NearMiss(one.rule, series, None)
-    # A made-up name that the rule turns into yet another is no hint.
+    # That a rule renames a made-up series to yet another name does not help anybody.
     return NearMiss(one.rule, series, naming_obstacle(one.rule, series)) if series == name else None
 
 
 def series_for(name: str) -> Iterator[str]:
-    """Yield names that a series behind the metric may have."""
+    """Yield names that a series of the metric may have."""
     yield name
     stem = name.removesuffix(_PER_SECOND)
     for ending in _COUNTERS if stem != name else _COUNTERS[1:]:
@@ -108,7 +108,7 @@ def series_for(name: str) -> Iterator[str]:
 
 
 def _condition(matcher: TreeMatcher) -> tuple[Callable[[str], bool], Closeness]:
-    """Return whether a name fulfils the matcher, and how close that brings it."""
+    """Return whether a name satisfies the matcher, and how close a match that is."""
     value = matcher.value
     match matcher.operator:
         case "=":

@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ServedMetric:
-    """One metric that a rule makes of the series that Prometheus has."""
+    """One metric that a rule provides from the series of Prometheus."""
 
     name: str
-    """As the API lists it: `pods/http_rps`, `queue_depth`."""
+    """Name in the lists of the API, such as `pods/http_rps` or `queue_depth`."""
     namespaced: bool
     series: int
-    """How many series Prometheus has of that name: what one query for everybody reads."""
+    """Number of series of that name in Prometheus, all of which one wide query reads."""
     query: str
-    """As it is sent by the rule's plan, with made-up names such as `some-namespace` where it names somebody."""
+    """Query by the rule's plan, with made-up names such as `some-namespace`."""
     times_query: str | None = None
-    """What asks for the times of its samples, likewise; None where the rule does not limit their age."""
+    """Query for the times of its samples; None if the rule does not limit their age."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServedMetrics:
-    """What Prometheus says of a rule."""
+    """The metrics that a rule provides from the series of Prometheus."""
 
     metrics: tuple[ServedMetric, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -43,7 +43,7 @@ class ServedMetrics:
 
 @dataclass(frozen=True, slots=True)
 class RuleReport:
-    """All about one rule."""
+    """The report on one rule."""
 
     id: str
     api: Api
@@ -51,30 +51,30 @@ class RuleReport:
     line: int
     findings: tuple[Finding, ...]
     plan: Plan | None
-    """None for a rule that is refused, or of whose metrics nothing can be told."""
+    """Plan of the rule; None if the rule is refused, or nothing is known of its metrics."""
     metrics: tuple[ServedMetric, ...] | None
-    """None where Prometheus was not asked."""
+    """Metrics of the rule; None if Prometheus was not asked."""
     policy: Policy | None
-    """What the rule asks for beside its values; None for a rule that is refused."""
+    """Policy of the rule; None if the rule is refused."""
 
     @property
     def status(self) -> str:
-        """`error`, `warning` or `ok`: the worst of the findings."""
+        """The worst severity of the findings: `error`, `warning` or `ok`."""
         return worst(self.findings)
 
 
 @dataclass(frozen=True, slots=True)
 class RulebookReport:
-    """All about some files."""
+    """The report on a set of rule files."""
 
     files: tuple[str, ...]
     rules: tuple[RuleReport, ...]
     findings: tuple[Finding, ...]
-    """Those of no rule."""
+    """Findings that belong to no rule."""
 
     @property
     def all_findings(self) -> tuple[Finding, ...]:
-        """Those of no rule first, then those of the rules."""
+        """All findings: first those that belong to no rule, then those of the rules."""
         return (*self.findings, *(finding for rule in self.rules for finding in rule.findings))
 
     def count(self, severity: Severity) -> int:
@@ -88,7 +88,7 @@ def rulebook_report(
     resolve: ResolveResource,
     served: Mapping[str, ServedMetrics] | None = None,
 ) -> RulebookReport:
-    """Return the report on a rulebook; `served` is what Prometheus says by rule, None where it was not asked."""
+    """Return the report on a rulebook. `served` has metrics by rule; None if Prometheus was not asked."""
     by_rule: defaultdict[str | None, list[Finding]] = defaultdict(list)
     for finding in (*rulebook.findings, *lint(documents, rulebook, resolve)):
         by_rule[finding.rule].append(finding)
@@ -120,7 +120,7 @@ def rulebook_report(
 
 
 def worst(findings: Iterable[Finding]) -> str:
-    """Return `error`, `warning` or `ok`."""
+    """Return the worst severity of the findings: `error`, `warning` or `ok`."""
     severities = {finding.severity for finding in findings}
     found = next((severity for severity in (Severity.ERROR, Severity.WARNING) if severity in severities), None)
     return "ok" if found is None else found.value
@@ -132,7 +132,7 @@ def _plan(rule: Rule, resolve: ResolveResource) -> Plan | None:
 
 
 def _usage_plan(rule: ResourceRule) -> Plan:
-    """Return the narrower plan of the rule's two queries; its reasons say which query they are of."""
+    """Return the narrower plan of the rule's two queries; its reasons name the query."""
     plans = [(metric.query_key, plan_of(metric)) for metric in rule.metrics]
     key, plan = max(plans, key=lambda named: tuple(PlanKind).index(named[1].kind))
     return replace(plan, reasons={kind: f"`{key}`: {reason}" for kind, reason in plan.reasons.items()})

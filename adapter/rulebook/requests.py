@@ -1,4 +1,4 @@
-"""A request for values, and the query that answers it: the values between readings and the rulebook (pure)."""
+"""A request for values, and the query that answers it: the types that readings and the rulebook exchange (pure)."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request for a metric's values, without the values' objects resolved."""
+    """One request for a metric's values, before its objects are resolved."""
 
     namespace: str | None
-    """None for root-scoped objects."""
+    """Namespace of the request; None for cluster-scoped objects."""
     names: tuple[str, ...]
-    """Names of the objects, ascending; only exact queries depend on them. Empty for external metrics."""
+    """Names of the objects in ascending order, which only exact queries use; empty for external metrics."""
     selector: Selector
-    """The metric's selector (not the objects')."""
+    """Selector of the metric, not of the objects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One series of an answer: labels, and the value as Prometheus gave it (NaN and Inf included)."""
+    """One series of an answer: its labels, and its value as Prometheus returned it, including NaN and Inf."""
 
     labels: Mapping[str, str]
     value: float
@@ -39,15 +39,15 @@ class PlannedQuery:
     text: str
     kind: PlanKind
     object_label: str | None
-    """Custom metrics: rows are assigned to objects by this label."""
+    """Label by which rows are assigned to objects; only for custom metrics."""
     namespace_label: str | None
-    """Rows are assigned to namespaces by this label; None where the query itself is restricted or nothing is."""
+    """Label by which rows are assigned to namespaces; None if the query is restricted to one, or needs none."""
     container_label: str | None = None
-    """Resource metrics of pods: rows are assigned to the containers of an object by this label."""
+    """Label by which rows are assigned to containers; only for resource metrics of pods."""
     non_negative: bool = False
-    """Whether values below zero are none: nothing uses less than nothing."""
+    """Whether negative values are dropped, because nothing can use less than nothing."""
     fold: Fold | None = None
-    """External metrics: how an asker's answer is folded from the rows of a wide query; None: rows are only filtered."""
+    """How an asker's answer is computed from the rows of a wide external query; None if rows are only filtered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ class Fold:
     """The outermost aggregation of a wide external query, applied to the asker's rows: sums and counts add up."""
 
     operator: str
-    """`sum`, `count`, `min` or `max`, as the query spells it; counts are added up."""
+    """`sum`, `count`, `min` or `max`, as in the query; counts are added up."""
     by: tuple[str, ...]
-    """Labels that the asker's rows keep: the exact query's own `by` list."""
+    """Labels that the asker's rows keep: the `by` list of the exact query."""
     default: float | None = None
-    """Value when no row matches (`… or vector(c)`); None: no row then."""
+    """Value if no row matches (`… or vector(c)`); None if there is no row then."""

@@ -1,9 +1,9 @@
-"""Which Prometheus label holds the name of which kind of Kubernetes object, in both directions.
+"""Which Prometheus label contains the names of which kind of Kubernetes object, in both directions.
 
 A rule states it label by label (`overrides`), by a template such as `kube_<<.Group>>_<<.Resource>>`, or by both, of
-which overrides win. As in prometheus-adapter the template is read backwards as a pattern: the group and the resource
-in a label's name are what stands where the template has them. The literal parts of a template take part in that
-pattern unescaped, as there. Unlike there, whether a metric is namespaced is a matter of the resource alone.
+which overrides take precedence. As in prometheus-adapter, the template is also used as a pattern that finds the group
+and the resource in a label's name; its literal parts are part of the pattern without being escaped. Unlike in
+prometheus-adapter, whether a metric is namespaced depends on the resource alone.
 """
 
 from __future__ import annotations
@@ -33,21 +33,23 @@ class LabelTemplateError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class LabelTemplate:
-    """`kube_<<.Group>>_<<.Resource>>`: makes a label's name of a resource, and finds the resource in one."""
+    """`kube_<<.Group>>_<<.Resource>>`: returns the label of a resource, and the resource of a label."""
 
     text: str
     pattern: Pattern = field(compare=False)
     _template: Template = field(compare=False, repr=False)
 
     def label_of(self, group: str, singular: str) -> str:
-        """Return the label for a resource; raises LabelTemplateError where it is no label's name."""
+        """Return the label of a resource. Raises LabelTemplateError if it is not a valid label name."""
         label = _rendered(self._template, group.translate(_SANITIZED), singular)
         if not is_label_name(label):
-            raise LabelTemplateError(f"it makes {label!r} of {singular!r}, which is not a valid label name in PromQL")
+            raise LabelTemplateError(
+                f"its label for {singular!r} is {label!r}, which is not a valid label name in PromQL"
+            )
         return label
 
     def resource_of(self, label: str, resolve: ResolveResource) -> Resource | None:
-        """Return the resource whose name stands in the label; None if there is none."""
+        """Return the resource that the label names; None if there is none."""
         found = self.pattern.search(label)
         if found is None:
             return None
@@ -60,12 +62,12 @@ class LabelTemplate:
 def parse_label_template(text: str) -> LabelTemplate:
     """Return the template; raises TemplateError, BadPatternError or LabelTemplateError.
 
-    It is tried on namespaces at once: without a label for them hardly any rule can serve.
+    The template is tried with namespaces at once: without a label for them, a rule can serve almost nothing.
     """
     template = parse_template(text, "resource-label")
     pattern = compile_pattern(f"^{_rendered(template, _GROUP_PATTERN, _RESOURCE_PATTERN)}$")
     if not any(name == "resource" for name, _ in pattern.names):
-        raise LabelTemplateError("it lacks <<.Resource>>")
+        raise LabelTemplateError("it does not contain <<.Resource>>")
     made = LabelTemplate(text, pattern, template)
     made.label_of("", "namespace")
     return made
@@ -73,29 +75,29 @@ def parse_label_template(text: str) -> LabelTemplate:
 
 @dataclass(frozen=True, slots=True)
 class ResourceMapping:
-    """A rule's `resources`."""
+    """The `resources` of a rule."""
 
     overrides: tuple[tuple[str, Resource], ...] = ()
-    """Label and resource, in the order of the file."""
+    """Labels and their resources, in the order of the file."""
     template: LabelTemplate | None = None
 
     def resource_of(self, label: str, resolve: ResolveResource) -> Resource | None:
-        """Return the kind of object whose names the label holds; None if it holds none."""
+        """Return the kind of object whose names the label contains; None if there is none."""
         for overridden, resource in self.overrides:
             if overridden == label:
                 return resource
         return self.template.resource_of(label, resolve) if self.template else None
 
     def label_of(self, resource: Resource, present: Container[str] = ()) -> str | None:
-        """Return the label that holds the names of such objects; None if the rule maps none to them.
+        """Return the label that contains the names of such objects; None if the rule has none for them.
 
-        Of several overrides for one resource it is the first that is among the labels `present`, or else the first.
+        Of several overrides for one resource, the first among the labels `present` is used, otherwise the first.
         """
         label = self._override(resource.group, resource.plural, present)
         return label or self._template_label(resource.group, resource.singular)
 
     def namespace_label(self, present: Container[str] = ()) -> str | None:
-        """Return the label that holds the namespace, chosen likewise; None if the rule maps none to it."""
+        """Return the label that contains the namespace, chosen as in `label_of`; None if the rule has none."""
         return self._override("", "namespaces", present) or self._template_label("", "namespace")
 
     def _override(self, group: str, plural: str, present: Container[str]) -> str | None:

@@ -1,7 +1,7 @@
-"""What a `seriesQuery` selects, as far as its text shows it.
+"""What a `seriesQuery` selects, as far as its text shows that.
 
-Read with the parser that query plans use, so that there is one reading of PromQL in the whole program; it also knows
-names in quotes and the `or` of VictoriaMetrics.
+It is parsed by the parser of query plans, so that the whole program interprets PromQL in the same way; that parser also
+supports quoted names and the `or` of VictoriaMetrics.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 
 class NotASelectorError(ValueError):
-    """The text is an expression, which series cannot be looked up by."""
+    """The text is an expression, by which series cannot be looked up."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesSelection:
-    """What is sure of every selected series."""
+    """What is certain about every selected series."""
 
     name: str | None
-    """Its name; None where the selector leaves that open."""
+    """Name of the series; None if the selector does not determine it."""
     present: frozenset[str]
-    """Labels that it has with a value."""
+    """Labels that have a value."""
     absent: frozenset[str]
-    """Labels that it lacks."""
+    """Labels that are absent."""
 
 
 def parse_series_query(text: str) -> SeriesSelection:
-    """Return what the selector tells; raises NotASelectorError, UnreadableQueryError where Prometheus may know more."""
+    """Return what the selector determines. Raises NotASelectorError, or UnreadableQueryError if it is not parsed."""
     node = parse_query(text)
     if not isinstance(node, SelectorNode) or node.timing:
         raise NotASelectorError("it is an expression, not a selector of series")
@@ -49,7 +49,7 @@ def parse_series_query(text: str) -> SeriesSelection:
 
 
 def _matches_empty(matcher: TreeMatcher) -> bool:
-    """Return whether a series without the label is selected; where that cannot be told, it may be."""
+    """Return whether a series without the label may be selected."""
     if matcher.operator in ("=", "!="):
         return (matcher.value == "") == (matcher.operator == "=")
     try:

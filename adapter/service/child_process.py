@@ -1,8 +1,8 @@
-"""The other side of `children`: what a spawned process does before, during and after the one function that it runs.
+"""The child's side of `children`: what a spawned process does before, during and after the function that it runs.
 
-Started as `python -m adapter.service.child_process PARENT NICE ADDRESS_SPACE_BYTES RESULT_BYTES`. The pickled function
-and its arguments come by stdin, the pickled outcome goes out where stdout was; what the function prints goes to stderr.
-Imports nothing of ours: whatever is loaded here is loaded in each child.
+Started as `python -m adapter.service.child_process PARENT NICE ADDRESS_SPACE_BYTES RESULT_BYTES`. The child reads the
+pickled function and its arguments from stdin and writes the pickled outcome to the original stdout; what the function
+prints goes to stderr. This module imports nothing of Tidewatch, because each child loads it.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def main() -> None:
     with os.fdopen(outcome_to, "wb") as pipe:
         pipe.write(outcome)
     sys.stdout.flush()
-    # Threads that the function has left behind would hold up an ordinary end.
+    # Threads that the function has left behind would delay an ordinary exit.
     os._exit(0)
 
 
 def _die_with(parent: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
-        # It had ended before it was watched.
+        # The parent ended before the child could watch it.
         os._exit(1)
 
 
@@ -51,7 +51,7 @@ def _outcome(request: bytes, result_bytes: int) -> bytes:
         result = function(*arguments)
     except MemoryError:
         return pickle.dumps((OUT_OF_MEMORY, ""))
-    except BaseException as error:  # noqa: BLE001 - told to the process that waits for it
+    except BaseException as error:  # noqa: BLE001 - reported to the parent process
         return pickle.dumps((RAISED, f"{type(error).__name__}: {error}"[:_TEXT_CHARACTERS]))
     return _pickled(result, result_bytes)
 

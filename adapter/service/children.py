@@ -1,12 +1,12 @@
-"""Heavy work in a process of its own: a model fit that takes seconds, gigabytes or the whole interpreter with it.
+"""Runs heavy work in a separate process, such as a model fit that takes seconds or gigabytes, or that may crash.
 
     children = Children(registry, "tidewatch_recommender", most=1)
     context.on_stop(children.close)
     forecast = children.run("fit", fit_model, (history,), ChildLimits(seconds=60.0))
 
-The child is spawned, not forked: a fork would inherit the locks of threads that do not exist in it. It is a process
-group of its own, computes on one thread, at a low priority, within an address space of its own, and is killed with
-everything that it has started when its time is over, when this process wants to end, and when this process dies.
+The child is spawned, not forked, because a fork would inherit the locks of threads that do not exist in it. It has its
+own process group, computes on one thread at a low priority with a limited address space, and is killed together with
+everything that it has started when its time is over, when this process shuts down, and when this process dies.
 """
 
 from __future__ import annotations
@@ -42,42 +42,42 @@ _ONE_THREAD = (
     "BLIS_NUM_THREADS",
     "NUMEXPR_NUM_THREADS",
 )
-"""Read by libraries of linear algebra when they are loaded."""
+"""Environment variables that libraries of linear algebra read when they are loaded."""
 _PIECE_BYTES = 1 << 16
 _LAST_WORDS_BYTES = 2000
 _REAP_SECONDS = 5.0
 
 
 class ChildError(Exception):
-    """A child has no result."""
+    """A child returned no result."""
 
     outcome: ClassVar[str] = "error"
-    """The word for it in counters."""
+    """Label of the error in counters."""
 
 
 class ChildDeadlineError(ChildError):
-    """Its time was over, or it did not get its turn within it."""
+    """The child exceeded its deadline, at work or in the queue."""
 
     outcome = "deadline"
 
 
 class ChildMemoryError(ChildError):
-    """It wanted more memory than its limit."""
+    """The child needed more memory than its limit."""
 
     outcome = "memory"
 
 
 class ChildCrashError(ChildError):
-    """It ended by itself without an outcome.
+    """The child exited by itself without an outcome.
 
     Attributes:
-        status: its exit status; the negative number of a signal.
+        status: the exit status, or the negative number of a signal.
     """
 
     outcome = "crash"
 
     def __init__(self, message: str, status: int) -> None:
-        """`message` is what `str()` gives."""
+        """Keep the status; `message` is the text of the error."""
         super().__init__(message)
         self.status = status
 
@@ -89,13 +89,13 @@ class ChildRaisedError(ChildError):
 
 
 class ChildResultError(ChildError):
-    """The function returned what cannot be handed over: not to be pickled, or too large."""
+    """The function returned a value that cannot be pickled or is too large."""
 
     outcome = "result"
 
 
 class ChildClosedError(ChildError):
-    """This process ends, so the child was killed or not started."""
+    """The child was killed or not started, because this process is shutting down."""
 
     outcome = "closed"
 
@@ -109,20 +109,20 @@ _ERRORS: dict[str, type[ChildError]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildLimits:
-    """What one child may use."""
+    """Limits on what one child may use."""
 
     seconds: float
-    """From the call to the result: the wait for a turn, the start (imports included) and the work."""
+    """Time from the call to the result: the wait in the queue, the start with its imports, and the work."""
     nice: int = 10
-    """Added to this process's own niceness."""
+    """Increment to this process's own niceness."""
     address_space_bytes: int = 2 << 30
-    """RLIMIT_AS. Libraries reserve far more than they use: numpy alone some 300 MB."""
+    """RLIMIT_AS. Libraries reserve far more than they use: numpy alone about 300 MB."""
     result_bytes: int = 16 << 20
-    """Of the pickled result."""
+    """Limit on the size of the pickled result."""
 
 
 class Children:
-    """Runs functions in child processes, at most so many at once. Thread-safe."""
+    """Runs functions in child processes, with a limit on how many run at once. Thread-safe."""
 
     def __init__(self, registry: CollectorRegistry, prefix: str, *, most: int) -> None:
         """Register `PREFIX_child_runs_total`, `PREFIX_child_seconds_total` and `PREFIX_children`."""
@@ -132,19 +132,24 @@ class Children:
         self._is_closed = False
         self._runs = Counter(
             f"{prefix}_child_runs_total",
-            "Functions that ran in a process of their own: ok, deadline, memory, crash, raised, result, closed.",
+            "Functions that ran in a child process, by result: ok, deadline, memory, crash, raised, result, closed.",
             ("name", "outcome"),
             registry=registry,
         )
-        self._seconds = Counter(f"{prefix}_child_seconds_total", "How long they took.", ("name",), registry=registry)
-        Gauge(f"{prefix}_children", "Child processes that run now.", registry=registry).set_function(
+        self._seconds = Counter(
+            f"{prefix}_child_seconds_total",
+            "Time that functions in child processes took.",
+            ("name",),
+            registry=registry,
+        )
+        Gauge(f"{prefix}_children", "Child processes that are running.", registry=registry).set_function(
             lambda: len(self._running)
         )
 
     def run(self, name: str, function: Callable[..., T], arguments: tuple[Any, ...], limits: ChildLimits) -> T:
         """Return what the function returns for the arguments, all of which are pickled. Raises ChildError.
 
-        The function stands at the top level of a module that the child can import. `name` labels it in metrics.
+        The function must be at the top level of a module that the child can import. `name` labels it in metrics.
         """
         request = pickle.dumps((function, arguments))
         began = time.monotonic()
@@ -161,7 +166,7 @@ class Children:
         return result
 
     def close(self) -> None:
-        """Kill the children that run, and let no more be started."""
+        """Kill the running children, and refuse to start more."""
         with self._lock:
             self._is_closed = True
             for group in self._running:
@@ -169,7 +174,9 @@ class Children:
 
     def _result(self, name: str, request: bytes, limits: ChildLimits, end: float) -> Any:  # noqa: ANN401 - any result
         if not self._turns.acquire(timeout=max(0.0, end - time.monotonic())):
-            raise ChildDeadlineError(f"{name}: no turn within {limits.seconds:g} s: other children are still at work")
+            raise ChildDeadlineError(
+                f"{name}: not started within {limits.seconds:g} s: other children are still running"
+            )
         try:
             with self._started(name, limits) as child:
                 exchange = _Exchange(child, request, limits.result_bytes)
@@ -181,17 +188,17 @@ class Children:
         if exchange.answer and status == 0:
             return _value(name, exchange.answer)
         if self._is_closed:
-            raise ChildClosedError(f"{name}: killed: this process ends")
+            raise ChildClosedError(f"{name}: killed because this process is shutting down")
         if not in_time:
             raise ChildDeadlineError(f"{name}: killed after {limits.seconds:g} s")
-        raise ChildCrashError(f"{name}: the child ended by {_named(status)}: {exchange.last_words}", status)
+        raise ChildCrashError(f"{name}: the child ended with {_named(status)}: {exchange.last_words}", status)
 
     @contextmanager
     def _started(self, name: str, limits: ChildLimits) -> Iterator[subprocess.Popen[bytes]]:
         with ExitStack() as stack:
             with self._lock:
                 if self._is_closed:
-                    raise ChildClosedError(f"{name}: not started: this process ends")
+                    raise ChildClosedError(f"{name}: not started because this process is shutting down")
                 child = stack.enter_context(_spawned(limits))
                 self._running.add(child.pid)
             try:
@@ -229,7 +236,7 @@ def _spawned(limits: ChildLimits) -> Iterator[subprocess.Popen[bytes]]:
 
 
 class _Exchange:
-    """The request on its way to the child, and what comes back."""
+    """One request to a child, and its response."""
 
     def __init__(self, child: subprocess.Popen[bytes], request: bytes, result_bytes: int) -> None:
         assert child.stdin is not None
@@ -249,11 +256,11 @@ class _Exchange:
 
     @property
     def last_words(self) -> str:
-        """What the child wrote last, on one line."""
-        return " ".join(self._words.decode(errors="replace").split()) or "it said nothing"
+        """Return the last line that the child wrote."""
+        return " ".join(self._words.decode(errors="replace").split()) or "it wrote nothing"
 
     def until(self, end: float) -> bool:
-        """Go on until the child and its pipes are at their end; returns whether that was in time."""
+        """Run until the child has exited and its pipes are closed; return whether that was in time."""
         try:
             while self._selector.get_map():
                 left = end - time.monotonic()
@@ -263,7 +270,7 @@ class _Exchange:
                     if not key.data(key.fd):
                         self._selector.unregister(key.fileobj)
                         if key.data == self._write:
-                            # The child reads to the end of its input.
+                            # The child reads until the end of its input.
                             key.fileobj.close()  # type: ignore[union-attr]  # a file, not a number
             return True
         finally:
@@ -275,7 +282,7 @@ class _Exchange:
         self._selector.register(pipe, event, advance)
 
     def _ended(self, _descriptor: int) -> bool:
-        # What the child has started holds its pipes. Its number stays its own until it is reaped.
+        # Processes that the child has started hold its pipes open. Its process ID stays valid until it is reaped.
         _kill(self._group)
         return False
 
@@ -303,7 +310,7 @@ def _value(name: str, answer: bytearray) -> Any:  # noqa: ANN401 - any result
     try:
         kind, value = pickle.loads(answer)  # noqa: S301 - from our own child, by a pipe that nobody else has
     except Exception as error:
-        # Classes decide themselves what they raise when they are unpickled.
+        # Unpickling can raise anything, because classes define it.
         raise ChildResultError(f"{name}: the result cannot be read: {type(error).__name__}: {error}") from error
     if kind != child_process.RETURNED:
         raise _ERRORS[kind](f"{name}: {kind}{': ' if value else ''}{value}")

@@ -1,8 +1,8 @@
-"""Points in time by which a request ends, and reads from a socket that keep to them.
+"""Deadlines of requests, and reads from a socket that observe them.
 
-A socket's own time-out covers one read. A server that sends a byte now and then never meets it, neither in the body
-nor in the head, which the standard library reads line by line. So the time-out is set anew before each read, to what is
-left.
+A socket's own time-out applies to one read. A server that sends a byte now and then never exceeds it, neither in the
+body nor in the head, which the standard library reads line by line. So before each read, the time-out is set to the
+remaining time.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PIECE_BYTES = 64 * 1024
-"""How much is read at a time at most."""
+"""Largest number of bytes that are read at once."""
 
 
 class DeadlinePassedError(TimeoutError):
-    """The time of a request is used up."""
+    """The deadline of a request has passed."""
 
 
 class Deadline:
-    """A point in time by which a request ends."""
+    """The time by which a request ends."""
 
     __slots__ = ("_at", "_clock", "seconds")
 
@@ -35,7 +35,7 @@ class Deadline:
         self._at = clock() + seconds
 
     def remaining(self) -> float:
-        """Seconds that are left, more than 0; raises DeadlinePassedError."""
+        """Return the remaining seconds, more than 0. Raises DeadlinePassedError."""
         remaining = self._at - self._clock()
         if remaining <= 0:
             raise DeadlinePassedError
@@ -43,7 +43,7 @@ class Deadline:
 
 
 class Reading:
-    """What the reads of one answer share: how long the next may wait, and what came so far."""
+    """State that the reads of one answer share: how long the next may wait, and what was read so far."""
 
     __slots__ = ("next_wait", "received")
 
@@ -53,7 +53,7 @@ class Reading:
 
 
 class _TimedReader(io.RawIOBase):
-    """Reads from a socket, each time for no longer than allowed."""
+    """Reads from a socket with a time limit for each read."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket, reading: Reading) -> None:
         super().__init__()
@@ -71,13 +71,13 @@ class _TimedReader(io.RawIOBase):
         return count
 
     def close(self) -> None:
-        # Lets go of the socket, which stays open for its connection.
+        # Releases the socket, which stays open for its connection.
         self._raw.close()
         super().close()
 
 
 class TimedResponse(http.client.HTTPResponse):
-    """An answer whose head and body are read through a time limit."""
+    """An answer whose head and body are read with a time limit."""
 
     def __init__(self, sock: socket.socket, *arguments: Any, reading: Reading, **options: Any) -> None:  # noqa: ANN401
         super().__init__(sock, *arguments, **options)

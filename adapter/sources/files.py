@@ -1,8 +1,8 @@
-"""Objects from a folder instead of a cluster: for demonstrations, tests, and adapters outside of Kubernetes.
+"""Names and labels of objects from a folder: for demonstrations, for tests, and for use without Kubernetes.
 
-Every `*.json` and `*.yaml` in the folder is an object or a List. A file is replaced by renaming another over it, so it
-is never seen half written; one that cannot be read all the same keeps its last good content and is reported once. The
-built-in kinds are known, and those that a CustomResourceDefinition in the folder defines.
+Every `*.json` and `*.yaml` in the folder is an object or a List. Replace a file by renaming another one to it, so that
+it is never read half-written. A file that cannot be read keeps its last good content and is reported once. The known
+kinds are the built-in ones, and those that a CustomResourceDefinition in the folder defines.
 """
 
 from __future__ import annotations
@@ -65,28 +65,28 @@ class _File:
     """The last good content of a file, and the last look at it."""
 
     seen: _Signature | None = None
-    """None after a look that could not even open it."""
+    """Signature of the file; None if the last look could not open it."""
     entries: Mapping[GroupKind, list[_Entry]] = field(default_factory=dict)
     defined: tuple[Resource, ...] = ()
-    """The kinds that CustomResourceDefinitions in it define."""
+    """Kinds that CustomResourceDefinitions in the file define."""
     problem: FileProblem | None = None
 
 
 class FileObjects:
-    """An `ObjectSource` over a folder. One thread calls `refresh`; any number asks."""
+    """An `ObjectSource` of a folder. One thread calls `refresh`; the other methods are thread-safe."""
 
     def __init__(
         self, directory: str | Path, pace: Pace = UNPACED, report: Callable[[FileProblem], None] | None = None
     ) -> None:
-        """Raise ObjectsError when the folder cannot be listed. Nothing is read before the first `refresh`.
+        """Raise ObjectsError if the folder cannot be listed. No file is read before the first `refresh`.
 
-        `report` is called for each problem, once for each change that brings it.
+        `report` is called once for each problem when it appears.
         """
         self._directory = Path(directory)
         self._pace = pace
         self._report = report or _ignore
         self._files: dict[Path, _File] = {}
-        self._told: frozenset[FileProblem] = frozenset()
+        self._reported: frozenset[FileProblem] = frozenset()
         self._resources: tuple[Resource, ...] = BUILT_IN
         self._indexes: dict[Resource, ObjectIndex] | None = None
         _paths(self._directory)
@@ -96,32 +96,32 @@ class FileObjects:
         return find_resource(self._resources, group, name)
 
     def names(self, resource: Resource, namespace: str | None, selector: Selector) -> tuple[str, ...]:
-        """Names of the objects in the namespace (None: root-scoped) whose labels match, in ascending order.
+        """Return the names of the objects in the namespace (None: cluster-scoped) whose labels match, in order.
 
-        Raises ObjectsError: before the first `refresh`, and for a kind that is not known here.
+        Raises ObjectsError before the first `refresh`, and for an unknown kind.
         """
         return self._index(resource).names(namespace, selector)
 
     def labels_of(self, resource: Resource, namespace: str | None, name: str) -> Mapping[str, str] | None:
-        """Labels of one object; None if there is no such object. Raises ObjectsError likewise."""
+        """Return the labels of one object; None if there is no such object. Raises ObjectsError as `names` does."""
         return self._index(resource).labels(namespace, name)
 
     def namespaces_of(self, resource: Resource) -> tuple[str, ...]:
-        """Namespaces that hold an object of the kind. Raises ObjectsError likewise."""
+        """Return the namespaces with objects of the kind. Raises ObjectsError as `names` does."""
         return self._index(resource).namespaces()
 
     def synced(self, resource: Resource) -> bool:
-        """Whether the folder has been read and its objects of this kind stand (never raises)."""
+        """Return whether the folder has been read and the kind is known. Never raises."""
         return self._indexes is not None and resource in self._indexes
 
     def await_first_list(self, resource: Resource, seconds: float) -> None:
-        """Do nothing: what can be told is told at once."""
+        """Do nothing, since the objects of files are available at once."""
 
     def refresh(self) -> None:
-        """Look at the folder once: read what is new or changed, forget what is gone. Raises for no file.
+        """Read new and changed files of the folder, and forget deleted ones. Never raises because of a file.
 
-        For each kind the new objects stand at once. Raises ObjectsError when the folder cannot be listed; what is known
-        stays then.
+        The objects of each kind are replaced at once. Raises ObjectsError if the folder cannot be listed, and keeps all
+        objects then.
         """
         looked_at = {path: self._look(path, self._files.get(path)) for path in _paths(self._directory)}
         files = {path: file for path, file in looked_at.items() if file is not None}
@@ -140,7 +140,7 @@ class FileObjects:
         return index
 
     def _look(self, path: Path, known: _File | None) -> _File | None:
-        """Return the file as it is now; None when it is gone."""
+        """Return the present state of the file; None if it was deleted."""
         known, seen = known or _File(), None
         try:
             with os.fdopen(_opened(path), "rb") as stream:
@@ -180,7 +180,7 @@ class FileObjects:
         return _File(seen, entries, tuple(defined))
 
     def _rebuild(self, before: Mapping[Path, _File]) -> None:
-        """Bring the indexes of all kinds up to what the files say now."""
+        """Update the indexes of all kinds from the files."""
         resources = tuple(dict.fromkeys(chain(BUILT_IN, *(file.defined for file in self._files.values()))))
         known = {GroupKind(resource.group, resource.kind): resource for resource in reversed(resources)}
         changed = _changed_kinds(before, self._files)
@@ -194,10 +194,10 @@ class FileObjects:
         self._resources = resources
         self._indexes = indexes
         problems.extend(self._unknown(known))
-        self._tell(problems)
+        self._report_new(problems)
 
     def _fill(self, index: ObjectIndex, kind: GroupKind, resource: Resource) -> list[FileProblem]:
-        """Replace the objects of one kind; return where one is told twice. What the later file says counts."""
+        """Replace the objects of one kind; return the problems of objects that are defined twice."""
         replacement = index.replacement()
         told = 0
         for path in sorted(self._files):
@@ -217,7 +217,7 @@ class FileObjects:
                 owners[home, entry.name] = path
                 if earlier is not None:
                     called = f"{home}/{entry.name}" if home else entry.name
-                    reason = f"{kind.kind} {called} is also in {earlier.name}: what this file says last counts"
+                    reason = f"{kind.kind} {called} is also in {earlier.name}: the last definition counts"
                     yield FileProblem(path, None, reason)
 
     def _unknown(self, known: Mapping[GroupKind, Resource]) -> Iterator[FileProblem]:
@@ -230,12 +230,12 @@ class FileObjects:
                     )
                     yield FileProblem(path, None, f"{reason}, add its CustomResourceDefinition to the folder")
 
-    def _tell(self, problems: Iterable[FileProblem]) -> None:
+    def _report_new(self, problems: Iterable[FileProblem]) -> None:
         now = dict.fromkeys(problems)
         for problem in now:
-            if problem not in self._told:
+            if problem not in self._reported:
                 self._report(problem)
-        self._told = frozenset(now)
+        self._reported = frozenset(now)
 
 
 def _opened(path: Path) -> int:
@@ -274,12 +274,12 @@ def _signature(status: os.stat_result) -> _Signature:
 
 
 def _home(resource: Resource, entry: _Entry) -> str | None:
-    """Return the namespace that the object lives in; as with kubectl, `default` when it does not say."""
+    """Return the namespace of the object; as with kubectl, `default` if it states none."""
     return (entry.namespace or "default") if resource.namespaced else None
 
 
 def _changed_kinds(before: Mapping[Path, _File], now: Mapping[Path, _File]) -> set[GroupKind]:
-    """Return the kinds of which a file came, went or was read anew."""
+    """Return the kinds of objects in files that were added, removed or changed."""
     nothing = _File()
     pairs = ((before.get(path, nothing), now.get(path, nothing)) for path in before.keys() | now.keys())
     return {kind for old, new in pairs if old.entries is not new.entries for kind in chain(old.entries, new.entries)}

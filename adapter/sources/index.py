@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 _POINTS_OUT = frozenset({Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN})
 _ROOT = ""
-"""Key of the objects that live in no namespace."""
+"""Key of cluster-scoped objects."""
 
 
 class _Group:
-    """Objects of one namespace whose labels are equal."""
+    """Objects of one namespace with equal labels."""
 
     __slots__ = ("identity", "labels", "names")
 
@@ -41,7 +41,7 @@ class _Group:
         self.identity = identity
         self.labels = labels
         self.names: list[str] = []
-        """Ascending."""
+        """Names in ascending order."""
 
 
 class _Space:
@@ -135,7 +135,7 @@ class ObjectIndex:
             return sum(len(space.objects) for space in self._spaces.values())
 
     def names(self, namespace: str | None, selector: Selector) -> tuple[str, ...]:
-        """Names of the objects that match, ascending; `namespace` None means those that live in no namespace."""
+        """Return the names of the objects that match, in order. Without a namespace, of cluster-scoped objects."""
         space = self._spaces.get(namespace or _ROOT)
         if space is None:
             return ()
@@ -149,13 +149,13 @@ class ObjectIndex:
         return names
 
     def labels(self, namespace: str | None, name: str) -> Mapping[str, str] | None:
-        """Labels of an object, which its whole group shares; None if there is no such object."""
+        """Return the labels of an object, which its group shares; None if there is no such object."""
         space = self._spaces.get(namespace or _ROOT)
         group = None if space is None else space.objects.get(name)
         return None if group is None else group.labels
 
     def namespaces(self) -> tuple[str, ...]:
-        """Namespaces that hold an object, ascending."""
+        """Return the namespaces with objects, in order."""
         with self._lock:
             if self._namespaces is None:
                 self._namespaces = tuple(sorted(self._spaces.keys() - {_ROOT}))
@@ -193,7 +193,7 @@ class ObjectIndex:
         with self._lock:
             self._spaces = spaces
             self._namespaces = None
-            # Every cached answer was made from the old list.
+            # All cached answers are from the old list.
             self._answers = {}
 
     def _remember(self, asked: tuple[str | None, Selector], answer: tuple[_Space, int, tuple[str, ...]]) -> None:
@@ -206,7 +206,7 @@ class IndexReplacement:
     """A new list that is collected in slices and then takes the place of everything in the index at once."""
 
     def __init__(self, index: ObjectIndex, indexed: Mapping[str, tuple[str, ...]]) -> None:
-        """`indexed`: label keys by namespace to index from the start, so that no request has to wait for it."""
+        """`indexed` has label keys by namespace, which are indexed at once, so that no request waits for that."""
         self._index = index
         self._indexed = indexed
         self._spaces: dict[str, _Space] = {}

@@ -1,4 +1,4 @@
-"""What the rest of the house asks about Kubernetes objects, whether they come from a cluster or from files."""
+"""The questions about Kubernetes objects that a cluster and a folder of files can answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ObjectsError(Exception):
-    """Objects cannot be told now; the message says which kind and why."""
+    """The objects of a kind are not available. The message names the kind and the reason."""
 
 
 class ObjectsNotSyncedError(ObjectsError):
@@ -20,42 +20,42 @@ class ObjectsNotSyncedError(ObjectsError):
 
 
 class ObjectsForbiddenError(ObjectsError):
-    """This kind may not be read with the rights the process has; the message names the permission that is missing."""
+    """The process lacks the permission to read this kind. The message names the permission."""
 
 
 class ObjectsNotServedError(ObjectsError):
-    """The cluster does not have this kind, or no longer."""
+    """The cluster does not serve this kind, or no longer does."""
 
 
 class ObjectSource(Protocol):
-    """Kinds and names of objects, answered from memory."""
+    """Kinds, names and labels of objects, answered from memory."""
 
     def resource(self, group: str, name: str) -> Resource:
         """Return the resource of this name; raises UnknownResourceError. Is a `ResolveResource`."""
         ...
 
     def names(self, resource: Resource, namespace: str | None, selector: Selector) -> Collection[str]:
-        """Names of the objects in the namespace (None: root-scoped) whose labels match, in ascending order.
+        """Return the names of the objects in the namespace (None: cluster-scoped) whose labels match, in order.
 
         The first call for a kind other than pods starts its watch. Raises ObjectsError.
         """
         ...
 
     def labels_of(self, resource: Resource, namespace: str | None, name: str) -> Mapping[str, str] | None:
-        """Labels of one object, not to be changed; None if there is no such object.
+        """Return the labels of one object, which must not be changed; None if there is no such object.
 
         The first call for a kind other than pods starts its watch. Raises ObjectsError.
         """
         ...
 
     def namespaces_of(self, resource: Resource) -> Collection[str]:
-        """Namespaces that hold an object of the kind. Raises ObjectsError."""
+        """Return the namespaces with objects of the kind. Raises ObjectsError."""
         ...
 
     def synced(self, resource: Resource) -> bool:
-        """Whether the first list of the kind stands (never raises; False for a kind that is not watched)."""
+        """Return whether the first list of the kind is complete; False for a kind that is not watched. Never raises."""
         ...
 
     def await_first_list(self, resource: Resource, seconds: float) -> None:
-        """Wait until the first list of a kind that is watched stands or has failed, at most so long (never raises)."""
+        """Wait until the first list of a watched kind is complete or has failed, at most this long. Never raises."""
         ...

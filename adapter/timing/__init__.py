@@ -1,1 +1,1 @@
-"""Clock, back-off, limits and due times: the arithmetic of waiting, for every program. Imports nothing of ours."""
+"""Clock, back-off, limits and due times: the arithmetic of waiting, for every program."""

@@ -1,4 +1,4 @@
-"""How long to wait before the next try, so that a server that comes back is not overrun by everybody at once."""
+"""How long to wait before the next try, so that a server that recovers does not get all retries at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _MOST_DOUBLINGS = 32
-"""Past every bound in use; more would overflow a float some day."""
+"""Largest exponent: beyond every bound in use, and small enough not to overflow a float."""
 
 
 def backoff_seconds(failures: int, *, first_seconds: float, longest_seconds: float) -> float:
@@ -23,20 +23,20 @@ class Backoff:
     """Exponential back-off with jitter: the wait is drawn from the upper part of a bound that doubles each time."""
 
     first_seconds: float = 0.5
-    """The bound after one failure."""
+    """Bound in seconds after the first failure."""
     longest_seconds: float = 30.0
     jitter_ratio: float = 1.0
-    """The part of the bound that is random: 1 draws any time up to the bound, 0 always takes all of it."""
+    """Random share of the bound: with 1, any time up to the bound is drawn; with 0, the wait is always the bound."""
     uniform: Callable[[float, float], float] = field(default=random.uniform, repr=False)
     failures: int = 0
-    """Since the last `reset`."""
+    """Consecutive failures since the last `reset`."""
 
     def delay(self, at_least: float = 0.0) -> float:
-        """Count a failure and return the seconds to wait; `at_least` is what the server asked for, if it did."""
+        """Count a failure and return the seconds to wait; `at_least` is the wait that the server asked for, if any."""
         self.failures += 1
         bound = backoff_seconds(self.failures, first_seconds=self.first_seconds, longest_seconds=self.longest_seconds)
         return at_least + self.uniform(bound * (1.0 - self.jitter_ratio), bound)
 
     def reset(self) -> None:
-        """Start anew, after a healthy time."""
+        """Forget all failures after a success."""
         self.failures = 0

@@ -1,4 +1,4 @@
-"""The two clocks of a process, handed to whoever needs the time."""
+"""The two clocks of a process, as a value that is passed to the code that needs the time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Both clocks, in seconds: intervals are measured by the one that never jumps."""
+    """The wall clock and the monotonic clock, in seconds; measure intervals with the monotonic one."""
 
     monotonic: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time

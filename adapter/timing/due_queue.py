@@ -1,4 +1,4 @@
-"""When each of many things is due, earliest first."""
+"""A queue of keys by the time at which they are due."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ K = TypeVar("K")
 
 
 class DueQueue(Generic[K]):
-    """Due times by key, earliest first. Not thread-safe: its owner locks."""
+    """Due times by key, earliest first. Not thread-safe: the owner must lock it."""
 
     def __init__(self) -> None:
         self._due: dict[K, float] = {}
@@ -19,12 +19,12 @@ class DueQueue(Generic[K]):
         self._order = itertools.count()
 
     def set(self, key: K, due: float) -> None:
-        """Make the key due at that time, whatever it was before."""
+        """Set the time at which the key is due."""
         self._due[key] = due
         heapq.heappush(self._heap, (due, next(self._order), key))
 
     def hasten(self, key: K, due: float) -> None:
-        """Make a scheduled key due at that time if it would be later; others stay as they are."""
+        """Make a scheduled key due at that time if it is due later; do nothing for other keys."""
         if due < self._due.get(key, -math.inf):
             self.set(key, due)
 
@@ -33,11 +33,11 @@ class DueQueue(Generic[K]):
         self._due.pop(key, None)
 
     def first(self) -> K | None:
-        """Return the key that is due first; None where nothing is scheduled."""
+        """Return the key that is due first; None if nothing is scheduled."""
         return None if self.next_due() is None else self._heap[0][2]
 
     def pop_due(self, now: float, limit: int) -> list[K]:
-        """Take out and return up to `limit` keys that are due, the longest due first."""
+        """Remove and return up to `limit` keys that are due, the earliest first."""
         ready: list[K] = []
         while len(ready) < limit and (due := self.next_due()) is not None and due <= now:
             key = heapq.heappop(self._heap)[2]
@@ -46,7 +46,7 @@ class DueQueue(Generic[K]):
         return ready
 
     def next_due(self) -> float | None:
-        """Return the earliest due time; None where nothing is scheduled."""
+        """Return the earliest due time; None if nothing is scheduled."""
         while self._heap:
             due, _, key = self._heap[0]
             if self._due.get(key) == due:

@@ -1,6 +1,6 @@
 """Contents of files that may be replaced at any time, and of folders of them.
 
-Only regular files up to a largest size are read, and none is waited for: a FIFO or a device would block or never end.
+Only regular files up to a size limit are read, since a FIFO or a device would block or never end.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LARGEST_BYTES = 16 << 20
-"""Of one file. A ConfigMap has at most one MiB."""
+"""Size limit of one file. A ConfigMap has at most one MiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class FileContent:
     path: Path
     text: str
     unread: UnreadFileError | None = None
-    """Why it could not be read; it has no text then. A folder that is gone is one such file."""
+    """Why the file could not be read, and so has no text. A missing folder counts as such a file."""
 
 
 class FilesError(Exception):
@@ -44,7 +44,7 @@ class UnreadFileError(FilesError):
 
 
 def read_regular(path: Path, largest_bytes: int = LARGEST_BYTES) -> bytes:
-    """Return the bytes of a regular file; raises OSError, also for any other kind of file and for one too large."""
+    """Return the bytes of a regular file; raises OSError, also for other kinds of files and for too large ones."""
 
     def opener(name: str, flags: int) -> int:
         return _opened_if_regular(name, flags, largest_bytes)
@@ -75,7 +75,7 @@ def read_each(paths: Iterable[Path]) -> tuple[FileContent, ...]:
 
 
 def empty_folders(paths: Iterable[Path], contents: Iterable[FileContent]) -> tuple[Path, ...]:
-    """Return the folders of which nothing is among the contents that `read_each` returned for the paths."""
+    """Return the folders that contributed nothing to the contents that `read_each` returned for the paths."""
     found = {place for content in contents for place in (content.path, content.path.parent)}
     return tuple(path for path in paths if path not in found and path.is_dir())
 
@@ -97,10 +97,10 @@ def _files_of(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     try:
-        # Hidden names are the parts of which a mounted ConfigMap is made.
+        # A mounted ConfigMap consists of hidden files and links to them.
         return sorted(file for file in path.iterdir() if file.suffix == ".yaml" and not file.name.startswith("."))
     except OSError as e:
-        raise UnreadFileError(path, f"cannot list the folder: {e.strerror}", "check that it may be read") from e
+        raise UnreadFileError(path, f"cannot list the folder: {e.strerror}", "check that it is readable") from e
 
 
 def _read(path: Path) -> FileContent:
@@ -110,7 +110,7 @@ def _read(path: Path) -> FileContent:
         if e.errno == errno.EFBIG:
             raise UnreadFileError(path, str(e.strerror), "split it") from e
         raise UnreadFileError(
-            path, f"cannot read the file: {e.strerror}", "check that it exists and may be read"
+            path, f"cannot read the file: {e.strerror}", "check that it exists and is readable"
         ) from e
     except UnicodeDecodeError as e:
         raise UnreadFileError(path, f"byte {e.start} is not UTF-8", "save the file as UTF-8") from e
@@ -121,7 +121,7 @@ def _opened_if_regular(path: str, flags: int, largest_bytes: int) -> int:
     try:
         descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError as e:
-        if e.errno != errno.ENXIO:  # a socket's, or a device's that is not there
+        if e.errno != errno.ENXIO:  # the error of a socket, or of a missing device
             raise
     else:
         found = os.fstat(descriptor)

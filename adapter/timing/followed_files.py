@@ -1,7 +1,7 @@
-"""The newest good value made from files: loaded anew when they change, and kept when the change cannot be used.
+"""Values loaded from files: reloaded when the files change, and kept if a change is unusable.
 
-Polling, not inotify: a ConfigMap is mounted as links whose target is swapped by a rename two folders up, network file
-systems send no events, and a few small files cost some microseconds a second.
+Files are polled instead of watched with inotify, because a ConfigMap is mounted as links that a rename two folders up
+retargets, and network file systems send no events. Polling a few small files costs some microseconds per second.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ C = TypeVar("C")
 T = TypeVar("T")
 
 Look: TypeAlias = "Callable[[], tuple[object, C]]"
-"""Returns the state of the files, equal for equal states, and what is loaded from it. Raises why they are unusable."""
+"""Returns the state of the files, equal for equal states, and loads them. Raises the reason if they are unusable."""
 Stamp: TypeAlias = "tuple[int, int, int] | None"
 """Modification time in nanoseconds, inode and size of a file; None if there is none."""
 
@@ -30,7 +30,7 @@ _NO_SPACING = 0.0
 
 
 class FollowedFiles(Generic[C, T]):
-    """The newest good value of some files. `check` is for one thread, `current` for any number of them."""
+    """The last good value of some files. Call `check` from one thread only; `current` is thread-safe."""
 
     def __init__(  # noqa: PLR0913 - each has a default, and a name
         self,
@@ -45,17 +45,17 @@ class FollowedFiles(Generic[C, T]):
         look_every_seconds: float = _NO_SPACING,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Load once. Raises what `look` and `load` raise: at the start there is no last good value.
+        """Load once. Raises what `look` and `load` raise, since there is no last good value at the start.
 
-        `unusable` are the errors of files that cannot be used; any other is a fault of `load` and passes through.
-        `on_success` gets each further value. If it raises, the change has not been taken in and is tried again with the
-        next look. `on_failure` gets the error of a change that cannot be used, once for each change.
+        `unusable` are the errors of files that cannot be used; any other error is a bug in `load` and passes through.
+        `on_success` gets each further value; if it raises, the change is loaded again at the next look. `on_failure`
+        gets the error of an unusable change, once for each change.
 
-        A change is taken in when `settled_after` looks in a row saw the same. With more than one, files that are still
-        being written, or of which one is new and another is not yet, are left alone.
+        A change is loaded when `settled_after` consecutive looks saw the same state. With more than one, files that are
+        still being written, or only partly replaced, are left alone.
 
-        With `loads_refused_again`, a change that could not be used is loaded again at every look, since the state does
-        not show everything that matters (permissions, for example). `on_failure` is then called once for each message.
+        With `loads_refused_again`, an unusable change is loaded again at every look, since the state does not show
+        everything that matters, such as permissions. `on_failure` is then called once for each message.
 
         `look_every_seconds` is the shortest time between two looks of `current`, by `clock`.
         """
@@ -67,12 +67,12 @@ class FollowedFiles(Generic[C, T]):
         self._settled_after = settled_after
         self._loads_refused_again = loads_refused_again
         self._refusal: str | None = None
-        """Message of the error that was reported last, until a change is taken in."""
+        """Message of the error that was reported last, until a change is loaded."""
         self._look_every_seconds = look_every_seconds
         self._clock = clock
         self._looking = threading.Lock()
         self._next_look = clock() + look_every_seconds
-        # Taken before the files are loaded: a change in between is seen the next time.
+        # The state is taken before the files are loaded, so that the next look sees a change in between.
         self._seen, content = look()
         self._coming, self._looks = self._seen, 0
         self._value = load(content)
@@ -152,7 +152,7 @@ def by_stamp(paths: Sequence[Path]) -> Look[None]:
 
 
 def stamps_of(paths: Iterable[Path]) -> tuple[Stamp, ...]:
-    """Return what tells one state of the files from another; follows links, as a mounted Secret consists of links."""
+    """Return the state of the files for comparison; follows links, because a mounted Secret consists of links."""
     return tuple(map(_stamp_of, paths))
 
 

@@ -1,4 +1,4 @@
-"""How often something may be done: a bucket of tokens."""
+"""A rate limit by a token bucket."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class RateLimit:
-    """A bucket of tokens: `per_second` flow in, `burst` is what it holds. Safe to use from many threads."""
+    """A token bucket that gets `per_second` tokens per second and holds at most `burst`. Thread-safe."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class RateLimit:
         self._at = clock()
 
     def take(self, wait_seconds: float) -> bool:
-        """Take a token, waiting for one at most so long; return whether there was one."""
+        """Take a token, waiting at most so many seconds for one; return whether there was one."""
         with self._lock:
             now = self._clock()
             self._tokens = min(self._burst, self._tokens + (now - self._at) * self._per_second)

@@ -1,4 +1,4 @@
-"""One piece of work for all threads that want its result at the same time."""
+"""Shares one piece of work among all threads that need its result at the same time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class _Flight(Generic[T]):
-    """One piece of work under way, and in the end its result."""
+    """One piece of work in progress, and finally its result."""
 
     def __init__(self) -> None:
         self.ended = threading.Event()
@@ -20,14 +20,14 @@ class _Flight(Generic[T]):
 
 
 class SingleFlight(Generic[T]):
-    """Lets threads that want the same thing at the same time share one piece of work."""
+    """Lets threads that need the same result at the same time share one piece of work."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._under_way: dict[Hashable, _Flight[T]] = {}
 
     def join(self, key: Hashable, work: Callable[[], T], wait_seconds: float) -> T | None:
-        """Return the result of the work for this key, whoever does it; None if somebody else's does not end in time."""
+        """Return the result of the work for this key; None if another thread is doing it and does not end in time."""
         with self._lock:
             flight = self._under_way.get(key)
             leads = flight is None

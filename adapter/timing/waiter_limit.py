@@ -1,4 +1,4 @@
-"""How many threads may wait for one slow thing at a time."""
+"""A limit on the threads that wait for the same slow resource."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
 
 class WaiterLimit:
-    """A bound on threads that wait; one more is refused at once, so that some stay free for everybody else."""
+    """A limit on waiting threads; further ones are refused at once, so that some threads stay free for other work."""
 
     def __init__(self, most: int, refusal: Callable[[], Exception]) -> None:
-        """`refusal` makes the error for a thread that finds no room."""
+        """Make a limit; `refusal` makes the error for a thread beyond it."""
         self._free = threading.BoundedSemaphore(most)
         self._refusal = refusal
 
     @contextmanager
     def joined(self) -> Iterator[None]:
-        """Count as waiting during the block; raises the refusal if too many wait already."""
+        """Count the thread as waiting during the block; raises the refusal if too many threads are waiting."""
         if not self._free.acquire(blocking=False):
             raise self._refusal()
         try:

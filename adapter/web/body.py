@@ -32,7 +32,7 @@ def read_body(environ: WSGIEnvironment, largest_bytes: int) -> bytes:
         raise _incomplete() from e
     if len(body) > largest_bytes:
         raise _too_large(largest_bytes)
-    # A server hands out what it has when the connection ends, and a part of a document may look like a whole one.
+    # A server returns what it has when the connection ends, and a part of a document may look like a complete one.
     if declared is not None and len(body) < declared:
         raise _incomplete()
     return body

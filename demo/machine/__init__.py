@@ -1,1 +1,1 @@
-"""What the demo, the tests and the benchmarks need of this machine: processes, ports, certificates, Prometheus."""
+"""Processes, ports, certificates and a real Prometheus for the demo, the tests and the benchmarks."""

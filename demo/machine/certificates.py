@@ -1,4 +1,4 @@
-"""Throw-away certificates: real TLS for the demo and the tests, without a cluster that would issue them.
+"""Temporary certificates: real TLS for the demo and the tests, without a cluster that issues them.
 
 An `Authority` is a certificate authority that lives as long as its folder. It signs server certificates (what a process
 shows) and client certificates (who a caller is), directly or through an intermediate. Everything is EC P-256, which is
@@ -28,7 +28,7 @@ SERVER = (ExtendedKeyUsageOID.SERVER_AUTH,)
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """From when until when a certificate holds, in UTC."""
+    """The validity of a certificate, in UTC."""
 
     start: datetime
     end: datetime

@@ -20,7 +20,7 @@ class Exporter:
 
     def __init__(self, text: str = "") -> None:
         self.content: tuple[str, bytes] = (TEXT_FORMAT, text.encode())
-        """Content type and body, swapped in one assignment."""
+        """Content type and body, replaced in one assignment."""
         self._server = _QuietServer(("127.0.0.1", 0), _handler_of(self))
 
     def publish(self, text: str) -> None:
@@ -69,7 +69,7 @@ class _QuietServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - as the base class has them
-        # A scraper that gives up in the middle is no news.
+        # A scraper that gives up in the middle is not an error.
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 

@@ -1,4 +1,4 @@
-"""Files that others watch."""
+"""Files that other processes watch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write the file under another name and rename it: a reader sees the old content or the new, never a half."""
+    """Write the file under another name and rename it: a reader sees either the old or the new content."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.draft")
     draft.write_text(text, encoding="utf-8")

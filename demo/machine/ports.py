@@ -6,9 +6,9 @@ import socket
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """Return a TCP port that nobody listens on now.
+    """Return a TCP port that is free now.
 
-    Somebody else may take it before it is used: a program that can bind port 0 by itself should do that instead.
+    Another process may take it before it is used, so a program that can bind port 0 itself should do that instead.
     """
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.bind((host, 0))

@@ -33,7 +33,7 @@ _STANDSTILL_SECONDS = 5.0
 
 
 class ProcessFailedError(Exception):
-    """A child ended, or did not become ready; the message holds the last lines of its log."""
+    """A child ended or did not become ready; the message holds the last lines of its log."""
 
 
 class ManagedProcess:
@@ -85,7 +85,7 @@ class ManagedProcess:
         try:
             states = [(thread / "stat").read_text() for thread in Path(f"/proc/{self.pid}/task").iterdir()]
         except OSError:
-            # A thread ended while it was looked at.
+            # A thread ended while it was inspected.
             return False
         return all(state.rpartition(") ")[2][:1] in "TtZ" for state in states)
 

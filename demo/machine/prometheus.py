@@ -25,7 +25,7 @@ _CHECKOUT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How it is called: at which address, and how to be let in where a `--web.config.file` demands it."""
+    """Address of a Prometheus, and the credentials that its `--web.config.file` requires."""
 
     host: str = "127.0.0.1"
     tls: ssl.SSLContext | None = None
@@ -33,7 +33,7 @@ class Access:
 
 
 class PrometheusMissingError(Exception):
-    """There is no Prometheus on this machine."""
+    """Prometheus is not installed on this machine."""
 
 
 class PrometheusProcess:
@@ -64,7 +64,7 @@ class PrometheusProcess:
         self.config_path.write_text(json.dumps(config, indent=1))
 
     def pause(self) -> None:
-        """Let connections stay open and nothing answer, until `resume`."""
+        """Stop answering without closing connections, until `resume`."""
         self._running.pause()
 
     def resume(self) -> None:
@@ -96,7 +96,7 @@ class PrometheusProcess:
             raise
 
     def start_on_a_free_port(self) -> None:
-        """Start it for the first time; another port is taken where somebody was faster on the chosen one."""
+        """Start it for the first time; choose another port if another process has taken the chosen one."""
         for _ in range(_TRIES_FOR_A_PORT - 1):
             try:
                 self.start_again()
@@ -190,6 +190,6 @@ def program(name: str) -> Path:
         if found:
             return Path(found)
     raise PrometheusMissingError(
-        f"{name} is not on this machine: install Prometheus (Debian: apt-get install prometheus),"
+        f"{name} is not installed on this machine: install Prometheus (Debian: apt-get install prometheus),"
         " set PROMETHEUS_BINARY to the program, or run `make test`, which unpacks it into the checkout"
     )

@@ -19,7 +19,7 @@ T = TypeVar("T")
 D = TypeVar("D")
 
 
-class Fields:
+class MappingFields:
     """The keys of one mapping, while they are read."""
 
     def __init__(

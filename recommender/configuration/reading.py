@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.documents.load import load_documents
 from adapter.documents.tree import DocumentError, DocumentProblem, problems_within
 from recommender.configuration.entry import Shared, read_entry
-from recommender.configuration.fields import Fields, mapping_of
+from recommender.configuration.fields import MappingFields, mapping_of
 from recommender.configuration.merging import with_rivals
 from recommender.configuration.model import (
     Configuration,
@@ -47,7 +47,7 @@ _KEYS: Final = (
 _HOUR_SECONDS: Final = 3600.0
 
 
-class ConfigurationError(Exception):
+class ConfigurationFileError(Exception):
     """The whole file is refused. The message is the first problem, with the number of the others."""
 
     def __init__(self, problems: Sequence[DocumentProblem]) -> None:
@@ -57,28 +57,28 @@ class ConfigurationError(Exception):
 
 
 def read_configuration(content: str, file: str) -> Configuration:
-    """Return the configuration; `file` is its name in messages. Raises ConfigurationError."""
+    """Return the configuration; `file` is its name in messages. Raises ConfigurationFileError."""
     try:
         root = load_documents(content, file).root
     except DocumentError as error:
-        raise ConfigurationError([error.problem]) from error
+        raise ConfigurationFileError([error.problem]) from error
     if root is None:
         fix = f"begin it with apiVersion: {API_VERSION} and kind: {KIND}"
-        raise ConfigurationError([DocumentProblem(file, 1, 1, "the file is empty", fix)])
+        raise ConfigurationFileError([DocumentProblem(file, 1, 1, "the file is empty", fix)])
     try:
         mapping = mapping_of(root, "the file", _KEYS)
     except DocumentError as error:
-        raise ConfigurationError([error.problem]) from error
+        raise ConfigurationFileError([error.problem]) from error
     problems: list[DocumentProblem] = []
-    fields = Fields(mapping, _KEYS, problems)
+    fields = MappingFields(mapping, _KEYS, problems)
     configuration = _top_level(fields)
     if problems:
         unique = dict.fromkeys(sorted(problems, key=lambda each: (each.line, each.column)))
-        raise ConfigurationError(list(unique))
+        raise ConfigurationFileError(list(unique))
     return configuration
 
 
-def _top_level(fields: Fields) -> Configuration:
+def _top_level(fields: MappingFields) -> Configuration:
     for entry in fields.node.entries:
         if entry.name != "recommendations":
             fields.problems.extend(problems_within(entry.value))
@@ -118,20 +118,20 @@ def _exactly(node: Node, wanted: str) -> None:
 
 def _owners(node: Node, problems: list[DocumentProblem]) -> Owners:
     keys = ("managers",)
-    fields = Fields(mapping_of(node, "owners", keys), keys, problems, path="owners")
+    fields = MappingFields(mapping_of(node, "owners", keys), keys, problems, path="owners")
     return Owners(fields.read("managers", texts, Owners().managers))
 
 
 def _listen(node: Node, problems: list[DocumentProblem]) -> Listen:
     keys = ("page", "metrics")
-    fields = Fields(mapping_of(node, "listen", keys), keys, problems, path="listen")
+    fields = MappingFields(mapping_of(node, "listen", keys), keys, problems, path="listen")
     page: str | None = fields.read("page", address, "") or None
     return Listen(page, fields.read("metrics", address, "") or None)
 
 
 def _leader_election(node: Node, problems: list[DocumentProblem]) -> LeaderElection:
     keys, default = ("enabled", "namespace", "name"), LeaderElection()
-    fields = Fields(mapping_of(node, "leaderElection", keys), keys, problems, path="leaderElection")
+    fields = MappingFields(mapping_of(node, "leaderElection", keys), keys, problems, path="leaderElection")
     return LeaderElection(
         fields.read("enabled", boolean, default.enabled),
         fields.read("namespace", label, default.namespace),

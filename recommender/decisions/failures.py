@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from recommender.decisions.settings import Policy
 
 
-class Refused(Protocol):
+class RefusedEntry(Protocol):
     """An entry of the configuration that cannot be used."""
 
     @property
@@ -39,7 +39,7 @@ def failed_record(policy: Policy, now: float, message: str, inputs: Inputs | Non
     return Record(policy.name, policy.type, now, Status.ERROR, message, targets=targets)
 
 
-def refused_record(refused: Refused, now: float) -> Record:
+def refused_record(refused: RefusedEntry, now: float) -> Record:
     """Return the record of an entry of the configuration that is refused."""
     message = "; ".join(str(problem) for problem in refused.problems)
     return Record(refused.name, refused.type, now, Status.ERROR, message)

@@ -28,7 +28,7 @@ _SCALERS: Final = ("tidewatch*", "kube-controller-manager", "cluster-proportiona
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class OwnerRefusal:
     """Why a target is not scaled."""
 
     owner: str | None
@@ -36,13 +36,13 @@ class Refusal:
     message: str
 
 
-def refusal_of(policy: Policy, target: TargetReference, inputs: Inputs, now: float) -> Refusal | None:
+def refusal_of(policy: Policy, target: TargetReference, inputs: Inputs, now: float) -> OwnerRefusal | None:
     """Return why this program must not write the size of the target; None if it may."""
     rivals = policy.rivals.get(target, ())
     if rivals:
         owner = f"recommendation {', '.join(rivals)}"
         fix = "keep the output scale in one of them"
-        return Refusal(owner, f"{owner} scales {target} too: {fix}")
+        return OwnerRefusal(owner, f"{owner} scales {target} too: {fix}")
     return _refusal_for_autoscaler(policy, target, inputs, now) or _refusal_for_state(policy, target, inputs, now)
 
 
@@ -67,7 +67,7 @@ def upgrade_note(owners: Owners, state: TargetState) -> str:
     )
 
 
-def _refusal_for_autoscaler(policy: Policy, target: TargetReference, inputs: Inputs, now: float) -> Refusal | None:
+def _refusal_for_autoscaler(policy: Policy, target: TargetReference, inputs: Inputs, now: float) -> OwnerRefusal | None:
     autoscalers = inputs.cluster.autoscalers.get(target.namespace, Unknown("they are not watched"))
     if isinstance(autoscalers, Observed):
         for autoscaler in autoscalers.value:
@@ -81,10 +81,10 @@ def _refusal_for_autoscaler(policy: Policy, target: TargetReference, inputs: Inp
     if not policy.owners.autoscalers_required:
         return None
     where = f"the HPAs of namespace {target.namespace} cannot be looked up"
-    return Refusal(None, f"{where}: {reason}; one of them may own {target}")
+    return OwnerRefusal(None, f"{where}: {reason}; one of them may own {target}")
 
 
-def _owned_by(autoscaler: Autoscaler) -> Refusal:
+def _owned_by(autoscaler: Autoscaler) -> OwnerRefusal:
     scaled_object = autoscaler.labels.get(KEDA_LABEL)
     if scaled_object:
         owner = f"ScaledObject {autoscaler.namespace}/{scaled_object}"
@@ -92,23 +92,23 @@ def _owned_by(autoscaler: Autoscaler) -> Refusal:
     else:
         owner = f"HorizontalPodAutoscaler {autoscaler.namespace}/{autoscaler.name}"
         fix = "remove the output scale, or let the HPA follow the metric recommended_replicas"
-    return Refusal(owner, f"{owner} scales it: {fix}")
+    return OwnerRefusal(owner, f"{owner} scales it: {fix}")
 
 
-def _refusal_for_state(policy: Policy, target: TargetReference, inputs: Inputs, now: float) -> Refusal | None:
+def _refusal_for_state(policy: Policy, target: TargetReference, inputs: Inputs, now: float) -> OwnerRefusal | None:
     observed = inputs.targets.get(target, Unknown("it has not been read"))
     if isinstance(observed, Unknown):
-        return Refusal(None, f"{target} cannot be looked up: {observed.reason}")
+        return OwnerRefusal(None, f"{target} cannot be looked up: {observed.reason}")
     if not is_fresh(observed.time, now, policy.stale_after_seconds):
-        return Refusal(None, f"{target} cannot be looked up: the last answer is too old")
+        return OwnerRefusal(None, f"{target} cannot be looked up: the last answer is too old")
     managers = observed.value.replicas_managers or () if observed.value else ()
     return next((_managed_by(each) for each in managers if _matches(each.name, policy.owners.managers)), None)
 
 
-def _managed_by(manager: FieldManager) -> Refusal:
+def _managed_by(manager: FieldManager) -> OwnerRefusal:
     owner = f"field manager {manager.name}"
     fix = "let it ignore spec.replicas, or remove it from owners"
-    return Refusal(owner, f"{owner} keeps writing spec.replicas: {fix}")
+    return OwnerRefusal(owner, f"{owner} keeps writing spec.replicas: {fix}")
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:

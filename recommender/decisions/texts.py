@@ -1,4 +1,4 @@
-"""The value of a record in words."""
+"""Values and outcomes in one line: for tables, and for events of Kubernetes."""
 
 from __future__ import annotations
 

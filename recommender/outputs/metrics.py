@@ -1,6 +1,6 @@
 """Recommendations as Prometheus metrics, made from the latest records whenever somebody scrapes.
 
-The names and labels are an interface: `docs/proportional.md` lists them, and rules, dashboards and alerts use them.
+The names and labels are an interface (`docs/recommender-outputs.md`): rules, dashboards and alerts use them.
 """
 
 from __future__ import annotations

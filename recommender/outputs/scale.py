@@ -182,7 +182,11 @@ class ScaleWriter:
     def step(self) -> None:
         """Start the attempts that are due now."""
         while (start := self._next()) is not None:
-            self._effects.start(partial(self._attempt, start))
+            try:
+                self._effects.start(partial(self._attempt, start))
+            except RuntimeError as error:
+                # The system gives this process no more threads at present.
+                self._ended(start, ScaleOutcome(start.wish, ScaleResult.ERROR, message=str(error)))
 
     def _next(self) -> Start | None:
         with self._changed:
@@ -208,14 +212,17 @@ class ScaleWriter:
         try:
             outcome = self._tried(start.wish)
         finally:
-            with self._changed:
-                self._running -= 1
-                self._suspects -= start.is_suspect
-                self._wishes.ended(start.wish, outcome.result, self._now(), outcome.retry_after_seconds)
-                self._changed.notify_all()
-            self._hooks.count(start.wish.recommendation, outcome.result)
-        self._report(outcome)
+            self._ended(start, outcome)
         self._hooks.on_result(outcome)
+
+    def _ended(self, start: Start, outcome: ScaleOutcome) -> None:
+        with self._changed:
+            self._running -= 1
+            self._suspects -= start.is_suspect
+            self._wishes.ended(start.wish, outcome.result, self._now(), outcome.retry_after_seconds)
+            self._changed.notify_all()
+        self._hooks.count(start.wish.recommendation, outcome.result)
+        self._report(outcome)
 
     def _tried(self, wish: Wish) -> ScaleOutcome:
         try:

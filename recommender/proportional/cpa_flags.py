@@ -47,7 +47,7 @@ def check_target_flag(text: str) -> None:
     """Check the prefix of each target, in any case; raises FlagError."""
     if not text:
         raise FlagError(f"--target is empty: {_TARGET_FIX}")
-    for target in _parts(text.lower()):
+    for target in _parts(lower_case(text)):
         kind, slash, _ = target.partition("/")
         if not slash or kind not in _KINDS:
             raise FlagError(f"--target has {shortened(target)!r}: {_TARGET_FIX}")
@@ -58,6 +58,11 @@ def parse_targets(text: str) -> tuple[NamedTarget, ...]:
     return tuple(_named(part) for part in _parts(text))
 
 
+def lower_case(text: str) -> str:
+    """Return the text as Go's strings.ToLower does, character by character."""
+    return "".join(character.lower()[0] for character in text)
+
+
 def read_targets(text: str, namespace: str) -> tuple[TargetReference, ...]:
     """Return the targets of `--target` in a namespace; raises FlagError.
 
@@ -65,7 +70,7 @@ def read_targets(text: str, namespace: str) -> tuple[TargetReference, ...]:
     and then each poll fails.
     """
     check_target_flag(text)
-    named = parse_targets(text.lower())
+    named = parse_targets(lower_case(text))
     if not all(target.name for target in named):
         raise FlagError(f"--target has no name behind a kind: {_TARGET_FIX}")
     return tuple(TargetReference(*_KINDS[target.kind], namespace, target.name) for target in named)

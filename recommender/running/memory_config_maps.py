@@ -143,13 +143,10 @@ class ConfigMapMemoryStore:
         """Whether the ConfigMap was changed by somebody else, or was never loaded."""
         return self._of(name).needs_load
 
-    def forget(self) -> None:
-        """Drop everything, as when this process stops leading: another goes on from here."""
-        with self._lock:
-            self._all = {}
-
     def flush(self) -> None:
-        """Write what has changed, as far as the limits allow."""
+        """Write what has changed, as far as the limits allow, if this process may write."""
+        if not self._fence.permit(self._fence.seconds):
+            return
         now = self._clock.monotonic()
         with self._lock:
             everything = tuple(self._all.items())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from adapter.service.runtime.logs import fields
 from recommender.decisions.failures import failed_record, refused_record
+from recommender.decisions.log_line import log_fields
 from recommender.decisions.loop import Decision, decide
 from recommender.decisions.memory import Memory
 from recommender.decisions.publication import Publication
@@ -176,17 +177,7 @@ class Runner:
             if self._last.get(record.name) != facts:
                 self._last[record.name] = facts
                 level = logging.WARNING if record.status in {Status.ERROR, Status.STALE} else logging.INFO
-                _log.log(
-                    level,
-                    "recommendation",
-                    extra=fields(
-                        recommendation=record.name,
-                        status=record.status.value,
-                        replicas=record.replicas,
-                        binding=record.binding,
-                        reason=record.message,
-                    ),
-                )
+                _log.log(level, "recommendation", extra=fields(**log_fields(record)))
 
     def _sleep(self, stop: threading.Event, until: float) -> None:
         """Wait for the next poll: until its time, or for a second after a change."""

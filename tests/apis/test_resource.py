@@ -53,7 +53,7 @@ def test_what_no_rule_tells_of_is_not_found() -> None:
     assert server.get(f"{R1}/namespaces/shop/pods").status == 200
     answer = server.get(f"{R1}/nodes")
     assert answer.status == 404
-    assert "no resource rule tells what nodes use" in message(answer)
+    assert "the usage of nodes is unknown: each resource rule lacks" in message(answer)
 
 
 def test_a_table_has_a_column_for_each_resource_that_is_served() -> None:

@@ -136,6 +136,12 @@ def test_a_node_that_cannot_be_used_is_left_out_and_named(tmp_path: Path) -> Non
     assert [problem.partition(" is no")[0] for problem in state.problems] == ["Node b: status.allocatable.cpu: 'four'"]
 
 
+def test_nodes_of_which_none_can_be_used_are_unknown(tmp_path: Path) -> None:
+    nodes = read(written(tmp_path / "nodes.json", node_object("b", "four")), ClusterNeeds(nodes=True)).nodes
+    assert isinstance(nodes, Unknown)
+    assert nodes.reason.startswith("Node b: status.allocatable.cpu: 'four'")
+
+
 def test_an_hpa_that_cannot_be_used_makes_the_owners_of_its_namespace_unknown(tmp_path: Path) -> None:
     path = written(tmp_path / "hpas.json", autoscaler_object("odd", "shop", {}), autoscaler_object("x", "talk", WEB))
     state = read(path, ClusterNeeds(autoscaler_namespaces=frozenset({"shop", "talk"})))

@@ -84,7 +84,7 @@ def test_files_that_come_change_and_go_are_followed(folder: Folder) -> None:
     assert (folder.names, folder.changes) == (["b", "c"], 3)
     (folder.path / "b.yaml").unlink()
     folder.check()
-    assert (folder.names, folder.changes) == (["c"], 4)
+    assert (folder.names, folder.changes, folder.reports) == (["c"], 4, [])
 
 
 def test_a_broken_file_keeps_its_last_good_content_and_is_named(folder: Folder) -> None:

@@ -187,7 +187,10 @@ def test_a_node_that_cannot_be_used_is_left_out_until_it_can(
     assert watch.state().problems == ()
     put(server, node_object("a") | {"status": {"conditions": "all"}})
     until(lambda: names(watch.state()) == ["b"])
-    until(lambda: watch.state().problems == ("1 nodes cannot be read and are left out: the log names them",))
+    reason = "1 nodes cannot be read and are left out: the log names them"
+    until(lambda: watch.state().problems == (reason,))
+    server.remove("nodes", "", "b")
+    until(lambda: watch.state().nodes == Unknown(reason))
 
 
 def test_an_hpa_that_cannot_be_used_makes_the_owners_of_its_namespace_unknown(

@@ -38,7 +38,7 @@ def test_a_self_made_certificate_is_verified_by_its_own_authority_and_kept(
         with running_adapter(
             tmp_path / start, trust, *flags, prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS
         ) as adapter:
-            said = adapter.said("a self-made certificate is shown")[-1]
+            said = adapter.said("the serving certificate is self-signed")[-1]
             assert f"ca_file={folder / 'tidewatch-ca.crt'}" in said
             context = ssl.create_default_context(cafile=folder / "tidewatch-ca.crt")
             context.load_cert_chain(trust.front_proxy.certificate_file, trust.front_proxy.key_file)
@@ -71,7 +71,7 @@ def test_a_folder_that_cannot_be_written_is_wrong_usage(tmp_path: Path, trust: T
     flags = ("--tls-cert-file=", "--tls-private-key-file=", f"--cert-dir={tmp_path / 'file' / 'folder'}")
     ended = run("serve", *serving_flags(tmp_path, "http://127.0.0.1:9", RULES, {}), *trust.flags(), *flags)
     assert ended.code == 2
-    assert "no serving certificate can be kept there" in ended.error
+    assert "cannot store a serving certificate there" in ended.error
     assert ended.error.count("\n") == 1
 
 

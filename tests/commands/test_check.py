@@ -79,7 +79,7 @@ def test_warnings_alone_exit_0(tmp_path: Path) -> None:
         pytest.param((), "give either --config", id="nothing to check"),
         pytest.param(("--config=/nowhere/rules.yaml",), "/nowhere/rules.yaml", id="no such file"),
         pytest.param(("--configmap=rules",), "write NAMESPACE/NAME", id="a ConfigMap without a namespace"),
-        pytest.param(("--configmap=a/b", "--fix"), "--fix mends files", id="a ConfigMap cannot be mended"),
+        pytest.param(("--configmap=a/b", "--fix"), "--fix changes files", id="a ConfigMap cannot be mended"),
         pytest.param(("--config=x", "--output=xml"), "not one of text, json", id="another format"),
     ],
 )
@@ -162,7 +162,7 @@ def test_what_is_mechanical_is_mended_and_the_rest_of_the_file_stays(tmp_path: P
     ended = check(tmp_path, MENDABLE, "--fix")
 
     assert ended.code == 0
-    assert ended.out.startswith("mended 2 findings\n")
+    assert ended.out.startswith("fixed 2 findings\n")
     text = (tmp_path / "rules.yaml").read_text()
     assert text == MENDABLE.replace("metricQuery", "metricsQuery").replace("$1_per_second", "'${1}_per_second'")
     assert "namespaced-ignored" in ended.out, "its line holds a comment, which nobody may throw away"
@@ -183,7 +183,7 @@ def test_a_file_that_cannot_be_replaced_is_exit_2_and_nothing_is_left_beside_it(
     with pytest.raises(SystemExit) as ended:
         check_command([f"--config={file}", "--fix"])
     assert ended.value.code == 2
-    assert f"{file}: cannot be mended: Permission denied: check that its folder" in capsys.readouterr().err
+    assert f"{file}: cannot be fixed: Permission denied: check that its folder" in capsys.readouterr().err
     assert [(found.name, found.read_text()) for found in tmp_path.iterdir()] == [("rules.yaml", MENDABLE)]
 
 
@@ -192,7 +192,7 @@ def test_a_line_that_holds_nothing_else_is_removed(tmp_path: Path) -> None:
     ended = check(tmp_path, rules, "--fix")
 
     assert "namespaced" not in (tmp_path / "rules.yaml").read_text()
-    assert ended.out.startswith("mended 3 findings\n")
+    assert ended.out.startswith("fixed 3 findings\n")
 
 
 def test_with_prometheus_each_rule_tells_what_it_would_serve(tmp_path: Path, prometheus: PrometheusProcess) -> None:

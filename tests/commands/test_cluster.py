@@ -83,5 +83,5 @@ def test_the_api_server_is_asked_no_oftener_than_the_flags_say(
 ) -> None:
     limits = ("--client-qps=0.0001", "--client-burst=2")
     with FakeApiServer() as cluster, in_cluster(tmp_path, trust, prometheus, cluster, *limits) as adapter:
-        adapter.wait_for("too many requests wait already .--client-qps")
+        adapter.wait_for("too many requests are waiting already .--client-qps")
         assert len(cluster.requests) == 2

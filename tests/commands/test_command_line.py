@@ -56,7 +56,7 @@ def test_a_port_in_use_is_one_line(tmp_path: Path, trust: Trust, flag: str) -> N
         ended = run("serve", *serving_flags(tmp_path, NOWHERE, RULES, {}), *trust.flags(), given)
     assert (ended.code, ended.out) == (1, "")
     assert ended.error.startswith(
-        f"tidewatch-adapter: cannot listen on 127.0.0.1:{port}: another process listens there: "
+        f"tidewatch-adapter: cannot listen on 127.0.0.1:{port}: another process listens on this address: "
     )
     assert ended.error.count("\n") == 1
 

@@ -100,7 +100,7 @@ def test_a_missing_file_is_one_line_and_exit_2(tmp_path: Path, trust: Trust) -> 
     assert ended.code == 2
     assert ended.error == (
         f"tidewatch-adapter: {missing}: cannot read the file: No such file or directory: "
-        "check that it exists and may be read\n"
+        "check that it exists and is readable\n"
     )
 
 

@@ -24,9 +24,8 @@ from adapter.sources.kubernetes.client import KubernetesClient, RequestDeadlines
 from adapter.sources.kubernetes.writing import ObjectClient
 from demo.machine.certificates import Authority, Validity
 from tests.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SECRET, SERVICE, WANTED, apiservice
-from tests.support.apiserver_objects import APISERVICES
+from tests.support.apiserver_objects import APISERVICES, CONFIG_MAPS
 from tests.support.fake_apiserver import TOKEN
-from tests.support.apiserver_objects import CONFIG_MAPS
 from tests.support.object_apiserver import HPAS, SLICES, ObjectApiServer
 from tests.support.serving import run
 from tests.support.tls_door import tls_door
@@ -267,7 +266,7 @@ SERVED = """resourceRules:
   window: 3m
 """
 OTHERS = "externalRules: []\nrules: []\n"
-NOBODY_ASKS = "an API has one server, so nobody asks this adapter's resourceRules"
+NOBODY_ASKS = "an API has one server, so this adapter's resourceRules are without effect"
 
 
 class TestResourceMetrics:
@@ -350,7 +349,7 @@ class TestResourceMetrics:
         assert known.status is unknown.status is CheckStatus.ERROR
         assert "it is not available: Strange" in known.message
         assert unknown.message == known.message
-        assert unknown.fix == f"{known.fix}; or its rules hold no resourceRules, which --config tells"
+        assert unknown.fix == f"{known.fix}; or its rules hold no resourceRules: set --config to check that"
 
     @pytest.mark.parametrize("rules", [OTHERS, SERVED.replace("<<.GroupBy>>", "<<.Nothing>>")])
     def test_of_ours_without_rules_that_can_be_served(self, installation: Installation, rules: str) -> None:
@@ -404,14 +403,14 @@ class TestTheCertificate:
         self.show(installation, Authority(installation.folder / "ca"), "adapter.elsewhere.svc")
         line = self.line(installation)
         assert "Hostname mismatch" in line.message
-        assert "have the certificate made for tidewatch.monitoring.svc; it is for adapter.elsewhere.svc" in line.fix
+        assert "issue the certificate for tidewatch.monitoring.svc; it is for adapter.elsewhere.svc" in line.fix
 
     def test_an_expired_certificate_is_reported(self, installation: Installation) -> None:
         name = "tidewatch.monitoring.svc"
         self.show(installation, Authority(installation.folder / "ca"), name, of_yesterday())
         line = self.line(installation)
         assert line.status is CheckStatus.ERROR
-        assert "certificate has expired (it ended at " in line.message
+        assert "certificate has expired (it expired at " in line.message
         assert "renew" in line.fix
 
     def test_a_certificate_that_expires_soon_is_reported(self, installation: Installation) -> None:
@@ -444,7 +443,7 @@ class TestRequestsThroughTheApiServer:
             ((503, {"message": "service unavailable", "code": 503}), CheckStatus.ERROR, "service unavailable"),
             ((404, {"message": "not found", "code": 404}), CheckStatus.ERROR, "404"),
             ((403, {"message": "forbidden", "code": 403}), CheckStatus.ERROR, "403"),
-            ((200, {"kind": "APIResourceList", "resources": []}), CheckStatus.WARNING, "lists no metric"),
+            ((200, {"kind": "APIResourceList", "resources": []}), CheckStatus.WARNING, "the list of metrics is empty"),
             ((200, {"kind": "CheckStatus"}), CheckStatus.ERROR, "not a list of resources"),
         ],
     )
@@ -487,7 +486,7 @@ class TestTheFrontProxy:
         installation.publish_front_proxy(both, both, [])
         line = installation.lines()["front-proxy"]
         assert line.status is CheckStatus.WARNING
-        assert "can speak for everybody" in line.message
+        assert "can act as any user" in line.message
         installation.publish_front_proxy(both, both, ["front-proxy-client"])
         assert installation.lines()["front-proxy"].status is CheckStatus.OK
 
@@ -524,7 +523,7 @@ class TestHpas:
         installation.hpa("cpu", "FailedGetResourceMetric", "no metrics from resource metrics API")
         installation.hpa("well", None)
         lines = installation.lines()
-        assert lines["hpas"].message == "1 of 3 HPAs miss a metric"
+        assert lines["hpas"].message == "1 of 3 HPAs lack a metric"
         assert "FailedGetPodsMetric: unable to get metric open_connections" in lines["hpa/shop/web"].message
         assert "explain METRIC --namespace shop" in lines["hpa/shop/web"].fix
         assert "hpa/shop/cpu" not in lines
@@ -533,7 +532,7 @@ class TestHpas:
         for number in range(620):
             installation.hpa(f"web-{number:03d}", "FailedGetExternalMetric" if number < 8 else None)
         lines = installation.lines()
-        assert lines["hpas"].message == "8 of 620 HPAs miss a metric, 3 of them not shown"
+        assert lines["hpas"].message == "8 of 620 HPAs lack a metric, 3 of them not shown"
         assert sum(name.startswith("hpa/") for name in lines) == 5
 
     def test_hpas_that_may_not_be_listed_are_unknown(self, installation: Installation) -> None:
@@ -544,7 +543,7 @@ class TestHpas:
 @pytest.mark.parametrize(
     ("ready", "waiting", "status", "said"),
     [
-        (("10.0.0.1",), ("10.0.0.2",), CheckStatus.WARNING, "one pod alone is ready"),
+        (("10.0.0.1",), ("10.0.0.2",), CheckStatus.WARNING, "only one pod is ready"),
         ((), ("10.0.0.1", "10.0.0.2"), CheckStatus.ERROR, "no pod behind the service monitoring/tidewatch"),
         (("10.0.0.1", "10.0.0.2", "10.0.0.3"), (), CheckStatus.OK, "3 pods are ready"),
     ],
@@ -649,7 +648,7 @@ class TestTheProgram:
         installation.ready()
         ended = run("doctor", *installation.command())
         assert ended.code == 1
-        assert "error: replicas: no pod behind the service monitoring/tidewatch is ready\n  fix: see " in ended.out
+        assert "error: replicas: no pod behind the service monitoring/tidewatch is ready\n  fix: look at " in ended.out
         assert ended.out.rstrip().splitlines()[-1].startswith("1 error, 0 warnings, 1 unknown, ")
         assert TOKEN not in ended.out + ended.error
 

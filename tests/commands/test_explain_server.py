@@ -116,7 +116,7 @@ def test_who_may_read_the_metric_has_it_explained(place: Place) -> None:
 
 
 def test_who_asked_last_and_what_is_in_memory_is_told(place: Place) -> None:
-    assert "nobody has asked" in " ".join(steps(place.ask(metric="pods/twice", namespace="shop").document, "asked"))
+    assert "no caller has asked" in " ".join(steps(place.ask(metric="pods/twice", namespace="shop").document, "asked"))
     with place.adapter.caller(identity=(("X-Remote-User", "system:hpa"),)) as hpa:
         for _ in range(3):
             assert hpa.get(f"/apis/{C}/v1beta2/namespaces/shop/pods/*/open_connections").status == 200
@@ -260,7 +260,7 @@ class TestTheCommand:
             (MALLORY, ("pods/open_connections", "-n", "shop"), 'User "mallory" cannot get resource'),
             ("nobodys", ("pods/open_connections", "-n", "shop"), "401 Unauthorized"),
             (ALICE, ("pods/open_connections",), "the parameter namespace: it is missing"),
-            (ALICE, ("pods/a", "--config=rules.yaml"), "--config is the server's own matter"),
+            (ALICE, ("pods/a", "--config=rules.yaml"), "--config cannot be combined with --server"),
         ],
     )
     def test_a_refusal_is_one_line_and_exit_2(
@@ -277,7 +277,7 @@ class TestTheCommand:
         ended = place.plain_command("pods/open_connections", "-n", "shop")
 
         assert ended.code == 2
-        assert "give --server-token-file, or --kubeconfig" in ended.error
+        assert "set --server-token-file or --kubeconfig" in ended.error
 
     def test_takes_the_token_of_a_kubeconfig_and_nothing_else_of_it(self, place: Place) -> None:
         config = place.apiserver.kubeconfig(place.folder / "alice.kubeconfig", {"token": ALICE})
@@ -307,7 +307,7 @@ class TestTheCommand:
 
         assert (wrong.code, right.code) == (2, 0)
         assert "TLS" in wrong.error
-        assert wrong.error.rstrip().endswith("say whom its certificate is for by --server-name")
+        assert wrong.error.rstrip().endswith("set --server-name to a name in its certificate")
 
     def test_a_server_that_cannot_be_asked_is_named_with_what_to_do(self, place: Place) -> None:
         file = place.folder / "token-of-alice"
@@ -317,9 +317,9 @@ class TestTheCommand:
 
         assert (away.code, strange.code) == (2, 2)
         assert "https://127.0.0.1:9: GET /debug/explain: " in away.error
-        assert away.error.rstrip().endswith("look at --server, and whether its port is reachable")
+        assert away.error.rstrip().endswith("check --server, and whether its port is reachable")
         assert f"https://localhost:{place.adapter.port}: GET /debug/explain: TLS: " in strange.error
-        assert strange.error.rstrip().endswith("give the CA by --server-ca-file")
+        assert strange.error.rstrip().endswith("set --server-ca-file to its CA")
         assert ALICE not in away.error + strange.error
 
     def test_what_is_no_explanation_is_told_as_such(self, place: Place) -> None:
@@ -366,7 +366,7 @@ def test_prometheus_being_away_is_an_explanation_too(tmp_path: Path, trust: Trus
         ),
         ("web-0/nameless", "'web-0' has no value: a sample came without the label 'pod', which names its object, but"),
         ("*/open_files", "does not serve it: its filter `isNot: _files$` drops the series open_files"),
-        ("*/open_ended", "would make it of the series open_ended, and found none whose labels name an object"),
+        ("*/open_ended", "would make it from the series open_ended, but found none whose labels name an object"),
         (
             "idle-0/open_connections",
             "(more: tidewatch-adapter explain pods/open_connections -n shop --object pods/idle-0)",

@@ -164,7 +164,7 @@ def test_every_flag_is_taken_and_those_that_mean_nothing_are_said_so_once(
         eventually(lambda: caller.pods("open_connections", labelSelector="app=web").status == 200)
         assert len(caller.pods("open_connections", labelSelector="app=web").values) == 3
         for name in (*IGNORED, *IGNORED_SWITCHES):
-            assert len(adapter.said(rf" WARNING \S+ --{name} means nothing here: ")) == 1
+            assert len(adapter.said(rf" WARNING \S+ --{name} has no effect: ")) == 1
         for name in WORKING:
             assert not adapter.said(rf" WARNING \S+ --{name} ")
 
@@ -181,33 +181,36 @@ def test_what_would_be_a_surprise_is_refused_with_the_reason(name: str) -> None:
 
 
 WRONG = [
-    (["--audit-log-path=-"], "--audit-log-path is not supported: requests are audited by the API server"),
+    (["--audit-log-path=-"], "--audit-log-path is not supported: the API server audits requests"),
     (["--prometheus-ulr=http://a"], "unknown flag --prometheus-ulr: did you mean --prometheus-url?"),
     (["--metrics-relist-interval=1"], "--metrics-relist-interval: "),
     (["--metrics-relist-interval=2m", "--metrics-max-age=1m"], "--metrics-max-age (60 s) is shorter than"),
-    (["--refresh-interval=100ms"], "--refresh-interval is 0.1 s: nothing is asked oftener than once a second"),
-    (["--max-answer-age=0s"], "--max-answer-age is 0 s: it must be above 0"),
-    (["--prometheus-look-back=0s"], "--prometheus-look-back is 0 s: it must be above 0"),
+    (["--refresh-interval=100ms"], "--refresh-interval is 0.1 s: the shortest interval is one second"),
+    (["--max-answer-age=0s"], "--max-answer-age is 0 s: it must be positive"),
+    (["--prometheus-look-back=0s"], "--prometheus-look-back is 0 s: it must be positive"),
     (["--max-demand-per-namespace=0"], "--max-demand-per-namespace is 0: "),
-    (["--max-values=0"], "--max-values is 0: at least 1 value must be held"),
-    (["--max-values-per-namespace=-1"], "--max-values-per-namespace is -1: at least 1 value must be held"),
+    (["--max-values=0"], "--max-values is 0: at least 1 value must be allowed"),
+    (["--max-values-per-namespace=-1"], "--max-values-per-namespace is -1: at least 1 value must be allowed"),
     (["--client-qps=many"], "--client-qps: 'many' is not a number"),
     (["--client-qps=nan"], "--client-qps: 'nan' is not a number that anything could be limited to"),
-    (["--client-burst=0"], "--client-burst is 0: at least 1 request must be let through"),
-    (["--max-requests-inflight=-1"], "--max-requests-inflight is -1: it must not be below 0"),
+    (["--client-burst=0"], "--client-burst is 0: at least 1 request must be allowed"),
+    (["--max-requests-inflight=-1"], "--max-requests-inflight is -1: it must not be negative"),
     (["--on-no-data=zero"], "--on-no-data: 'zero' is not one of empty, error"),
     (["--secure-port=70000"], "--secure-port: "),
     (["--prometheus-verb=PUT"], "--prometheus-verb: 'PUT' is not one of GET, POST"),
     (["--prometheus-url=localhost:9090"], "Prometheus URL has no http:// or https://"),
-    (["--prometheus-header=nonsense"], "--prometheus-header: write NAME=VALUE"),
+    (["--prometheus-header=nonsense"], "--prometheus-header: expected NAME=VALUE"),
     (["--prometheus-auth-incluster", "--prometheus-auth-config=a"], "exclude each other"),
     (["--tls-private-key-file="], "belong together"),
     (["--tls-cert-file=/nowhere.crt"], "/nowhere.crt: cannot be read"),
     (["--tls-cipher-suites=ROT13"], "--tls-cipher-suites: "),
     (["--requestheader-client-ca-file=/nowhere.crt"], "/nowhere.crt"),
     (["--client-ca-file=/nowhere.crt"], "/nowhere.crt"),
-    (["--front-proxy-authorized-ttl=-1s"], "--front-proxy-authorized-ttl is -1 s: it must not be below 0"),
-    (["--authorization-always-allow-paths=/a*b"], "--authorization-always-allow-paths: /a*b: a * may only be its end"),
+    (["--front-proxy-authorized-ttl=-1s"], "--front-proxy-authorized-ttl is -1 s: it must not be negative"),
+    (
+        ["--authorization-always-allow-paths=/a*b"],
+        "--authorization-always-allow-paths: /a*b: a * is only allowed at the end",
+    ),
     (["--cert-dir=", "--tls-cert-file=", "--tls-private-key-file="], "--cert-dir is empty"),
 ]
 

@@ -213,11 +213,11 @@ class TestFlags:
     @pytest.mark.parametrize(
         ("flag", "reason"),
         [
-            ("--requestheader-allowed-names=a", "they go with --requestheader-client-ca-file"),
-            ("--requestheader-uid-headers=a", "they go with --requestheader-client-ca-file"),
+            ("--requestheader-allowed-names=a", "it needs --requestheader-client-ca-file"),
+            ("--requestheader-uid-headers=a", "it needs --requestheader-client-ca-file"),
             ("--authentication-token-webhook-cache-ttl=1s", "no tokens are reviewed"),
             ("--api-audiences=a", "no tokens are reviewed"),
-            ("--authentication-tolerate-lookup-failure", "nothing is looked up"),
+            ("--authentication-tolerate-lookup-failure", "nothing is read from the cluster"),
             ("--authorization-webhook-cache-authorized-ttl=1s", "no access is reviewed"),
             ("--authorization-webhook-cache-unauthorized-ttl=1s", "no access is reviewed"),
             ("--front-proxy-authorized-ttl=1s", "no access is reviewed"),
@@ -225,7 +225,7 @@ class TestFlags:
     )
     def test_what_means_nothing_beside_the_other_flags_is_said(self, flag: str, reason: str) -> None:
         (warning,) = identity(flag).warnings
-        assert warning.startswith(f"{flag.partition('=')[0]} means nothing here: {reason}")
+        assert warning.startswith(f"{flag.partition('=')[0]} has no effect: {reason}")
 
     def test_one_ca_for_front_proxies_and_clients_needs_allowed_names(self, trust: Trust) -> None:
         ca_file = trust.front_proxies.ca_file

@@ -93,7 +93,7 @@ def seed(cluster: ObjectApiServer, days_ago: int) -> None:
     made = datetime.now(tz=UTC) - timedelta(days=days_ago)
     generation = make_generation(WANTED.names, made, LIFE)
     content = Content(generation, None, (generation.authority,))
-    cluster.objects.put(SECRETS, SECRET.namespace, SECRET.name, new_secret(SECRET, content))
+    cluster.objects.put(SECRETS, SECRET.namespace, SECRET.name, new_secret(SECRET, content, "adapter"))
 
 
 def test_replicas_show_the_same_certificate_and_a_rotation_drops_no_connection(

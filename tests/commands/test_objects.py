@@ -61,6 +61,6 @@ def test_a_folder_that_is_not_there_is_wrong_usage(tmp_path: Path, trust: Trust,
     ended = run("serve", *flags, *trust.flags(), f"--objects={tmp_path / 'nowhere'}")
     assert (ended.code, ended.out) == (2, "")
     assert ended.error == (
-        f"tidewatch-adapter: --objects: {tmp_path / 'nowhere'} is no folder: "
-        "name one with the objects' *.json and *.yaml\n"
+        f"tidewatch-adapter: --objects: {tmp_path / 'nowhere'} is not a folder: "
+        "name one with the objects' *.json and *.yaml files\n"
     )

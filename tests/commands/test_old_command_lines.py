@@ -37,8 +37,8 @@ SUITES: Final = ",".join(
     )
 )
 WEAK = r"--tls-cipher-suites: weak suites are not offered: TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA, .*AES_128_CBC_SHA256"
-LOGS = "--logtostderr means nothing here"
-A_WORD = "the command line holds a word that is no flag, which does nothing"
+LOGS = "--logtostderr has no effect"
+A_WORD = "the command line holds a word that is not a flag, which has no effect"
 
 LINES: Final[dict[str, tuple[list[str], list[str]]]] = {
     "manifests of prometheus-adapter and kube-prometheus": (
@@ -135,9 +135,9 @@ def test_a_command_line_of_prometheus_adapter_starts_as_it_is(
         (["--tls-min-version=VersionTLS11"], ("--tls-min-version=VersionTLS11: TLS 1.2 is the lowest",)),
         (
             ["--tls-cipher-suites=TLS_RSA_WITH_RC4_128_SHA"],
-            ("TLS_RSA_WITH_RC4_128_SHA; as no other suite of TLS 1.2 is named, OpenSSL's choice is offered",),
+            ("TLS_RSA_WITH_RC4_128_SHA; since no other suite of TLS 1.2 is named, OpenSSL's default is used",),
         ),
-        (["surplus", "--", "--more"], ("2 words that are no flags",)),
+        (["surplus", "--", "--more"], ("2 words that are not flags",)),
     ],
 )
 def test_what_is_not_done_as_asked_is_warned_of_once(

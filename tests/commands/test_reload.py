@@ -89,14 +89,14 @@ def test_a_rule_that_a_change_broke_goes_on_as_it_last_held(
         assert not is_well(adapter)
         assert states(adapter) == {"ok": 1, "refused": 1, "retained": 1, "failing": 0}
         assert adapter.said(r" ERROR .*rules\.yaml:5: .*code=bad-template")
-        (said,) = adapter.said(r" WARNING .*its last good version goes on serving")
+        (said,) = adapter.said(r" WARNING .*its last good version stays in force")
         assert f"rule=externalRules[0] file={rules} line=3 state=retained" in said
 
         answer = by_hand(caller, "queue_depth")
         assert len(answer.items) == 3
         (warning,) = answer.warnings
         assert "externalRules[0], rules.yaml:3" in warning
-        assert "its last good version answers" in warning
+        assert "its last good version is used" in warning
         assert by_hand(caller, "queue_total").warnings == []
         # It would log every one of them.
         to_controller = caller.external("queue_depth")
@@ -136,7 +136,7 @@ def test_two_rules_that_break_go_on_and_what_was_never_good_does_not(
         assert caller.external("queue_never").status == 404
         # Which of two it was cannot be told.
         change(adapter, rules, external("\n- seriesQuery: ''\n"), "partial")
-        assert adapter.said(r" ERROR .*which of the rules that are gone it has been cannot be told.* state=refused")
+        assert adapter.said(r" ERROR .*it is unclear which of the removed rules it was before.* state=refused")
         assert {caller.external(name).status for name in ("queue_depth", "queue_total")} == {404}
         change(adapter, rules, good, "partial")
         assert len(caller.external("queue_depth").items) == 3

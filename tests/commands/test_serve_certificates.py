@@ -66,7 +66,7 @@ class TestFlags:
     def test_the_flags_say_which_certificate_is_kept(self) -> None:
         found = asked(*GOOD, "--cert-dir=/c", "--lister-kubeconfig=/k")
         assert found is not None
-        assert (found.wanted, str(found.file), found.kubeconfig) == (WANTED, "/c/serving.pem", "/k")
+        assert (found.wanted, str(found.file), str(found.cluster.kubeconfig)) == (WANTED, "/c/serving.pem", "/k")
 
     def test_without_a_secret_nothing_is_kept(self) -> None:
         assert asked() is None
@@ -76,16 +76,16 @@ class TestFlags:
         [
             (GOOD[:1], "needs --service=NAMESPACE/NAME and --apiservice=NAME"),
             (GOOD[:2], "needs --service=NAMESPACE/NAME and --apiservice=NAME"),
-            (GOOD[1:2], "--service means nothing without --serving-secret"),
-            (GOOD[2:3], "--apiservice means nothing without --serving-secret"),
-            (("--serving-certificate-life=1h",), "means nothing without --serving-secret"),
+            (GOOD[1:2], "--service has no effect without --serving-secret"),
+            (GOOD[2:3], "--apiservice has no effect without --serving-secret"),
+            (("--serving-certificate-life=1h",), "has no effect without --serving-secret"),
             ((*GOOD, "--tls-cert-file=/a", "--tls-private-key-file=/b"), "exclude each other"),
             ((*GOOD, "--serving-certificate-life=30s"), "a rotation needs 60 s"),
             ((*GOOD, "--serving-secret=only-a-name"), "'only-a-name' is not NAMESPACE/NAME"),
             ((*GOOD, "--service=Upper/name"), "'Upper/name' is not NAMESPACE/NAME"),
             ((*GOOD, "--service=a/b/c"), "'a/b/c' is not NAMESPACE/NAME"),
-            ((*GOOD, "--apiservice=custom"), "no name of an APIService"),
-            ((*GOOD, "--apiservice=a.b/../c"), "no name of an APIService"),
+            ((*GOOD, "--apiservice=custom"), "not the name of an APIService"),
+            ((*GOOD, "--apiservice=a.b/../c"), "not the name of an APIService"),
             ((*GOOD, "--cert-dir="), "--cert-dir is empty"),
         ],
     )
@@ -151,5 +151,5 @@ class TestTheFirstCertificate:
 
     def test_a_folder_that_cannot_be_written_ends_the_program(self, kept: KeptCertificate) -> None:
         kept.file.parent.touch()
-        with pytest.raises(StartError, match="give a writable --cert-dir"):
+        with pytest.raises(StartError, match="set --cert-dir to a writable folder"):
             first_certificate(kept)

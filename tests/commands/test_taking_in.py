@@ -122,7 +122,7 @@ def test_what_a_broken_file_said_last_goes_on_while_others_change(
     write(tmp_path, c=rules("c", "m"))
     house.look()
     assert house.serves() == ["n", "a", "b", "c", "m"]
-    assert len(said(caplog, r"b\.yaml:2: .*; the last good rules of it stay in force$")) == 1
+    assert len(said(caplog, r"b\.yaml:2: .*; its last good rules stay in force$")) == 1
     (tmp_path / "b.yaml").unlink()
     house.look()
     assert (house.serves(), house.is_well) == (["n", "a", "c", "m"], True)
@@ -164,7 +164,7 @@ def test_a_named_file_or_folder_that_is_gone_keeps_what_it_said_and_not_the_othe
     write(tmp_path, a=rules("n"))
     house.look()
     assert (house.serves(), house.is_well) == (["n", "b", "c", "d"], False)
-    assert len(said(caplog, "the last good rules of it stay in force$")) == 2
+    assert len(said(caplog, "its last good rules stay in force$")) == 2
     with pytest.raises(FilesError, match="cannot read the file"):
         House(folder)
 
@@ -197,7 +197,7 @@ def test_an_empty_folder_is_a_warning_and_is_served_when_it_is_filled(
     caplog.set_level("INFO")
     house.look()
     assert house.serves() == ["a"]
-    (record,) = (record for record in caplog.records if "are taken in" in record.getMessage())
+    (record,) = (record for record in caplog.records if "are in force" in record.getMessage())
     assert vars(record)["fields"]["rules"] == 2
 
 

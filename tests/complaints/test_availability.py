@@ -111,7 +111,7 @@ def test_values_older_than_the_limit_are_an_error_with_their_age__kube_metrics_a
     before = killed.pods("connections", **WEB)
     assert set(before.values) == {"web-0", "web-1", "web-2"}
     refused = when_unavailable(lambda: killed.pods("connections", **WEB))
-    assert "none older than 4 s is served" in refused.message
+    assert "answers older than 4 s are not served" in refused.message
     assert "Connection refused" in refused.message
 
 
@@ -145,7 +145,7 @@ def test_no_stand_in_hides_that_prometheus_is_away__keda_6659(killed: Caller, ow
     before = killed.external("queue_or_zero")
     assert [item["value"] for item in before.items] == ["0"]
     answer = when_unavailable(lambda: killed.external("queue_or_zero"))
-    assert "none older than 4 s is served" in answer.message
+    assert "answers older than 4 s are not served" in answer.message
 
 
 def when_unavailable(ask: Callable[[], Answer]) -> Answer:

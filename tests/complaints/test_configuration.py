@@ -96,7 +96,7 @@ def test_a_rule_that_breaks_in_a_change_serves_on_as_it_was__prometheus_adapter_
         path = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/pods/%2A/connections"
         answer = caller.get(path, [by_hand], WEB)
         assert answer.values == before.values
-        assert "its last good version answers" in (answer.header("Warning") or "")
+        assert "its last good version is used" in (answer.header("Warning") or "")
         assert caller.pods("connections", **WEB).header("Warning") is None
     assert reloading.said(r" ERROR .*config\.yaml:[0-9]+: .*code=bad-template")
     assert reloading.metric("tidewatch_adapter_rules", state="retained") == 1

@@ -76,7 +76,7 @@ def test_a_metric_that_is_not_there_is_404_with_a_hint__prometheus_adapter_500_5
     for answer, hint in (
         (caller.pods("queue_depth", **WEB), "a metric of this name is served as external metric"),
         (caller.external("connections"), "a metric of this name is served for"),
-        (caller.pods("found_missing", **WEB), "rules[1] would make it of the series found_missing"),
+        (caller.pods("found_missing", **WEB), "rules[1] would make it from the series found_missing"),
         (caller.pods("connections_per_second", **WEB), "no rule gives a metric of this name"),
         (caller.pods("connections", labelSelector="app=nobody"), "no pods in namespace 'shop' match the selector"),
         (caller.get(f"{CUSTOM}/v1beta2/namespaces/shop/pods/idle-0/connections"), "Prometheus has no sample for it"),
@@ -184,7 +184,7 @@ def test_an_empty_list_after_an_installation_has_its_reason__kube_prometheus_156
     """Whoever asks is told, and `check` tells it rule by rule (also helm/charts 22152)."""
     with empty_adapter.caller() as caller:
         answer = caller.pods("nothing_at_all", **WEB)
-        assert "rules[0] would make it of the series nothing_at_all, and found none" in answer.message
+        assert "rules[0] would make it from the series nothing_at_all, but found none" in answer.message
     (tmp_path / "rules.yaml").write_text(RULES.replace("^found_", "^nothing_"))
     ended = run("check", f"--config={tmp_path / 'rules.yaml'}", f"--prometheus-url={prometheus.url}")
     assert "warning[no-series]" in ended.out

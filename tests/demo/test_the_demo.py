@@ -72,7 +72,7 @@ def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
     demo.send_signal(2)
     printed += demo.communicate(timeout=60)[0]
     assert demo.returncode == 1
-    assert "nothing is left running" in printed
+    assert "no process is left running" in printed
     assert not [pid for pid in children if Path(f"/proc/{pid}").exists()], printed
 
 

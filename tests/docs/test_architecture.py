@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+import tomllib
 from collections import defaultdict
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
 EVERYTHING = "everything"
+MAY_LOAD_NUMPY = {"commands", "nodes"}
 
 
 def table() -> dict[str, frozenset[str] | None]:
@@ -66,7 +68,7 @@ def rooms() -> list[tuple[str, str, str]]:
 
 @pytest.mark.parametrize("folder", sorted({folder for folder, *_ in rooms()}))
 def test_the_rooms_of_a_folder_are_modules_and_folders_of_it(folder: str) -> None:
-    base = ROOT / "adapter" / folder
+    base = next(base for package in ("adapter", "recommender") if (base := ROOT / package / folder).is_dir())
     named = {name for place, room, _ in rooms() if place == folder for name in re.findall(r"`(\w+)/?`", room)}
     assert named
     assert [name for name in named if not (base / name).is_dir() and not (base / f"{name}.py").is_file()] == []
@@ -97,3 +99,9 @@ def test_the_recommender_imports_what_the_table_allows() -> None:
 
 def test_the_adapter_does_not_import_the_recommender() -> None:
     assert not arrows("adapter", "recommender")
+
+
+def test_each_other_folder_of_the_adapter_is_forbidden_to_load_numpy() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    light = next(contract for contract in contracts if contract["id"] == "serving-stays-light")
+    assert set(light["source_modules"]) == {f"adapter.{folder}" for folder in folders("adapter") - MAY_LOAD_NUMPY}

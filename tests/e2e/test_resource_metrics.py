@@ -373,7 +373,7 @@ def test_what_another_server_takes_is_left_to_it_and_told(
     theirs = of_metrics_server()
     theirs["spec"] |= {"caBundle": None}
     cluster.client.merge(f"{REGISTERED}/{RESOURCE_API}", theirs)
-    said = f"apiservice {RESOURCE_API}: it belongs to the service kube-system/metrics-server and is left alone"
+    said = f"apiservice {RESOURCE_API}: it belongs to the Service kube-system/metrics-server, not to"
     cluster.wait_for("the adapter to see it", lambda: said in cluster.pod_log(pod))
     _, _, spec = registered(cluster)
     assert spec == of_metrics_server()["spec"]

@@ -137,7 +137,7 @@ class TestConfigMap:
         place = Place()
         place.tell(**good(cas) | {"requestheader_allowed_names": "[]"})
         assert place.name(proxy(cas.front, "anything")) == "alice"
-        assert any("may speak for any user" in record.message for record in caplog.records)
+        assert any("may act for any user" in record.message for record in caplog.records)
 
     def test_both_cas_rotate_by_way_of_bundles_that_hold_both(self, cas: Cas) -> None:
         place = Place()
@@ -175,7 +175,7 @@ class TestConfigMap:
             place.tell(**new)
             place.tell(**new)
             assert cause in place.trouble()
-            assert place.name(proxy(cas.clients, "bob")) == "bob", "the other part is not touched"
+            assert place.name(proxy(cas.clients, "bob")) == "bob", "the other part is unaffected"
         assert fresh.name(proxy(cas.front)) == 403
         assert running.name(proxy(cas.front)) == "alice"
         assert running.name(proxy(cas.other)) == 403

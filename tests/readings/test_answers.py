@@ -267,7 +267,7 @@ def test_a_fault_of_the_program_harms_its_query_alone_and_is_counted(caplog: pyt
     prometheus = ScriptedPrometheus(answer=lambda query: ZeroDivisionError() if "raw" in query else PODS)
     house = make_house(prometheus)
 
-    with pytest.raises(ReadingError, match="a fault of the adapter"):
+    with pytest.raises(ReadingError, match="a bug in the adapter"):
         ask(house, "raw")
     assert ask(house).values
     house.pass_time(20)

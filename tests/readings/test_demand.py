@@ -20,7 +20,7 @@ def test_a_namespace_may_ask_for_so_many_different_things_and_others_are_not_har
     house.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING)
     house.readings.objects(raw, "shop", ByName("web-0"), EVERYTHING)
 
-    with pytest.raises(TooMuchDemandError, match="namespace 'shop': 2 different requests stand already"):
+    with pytest.raises(TooMuchDemandError, match="namespace 'shop': 2 different requests are in demand already"):
         house.readings.objects(metric, "shop", ByName("web-1"), EVERYTHING)
 
     assert house.readings.objects(metric, "shop", ByName("web-0"), EVERYTHING).values == (("web-0", 1.0),)
@@ -32,7 +32,7 @@ def test_namespaces_that_need_not_exist_are_bounded_together() -> None:
     for number in range(3):
         house.readings.external(house.external("queue_depth"), f"made-up-{number}", EVERYTHING)
 
-    with pytest.raises(TooMuchDemandError, match="3 different requests stand already in all namespaces"):
+    with pytest.raises(TooMuchDemandError, match="3 different requests are in demand already in all namespaces"):
         house.readings.external(house.external("queue_depth"), "made-up-4", EVERYTHING)
     house.readings.external(house.external("queue_depth"), "made-up-1", EVERYTHING)
 

@@ -1,4 +1,4 @@
-"""Look-ups of real HTTP servers that misbehave: one rule suffers, keeps what it has, and says why."""
+"""Look-ups of real HTTP servers that misbehave: one rule suffers, keeps the metrics that it has, and says why."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_one_rule_suffers_and_keeps_what_it_has(
         assert house.counter("tidewatch_adapter_rules", state="ok") == 1
     (record,) = [record for record in caplog.records if record.name == "adapter.readings.catalogue.rule_health"]
     assert "rules[1]" in record.getMessage()
-    assert "keeps what it has" in record.getMessage()
+    assert "keeps the metrics that it has" in record.getMessage()
     assert getattr(record, "fields", {}).items() >= {"rule": "rules[1]", "state": "failing", "reason": "series"}.items()
     assert record.levelname == "WARNING"
     assert re.search(told, record.getMessage())

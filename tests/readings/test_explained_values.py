@@ -18,7 +18,7 @@ def steps_of(
     limit: float | None = None,
     strangers: bool = True,
 ) -> list[tuple[str, str]]:
-    found = steps_of_objects(reading, "shop", names, served, limit_seconds=limit, tell_strangers=strangers)
+    found = steps_of_objects(reading, "shop", names, served, limit_seconds=limit, name_strangers=strangers)
     return [(step.step, step.detail) for step in found]
 
 

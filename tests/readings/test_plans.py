@@ -151,8 +151,8 @@ def test_a_refused_wide_query_falls_to_the_namespaces_and_first_askers_do_not_se
     assert house.counter("tidewatch_adapter_plan_narrowings_total", rule="rules[0]", plan="wide") == 1
     assert [record.getMessage() for record in caplog.records] == [
         (
-            "pods/http_rps (rules[0]): its wide query does not work, "
-            "until it does again it is asked by the namespace plan: "
+            "pods/http_rps (rules[0]): its wide query fails; "
+            "until it works again, the metric is queried by the namespace plan: "
             'query sum by (namespace,pod) (rate(http_requests_total{namespace!="",pod!=""}[1m])): '
             "Prometheus refused it (execution): too many"
         )

@@ -96,6 +96,6 @@ def test_what_pods_use_goes_on_by_the_last_good_rule_and_says_so() -> None:
     assert (after.items, len(prometheus.asked)) == (before.items, 1)
     (warning,) = after.warnings
     assert "resourceRules.cpu, rules.yaml:" in warning
-    assert "its last good version answers" in warning
+    assert "its last good version is used" in warning
     assert house.counter("tidewatch_adapter_rules", state="retained") == 1
     assert house.counter("tidewatch_adapter_rules", state="ok") == 0

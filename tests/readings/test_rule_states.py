@@ -152,7 +152,7 @@ def test_prometheus_away_is_told_where_nothing_but_series_is_asked_for(
     team.house.pass_time(30, step=1)
     messages = [line.getMessage() for line in said()]
     assert len(messages) == 2
-    assert messages[0].startswith("Prometheus fails; no series are looked up, and rules keep what they have: ")
+    assert messages[0].startswith("Prometheus fails; no series are looked up, and rules keep their metrics: ")
     assert messages[1] == "Prometheus can be asked for series again"
 
 

@@ -7,7 +7,7 @@ import pytest
 from adapter.objects.selectors import EVERYTHING
 from adapter.readings.answers import ByName, BySelector
 from adapter.readings.errors import AnswerTooOldError, PartialAnswerError, QueryRefusedByPrometheusError
-from adapter.readings.notices import told_to_askers, without_series
+from adapter.readings.notices import public_text, without_series
 from adapter.sources.prometheus.errors import PrometheusError, PrometheusTimeoutError, QueryRefusedError
 from tests.support.readings import MadeUpObjects, Reply, ScriptedPrometheus, make_house, reply
 
@@ -40,11 +40,11 @@ def test_what_is_wrong_with_the_text_of_a_query_is_told_whole() -> None:
         "sum(", "bad_data", 'invalid parameter "query": 1:5: parse error: unclosed left parenthesis'
     )
 
-    assert told_to_askers(error) == str(error)
+    assert public_text(error) == str(error)
 
 
 def test_what_quotes_nothing_is_told_as_it_is() -> None:
-    assert told_to_askers(PrometheusTimeoutError("up", "no answer")) is None
+    assert public_text(PrometheusTimeoutError("up", "no answer")) is None
 
 
 @pytest.mark.parametrize(
@@ -88,5 +88,5 @@ def test_of_a_wide_query_only_how_it_fails_is_told_when_its_answers_grow_too_old
 
     with pytest.raises(AnswerTooOldError) as raised:
         house.readings.objects(house.pods("http_rps"), "ns-1", BySelector(EVERYTHING), EVERYTHING)
-    assert "the query for all namespaces does not work: Prometheus refuses the query" in raised.value.public_message
+    assert "the query for all namespaces fails: Prometheus refuses the query" in raised.value.public_message
     assert not [word for word in ("bank", "secret", "cost") if word in raised.value.message]

@@ -282,7 +282,7 @@ def test_a_rule_that_tells_of_nobody_is_named_where_nobody_is_listed_for_it(noth
     house = house_of(ScriptedPrometheus(answering(**replies)))
     for kind, namespace in ((PODS, "shop"), (PODS, None), (NODES, None)):
         answer = house.readings.usage(kind, namespace, ALL)
-        warning = f"{kind.plural}/{nothing} has no value of any {kind.singular} that is asked for, so none is listed"
+        warning = f"{kind.plural}/{nothing} has no value for any requested {kind.singular}, so none is listed"
         assert (answer.items, answer.warnings) == ((), (warning,)), other
     assert house.readings.usage(PODS, "shop", BySelector(parse_selector("app=nobody"))).warnings == ()
 
@@ -500,7 +500,7 @@ def test_nodes_that_go_by_their_addresses_in_prometheus_are_told_of() -> None:
     answer = house.readings.usage(NODES, None, ALL)
     assert answer.items == ()
     assert answer.warnings == (
-        "nodes/cpu is of no node that is asked for: the label 'node' holds names such as '10.0.0.1:9100'",
+        "nodes/cpu has no value for any requested node: the label 'node' holds names such as '10.0.0.1:9100'",
     )
 
 

@@ -67,7 +67,7 @@ def test_many_first_askers_wait_for_one_query(pool: ThreadPoolExecutor) -> None:
 
 def test_a_first_asker_does_not_wait_for_ever_and_the_query_serves_later_ones(pool: ThreadPoolExecutor) -> None:
     house, prometheus = hanging(pool, wait=NOT_LONG)
-    with pytest.raises(SourceSlowError, match=r"did not answer within 0\.05 s; the query goes on: sum by"):
+    with pytest.raises(SourceSlowError, match=r"did not answer within 0\.05 s, and the query continues: sum by"):
         ask(house)
     prometheus.gate.set()
     wait_until(lambda: bool(house.counter("tidewatch_adapter_refreshes_total", result="ok")))

@@ -172,7 +172,7 @@ ERRORS = [
     (rule(name="{matches: ^(.*)$, as: $1_rate}"), 7, "bad-metric-name", "`matches` has no group 1_rate"),
     (rule(name="{as: a/b}"), 7, "bad-metric-name", "names with a slash"),
     (rule(resources="{overrides: {a-b: {resource: pod}}}"), 8, "bad-label", "'a-b' cannot be a label"),
-    (rule(resources="{template: <<.Group>>}"), 8, "bad-label-template", "lacks <<.Resource>>"),
+    (rule(resources="{template: <<.Group>>}"), 8, "bad-label-template", "does not contain <<.Resource>>"),
     (rule(resources="{template: <<.Resource}"), 8, "bad-label-template", "not closed by >>"),
     (rule(resources="{template: '(<<.Resource>>'}"), 8, "bad-label-template", "missing )"),
     (rule(resources=""), 5, "no-resources", "does not say which labels"),
@@ -186,16 +186,16 @@ ERRORS = [
         rule(metricsQuery="up * <<.LabelValuesByName.pod>>"),
         9,
         "bad-template",
-        "'web-0' may not stand outside of quotes",
+        "'web-0' is not allowed outside quotes",
     ),
     (rule(metricsQuery="'<<index .GroupBySlice 1>>'"), 9, "bad-template", "1 is out of range"),
     (rule(metricsQuery='"up\\n<<.Nope>>"'), 9, "bad-template", "(its line 2)"),
-    (rule(metricsQuery="<<if false>>up<<end>>"), 9, "empty-query", "makes an empty query"),
+    (rule(metricsQuery="<<if false>>up<<end>>"), 9, "empty-query", "results in an empty query"),
     (
         rule(metricsQuery="sum(up{<<.LabelMatchers>>}"),
         9,
         "unbalanced-query",
-        "`metricsQuery` makes a query that no Prometheus can read: the ( of '(up{",
+        "`metricsQuery` makes a query that no version of Prometheus can parse: the ( of '(up{",
     ),
 ]
 

@@ -19,7 +19,7 @@ from adapter.rulebook.plans.tree import SelectorNode as SeriesSelector
 from adapter.rulebook.plans.tree import TreeMatcher, UnreadableQueryError, parse_query
 from adapter.rulebook.rendering.matchers import RenderError, selector_matchers, value_matcher
 from adapter.rulebook.rendering.render import exact_query
-from adapter.rulebook.rendering.template import PlacingError, parse_query_template, query_data
+from adapter.rulebook.rendering.template import PlacingError, parse_query_template, template_arguments
 from adapter.rulebook.rendering.unquoted import Bare, misplaced
 from adapter.rulebook.requests import Asked
 from tests.rulebook.test_render import metric
@@ -43,7 +43,7 @@ def selecting(value: str, key: str = "k") -> Selector:
 
 def rendered(template: str, value: str) -> str:
     matchers = [*selector_matchers(selecting(value)), value_matcher("namespace", "shop")]
-    return parse_query_template(template).render(query_data("up", matchers, ("pod",)))
+    return parse_query_template(template).render(template_arguments("up", matchers, ("pod",)))
 
 
 @pytest.mark.parametrize(
@@ -109,56 +109,56 @@ def test_values_are_escaped_where_they_stand(template: str, value: str, query: s
 @pytest.mark.parametrize(
     ("template", "value", "message"),
     [
-        (f"up{{x=`{K}`}}", "a`b", "'a`b' may not stand between back quotes, where nothing can be escaped"),
+        (f"up{{x=`{K}`}}", "a`b", "'a`b' is not allowed between back quotes, where nothing can be escaped"),
         (f"up{{x=`{K}`}}", "a\\", "between back quotes"),
         (f"up{{x=`{K}`}}", "\ud800", "between back quotes"),
         (f"up # {K}\n", "a\nb", "in a comment, which it would end"),
         (f"up # {K}\n", "a\rb", "in a comment"),
-        (rf'up{{x="\{K}"}}', "n", "right behind a backslash"),
-        (rf"up{{x='a\\\{K}'}}", "'", "right behind a backslash"),
+        (rf'up{{x="\{K}"}}', "n", "right after a backslash"),
+        (rf"up{{x='a\\\{K}'}}", "'", "right after a backslash"),
         (
             f"\nup * {K}",
             "down",
-            r"'down' may not stand outside of quotes, .*\(line 2 of the query\): put quotes around",
+            r"'down' is not allowed outside quotes, .*\(line 2 of the query\): put quotes around",
         ),
-        (f"up * {K}", "-5", "outside of quotes"),
-        (f"up * {K}", "5 # ", "outside of quotes"),
-        (f"up * {K}", " ", "outside of quotes"),
-        (f"up * {K}", "5-up", "outside of quotes"),
-        (f"up * {K}", "NaN", "outside of quotes"),
-        (f"up * {K}", '"', "outside of quotes"),
-        (f"{K}(up)", "sum", "outside of quotes"),
-        (f"{K}{{namespace='shop'}}", "secrets", "outside of quotes"),
-        (f"job:{K}", "5m", "'5m' may not stand outside"),
-        (f"job:{K}{{a='b'}}", "rate5m", "outside of quotes"),
-        (f"up_{K}", "5", "outside of quotes"),
-        (f"up[5m] {K}", "5m:1m", "outside of quotes"),
-        (f"up{K}", "5", "outside of quotes"),
-        (f"sum by ({K}) (up)", "a,b", "outside of quotes"),
-        (f"sum by ({K}) (up)", "a.b", "outside of quotes"),
-        (f"sum by ({K}) (up)", "a:b", "outside of quotes"),
-        (f"sum by ({K}) (up)", "a)(down", "outside of quotes"),
-        (f"sum ({K}) (up)", "a", "outside of quotes"),
-        (f"sum(up, {K})", "down", "outside of quotes"),
-        (f"sum by (x{K}) (up)", "y", "outside of quotes"),
-        (f"sum by ({K} up)", "a", "outside of quotes"),
-        (f"sum by (a) ({K})", "up", "outside of quotes"),
-        (f'up{{{K}="x"}}', "a-b", "outside of quotes"),
-        (f'up{{a="b" {K} c="d"}}', "or", "outside of quotes"),
-        (f"up{{{K}}}", 'a="b"', "outside of quotes"),
-        (f"{{{K}}}", "up", "outside of quotes"),
+        (f"up * {K}", "-5", "outside quotes"),
+        (f"up * {K}", "5 # ", "outside quotes"),
+        (f"up * {K}", " ", "outside quotes"),
+        (f"up * {K}", "5-up", "outside quotes"),
+        (f"up * {K}", "NaN", "outside quotes"),
+        (f"up * {K}", '"', "outside quotes"),
+        (f"{K}(up)", "sum", "outside quotes"),
+        (f"{K}{{namespace='shop'}}", "secrets", "outside quotes"),
+        (f"job:{K}", "5m", "'5m' is not allowed outside"),
+        (f"job:{K}{{a='b'}}", "rate5m", "outside quotes"),
+        (f"up_{K}", "5", "outside quotes"),
+        (f"up[5m] {K}", "5m:1m", "outside quotes"),
+        (f"up{K}", "5", "outside quotes"),
+        (f"sum by ({K}) (up)", "a,b", "outside quotes"),
+        (f"sum by ({K}) (up)", "a.b", "outside quotes"),
+        (f"sum by ({K}) (up)", "a:b", "outside quotes"),
+        (f"sum by ({K}) (up)", "a)(down", "outside quotes"),
+        (f"sum ({K}) (up)", "a", "outside quotes"),
+        (f"sum(up, {K})", "down", "outside quotes"),
+        (f"sum by (x{K}) (up)", "y", "outside quotes"),
+        (f"sum by ({K} up)", "a", "outside quotes"),
+        (f"sum by (a) ({K})", "up", "outside quotes"),
+        (f'up{{{K}="x"}}', "a-b", "outside quotes"),
+        (f'up{{a="b" {K} c="d"}}', "or", "outside quotes"),
+        (f"up{{{K}}}", 'a="b"', "outside quotes"),
+        (f"{{{K}}}", "up", "outside quotes"),
         # A quote that its author forgot: what should be inside is outside.
-        ('up{x="<<.LabelMatchers>>"}', "v", "'v' may not stand outside of quotes"),
-        ("up * <<slice .LabelMatchers 0 1>>", "v", "'k' may not stand outside of quotes"),
-        ("up{<<slice .LabelMatchers 0 6>>}", "down", "outside of quotes"),
-        ("up<<range $k, $v := .LabelValuesByName>> + <<$k>><<end>>", "v", "'k' may not stand"),
-        (f"<<$f := {K[2:-2]}>>up<<printf $f>>", "+down", "outside of quotes"),
-        (f'up + <<printf "%c%c" (index ({K[2:-2]}) 0) (index ({K[2:-2]}) 1)>>', "up", "outside of quotes"),
-        (f'up + <<printf "%x" ({K[2:-2]})>>', "\xaa\xbb", "outside of quotes"),
-        (f"up_<<len ({K[2:-2]})>>", "abc", "'3' may not stand"),
-        (f"<<range len ({K[2:-2]})>>up_<<.>> <<end>>", "abc", "'0' may not stand"),
-        (f"<<define `x`>>up * <<.>><<end>><<template `x` ({K[2:-2]})>>", "down", "outside of quotes"),
-        (f"<<block `x` .>>up * {K}<<end>>", "down", "outside of quotes"),
+        ('up{x="<<.LabelMatchers>>"}', "v", "'v' is not allowed outside quotes"),
+        ("up * <<slice .LabelMatchers 0 1>>", "v", "'k' is not allowed outside quotes"),
+        ("up{<<slice .LabelMatchers 0 6>>}", "down", "outside quotes"),
+        ("up<<range $k, $v := .LabelValuesByName>> + <<$k>><<end>>", "v", "'k' is not allowed"),
+        (f"<<$f := {K[2:-2]}>>up<<printf $f>>", "+down", "outside quotes"),
+        (f'up + <<printf "%c%c" (index ({K[2:-2]}) 0) (index ({K[2:-2]}) 1)>>', "up", "outside quotes"),
+        (f'up + <<printf "%x" ({K[2:-2]})>>', "\xaa\xbb", "outside quotes"),
+        (f"up_<<len ({K[2:-2]})>>", "abc", "'3' is not allowed"),
+        (f"<<range len ({K[2:-2]})>>up_<<.>> <<end>>", "abc", "'0' is not allowed"),
+        (f"<<define `x`>>up * <<.>><<end>><<template `x` ({K[2:-2]})>>", "down", "outside quotes"),
+        (f"<<block `x` .>>up * {K}<<end>>", "down", "outside quotes"),
     ],
 )
 def test_values_that_would_break_out_are_refused(template: str, value: str, message: str) -> None:
@@ -179,9 +179,9 @@ def test_a_refusal_names_value_rule_and_line() -> None:
     with pytest.raises(RenderError) as caught:
         exact_query(raw, Asked("shop", ("web-0",), selecting("secrets")))
     assert str(caught.value) == (
-        "the metricsQuery of rules[0] (a.yaml:7): the value 'secrets' may not stand outside of quotes, where only "
-        "numbers, durations and, in lists and before =, names of labels may (line 2 of the query): put quotes around "
-        "it, or ask with a number"
+        "the metricsQuery of rules[0] (a.yaml:7): the value 'secrets' is not allowed outside quotes, where only "
+        "numbers, durations and, in lists and before =, names of labels are allowed (line 2 of the query): put quotes "
+        "around it, or request a number"
     )
 
 

@@ -149,7 +149,7 @@ def test_what_is_no_object_is_refused(name: str) -> None:
 
 
 def test_no_object_is_no_query() -> None:
-    with pytest.raises(RenderError, match="no object is asked for"):
+    with pytest.raises(RenderError, match="the request names no object"):
         exact_query(metric(), asked(names=()))
 
 
@@ -160,7 +160,7 @@ def test_no_namespace_form_without_a_namespace() -> None:
 
 @pytest.mark.parametrize("query", ["", " \n", '<<if eq .Series "down">>down<<end>> '])
 def test_an_empty_query_is_an_error_of_the_rule(query: str) -> None:
-    with pytest.raises(RenderError, match=r"rules\[0\] \(a\.yaml:7\) makes an empty query"):
+    with pytest.raises(RenderError, match=r"rules\[0\] \(a\.yaml:7\) results in an empty query"):
         exact_query(metric(query), asked())
 
 

@@ -186,7 +186,7 @@ ERRORS = [
     ("unknown-key", rules(containerQuerry="x"), "a.yaml:7: the key 'containerQuerry' is not known: did you mean"),
     ("bad-template", rules(containerQuery="sum(<<.Nothing>>)"), "a.yaml:3: `containerQuery` is not a working template"),
     ("bad-template", rules(nodeQuery="<<range"), "a.yaml:4: `nodeQuery` is not a working template"),
-    ("empty-query", rules(nodeQuery="<<if .Series>>x<<end>>"), "a.yaml:4: `nodeQuery` makes an empty query"),
+    ("empty-query", rules(nodeQuery="<<if .Series>>x<<end>>"), "a.yaml:4: `nodeQuery` results in an empty query"),
     ("unknown-resource", rules(resources="{overrides: {pod: {resource: podd}}}"), "a.yaml:5: no resource 'podd'"),
     ("bad-label", rules(containerLabel="con-tainer"), "a.yaml:6: `containerLabel` 'con-tainer' cannot be a label"),
     ("wrong-kind", rules(containerLabel="[x]"), "a.yaml:6: expected a text, found a list"),
@@ -295,7 +295,7 @@ def test_the_report_tells_the_narrower_of_two_plans(read: Read, resolve: Resolve
     assert (report.id, report.api, report.line) == ("resourceRules.cpu", Api.RESOURCE, 2)
     assert report.plan is not None
     assert report.plan.kind is PlanKind.EXACT
-    assert report.plan.reason == "`nodeQuery`: `topk` picks among everybody's series"
+    assert report.plan.reason == "`nodeQuery`: `topk` selects among the series of all askers"
 
 
 LINTS = [

@@ -62,7 +62,7 @@ def test_a_template_finds_the_resource_in_a_label(
 @pytest.mark.parametrize(
     ("template", "error", "message"),
     [
-        ("<<.Group>>_x", LabelTemplateError, "lacks <<.Resource>>"),
+        ("<<.Group>>_x", LabelTemplateError, "does not contain <<.Resource>>"),
         ("kube-<<.Resource>>", LabelTemplateError, "'kube-namespace'"),
         ("kube_<<.Resource", TemplateError, "not closed"),
         ("<<.Resources>>", TemplateError, "no field .Resources"),

@@ -176,7 +176,7 @@ def rules(series: str, name: str, query: str) -> Rulebook:
         (("salaries", "x/y", GENERIC), True),
         (("salaries{pod", "paid", "<<.Nope>>"), True),
         (("pay", "paid", "<<.Nope>>"), True),
-        (("pay", "$0/", OWN), True),
+        (("pay", "$0/", OWN), False),
         (("sum(salaries)", "$0/", GENERIC), True),
         (("latency", "$0", "<<.Nope>>"), False),
         (("latency", "$0/", GENERIC), False),
@@ -186,7 +186,7 @@ def rules(series: str, name: str, query: str) -> Rulebook:
         "the same series",
         "the same name, the series is broken",
         "the same name",
-        "the same query, which names its series",
+        "another series, though the query is the same",
         "the series is broken, and the rest tells nothing",
         "another series",
         "another series, and the query of all rules",
@@ -203,6 +203,62 @@ def test_a_rule_in_the_place_of_another_is_that_one_unless_it_says_otherwise(
     retention = retained_in(broken, former)
     assert bool(retention.rulebook.retained) is goes_on
     assert bool(retention.unsure) is not goes_on
+
+
+def one_series(*entries: str) -> Rulebook:
+    """Return the rules of these names, all for one series; `a!` is broken, `a?` has an unreadable name as well."""
+    text_of_rules = ""
+    for entry in entries:
+        rule = RULE.replace("SERIES", "requests").replace("NAME", entry[0]).replace("QUERY", GENERIC)
+        rule = rule if len(entry) == 1 else rule.replace("metricsQuery", "metricQuery")
+        text_of_rules += rule.replace("as: ", "as: $") if entry.endswith("?") else rule
+    return parsed({"rules.yaml": f"rules:\n{text_of_rules}"})
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "serves"),
+    [
+        ("a b c", "a b! c", "a b c"),
+        ("a b c", "a! b! c!", "a b c"),
+        ("a b c", "c! a b!", "c a b"),
+        ("a b c", "c! a!", "c a"),
+        ("a b c", "c? a b", "c a b"),
+        ("a b c", "a? b? c?", "a b c"),
+        ("a b c", "b! c n", "b c n"),
+        ("a b c", "c a? n", "c n"),
+    ],
+    ids=[
+        "one of them",
+        "all of them",
+        "moved",
+        "moved, and one deleted",
+        "moved, its name unreadable",
+        "all names unreadable",
+        "one deleted, one new",
+        "one deleted, one new, and a name unreadable",
+    ],
+)
+def test_rules_with_the_same_series_query_are_told_apart_by_their_names(before: str, now: str, serves: str) -> None:
+    rulebook = retained_in(one_series(*now.split()), one_series(*before.split())).rulebook
+    assert [rule.naming.template for rule in rulebook.rules] == serves.split()
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "serves", "retained"),
+    [
+        ("a b c d", "?! c d b", "a c d b", [0]),
+        ("a b c", "c ?! a", "c b a", [1]),
+        ("a b c d", "d b ?! a", "d b c a", [2]),
+        ("a b c", "?! b c n", "a b c n", [0]),
+        ("a b c d", "?! b n d", "a b n d", [0]),
+    ],
+)
+def test_a_rule_that_can_no_longer_be_read_at_all_is_recognised_by_what_is_left_around_it(
+    before: str, now: str, serves: str, retained: Sequence[int]
+) -> None:
+    rulebook = after(before, now).rulebook
+    assert served(rulebook) == serves.split()
+    assert list(rulebook.retained) == [f"rules[{number}]" for number in retained]
 
 
 def test_a_rule_of_another_file_is_another_rule() -> None:

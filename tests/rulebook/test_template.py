@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.rulebook.rendering.template import QueryData, parse_query_template
+from adapter.rulebook.rendering.template import TemplateArguments, parse_query_template
 
-DATA = QueryData("up", 'a="b"', {"a": "b"}, ("namespace", "pod"))
+DATA = TemplateArguments("up", 'a="b"', {"a": "b"}, ("namespace", "pod"))
 
 
 def test_renders_the_five_fields() -> None:

@@ -86,10 +86,22 @@ def test_arguments_and_results_of_megabytes_pass(children: Children) -> None:
     [
         (heavy.loop_for_ever, (), SHORT, ChildDeadlineError, r"^fit: killed after 1 s$"),
         (heavy.eat_memory, (), SMALL, ChildMemoryError, r"^fit: out of memory$"),
-        (heavy.abort, (), ENOUGH, ChildCrashError, r"^fit: the child ended by SIGABRT: the model has exploded"),
-        (heavy.fault, (), ENOUGH, ChildCrashError, r"^fit: the child ended by SIGSEGV"),
-        (heavy.exit_at_once, (3,), ENOUGH, ChildCrashError, r"^fit: the child ended by exit status 3: it said nothing"),
-        (heavy.exit_at_once, (0,), ENOUGH, ChildCrashError, r"^fit: the child ended by exit status 0: it said nothing"),
+        (heavy.abort, (), ENOUGH, ChildCrashError, r"^fit: the child ended with SIGABRT: the model has exploded"),
+        (heavy.fault, (), ENOUGH, ChildCrashError, r"^fit: the child ended with SIGSEGV"),
+        (
+            heavy.exit_at_once,
+            (3,),
+            ENOUGH,
+            ChildCrashError,
+            r"^fit: the child ended with exit status 3: it wrote nothing",
+        ),
+        (
+            heavy.exit_at_once,
+            (0,),
+            ENOUGH,
+            ChildCrashError,
+            r"^fit: the child ended with exit status 0: it wrote nothing",
+        ),
         (heavy.raise_error, (), ENOUGH, ChildRaisedError, r"^fit: raised: ValueError: the matrix is singular$"),
         (heavy.leave_by_exit, (), ENOUGH, ChildRaisedError, r"^fit: raised: SystemExit: 3$"),
         (heavy.be_unpicklable, (), ENOUGH, ChildResultError, r"^fit: no result: it cannot be pickled"),
@@ -157,7 +169,7 @@ def test_no_more_than_so_many_run_at_once(children: Children, registry: Collecto
     for thread in threads:
         thread.start()
     eventually(lambda: registry.get_sample_value("example_children") == 2)
-    with pytest.raises(ChildDeadlineError, match=r"no turn within 0\.1 s"):
+    with pytest.raises(ChildDeadlineError, match=r"not started within 0\.1 s"):
         children.run("fit", heavy.add, (1, 1), ChildLimits(seconds=0.1))
     children.close()
     for thread in threads:

@@ -188,7 +188,7 @@ def test_what_breaks_the_whole_file_is_raised_with_its_line(text: str, line: int
         ("{a: !include other.yaml}", "the tag '!include' has no meaning here"),
         ("{!include a: other.yaml}", "the tag '!include' has no meaning here"),
         ("{a: !!binary aGk=}", "the tag 'tag:yaml.org,2002:binary' has no meaning here"),
-        ("{a: !!null something}", "what is called !!null here is something"),
+        ("{a: !!null something}", "the tag !!null is on a value that is not null"),
         ("{<<: {a: 1, a: 2}}", "the key 'a' appears a second time"),
         ("{<<: [{b: 1}, {a: 1, a: 2}]}", "the key 'a' appears a second time"),
     ],

@@ -145,7 +145,7 @@ def test_a_wrong_environment_names_the_variable(environment: dict[str, str], mes
 
 def test_flags_that_mean_nothing_here_are_taken_with_one_warning_each() -> None:
     values = parse("--disable-http2", "--disable-http2=true")
-    assert values.warnings == ("--disable-http2 means nothing here: HTTP/2 is not spoken here",)
+    assert values.warnings == ("--disable-http2 has no effect: HTTP/2 is not spoken here",)
     assert parse().warnings == ()
 
 
@@ -159,7 +159,7 @@ def test_what_stands_behind_two_dashes_is_no_flag() -> None:
 def test_a_flag_that_is_needed_is_missed() -> None:
     needed = Flag(name="config", kind=PATH, repeat=Repeat.EACH, help="give a rule file", required=True)
     command = CommandFlags(program="p", version="1", summary="", flags=(needed,))
-    with pytest.raises(UsageError, match="--config is missing: give a rule file"):
+    with pytest.raises(UsageError, match="--config is required: give a rule file"):
         parse_flags(command, [], {})
 
 
@@ -171,7 +171,7 @@ def test_values_are_typed_where_they_are_used() -> None:
     assert values.address("plain-bind-address") == Address("", 9180)
     assert values.texts("allowed-names") == ("a",)
     assert values.seconds("refresh-interval") == 10.0
-    with pytest.raises(TypeError, match="--state is PosixPath, asked for as str"):
+    with pytest.raises(TypeError, match="--state is PosixPath, read as str"):
         values.text("state")
 
 
@@ -184,7 +184,7 @@ def test_help_lists_the_flags_by_group_with_their_defaults() -> None:
     )
     assert "  --refresh-interval DURATION\n        How often to ask anew. (default 10s)" in text
     assert "  -v, --v NUMBER" in text
-    assert "Accepted, means nothing here: HTTP/2 is not spoken here" in text
+    assert "Accepted, without effect: HTTP/2 is not spoken here" in text
     assert "Not supported: the API server writes the audit log" in text
 
 

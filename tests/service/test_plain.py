@@ -61,7 +61,7 @@ def connect(port: int) -> socket.socket:
         ("GET", "/metrics?a=b", 200, b"metrics a=b"),
         ("HEAD", "/metrics", 200, b""),
         ("GET", "/other", 404, b"there are /metrics, /livez and /readyz here\n"),
-        ("POST", "/metrics", 405, b"only GET is served here\n"),
+        ("POST", "/metrics", 405, b"only GET and HEAD are allowed here\n"),
         ("GET", "/broken", 500, b"internal error\n"),
         ("GET", "/metrics", 200, b"metrics "),
     ],

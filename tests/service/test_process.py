@@ -31,7 +31,7 @@ def test_a_port_in_use_is_one_line_and_exit_1(tmp_path: Path, certificates: Cert
         port = taken.getsockname()[1]
         with running_server(tmp_path, certificates, until_serving=False, address=f"127.0.0.1:{port}") as server:
             assert server.process.wait(PATIENCE) == 1
-    message = "another process listens there: stop it, or choose another port"
+    message = "another process listens on this address: stop it, or choose another port"
     assert server.log == f"example-server: cannot listen on 127.0.0.1:{port}: {message}\n"
 
 
@@ -39,7 +39,9 @@ def test_unusable_tls_files_are_one_line_and_exit_1(tmp_path: Path, certificates
     missing = tmp_path / "tls.crt"
     with running_server(tmp_path, certificates, until_serving=False, certificate=str(missing)) as server:
         assert server.process.wait(PATIENCE) == 1
-    assert server.log == f"example-server: cannot read the TLS files {missing}: check that they exist and may be read\n"
+    assert (
+        server.log == f"example-server: cannot read the TLS files {missing}: check that they exist and are readable\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,7 +106,7 @@ def test_what_happens_as_soon_as_the_end_begins_holds_up_neither_requests_nor_th
         assert get(kept)[0] == 200
         server.process.send(signal.SIGTERM)
         assert server.process.wait(PATIENCE) == 0
-    assert "what was to happen as soon as the end begins did not end in time" in server.log
+    assert "callbacks of the start of the shutdown did not end in time" in server.log
 
 
 def test_sigint_leaves_out_the_delay(tmp_path: Path, certificates: Certificates) -> None:
@@ -149,7 +151,7 @@ def test_a_worker_that_crashes_is_replaced_on_the_same_ports(tmp_path: Path, cer
         assert (server.port, server.plain_port) == ports
         assert server.plain("/readyz")[0] == 200
         assert "was sent SIGKILL" in server.log
-        assert "the worker died; a new one follows after_seconds=1.0" in server.log
+        assert "the worker died and will be restarted after_seconds=1.0" in server.log
 
 
 def test_a_worker_ends_when_its_arbiter_is_killed(tmp_path: Path, certificates: Certificates) -> None:

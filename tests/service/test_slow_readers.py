@@ -229,7 +229,7 @@ def test_the_end_of_the_process_waits_for_a_reader(tmp_path: Path, certificates:
         send_head(sock, "/pattern?bytes=300000")
         eventually(lambda: connections(server, "send") == 1)
         server.process.send(signal.SIGTERM)
-        eventually(lambda: "ending: not ready any more" in server.log)
+        eventually(lambda: "shutting down: no longer ready" in server.log)
         assert read_answer(sock) == (200, pattern(300_000))
         assert is_closed(sock)
         sock.close()

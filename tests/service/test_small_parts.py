@@ -55,7 +55,7 @@ def test_a_host_name_is_looked_up() -> None:
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no-such-host.invalid"])
 def test_an_address_of_another_machine_is_refused_with_advice(host: str) -> None:
-    with pytest.raises(StartError, match="this machine has no such address"):
+    with pytest.raises(StartError, match="this machine does not have the address"):
         listening_socket(Address(host, 0))
 
 

@@ -95,7 +95,7 @@ def test_a_failing_task_is_tried_again_and_logged_once(
     tasks.periodic("refresh", fail_thrice, every_seconds=0, deadline_seconds=1)
     eventually(lambda: ("refresh", "ok") in events.results)
     assert events.results[:4] == [("refresh", "error")] * 3 + [("refresh", "ok")]
-    assert caplog.messages == ["a task failed and will be tried again", "a task works again"]
+    assert caplog.messages == ["a task failed and will be retried", "a task works again"]
     assert caplog.records[0].exc_info is not None
     assert caplog.records[1].__dict__["fields"] == {"task": "refresh", "failures": 3}
 
@@ -132,7 +132,7 @@ def test_a_pass_beyond_its_deadline_is_seen_while_it_runs_and_counted_as_late(
     go_on.set()
     eventually(lambda: events.results == [("refresh", "late")])
     assert tasks.overdue() == ()
-    assert "a task ran past its deadline" in caplog.messages
+    assert "a task exceeded its deadline" in caplog.messages
 
 
 def test_a_running_task_works_until_the_stop(tasks: Tasks) -> None:

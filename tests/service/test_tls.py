@@ -176,5 +176,5 @@ def test_files_that_become_unusable_leave_the_last_good_ones_in_use(
     assert [message.split(":")[0] for message in caplog.messages] == [
         f"cannot read the TLS files {certificate}",
         "the TLS files are usable again",
-        "TLS files taken in anew",
+        "TLS files reloaded",
     ]

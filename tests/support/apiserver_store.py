@@ -155,10 +155,11 @@ def integer(query: Mapping[str, str], name: str) -> int:
 
 def is_selected(one: Json, namespace: str, query: Mapping[str, str]) -> bool:
     """Return whether the object is in the namespace, if one is asked for, and whether the selectors match it."""
-    selector = parse_selector(query.get("labelSelector", ""))
+    if namespace not in {"", key_of(one)[0]} or selected_name(query) not in {None, key_of(one)[1]}:
+        return False
+    selector = query.get("labelSelector")
     labels: dict[str, str] = one["metadata"].get("labels") or {}
-    named = namespace in {"", key_of(one)[0]} and selected_name(query) in {None, key_of(one)[1]}
-    return named and selector.matches(labels)
+    return not selector or parse_selector(selector).matches(labels)
 
 
 def shown_type(change: Change, namespace: str, query: Mapping[str, str]) -> str | None:

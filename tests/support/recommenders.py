@@ -34,9 +34,13 @@ class Recommender:
     def address(self, *, plain: bool = False) -> str:
         """Return where it serves its page, or metrics and health."""
         pattern = r"metrics and health are served address=(\S+)" if plain else r" serving address=http://(\S+)"
-        found = until(lambda: re.search(pattern, self.log) or not self.process.is_running, _LISTENING_SECONDS)
-        assert isinstance(found, re.Match), f"it has ended:\n{self.process.log_tail()}"
-        return found[1]
+
+        def last() -> str:
+            assert self.process.is_running, f"it has ended:\n{self.process.log_tail()}"
+            # A program that is started again goes on in the same log.
+            return "".join(re.findall(pattern, self.log)[-1:])
+
+        return until(last, _LISTENING_SECONDS)
 
     def get(self, path: str, *, plain: bool = False) -> tuple[int, str, dict[str, str]]:
         """Return status, text and headers of an answer."""

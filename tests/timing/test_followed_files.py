@@ -132,7 +132,7 @@ def test_a_file_that_vanishes_is_reported_and_taken_in_when_it_returns(tmp_path:
     file.unlink()
     assert (watch.look(), watch.look()) == ("one", "one")
     assert watch.refused == [
-        f"{file}: cannot read the file: No such file or directory: check that it exists and may be read"
+        f"{file}: cannot read the file: No such file or directory: check that it exists and is readable"
     ]
     file.write_text("one")
     assert (watch.look(), watch.taken) == ("one", ["one"])
@@ -277,7 +277,7 @@ def test_what_is_not_a_regular_file_is_refused_at_once_and_the_others_go_on(
     (tmp_path / "c.yaml").write_text("c")
     assert watch.look() == "a||c"
     (unread,) = (content.unread for content in read_each([tmp_path]) if content.unread is not None)
-    reason = "cannot read the file: it is not a regular file: check that it exists and may be read"
+    reason = "cannot read the file: it is not a regular file: check that it exists and is readable"
     assert str(unread) == f"{tmp_path}/b.yaml: {reason}"
 
 

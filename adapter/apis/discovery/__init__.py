@@ -1,1 +1,1 @@
-"""Groups, versions and lists of metrics: what there is to ask for."""
+"""Discovery: groups, versions and lists of metrics."""

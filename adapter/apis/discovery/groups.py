@@ -1,12 +1,12 @@
-"""Groups and versions: what there is to ask for, but for the metrics themselves (those are in `lists`).
+"""Groups and versions of the APIs; the metrics themselves are in `lists`.
 
-The aggregated form (`apidiscovery.k8s.io/v2`) names the groups and versions and leaves the metrics out. It is what
-kube-apiserver fetches each minute and hands to every client; the HPA needs no more of it, and thousands of metrics
-would make every client's discovery larger. The whole list stays at `/apis/GROUP/VERSION`.
+The aggregated form (`apidiscovery.k8s.io/v2`) names the groups and versions without the metrics. kube-apiserver fetches
+it each minute and passes it on to every client; the HPA needs no more of it, and thousands of metrics would make every
+client's discovery larger. The complete list is at `/apis/GROUP/VERSION`.
 
-Nothing here depends on series or rules, so all of it is made once and never waits for anything: kube-apiserver takes an
-API whose discovery is slow or missing out of service, and with it the deletion of namespaces in the whole cluster. So
-metrics.k8s.io is there without resource rules too, be they taken out or refused: an APIService may still point here.
+Nothing here depends on series or rules, so all of it is made once and never waits: if discovery of an API is slow or
+missing, kube-apiserver marks the API unavailable, and no namespace in the cluster can be deleted. Therefore
+metrics.k8s.io is served even if resource rules are removed or refused, since an APIService may still point here.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def usage_resources() -> bytes:
 
 
 def groups_response(accept: str, if_none_match: str) -> Response:
-    """Return `/apis` in the form that the `Accept` header prefers, 304 where the client already has it."""
+    """Return `/apis` in the form that the `Accept` header prefers, or 304 if the client already has it."""
     version = aggregated_version(accept)
     if version is None:
         return Response(200, api_group_list(), headers=(_VARY,))
@@ -70,7 +70,7 @@ def _aggregated(version: str) -> Response:
 
 
 def _aggregated_resources(group: str) -> list[dict[str, object]]:
-    """Return the resources that are told to every client: of metrics none, since they may be thousands."""
+    """Return the resources in aggregated discovery: no metrics, since there may be thousands of them."""
     version = VERSIONS[RESOURCE][0]
     return [
         {
@@ -97,7 +97,7 @@ _VERBS = ("get", "list")
 _USAGE = (("nodes", False, "NodeMetrics"), ("pods", True, "PodMetrics"))
 """Plural, whether namespaced, and kind."""
 _SINGULAR = ""
-"""As metrics-server says it: kubectl then makes `podmetrics` of the kind, and `pod` stays the pod's."""
+"""Singular name as in metrics-server: kubectl then derives `podmetrics` from the kind, and `pod` still means a Pod."""
 _USAGE_RESOURCES = _usage_list()
 _API_GROUPS: Mapping[str, bytes] = {
     group: json_line({"kind": "APIGroup", "apiVersion": "v1", **_group(group)}) for group in VERSIONS

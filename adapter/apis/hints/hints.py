@@ -1,6 +1,7 @@
-"""What to tell somebody who asks for a metric that is not there: the nearest thing that is, or which rule says no.
+"""Hints in errors about metrics that do not exist: the most similar metric, or the rule that does not make it.
 
-All in one short clause, since it becomes the text of an event of an autoscaler. The command that tells more is named.
+A hint is one short clause, since it becomes the text of an autoscaler's event, and names the command that explains
+more.
 """
 
 from __future__ import annotations
@@ -30,26 +31,26 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 5
 LONGEST_CHARACTERS = 240
-"""Of a clause that quotes rules or Prometheus, without the command that tells more."""
+"""Limit on a clause that quotes rules or Prometheus, without the command that explains more."""
 MOST_REMEMBERED = 1000
-"""Names whose near misses are remembered: autoscalers ask for the same again and again."""
-_COMMAND = re.compile(r"[A-Za-z0-9_:./ -]{1,160}")
-"""Arguments that are repeated as part of a command: what a shell would take for more than words is not."""
+"""Limit on the names whose near misses are cached, since autoscalers repeat their requests."""
+_COMMAND = re.compile(r"[A-Za-z0-9_:./ -]{1,190}")
+"""Commands that a message may name: a shell takes each of their characters literally."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Index:
     catalogue: Catalogue
     places: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Metric name to all that it is served for."""
+    """Metric name to everything that it is served for."""
     renamed: dict[str, str] = field(default_factory=dict)
     """Series name to the name under which a metric made of it is served."""
     likeliest: dict[str, Metric] = field(default_factory=dict)
-    """Name of a custom metric to the one that somebody means who names no kind of object."""
+    """Name of a custom metric to the metric that is meant if no kind of object is named."""
     by_length: dict[int, list[str]] = field(default_factory=dict)
     """Length to the names of metrics."""
     meant: dict[str, str | None] = field(default_factory=dict)
-    """Name that is none to the one that is most like it, of those that were asked for."""
+    """Requested unknown name to the most similar metric name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class _Missed:
     in_force: NearMiss | None
     refused: RefusedRule | None
     is_refused: bool
-    """Whether it is the refused one that would make the metric, whatever the other would do."""
+    """Whether the refused rule would make exactly this metric, so that it takes precedence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +68,14 @@ class _Rules:
     refused: tuple[RefusedRule, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     missed: dict[str, _Missed] = field(default_factory=dict)
-    """Name to the rules that come closest, of those that were asked for."""
+    """Requested name to the rules that come closest to making it."""
 
 
 class Hints:
-    """Hints from one catalogue and the rules behind it, indexed before they are needed; `prepare` changes to others.
+    """Hints from one catalogue and its rules, indexed in advance; `prepare` changes to another catalogue.
 
-    `look_ups` tells of the rules in force, and how the last look-up of each one's series went, `refused` of those that
-    are not; `wall` is unix seconds.
+    `look_ups` returns the rules in force with the results of their last look-ups, and `refused` the refused rules;
+    `wall` returns Unix seconds.
     """
 
     def __init__(
@@ -92,20 +93,20 @@ class Hints:
         self._prepare_rules(in_one_piece)
 
     def prepare(self, catalogue: Catalogue, slices: Slices) -> None:
-        """Index this catalogue and the rules, unless they are those that are indexed."""
+        """Index this catalogue and the rules, unless they are indexed already."""
         if self._index.catalogue is not catalogue:
             self._index = _index(catalogue, slices)
         self._prepare_rules(slices)
 
     def for_missing(self, name: str, command: str = "") -> str:
-        """Return one clause on where a metric of this name is to be found, or why it may be nowhere.
+        """Return one clause that says where a metric of this name is served, or why there may be none.
 
-        `command` are the arguments of `explain` that ask for more; empty: it is not named.
+        `command` is the command that explains more; empty if there is none.
         """
         return f"{self._clause(name)}{more(command)}"
 
     def likeliest(self, name: str) -> Metric | None:
-        """Return the custom metric of that name that is meant where no kind is named; None where none is known."""
+        """Return the custom metric that the name means if no kind is named; None if none is known."""
         return self._index.likeliest.get(name)
 
     def _clause(self, name: str) -> str:
@@ -118,12 +119,12 @@ class Hints:
         return cut(self._of_rules(name) or self._of_look_ups(name))
 
     def _of_rules(self, name: str) -> str | None:
-        """Return which rule nearly serves the metric; None where no rule is about it."""
+        """Return a clause about the rule that nearly serves the metric; None if no rule is similar."""
         missed = self._missed(name)
         miss, refused = missed.in_force, missed.refused
         if refused is not None and (missed.is_refused or miss is None):
             place = f"{PurePath(refused.file).name}:{refused.line}"
-            return f"{refused.id} ({place}) would make it and is refused: see the adapter's log"
+            return f"{refused.id} ({place}) would make it but is refused: see the adapter's log"
         return None if miss is None else self._of_miss(miss)
 
     def _missed(self, name: str) -> _Missed:
@@ -141,9 +142,9 @@ class Hints:
             return f"{rule} does not serve it: {miss.obstacle}"
         look_up = next((one for one in self._look_ups() if one.rule is miss.rule), None)
         if look_up is not None and look_up.failure is not None:
-            return f"{rule} would make it of the series {miss.series}, and {self._failed(look_up)}"
+            return f"{rule} would make it from the series {miss.series}, but {self._failed(look_up)}"
         return (
-            f"{rule} would make it of the series {miss.series}, and found none whose labels name an object and its "
+            f"{rule} would make it from the series {miss.series}, but found none whose labels name an object and its "
             f"namespace{self._looked_up(look_up)}"
         )
 
@@ -165,7 +166,7 @@ class Hints:
         return f"no rule gives a metric of this name, or none of its series is in Prometheus{when}{refused}"
 
     def _meant(self, name: str) -> str | None:
-        """Return the metric that is spelt nearly so."""
+        """Return the metric with the most similar name."""
         index = self._index
         if name not in index.meant:
             if len(index.meant) >= MOST_REMEMBERED:
@@ -174,7 +175,7 @@ class Hints:
         return index.meant.get(name)
 
     def _failed(self, look_up: LookUp) -> str:
-        before = "" if look_up.succeeded_at is None else f", the last time it could was {self._ago(look_up)}"
+        before = "" if look_up.succeeded_at is None else f", which last succeeded {self._ago(look_up)}"
         return f"cannot look up its series{before}: {look_up.failure}"
 
     def _looked_up(self, look_up: LookUp | None) -> str:
@@ -198,8 +199,8 @@ class Hints:
 
 
 def more(command: str) -> str:
-    """Return where to learn more, to be put behind a clause; empty where there is no command that could be typed."""
-    return f" (more: tidewatch-adapter explain {command})" if _COMMAND.fullmatch(command) else ""
+    """Return where to learn more, to be appended to a clause; empty if the command is not safe to type, or is empty."""
+    return f" (more: {command})" if _COMMAND.fullmatch(command) else ""
 
 
 def _are(these: Sequence[object], those: Sequence[object]) -> bool:
@@ -207,7 +208,7 @@ def _are(these: Sequence[object], those: Sequence[object]) -> bool:
 
 
 def cut(clause: str) -> str:
-    """Return the clause on one line and fit for an event of an autoscaler."""
+    """Return the clause on one line, short enough for an autoscaler's event."""
     line = " ".join(clause.split())
     return line if len(line) <= LONGEST_CHARACTERS else f"{line[: LONGEST_CHARACTERS - 1]}…"
 

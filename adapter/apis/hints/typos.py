@@ -1,7 +1,7 @@
-"""Which of the metrics that are served was meant by a name that is none: the one a slip of the keyboard away.
+"""Finds the served metric that a misspelled name probably means.
 
-It runs within a request. So it compares so many names of about the same length alone: all by how much of their
-beginnings and ends is equal, which takes microseconds, and the few that are left letter by letter.
+It runs within a request, so it only compares names of about the same length: all of them by their common beginnings and
+ends, which takes microseconds, and the few that remain letter by letter.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _MOST_LIKE = 10
 _LONGEST = 100
 _LETTERS_APART = (0, 1, -1, 2, -2)
 _LIKENESS = 0.85
-"""Of `difflib`: two letters of a name of fifteen."""
+"""Lowest ratio of `difflib`: two different letters in a name of fifteen."""
 
 
 def nearest(name: str, by_length: Mapping[int, Sequence[str]]) -> str | None:
-    """Return the name that is most like it; None where none is. `by_length` are the names by how long they are."""
+    """Return the most similar name; None if none is similar. `by_length` has the names by their length."""
     if len(name) > _LONGEST:
         return None
     like = (by_length.get(len(name) + apart, ()) for apart in _LETTERS_APART)
@@ -33,7 +33,7 @@ def nearest(name: str, by_length: Mapping[int, Sequence[str]]) -> str | None:
 
 
 def _equal_ends(one: str, other: str) -> int:
-    """Return of how many letters the beginnings and the ends that both have in common are, together."""
+    """Return the total length of the common beginning and the common end."""
     return _equal_start(one, other) + _equal_start(one[::-1], other[::-1])
 
 

@@ -1,1 +1,1 @@
-"""Schemas of the answers of the three groups, as kube-apiserver asks for them."""
+"""Schemas of the answers of the three groups, as kube-apiserver requests them."""

@@ -1,8 +1,8 @@
-"""`/openapi/v2` and `/openapi/v3`: what the answers of the three groups look like.
+"""`/openapi/v2` and `/openapi/v3`: the schemas of the answers of the three groups.
 
-kube-apiserver asks for both about once a minute and merges them into its own; where there is none it says so in its log
-each time, and `kubectl explain podmetrics` has nothing to show. Nothing in them ever changes, so they are made once. No
-`Accept` header is refused, or kube-apiserver would go on asking. (OpenAPI 2.0 and 3.0, with the extensions of
+kube-apiserver requests both about once a minute and merges them into its own. If they are missing, it logs that each
+time, and `kubectl explain podmetrics` has nothing to show. They never change, so they are made once. No `Accept` header
+is refused, because kube-apiserver would keep asking. (OpenAPI 2.0 and 3.0, with the extensions of
 `k8s.io/kube-openapi`.)
 """
 
@@ -26,7 +26,7 @@ _VARY = (("Vary", "Accept"),)
 
 
 def schemas_response(asked: Schemas, if_none_match: str) -> Response:
-    """Return the document that is asked for, 304 where the client already has it."""
+    """Return the requested document, or 304 if the client already has it."""
     if isinstance(asked, OpenApi2):
         return unless_current(_V2, if_none_match)
     return unless_current(_V3[asked.group, asked.version] if asked.group else _V3_INDEX, if_none_match)
@@ -37,13 +37,13 @@ def _all_groups() -> Iterator[tuple[str, str]]:
 
 
 def _v2_reference(name: str, description: str = "") -> dict[str, Any]:
-    """Return a reference with its description beside it, which OpenAPI 2.0 passes over and Kubernetes' tools read."""
+    """Return a reference with a description, which OpenAPI 2.0 ignores and Kubernetes's tools read."""
     reference = {"$ref": f"#/definitions/{name}"}
     return {"description": description, **reference} if description else reference
 
 
 def _v3_reference(name: str, description: str = "") -> dict[str, Any]:
-    """Return a reference; in OpenAPI 3.0 nothing may stand beside one."""
+    """Return a reference; OpenAPI 3.0 allows no other fields beside it."""
     reference = {"$ref": f"#/components/schemas/{name}"}
     return {"description": description, "allOf": [reference]} if description else reference
 
@@ -92,7 +92,7 @@ def _about(operation: Operation) -> dict[str, Any]:
 
 
 def _v3_index(documents: Mapping[tuple[str, str], Response]) -> dict[str, Any]:
-    """Return where the documents are; by the hash in the address a client knows whether it has one already."""
+    """Return the index of the documents; the hash in an address shows a client whether it already has the document."""
     return {
         "paths": {
             f"apis/{group}/{version}": {

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 class CustomMetrics:
     """Values of custom metrics.
 
-    `resolve` knows the kinds of objects by every name that a path may use. With `empty_is_error` an answer without any
-    value is a 404. `wall` tells the time in unix seconds, for answers that state their own moment.
+    `resolve` finds a kind of objects by every name that a path may use. `explain_command` begins the command that error
+    messages name. With `empty_is_error` an answer without any value is a 404. `wall` returns Unix seconds, for answers
+    that state when they were given.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class CustomMetrics:
         resolve: ResolveResource,
         hints: Hints,
         *,
+        explain_command: str,
         empty_is_error: bool,
         compatibility: Compatibility = OURS,
         wall: Callable[[], float] = time.time,
@@ -50,6 +52,7 @@ class CustomMetrics:
         self._provider = provider
         self._resolve = resolve
         self._hints = hints
+        self._explain_command = explain_command
         self._empty_is_error = empty_is_error
         self._compatibility = compatibility
         self._wall = wall
@@ -61,10 +64,10 @@ class CustomMetrics:
         which = _which(asked, given)
         metric_selector = selector(given, "metricLabelSelector")
         metric, resource = self._find(asked)
-        what, command = _described(asked), _command(asked)
+        what, command = _described(asked), self._command(asked)
         if metric.narrowed:
             _require_name(asked, resource)
-            # `explain` tells of all that there is of such objects, and not of what one namespace has of them.
+            # `explain` explains the values of all such objects, not those that are restricted to one namespace.
             command = ""
         with fetching(what, command, beside=_narrowing(metric, asked)):
             answer = self._provider.objects(metric, asked.namespace, which, metric_selector)
@@ -88,16 +91,24 @@ class CustomMetrics:
             # Paths may use any name of a kind, such as the singular: kube-apiserver's clients map names as they like.
             metric = catalogue.find_custom(self._qualified(asked), namespaced, asked.metric)
         if metric is None or metric.resource is None:
-            why = self._hints.for_missing(asked.metric, _command(asked))
+            why = self._hints.for_missing(asked.metric, self._command(asked))
             raise not_found(_described(asked), why, formerly=_without_name(asked))
         return metric, metric.resource
+
+    def _command(self, asked: CustomValues) -> str:
+        """Return the command that explains the metric; empty if its name would be read as a part of a path."""
+        if "/" in asked.metric:
+            return ""
+        where = "" if asked.namespace is None else f" -n {asked.namespace}"
+        named = "" if asked.name == ALL_OBJECTS else f" --object {asked.resource}/{asked.name}"
+        return f"{self._explain_command} {asked.resource}/{asked.metric}{where}{named}"
 
     def _qualified(self, asked: CustomValues) -> str:
         name, _, group = asked.resource.partition(".")
         try:
             return self._resolve(group, name).qualified
         except UnknownResourceError as e:
-            # Objects that are not named are listed first there.
+            # prometheus-adapter lists the objects first if none is named.
             former = NOT_LISTED if asked.name == ALL_OBJECTS else None
             raise not_found(_described(asked), str(e), formerly=_without_name(asked), former=former) from e
 
@@ -117,15 +128,6 @@ def _which(asked: CustomValues, given: Mapping[str, str]) -> ByName | BySelector
     return ByName(asked.name)
 
 
-def _command(asked: CustomValues) -> str:
-    """Return the arguments of `explain` that ask why; empty where a name cannot be told from a path."""
-    if "/" in asked.metric:
-        return ""
-    where = "" if asked.namespace is None else f" -n {asked.namespace}"
-    named = "" if asked.name == ALL_OBJECTS else f" --object {asked.resource}/{asked.name}"
-    return f"{asked.resource}/{asked.metric}{where}{named}"
-
-
 def _described(asked: CustomValues) -> str:
     """Return the metric in prometheus-adapter's words: `metric M for pods`, with the name where one object is meant."""
     named = "" if asked.name == ALL_OBJECTS else f" {asked.name}"
@@ -133,19 +135,19 @@ def _described(asked: CustomValues) -> str:
 
 
 def _without_name(asked: CustomValues) -> str:
-    """Return the metric likewise, as it is called where no object has it."""
+    """Return the metric in prometheus-adapter's words without the name of an object."""
     return f"metric {asked.metric} for {asked.resource}"
 
 
 def _require_name(asked: CustomValues, resource: Resource) -> None:
-    """Raise ApiError 404 where those objects of a namespace are asked for that are in none."""
+    """Raise ApiError 404 for a request for all cluster-scoped objects within a namespace."""
     if asked.name == ALL_OBJECTS:
         why = f"{resource.qualified} are in no namespace: name one of them, or ask outside of namespaces"
         raise not_found(_described(asked), why, former=NOT_LISTED)
 
 
 def _narrowing(metric: Metric, asked: CustomValues) -> str:
-    """Return what to say of a value that is not found because only the series of the namespace that asks count."""
+    """Return the part of an error that says that only series of the requesting namespace count."""
     if not metric.narrowed:
         return ""
     matcher = f"{metric.namespace_label}={go_quoted(asked.namespace or '')}"

@@ -23,13 +23,24 @@ ANY_NAMESPACE = "*"
 
 
 class ExternalMetrics:
-    """Values of external metrics. With `empty_is_error` an answer without any value is a 404."""
+    """Values of external metrics.
+
+    `explain_command` begins the command that error messages name. With `empty_is_error` an answer without a value is a
+    404.
+    """
 
     def __init__(
-        self, provider: MetricsProvider, hints: Hints, *, empty_is_error: bool, compatibility: Compatibility = OURS
+        self,
+        provider: MetricsProvider,
+        hints: Hints,
+        *,
+        explain_command: str,
+        empty_is_error: bool,
+        compatibility: Compatibility = OURS,
     ) -> None:
         self._provider = provider
         self._hints = hints
+        self._explain_command = explain_command
         self._empty_is_error = empty_is_error
         self._compatibility = compatibility
 
@@ -45,7 +56,7 @@ class ExternalMetrics:
         if asked.namespace != ANY_NAMESPACE and not is_namespace_name(asked.namespace):
             raise ApiError(400, f"{asked.namespace!r} cannot be the name of a namespace")
         what = f"metric {asked.metric} for external"
-        command = f"{asked.metric} --api external{'' if asked.namespace == ANY_NAMESPACE else f' -n {asked.namespace}'}"
+        command = self._command(asked)
         metric = self._provider.catalogue.find_external(asked.metric)
         if metric is None:
             why = self._hints.for_missing(asked.metric, command)
@@ -58,6 +69,11 @@ class ExternalMetrics:
         body = external_metric_value_list(asked.version, metric.name, answer, self._compatibility)
         return AnswerValues(body, answer.evaluated_at, answer.warnings)
 
+    def _command(self, asked: ExternalValues) -> str:
+        """Return the command that explains the metric."""
+        where = "" if asked.namespace == ANY_NAMESPACE else f" -n {asked.namespace}"
+        return f"{self._explain_command} {asked.metric} --api external{where}"
+
 
 def _formerly(asked: ExternalValues) -> str:
     """Return what prometheus-adapter calls an unknown metric: one of namespaces in `default`, of nothing elsewhere."""
@@ -65,7 +81,7 @@ def _formerly(asked: ExternalValues) -> str:
 
 
 def _require_namespace(metric: Metric, namespace: str) -> None:
-    """Raise ApiError 400 where all namespaces are asked for and the metric is of one.
+    """Raise ApiError 400 if all namespaces are requested and the metric is restricted to one.
 
     prometheus-adapter's documentation asks for metrics of rules with `namespaced: false` as `namespaces/*/METRIC`.
     """

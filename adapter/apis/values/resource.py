@@ -30,7 +30,7 @@ _RESOURCES = {"pods": PODS, "nodes": NODES}
 
 
 class ResourceMetrics:
-    """What pods and nodes use. `wall` tells the time in unix seconds."""
+    """Resource usage of pods and nodes. `wall` returns Unix seconds."""
 
     def __init__(self, provider: MetricsProvider, wall: Callable[[], float] = time.time) -> None:
         self._provider = provider
@@ -56,8 +56,8 @@ class ResourceMetrics:
 
     def _unserved(self, resource: str) -> str:
         if not self._provider.catalogue.resource.rules:
-            return f"nothing tells what {resource} use: the rule files hold no `resourceRules` that are in force"
-        return f"no resource rule tells what {resource} use: each lacks its query or a label for them"
+            return f"the usage of {resource} is unknown: the rule files hold no `resourceRules` that are in force"
+        return f"the usage of {resource} is unknown: each resource rule lacks its query or a label for them"
 
     def _list(
         self, asked: UsageValues, kind: Resource, given: Mapping[str, str]
@@ -69,7 +69,7 @@ class ResourceMetrics:
         if namespace is None and kind.namespaced and fields.namespace and is_namespace_name(fields.namespace):
             # One namespace is all that is left by it: no other need be asked for.
             namespace = fields.namespace
-        # Who may list objects of one name alone is not to be told of others, in warnings neither.
+        # A caller that may only list objects of one name must not learn of others, not even from warnings.
         which = BySelector(labels) if fields.name is None else NamedBySelector(fields.name, labels)
         with fetching(f"{asked.resource} metrics"):
             answer = self._provider.usage(kind, namespace, which)

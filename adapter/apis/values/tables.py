@@ -45,12 +45,12 @@ def usage_table(
 
 
 def _definitions(resource: str, columns: Sequence[str]) -> list[dict[str, object]]:
-    told = [("Name", "name", f"Which of the {resource} it is.")]
-    told += [(column, "quantity", f"How much {column} it uses.") for column in columns]
-    told.append(("Window", "duration", "The span that the values are measured over."))
+    described = [("Name", "name", f"Which of the {resource} it is.")]
+    described += [(column, "quantity", f"How much {column} it uses.") for column in columns]
+    described.append(("Window", "duration", "The span that the values are measured over."))
     return [
         {"name": name, "type": "string", "format": form, "description": description, "priority": 0}
-        for name, form, description in told
+        for name, form, description in described
     ]
 
 

@@ -18,10 +18,11 @@ from adapter.commands.trials.budget import Budgeted
 from adapter.commands.trials.served import served_by
 from adapter.commands.trials.usage import usage_served_by
 from adapter.documents.load import DocumentError
-from adapter.options.cluster import CLUSTER_FLAGS
+from adapter.options.clients import kubernetes_client, prometheus_client_for_one_run
+from adapter.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.options.kinds import kinds_by
 from adapter.options.logs import LOG_FLAGS, configure_logs_by
-from adapter.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
+from adapter.options.prometheus import PROMETHEUS_FLAGS
 from adapter.options.version import program_version
 from adapter.rulebook.lint.repairs import repaired
 from adapter.rulebook.model import Severity
@@ -29,11 +30,7 @@ from adapter.rulebook.parsing.parse import parse_rulebook
 from adapter.rulebook.report import rulebook_report
 from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.service.flags.table import BOOLEAN, DURATION, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
-from adapter.sources.kubernetes.access import access
-from adapter.sources.kubernetes.client import KubernetesClient
 from adapter.sources.kubernetes.errors import KubernetesError
-from adapter.sources.prometheus.client import PrometheusClient
-from adapter.sources.prometheus.errors import SettingsError
 from adapter.timing.file_contents import FileContent, FilesError
 
 if TYPE_CHECKING:
@@ -47,29 +44,29 @@ if TYPE_CHECKING:
 
 QUERY_SECONDS = 30.0
 ALL_QUERIES_SECONDS = 60.0
-"""For all queries together: rules that come after that are told not to have been asked about."""
+"""Time limit for all queries together; the report says which rules were left out because of it."""
 
 CHECK = CommandFlags(
     program=f"{PROGRAM} check",
     version=program_version(),
     summary=(
-        "Says what is wrong or doubtful in rule files; with --prometheus-url also what each rule would serve. "
-        "Exit status 1 if there is an error, 2 if no file can be read at all."
+        "Reports errors and doubtful settings in rule files and, with --prometheus-url, what each rule would serve. "
+        "Exits with status 1 if there is an error, and with 2 if no file can be read at all."
     ),
     flags=(
         Flag(name="config", kind=PATH, help="Rule file, or a folder of *.yaml; may be repeated.", repeat=Repeat.EACH),
         Flag(
             name="configmap",
             kind=TEXT,
-            help="NAMESPACE/NAME of a ConfigMap that holds rule files, in place of --config.",
+            help="NAMESPACE/NAME of a ConfigMap that holds rule files, instead of --config.",
         ),
-        Flag(name="output", short="o", kind=one_of("text", "json"), default="text", help="How the report is printed."),
-        Flag(name="fix", kind=BOOLEAN, default=False, help="Mend what is mechanical, in the files themselves."),
+        Flag(name="output", short="o", kind=one_of("text", "json"), default="text", help="Format of the report."),
+        Flag(name="fix", kind=BOOLEAN, default=False, help="Fix mechanical errors in the files themselves."),
         Flag(
             name="metrics-max-age",
             kind=DURATION,
             default=60.0,
-            help="With --prometheus-url: how far back a series may lie to count as there.",
+            help="With --prometheus-url: how old the newest sample of a series may be for the series to count.",
         ),
         *PROMETHEUS_FLAGS,
         *CLUSTER_FLAGS,
@@ -98,7 +95,7 @@ def check(arguments: Sequence[str]) -> NoReturn:
         if mended:
             checked = _read(_contents(values), resolve)
         report = rulebook_report(checked.documents, checked.rulebook, resolve, _served(values, checked, resolve))
-    except (UsageError, FilesError, DocumentError, KubernetesError, SettingsError) as error:
+    except (UsageError, FilesError, DocumentError, KubernetesError) as error:
         exit_for_usage(PROGRAM, str(error))
     _print(values, report, checked, mended)
     sys.exit(1 if report.count(Severity.ERROR) else 0)
@@ -109,7 +106,7 @@ def _print(values: FlagValues, report: RulebookReport, checked: _Checked, mended
         print(as_json(report))  # noqa: T201 - what was asked for
         return
     if values.boolean("fix"):
-        print(f"mended {mended} finding{'' if mended == 1 else 's'}")  # noqa: T201 - likewise
+        print(f"fixed {mended} finding{'' if mended == 1 else 's'}")  # noqa: T201 - likewise
     print(as_text(report, {str(content.path): content.text for content in checked.contents}))  # noqa: T201 - likewise
 
 
@@ -126,7 +123,7 @@ def _contents(values: FlagValues) -> tuple[FileContent, ...]:
     if paths:
         return rule_files_of(paths)
     if values.boolean("fix"):
-        raise UsageError("--fix mends files, and a ConfigMap is none: save it to a file first")
+        raise UsageError("--fix changes files and cannot change a ConfigMap: save it to a file first")
     return _of_configmap(values, configmap)
 
 
@@ -134,17 +131,16 @@ def _of_configmap(values: FlagValues, name: str) -> tuple[FileContent, ...]:
     namespace, slash, name = name.partition("/")
     if not (namespace and slash and name) or "/" in name:
         raise UsageError("--configmap: write NAMESPACE/NAME")
-    kubeconfig = values.path("kubeconfig")
-    client = KubernetesClient(access(str(kubeconfig) if kubeconfig else None, values.text("context") or None))
+    client = kubernetes_client(cluster_settings(values))
     found = msgspec.json.decode(client.get(f"/api/v1/namespaces/{namespace}/configmaps/{name}"))
     data = {key: text for key, text in (found.get("data") or {}).items() if key.endswith((".yaml", ".yml"))}
     if not data:
-        raise UsageError(f"the ConfigMap {namespace}/{name} holds no *.yaml: name the one with the rules")
+        raise UsageError(f"the ConfigMap {namespace}/{name} holds no *.yaml key: name the ConfigMap with the rules")
     return tuple(FileContent(Path(f"{namespace}/{name}:{key}"), data[key]) for key in sorted(data))
 
 
 def _mend(checked: _Checked) -> int:
-    """Mend the files, each replaced at once; return how many findings that were."""
+    """Fix the files, replacing each atomically; return how many findings were fixed."""
     mended = 0
     for content in checked.contents:
         own = [finding for finding in checked.rulebook.findings if finding.file == str(content.path)]
@@ -156,7 +152,7 @@ def _mend(checked: _Checked) -> int:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write beside the file and rename: whoever watches it never reads a half."""
+    """Write a new file and rename it, so that nobody reads half of the content."""
     target = path.resolve()
     beside = target.with_name(f".{target.name}.mended")
     try:
@@ -166,13 +162,13 @@ def _replace(path: Path, text: str) -> None:
     except OSError as error:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
-        raise FilesError(f"{path}: cannot be mended: {error.strerror}: check that its folder may be written") from error
+        raise FilesError(f"{path}: cannot be fixed: {error.strerror}: check that its folder is writable") from error
 
 
 def _served(values: FlagValues, checked: _Checked, resolve: ResolveResource) -> dict[str, ServedMetrics] | None:
     if "prometheus-url" not in values.given:
         return None
-    with PrometheusClient(prometheus_settings(values)) as prometheus:
+    with prometheus_client_for_one_run(values) as prometheus:
         client = Budgeted(prometheus, ALL_QUERIES_SECONDS)
         of_rules = served_by(
             checked.rulebook.rules,

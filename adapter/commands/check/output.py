@@ -1,4 +1,4 @@
-"""How `tidewatch-adapter check` prints its report: for people, as a compiler would, and for programs as JSON."""
+"""Prints the report of `tidewatch-adapter check`: for people in the style of a compiler, and for programs as JSON."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _shown(finding: Finding, sources: Mapping[str, str]) -> Iterator[str]:
 
 
 def _served(rule: RuleReport) -> Iterator[str]:
-    """Yield what a rule serves, where Prometheus was asked."""
+    """Yield what a rule serves, if Prometheus was asked."""
     if rule.metrics is None:
         return
     plan = f", {rule.plan.kind} plan" if rule.plan else ""
@@ -123,14 +123,14 @@ def _served(rule: RuleReport) -> Iterator[str]:
 
 
 def _lines(what: str, query: str) -> Iterator[str]:
-    """Yield a query as it is broken into lines."""
+    """Yield a query with the line breaks that it has."""
     first, *others = query.strip().expandtabs().split("\n")
     yield f"    {what}: {first}"
     yield from others
 
 
 def _said(policy: Policy) -> Iterator[str]:
-    """Yield what a rule asks for beside its values, as its author wrote it."""
+    """Yield the policies that a rule sets, as its author wrote them."""
     if policy.on_no_data is not None:
         yield f"onNoData {policy.on_no_data if policy.no_data_value is None else quantity_of(policy.no_data_value)}"
     spans = {

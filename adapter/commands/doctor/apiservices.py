@@ -1,4 +1,4 @@
-"""Doctor: who answers for the metrics APIs, whether kube-apiserver reaches them, and what comes of a request."""
+"""Doctor: who serves the metrics APIs, whether kube-apiserver reaches them, and whether a request succeeds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from adapter.commands.program import PROGRAM
 from adapter.identity.certificates.apiservices import PATH, NotThere, Registered, read_apiservice
 from adapter.reports.lines import Line, error, ok, unknown, warning
 from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
@@ -17,28 +18,28 @@ if TYPE_CHECKING:
     from adapter.sources.kubernetes.writing import ObjectClient
 
 AGGREGATOR_SECONDS = 5.0
-"""After which kube-apiserver gives up on a discovery document."""
+"""Time after which kube-apiserver gives up on a discovery document."""
 
 _REPAIRS = {
-    "ServiceNotFound": "create the Service {service}, or let the APIService point to the right one",
+    "ServiceNotFound": "create the Service {service}, or point the APIService to the right one",
     "ServicePortError": "give the Service {service} the port that the APIService names ({port})",
-    "EndpointsNotFound": "see that the selector of the Service {service} fits the labels of the adapter's pods",
-    "MissingEndpoints": "no pod behind the Service {service} is ready: see their /readyz?verbose",
+    "EndpointsNotFound": "check that the selector of the Service {service} matches the labels of the adapter's pods",
+    "MissingEndpoints": "no pod of the Service {service} is ready: look at /readyz?verbose of each pod",
     "FailedDiscoveryCheck": (
-        "kube-apiserver cannot ask the Service {service}: see the line about its certificate, and whether a "
-        "NetworkPolicy or firewall lets the control plane reach the pods"
+        "kube-apiserver cannot reach the Service {service}: see the line about its certificate, and check whether a "
+        "NetworkPolicy or a firewall keeps the control plane from the pods"
     ),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An APIService and how kube-apiserver finds it."""
+    """An APIService, and what kube-apiserver says of it."""
 
     registered: Registered
     port: int
     available: bool | None
-    """None: kube-apiserver has not said."""
+    """None if kube-apiserver has not reported it yet."""
     reason: str
     message: str
 
@@ -47,7 +48,7 @@ State: TypeAlias = Seen | NotThere | KubernetesError
 
 
 def look_at_apiservice(client: ObjectClient, name: str) -> State:
-    """Return the APIService, or why it is not known."""
+    """Return the APIService, or why it could not be read."""
     try:
         return seen_in(client.get(f"{PATH}/{name}").document)
     except NotFoundError:
@@ -57,7 +58,7 @@ def look_at_apiservice(client: ObjectClient, name: str) -> State:
 
 
 def seen_in(document: Mapping[str, Any]) -> Seen:
-    """Return what the APIService, as the API server gives it, says."""
+    """Return the state of an APIService from the API server's document."""
     conditions = (document.get("status") or {}).get("conditions") or ()
     found: Mapping[str, Any] = next((one for one in conditions if one.get("type") == "Available"), {})
     service = (document.get("spec") or {}).get("service") or {}
@@ -71,7 +72,7 @@ def seen_in(document: Mapping[str, Any]) -> Seen:
 
 
 def judge_apiservice(name: str, state: State, expected: ObjectName | None, *, required: bool) -> Line:
-    """Return the line about an APIService that the adapter is to answer; `expected` is its Service, if known."""
+    """Return the line about an APIService that the adapter should serve; `expected` is its Service, if known."""
     line = f"apiservice/{name}"
     if isinstance(state, KubernetesError):
         return unread(line, state, f"get on the apiservice {name}")
@@ -80,33 +81,35 @@ def judge_apiservice(name: str, state: State, expected: ObjectName | None, *, re
     registered, service = state.registered, state.registered.service
     if service is None or (expected is not None and service != expected):
         owner = f"the service {service}" if service else "kube-apiserver itself"
-        fix = f"delete the APIService and let it point to {expected}, or leave this API to its owner"
+        fix = f"delete the APIService and create it for {expected}, or leave this API to its owner"
         return error(line, f"it belongs to {owner}, not to {expected or 'a metrics adapter'}", fix)
     if state.available is not True:
         return _unavailable(line, state, service)
     if registered.unverified:
-        fix = "put the CA of the serving certificate into caBundle, and insecureSkipTLSVerify to false"
+        fix = "put the CA of the serving certificate into caBundle, and set insecureSkipTLSVerify to false"
         return warning(line, f"it is available at {service}, whose certificate is not verified", fix)
     return ok(line, f"it is available at {service}")
 
 
 def _missing(line: str, name: str, *, required: bool) -> Line:
     fix = f"create the APIService {name}, as the chart does"
-    message = "it does not exist: nobody answers for this API"
+    message = "it does not exist, so nothing serves this API"
     return error(line, message, fix) if required else warning(line, message, fix)
 
 
 def _unavailable(line: str, state: Seen, service: ObjectName) -> Line:
     if state.available is None:
-        return warning(line, "kube-apiserver has not said yet whether it is available", "ask again in a minute")
+        return warning(
+            line, "kube-apiserver has not reported yet whether it is available", "run this again in a minute"
+        )
     default = "see the log of kube-apiserver"
     fix = _REPAIRS.get(state.reason, default).format(service=service, port=state.port)
-    message = f"it is not available: {state.reason}: {state.message}; while so, no namespace can be deleted"
+    message = f"it is not available: {state.reason}: {state.message}; until it is, no namespace can be deleted"
     return error(line, message, fix)
 
 
 def look_at_request(client: ObjectClient, name: str) -> tuple[Line]:
-    """Ask for the list of an API's metrics through kube-apiserver, as kubectl does."""
+    """Request the list of an API's metrics through kube-apiserver, as kubectl does."""
     version, _, group = name.partition(".")
     began = time.monotonic()
     try:
@@ -117,35 +120,35 @@ def look_at_request(client: ObjectClient, name: str) -> tuple[Line]:
 
 
 def judge_answer(name: str, document: Mapping[str, Any], seconds: float) -> Line:
-    """Return the line about a list of metrics that came."""
+    """Return the line about a list of metrics that arrived."""
     line = f"request/{name}"
     found = document.get("resources")
     if document.get("kind") != "APIResourceList" or not isinstance(found, list):
-        return error(line, "the answer is not a list of resources", "see what answers behind this APIService")
+        return error(line, "the answer is not a list of resources", "check which server is behind this APIService")
     if seconds > AGGREGATOR_SECONDS:
-        fix = "see whether the adapter's processor time is limited too tightly"
+        fix = "check whether the adapter's CPU limit is too low"
         return error(line, f"the list took {seconds:.1f} s, and kube-apiserver waits {AGGREGATOR_SECONDS:g} s", fix)
     if not found:
-        fix = "see `tidewatch-adapter check` with --prometheus-url: which rules find series"
-        return warning(line, "it is answered through kube-apiserver, and lists no metric", fix)
-    return ok(line, f"it is answered through kube-apiserver in {seconds:.2f} s, {len(found)} entries")
+        fix = f"run `{PROGRAM} check` with --prometheus-url to see which rules find series"
+        return warning(line, "kube-apiserver gets an answer, and the list of metrics is empty", fix)
+    return ok(line, f"kube-apiserver gets an answer in {seconds:.2f} s, with {len(found)} entries")
 
 
 def judge_refusal(name: str, failure: KubernetesError) -> Line:
-    """Return the line about a request that was not answered."""
+    """Return the line about a request that failed."""
     line = f"request/{name}"
     if isinstance(failure, StatusError):
         fixes = {
-            403: "bind this user to the ClusterRole system:discovery; if it is, see the log of the adapter",
+            403: "bind this user to the ClusterRole system:discovery; if it is bound, see the adapter's log",
             404: "see the line about the APIService",
             503: "see the lines about the APIService and its certificate",
         }
-        return error(line, f"it is not answered: {failure}", fixes.get(failure.code, "see the log of the adapter"))
-    return error(line, f"it is not answered: {failure}", "see the line about kube-apiserver")
+        return error(line, f"the request failed: {failure}", fixes.get(failure.code, "see the adapter's log"))
+    return error(line, f"the request failed: {failure}", "see the line about kube-apiserver")
 
 
 def unread(line: str, failure: KubernetesError, right: str) -> Line:
     """Return the line about an object that could not be read."""
     if isinstance(failure, ForbiddenError):
-        return unknown(line, f"it may not be looked at: {failure}", f"grant {right}, or run this as somebody who may")
-    return unknown(line, f"it could not be looked at: {failure}", "see the line about kube-apiserver")
+        return unknown(line, f"reading it is forbidden: {failure}", f"grant {right}, or run this as a user who has it")
+    return unknown(line, f"it could not be read: {failure}", "see the line about kube-apiserver")

@@ -1,10 +1,11 @@
-"""Doctor: which HPAs miss a value of ours, and whether the adapter survives the end of one pod."""
+"""Doctor: which HPAs lack a value that the adapter serves, and whether the adapter survives the loss of a pod."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from adapter.commands.doctor.apiservices import unread
+from adapter.commands.program import PROGRAM
 from adapter.reports.lines import Line, error, ok, warning
 from adapter.sources.kubernetes.errors import KubernetesError, trimmed
 
@@ -18,7 +19,7 @@ HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
 OURS = frozenset({"FailedGetPodsMetric", "FailedGetObjectMetric", "FailedGetExternalMetric"})
 """Reasons of the condition ScalingActive that name custom.metrics.k8s.io or external.metrics.k8s.io."""
 MOST_HPAS = 5
-"""That are shown one by one."""
+"""Limit on the HPAs that get a line of their own."""
 
 
 def look_at_hpas(client: ObjectClient) -> tuple[Line, ...]:
@@ -31,20 +32,22 @@ def look_at_hpas(client: ObjectClient) -> tuple[Line, ...]:
 
 
 def judge_hpas(hpas: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
-    """Yield a line for each of the first HPAs that miss a value of ours, and one about all."""
+    """Yield a line for each of the first HPAs that lack a value, and one about all HPAs."""
     failing = [(hpa, condition) for hpa in hpas for condition in _failing(hpa)]
     for hpa, condition in failing[:MOST_HPAS]:
         metadata = hpa.get("metadata") or {}
         namespace, name = metadata.get("namespace"), metadata.get("name")
         cause = trimmed(f"{condition.get('reason')}: {condition.get('message', '')}")
-        fix = f"tidewatch-adapter explain METRIC --namespace {namespace}, with the metric that the message names"
+        fix = f"run `{PROGRAM} explain METRIC --namespace {namespace}` with the metric that the message names"
         yield warning(f"hpa/{namespace}/{name}", f"it does not scale: {cause}", fix)
     if failing:
         rest = len(failing) - MOST_HPAS
         more = f", {rest} of them not shown" if rest > 0 else ""
-        yield warning("hpas", f"{len(failing)} of {len(hpas)} HPAs miss a metric{more}", "see why, one by one")
+        yield warning(
+            "hpas", f"{len(failing)} of {len(hpas)} HPAs lack a metric{more}", "follow the fix of each of them"
+        )
     else:
-        yield ok("hpas", f"none of {len(hpas)} HPAs misses a custom or external metric")
+        yield ok("hpas", f"none of {len(hpas)} HPAs lacks a custom or external metric")
 
 
 def _failing(hpa: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -64,7 +67,7 @@ def look_at_replicas(client: ObjectClient, service: ObjectName) -> tuple[Line]:
 
 
 def judge_replicas(service: ObjectName, slices: Sequence[Mapping[str, Any]]) -> Line:
-    """Return the line about the pods behind the Service; one that says nothing of itself counts as ready."""
+    """Return the line about the pods behind the Service; an endpoint without conditions counts as ready."""
     ready = {
         address
         for one in slices
@@ -73,11 +76,11 @@ def judge_replicas(service: ObjectName, slices: Sequence[Mapping[str, Any]]) -> 
         for address in endpoint.get("addresses") or ()
     }
     if not ready:
-        fix = f"see the adapter's pods in {service.namespace}, and their /readyz?verbose"
+        fix = f"look at the adapter's pods in {service.namespace}, and at /readyz?verbose of each"
         return error("replicas", f"no pod behind the service {service} is ready", fix)
     if len(ready) == 1:
-        fix = "run two or more replicas: without any, the API is unavailable, and no namespace can be deleted"
-        return warning("replicas", f"one pod alone is ready behind the service {service}", fix)
+        fix = "run two or more replicas: if the last one ends, the API is unavailable and no namespace can be deleted"
+        return warning("replicas", f"only one pod is ready behind the service {service}", fix)
     return ok("replicas", f"{len(ready)} pods are ready behind the service {service}")
 
 

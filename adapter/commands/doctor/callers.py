@@ -1,4 +1,4 @@
-"""Doctor: what kube-apiserver publishes about its front proxy, from which callers are known."""
+"""Doctor: what kube-apiserver publishes about its front proxy, by which callers are authenticated."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def judge_front_proxy(document: Mapping[str, Any], now: datetime) -> Line:
         return error(LINE, f"no front proxy is known: {e}", flags)
     front, ended = material.authorities.parsed, _ended(material.authorities.parsed, now)
     if ended == len(front):
-        return error(LINE, f"every request-header CA in {WHERE} has ended", "renew the front-proxy CA")
+        return error(LINE, f"every request-header CA in {WHERE} has expired", "renew the front-proxy CA")
     if not material.allowed_names and material.authorities.keys & clients:
         fix = "give kube-apiserver a CA of its own for --requestheader-client-ca-file, or --requestheader-allowed-names"
-        message = "the request-header CA is the client CA too, and any name is allowed: whoever holds a client "
-        return warning(LINE, f"{message}certificate can speak for everybody", fix)
+        message = "the request-header CA is also the client CA, and any name is allowed: the holder of any client "
+        return warning(LINE, f"{message}certificate can act as any user", fix)
     if ended:
-        return warning(LINE, "one of the request-header CAs has ended", "take it out of the front-proxy bundle")
+        return warning(LINE, "one of the request-header CAs has expired", "remove it from the front-proxy bundle")
     names = ", ".join(material.allowed_names) or "any name of that CA"
     return ok(LINE, f"{WHERE} is readable: {len(front)} request-header CA, for {names}")
 

@@ -1,7 +1,7 @@
-"""`tidewatch-adapter doctor`: looks at an installation from inside of the cluster for what usually goes wrong.
+"""`tidewatch-adapter doctor`: checks an installation for common faults, from inside the cluster.
 
-What is gathered and what is thought of it are apart: the `judge_…` functions of the modules beside this one take what
-was found and return a line, `look_at_…` find it. Here it is put together and printed.
+Gathering and judging are separate: the `look_at_…` functions of the modules beside this one read the state, and their
+`judge_…` functions turn it into a line of the report. This module puts them together and prints the lines.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from adapter.commands.doctor.rights import (
 from adapter.commands.doctor.tls import look_at_certificate
 from adapter.commands.program import PROGRAM
 from adapter.commands.serve.certificates import apiservice_name, object_name
-from adapter.options.cluster import CLUSTER_FLAGS
+from adapter.options.clients import kubernetes_client
+from adapter.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.options.logs import LOG_FLAGS, configure_logs_by
 from adapter.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
 from adapter.options.version import program_version
@@ -42,8 +43,7 @@ from adapter.reports.lines import CheckStatus, as_json, as_text, count, unknown
 from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.service.flags.table import ADDRESS, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
 from adapter.service.server.addresses import Address
-from adapter.sources.kubernetes.access import access
-from adapter.sources.kubernetes.client import KubernetesClient, RequestDeadlines
+from adapter.sources.kubernetes.client import RequestDeadlines
 from adapter.sources.kubernetes.errors import KubernetesError
 from adapter.sources.kubernetes.writing import ObjectClient
 
@@ -57,18 +57,18 @@ if TYPE_CHECKING:
     from adapter.sources.prometheus.settings import PrometheusSettings
 
 EXPECTED = ("v1beta1.custom.metrics.k8s.io", "v1beta1.external.metrics.k8s.io")
-"""Looked at where no APIService is named."""
+"""APIServices that are checked if no flag names any."""
 CALL_SECONDS = 6.0
 
 DOCTOR = CommandFlags(
     program=f"{PROGRAM} doctor",
     version=program_version(),
     summary=(
-        "Looks at an installation for what usually goes wrong, and says for each thing how to put it right. "
-        "Exit status 1 if something is wrong. Run it in the adapter's pod, or with a kubeconfig."
+        "Checks an installation for common faults, and says how to fix each. "
+        "Exits with status 1 if something is wrong. Run it in the adapter's pod, or with a kubeconfig."
     ),
     flags=(
-        Flag(name="output", short="o", kind=one_of("text", "json"), default="text", help="How the report is printed."),
+        Flag(name="output", short="o", kind=one_of("text", "json"), default="text", help="Format of the report."),
         Flag(
             name="service",
             kind=TEXT,
@@ -78,31 +78,34 @@ DOCTOR = CommandFlags(
             name="apiservice",
             kind=TEXT,
             repeat=Repeat.EACH,
-            help=f"APIService that the adapter is to answer; may be repeated (default {', '.join(EXPECTED)}).",
+            help=f"APIService that the adapter should serve; may be repeated (default {', '.join(EXPECTED)}).",
         ),
         Flag(
             name="config",
             kind=PATH,
             repeat=Repeat.EACH,
             help=(
-                "Rule file, or a folder of *.yaml, as `serve` is given it; may be repeated: whether the adapter is to "
-                f"answer for {RESOURCE_API} too."
+                "Rule file, or a folder of *.yaml, as for `serve`; may be repeated. It shows whether the adapter "
+                "should "
+                f"also serve {RESOURCE_API}."
             ),
         ),
         Flag(
             name="serving-secret",
             kind=TEXT,
-            help="NAMESPACE/NAME of the Secret in which it keeps its certificate: to look at the rights to that too.",
+            help=(
+                "NAMESPACE/NAME of the Secret that holds the adapter's certificate, to check the rights on it as well."
+            ),
         ),
         Flag(
             name="service-account",
             kind=TEXT,
-            help="NAMESPACE/NAME of the account whose rights are looked at (default: those of whoever asks).",
+            help="NAMESPACE/NAME of the service account to check the rights of (default: the caller's own rights).",
         ),
         Flag(
             name="endpoint",
             kind=ADDRESS,
-            help="Where the adapter's HTTPS port is reached from here (default: the Service's name in the cluster).",
+            help="Address of the adapter's HTTPS port as seen from here (default: the Service's name in the cluster).",
         ),
         *PROMETHEUS_FLAGS,
         *CLUSTER_FLAGS,
@@ -113,19 +116,19 @@ DOCTOR = CommandFlags(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorSettings:
-    """What is looked at."""
+    """What to check."""
 
     apiservices: tuple[str, ...]
     named: bool
-    """Whether somebody asked for these, so that each must be there."""
+    """Whether flags name the APIServices, so that each of them must exist."""
     service: ObjectName | None
     serving_secret: ObjectName | None
     subject: Subject
     endpoint: Address | None
     prometheus: PrometheusSettings | None
-    """None: nobody said where it is."""
+    """How to reach Prometheus; None if no flag says where it is."""
     serves_resources: bool | None
-    """Whether the rules hold `resourceRules`; None: nobody said where they are."""
+    """Whether the rules hold `resourceRules`; None if no flag names rule files."""
 
 
 def doctor(arguments: Sequence[str]) -> NoReturn:
@@ -134,10 +137,8 @@ def doctor(arguments: Sequence[str]) -> NoReturn:
     configure_logs_by(values)
     try:
         settings = doctor_settings(values)
-        kubeconfig = values.path("kubeconfig")
-        connect = access(str(kubeconfig) if kubeconfig else None, values.text("context") or None)
         deadlines = RequestDeadlines(connect=3.0, silence=CALL_SECONDS, total=2 * CALL_SECONDS)
-        client = ObjectClient(KubernetesClient(connect, deadlines), CALL_SECONDS)
+        client = ObjectClient(kubernetes_client(cluster_settings(values), deadlines), CALL_SECONDS)
     except (UsageError, KubernetesError) as e:
         exit_for_usage(PROGRAM, str(e))
     lines = examined(client, settings)
@@ -167,11 +168,11 @@ def _object(values: FlagValues, flag: str) -> ObjectName | None:
 
 
 def examined(client: ObjectClient, settings: DoctorSettings) -> list[Line]:
-    """Look at everything; returns the lines in the order in which one thing rests on another."""
+    """Run all checks; return the lines in order, each after those that it depends on."""
     registered = _Registered(client, settings)
     lines = run_checks([Check("kube-apiserver", partial(look_at_apiserver, client))])
     lines += run_checks([Check(f"apiservice/{name}", partial(registered.look, name)) for name in registered.names])
-    # Whether this one is ours, the others tell.
+    # The other APIServices show which Service is the adapter's, and so whether this one is its own.
     lines += run_checks([Check(f"owner/{RESOURCE_API}", registered.look_at_resource_api)])
     return [*lines, *run_checks([*_checks(client, settings, registered)])]
 
@@ -181,18 +182,18 @@ class _Registered:
 
     def __init__(self, client: ObjectClient, settings: DoctorSettings) -> None:
         self.names = tuple(name for name in settings.apiservices if name != RESOURCE_API)
-        """Those that nobody but the adapter is expected to answer."""
+        """APIServices that only the adapter should serve."""
         self._client = client
         self._settings = settings
         self._found: dict[str, State] = {}
 
     def look(self, name: str) -> tuple[Line]:
-        """Look at one that the adapter is to answer."""
+        """Check one that the adapter should serve."""
         self._found[name] = state = look_at_apiservice(self._client, name)
         return (judge_apiservice(name, state, self._settings.service, required=self._settings.named),)
 
     def look_at_resource_api(self) -> tuple[Line]:
-        """Look at the one that metrics-server answers, or the adapter."""
+        """Check the one that either metrics-server or the adapter serves."""
         self._found[RESOURCE_API] = state = look_at_apiservice(self._client, RESOURCE_API)
         named = RESOURCE_API in self._settings.apiservices
         return (judge_resource_api(state, self.service, served=self._settings.serves_resources, named=named),)
@@ -206,7 +207,7 @@ class _Registered:
 
     @property
     def to_answer(self) -> dict[str, Seen]:
-        """What was found of those that the adapter is to answer: metrics.k8s.io too, where it points here."""
+        """The APIServices that the adapter should serve and that exist; metrics.k8s.io only if it points here."""
         service, resource = self.service, self._found.get(RESOURCE_API)
         found = {name: state for name in self.names if isinstance(state := self._found.get(name), Seen)}
         if isinstance(resource, Seen) and service is not None and resource.registered.service == service:
@@ -219,7 +220,7 @@ def _service_of(state: State | None) -> ObjectName | None:
 
 
 def _checks(client: ObjectClient, settings: DoctorSettings, registered: _Registered) -> Iterator[Check]:
-    """Yield what is looked at once the APIServices are known."""
+    """Yield the checks that need the APIServices to be known."""
     service, found = registered.service, registered.to_answer
     for name, state in found.items():
         if state.registered.service == service and service is not None:
@@ -245,6 +246,8 @@ def _look_at_certificate(name: str, state: Seen, endpoint: Address | None) -> tu
 def _look_at_prometheus(settings: PrometheusSettings | None) -> tuple[Line, ...]:
     if settings is None:
         return (
-            unknown("prometheus", "it was not asked", "give --prometheus-url, and what `serve` is given beside it"),
+            unknown(
+                "prometheus", "it was not checked", "set --prometheus-url and the other --prometheus flags of `serve`"
+            ),
         )
     return look_at_prometheus(settings)

@@ -1,4 +1,4 @@
-"""Doctor: whether Prometheus answers, which one it is, and whether all clocks tell the same time."""
+"""Doctor: whether Prometheus answers, which version it has, and whether all clocks agree."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 PROMETHEUS_SECONDS = 5.0
 DOUBTFUL_SECONDS = 5.0
-"""A difference between clocks that is no rounding: a `Date` has whole seconds."""
+"""Difference between clocks that rounding cannot explain: a `Date` has whole seconds."""
 _QUERY = "vector(1)"
 _MOST_BYTES = 1 << 16
 
 
 def look_at_prometheus(settings: PrometheusSettings) -> tuple[Line, ...]:
-    """Ask Prometheus for its version, and what time it is there."""
+    """Ask Prometheus for its version and its time."""
     try:
         version = check_connection(settings, PROMETHEUS_SECONDS)
         clock = _prometheus_clock(settings)
@@ -58,14 +58,14 @@ def judge_prometheus(address: str, failure: PrometheusError | SettingsError) -> 
 
 def _repair(failure: PrometheusError | SettingsError) -> str:
     if isinstance(failure, SettingsError):
-        return "put the --prometheus flags right"
+        return "correct the --prometheus flags"
     if isinstance(failure, AuthenticationRefusedError):
-        return "give credentials that it takes: --prometheus-token-file, --prometheus-username, a client certificate"
+        return "set credentials that it accepts: --prometheus-token-file, --prometheus-username or a client certificate"
     if isinstance(failure, PrometheusTimeoutError):
-        return "see whether it is overloaded: `vector(1)` touches no data"
+        return "check whether it is overloaded: `vector(1)` reads no data"
     if isinstance(failure, PrometheusUnreachableError):
-        return "see --prometheus-url and --prometheus-ca-file, and whether a NetworkPolicy lets this pod reach it"
-    return "see whether --prometheus-url is Prometheus's base URL, with the prefix that its API has there"
+        return "check --prometheus-url and --prometheus-ca-file, and whether a NetworkPolicy keeps this pod from it"
+    return "check whether --prometheus-url is Prometheus's base URL, with the prefix of its API"
 
 
 def _prometheus_clock(settings: PrometheusSettings) -> Line:
@@ -83,7 +83,7 @@ def _prometheus_clock(settings: PrometheusSettings) -> Line:
 
 
 def look_at_apiserver(client: ObjectClient) -> tuple[Line, ...]:
-    """Ask kube-apiserver for its version, and what time it is there."""
+    """Ask kube-apiserver for its version and its time."""
     versions: list[str] = []
 
     def date() -> str:
@@ -101,32 +101,34 @@ def look_at_apiserver(client: ObjectClient) -> tuple[Line, ...]:
 def judge_apiserver(failure: KubernetesError) -> Line:
     """Return the line about a kube-apiserver that does not answer."""
     if isinstance(failure, ConfigurationError | UnauthorizedError):
-        fix = "give credentials that it takes: --kubeconfig, or a service account's token"
+        fix = "set credentials that it accepts: --kubeconfig, or a service account's token"
     elif isinstance(failure, UnreachableError):
-        fix = "see the address and the CA in the kubeconfig, and whether this machine reaches it"
+        fix = "check the address and the CA in the kubeconfig, and whether this machine reaches it"
     else:
-        fix = "see what answers at that address"
+        fix = "check which server answers at that address"
     return error("kube-apiserver", f"it does not answer: {failure}", fix)
 
 
 def compared(who: str, ask: Callable[[], str], clock: Callable[[], float] = time.time) -> Line:
-    """Return the line about somebody's clock; `ask` returns the `Date` (RFC 9110) of an answer that it waited for."""
+    """Return the line about a server's clock; `ask` sends a request and returns the `Date` (RFC 9110) of the answer."""
     before = clock()
     date = ask()
     return judge_clock(who, date, (before + clock()) / 2)
 
 
 def judge_clock(who: str, date: str, now: float) -> Line:
-    """Return the line about a clock; `now` (Unix seconds) is what ours said when theirs said `date`."""
+    """Return the line about a clock; `now` is our time in Unix seconds at which the server's time was `date`."""
     line = f"clock/{who.lower()}"
     try:
-        # It is cut to whole seconds, so on average half of one is missing.
+        # `Date` is cut to whole seconds, so on average half a second is missing.
         ahead = parsedate_to_datetime(date).timestamp() + 0.5 - now
     except (ValueError, OverflowError):
-        return unknown(line, f"{who} does not tell its time", "compare the clocks by hand")
+        return unknown(line, f"{who} does not report its time", "compare the clocks manually")
     message = f"{who}'s clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
     if abs(ahead) > MOST_CLOCK_DIFFERENCE_SECONDS:
-        return error(line, f"{message}: answers are refused, certificates may be", "set both clocks by NTP")
+        return error(
+            line, f"{message}: answers are refused, and certificates may be", "synchronize both clocks with NTP"
+        )
     if abs(ahead) > DOUBTFUL_SECONDS:
-        return warning(line, message, "set both clocks by NTP")
+        return warning(line, message, "synchronize both clocks with NTP")
     return ok(line, f"{who}'s clock and this machine's agree")

@@ -1,7 +1,7 @@
-"""Doctor: who answers for metrics.k8s.io, from which `kubectl top` and HPAs on CPU and memory live.
+"""Doctor: who serves metrics.k8s.io, which `kubectl top` and HPAs on CPU and memory need.
 
-It has one server: metrics-server as a rule, or this adapter where its rule files hold `resourceRules`. Both at once is
-the clash that is told here: the rules of the one that is not asked mean nothing.
+An API has one server: usually metrics-server, or this adapter if its rule files hold `resourceRules`. If both are
+installed, the `resourceRules` may be without effect, and this check reports it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from adapter.commands.doctor.apiservices import judge_apiservice, unread
+from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_configuration
 from adapter.documents.load import DocumentError
 from adapter.identity.certificates.apiservices import NotThere
@@ -48,8 +49,8 @@ def holds_resource_rules(paths: Sequence[Path]) -> bool | None:
 def judge_resource_api(state: State, ours: ObjectName | None, *, served: bool | None, named: bool) -> Line:
     """Return the line about the API.
 
-    `ours` is the adapter's Service and `served` whether its rules hold resourceRules; None where nobody knows. `named`
-    says whether somebody asked for this API by its name, so that it must be ours.
+    `ours` is the adapter's Service, and `served` whether its rules hold resourceRules; None if unknown. `named` says
+    whether a flag names this API, so that it must be the adapter's.
     """
     if isinstance(state, KubernetesError):
         return unread(_LINE, state, f"get on the apiservice {RESOURCE_API}")
@@ -66,33 +67,37 @@ def judge_resource_api(state: State, ours: ObjectName | None, *, served: bool | 
 def _of_nobody(*, served: bool) -> Line:
     if served:
         fix = f"create the APIService {RESOURCE_API}, as the chart does for rules.resource"
-        return error(_LINE, f"no APIService sends anybody to this adapter's resourceRules: {_LOST}", fix)
+        return error(
+            _LINE, f"no APIService points to this adapter, so its resourceRules are without effect: {_LOST}", fix
+        )
     fix = "install metrics-server, or give this adapter resourceRules (rules.resource of the chart)"
-    return warning(_LINE, f"nobody answers for it: {_LOST}", fix)
+    return warning(_LINE, f"nothing serves it: {_LOST}", fix)
 
 
 def _of_another(state: Seen, *, served: bool, status: CheckStatus) -> Line:
     owner = state.registered.service or "kube-apiserver itself"
     away = f", and is not available: {state.reason}" if state.available is False else ""
     if served:
-        message = f"it belongs to {owner}{away}; an API has one server, so nobody asks this adapter's resourceRules"
+        message = (
+            f"it belongs to {owner}{away}; an API has one server, so this adapter's resourceRules are without effect"
+        )
         fix = (
-            f"take resourceRules out here; or remove that server, delete the APIService {RESOURCE_API} and create it "
+            f"remove resourceRules here; or remove that server, delete the APIService {RESOURCE_API} and create it "
             "for this adapter, as the chart does for rules.resource"
         )
         return Line(_LINE, status, message, fix)
     if away:
-        return warning(_LINE, f"it belongs to {owner}{away}", "see the pods of its owner")
+        return warning(_LINE, f"it belongs to {owner}{away}", "look at the pods of its owner")
     return ok(_LINE, f"it belongs to {owner}")
 
 
 def _of_ours(state: Seen, service: ObjectName, *, served: bool | None) -> Line:
     if served is False:
         message = f"it points to {service}, whose rules hold no resourceRules that can be served: {_LOST}"
-        fix = "give resourceRules (see `tidewatch-adapter check`), or delete the APIService and install metrics-server"
+        fix = f"give resourceRules (see `{PROGRAM} check`), or delete the APIService and install metrics-server"
         return error(_LINE, message, fix)
     line = replace(judge_apiservice(RESOURCE_API, state, service, required=True), name=_LINE)
     if served is None and state.available is False:
-        # Without such rules the adapter answers 404, which is one more reason for a failed discovery check.
-        return replace(line, fix=f"{line.fix}; or its rules hold no resourceRules, which --config tells")
+        # Without such rules the adapter answers 404, which also fails a discovery check.
+        return replace(line, fix=f"{line.fix}; or its rules hold no resourceRules: set --config to check that")
     return line

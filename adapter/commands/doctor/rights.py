@@ -1,4 +1,4 @@
-"""Doctor: what the adapter may do, what is lost where it may not, and what the HPA controller may read."""
+"""Doctor: which rights the adapter has, what fails without each, and what the HPA controller may read."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Right:
     subresource: str = ""
 
     def __str__(self) -> str:
-        """Return the right as a role would have it."""
+        """Return the right in the words of a role."""
         resource = f"{self.resource}.{self.group}" if self.group else self.resource
         named = f" {self.object_name}" if self.object_name and self.object_name != "*" else ""
         return f"{self.verb} {resource}{named}" + (f" in {self.namespace}" if self.namespace else "")
 
     @property
     def attributes(self) -> dict[str, str]:
-        """The `resourceAttributes` of a review."""
+        """Return the `resourceAttributes` of an access review."""
         found = {
             "verb": self.verb,
             "group": self.group,
@@ -54,18 +54,18 @@ class Need:
     """A right that somebody should have."""
 
     name: str
-    """Of the line."""
+    """Name of the line."""
     right: Right
     lost: str
-    """What does not work without it."""
+    """What fails without the right."""
     fix: str
     status: CheckStatus = CheckStatus.ERROR
-    """Of the line where it is missing."""
+    """Status of the line if the right is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Whose rights are looked at; without a service account one's own."""
+    """Whose rights are checked: those of a service account, or the caller's own."""
 
     service_account: ObjectName | None = None
 
@@ -75,7 +75,7 @@ class Subject:
 
 
 def needs_of_adapter(secret: ObjectName | None, apiservices: Sequence[str]) -> Iterator[Need]:
-    """Yield what the adapter needs; `secret` is that of a serving certificate which it keeps itself."""
+    """Yield the rights that the adapter needs; `secret` holds its serving certificate, if it keeps one."""
     for verb in ("list", "watch"):
         lost = "metrics of pods that a selector picks: HPAs on Pods metrics get 503"
         yield _own(Right(verb, "pods"), lost, "a ClusterRole with get, list and watch on pods")
@@ -86,14 +86,14 @@ def needs_of_adapter(secret: ObjectName | None, apiservices: Sequence[str]) -> I
                 Right(verb, plural), lost, f"a ClusterRole with get, list and watch on {plural}", CheckStatus.WARNING
             )
     delegator = "the ClusterRole system:auth-delegator, by a ClusterRoleBinding"
-    lost = "direct callers, and the second look at what kube-apiserver passes on"
+    lost = "authorization of direct callers, and of requests that kube-apiserver passes on"
     yield _own(Right("create", "subjectaccessreviews", "authorization.k8s.io"), lost, delegator, CheckStatus.WARNING)
     lost = "callers with bearer tokens, such as a Prometheus that scrapes /metrics over TLS"
     yield _own(Right("create", "tokenreviews", "authentication.k8s.io"), lost, delegator, CheckStatus.WARNING)
     reader = "the Role extension-apiserver-authentication-reader, by a RoleBinding in kube-system"
     for verb in ("list", "watch"):
         right = Right(verb, "configmaps", "", "kube-system", "extension-apiserver-authentication")
-        yield _own(right, "knowing kube-apiserver's front proxy: all its requests are refused", reader)
+        yield _own(right, "authentication of kube-apiserver's front proxy: all its requests are refused", reader)
     if secret is not None:
         yield from _needs_of_certificate(secret, apiservices)
 
@@ -105,7 +105,7 @@ def _needs_of_certificate(secret: ObjectName, apiservices: Sequence[str]) -> Ite
     for name in apiservices:
         for verb in ("get", "patch"):
             right = Right(verb, "apiservices", "apiregistration.k8s.io", "", name)
-            lost = "filling in its caBundle: kube-apiserver refuses the serving certificate"
+            lost = "its caBundle: kube-apiserver refuses the serving certificate"
             yield _own(right, lost, "a ClusterRole with get and patch on it, by resourceNames")
 
 
@@ -114,7 +114,7 @@ def _own(right: Right, lost: str, grant: str, status: CheckStatus = CheckStatus.
 
 
 def needs_of_hpa_controller() -> Iterator[Need]:
-    """Yield what the HPA controller needs to read metrics; the names of metrics stand for any."""
+    """Yield the rights that the HPA controller needs to read metrics; each metric's name stands for any metric."""
     rights = (
         (Right("get", "pods", "custom.metrics.k8s.io", "default", "*", "any-metric"), "Pods and Object metrics"),
         (Right("list", "any-metric", "external.metrics.k8s.io", "default"), "External metrics"),
@@ -129,7 +129,7 @@ def needs_of_hpa_controller() -> Iterator[Need]:
 
 
 def look_at_right(client: ObjectClient, need: Need, subject: Subject) -> tuple[Line]:
-    """Ask for one right and judge the answer."""
+    """Request a review of one right, and return the line about it."""
     try:
         allowed = _is_allowed(client, need.right, subject)
     except KubernetesError as e:
@@ -162,7 +162,7 @@ def _groups(account: ObjectName) -> list[str]:
 
 
 def _unasked(need: Need, subject: Subject, failure: KubernetesError) -> Line:
-    fix = "see whether kube-apiserver answers at all"
+    fix = "check whether kube-apiserver answers at all"
     if isinstance(failure, ForbiddenError):
-        fix = "grant create on subjectaccessreviews.authorization.k8s.io, or run this as somebody who may"
-    return unknown(need.name, f"whether {subject} may {need.right} could not be asked: {failure}", fix)
+        fix = "grant create on subjectaccessreviews.authorization.k8s.io, or run this as a user who has it"
+    return unknown(need.name, f"whether {subject} may {need.right} could not be checked: {failure}", fix)

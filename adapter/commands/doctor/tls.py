@@ -1,4 +1,4 @@
-"""Doctor: the certificate that the adapter shows, by a real handshake, and the `caBundle` that must vouch for it."""
+"""Doctor: the certificate that the adapter presents in a real handshake, and the `caBundle` that must verify it."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ HANDSHAKE_SECONDS = 5.0
 ENDS_SOON = timedelta(days=7)
 
 _UNSIGNED = frozenset({2, 18, 19, 20, 21})
-"""OpenSSL's codes for a chain that ends nowhere, in words that depend on what the server sends along."""
+"""OpenSSL's codes for a chain without a trusted root; which of them it gives depends on the chain that is sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handshake:
-    """What a client met."""
+    """What a client saw in its handshakes."""
 
     shown: x509.Certificate | None = None
-    """None: no TLS came about; `failure` says why."""
+    """The certificate; None if the handshake failed, for the reason in `failure`."""
     refusal: str = ""
-    """Why a client with that bundle does not take it, by OpenSSL; empty: it does."""
+    """Why a client with that bundle refuses the certificate, in OpenSSL's words; empty if it accepts it."""
     failure: str = ""
 
 
 def look_at_certificate(name: str, registered: Registered, address: Address) -> tuple[Line]:
-    """Make two handshakes, as kube-apiserver makes one: the first to see, the second to verify."""
+    """Make two handshakes as kube-apiserver does: one to see the certificate, and one to verify it."""
     if registered.service is None:
-        raise ValueError("an APIService that kube-apiserver answers itself shows no certificate")
+        raise ValueError("an APIService that kube-apiserver serves itself has no certificate")
     server_name = f"{registered.service.name}.{registered.service.namespace}.svc"
     handshake = shake_hands(address, server_name, registered.authorities)
     return (judge_certificate(name, server_name, handshake, registered, datetime.now(tz=UTC)),)
 
 
 def shake_hands(address: Address, server_name: str, authorities: Collection[x509.Certificate]) -> Handshake:
-    """Return what came of it; sends nothing but the handshakes."""
+    """Return the result of the handshakes; nothing else is sent."""
     try:
         shown = x509.load_der_x509_certificate(_shown(address, server_name, _seeing()))
     except (OSError, ValueError) as e:
@@ -71,37 +71,39 @@ def judge_certificate(name: str, server_name: str, handshake: Handshake, registe
     """Return the line about the certificate."""
     line, shown = f"certificate/{name}", handshake.shown
     if shown is None:
-        fix = "run this in the cluster, or say by --endpoint where the adapter's HTTPS port is reached from here"
+        fix = "run this in the cluster, or set --endpoint to the adapter's HTTPS port as seen from here"
         return unknown(line, f"no handshake with {server_name}: {handshake.failure}", fix)
     end = shown.not_valid_after_utc
     if handshake.refusal and not registered.unverified:
         message = f"kube-apiserver refuses it: {handshake.refusal}{_dates(shown, now)}"
         return error(line, message, _repair(shown, server_name, now))
     if end <= now:
-        return warning(line, f"it ended at {end:%Y-%m-%d %H:%M} UTC, and nobody verifies it", "renew it")
+        return warning(line, f"it expired at {end:%Y-%m-%d %H:%M} UTC, and clients do not verify it", "renew it")
     if end - now < ENDS_SOON:
-        return warning(line, f"it is trusted, and ends at {end:%Y-%m-%d %H:%M} UTC", "renew it")
+        return warning(line, f"it is trusted, and expires at {end:%Y-%m-%d %H:%M} UTC", "renew it")
     trust = "not verified" if registered.unverified else "trusted"
-    return ok(line, f"it is for {server_name}, {trust}, and ends at {end:%Y-%m-%d %H:%M} UTC")
+    return ok(line, f"it is for {server_name}, {trust}, and expires at {end:%Y-%m-%d %H:%M} UTC")
 
 
 def _repair(shown: x509.Certificate, server_name: str, now: datetime) -> str:
     if not shown.not_valid_before_utc <= now < shown.not_valid_after_utc:
-        return "renew the certificate; if its dates are right, set the clocks by NTP"
+        return "renew the certificate; if its dates are right, synchronize the clocks with NTP"
     if server_name not in names_of(shown):
         names = ", ".join(sorted(names_of(shown))) or "nobody"
-        return f"have the certificate made for {server_name}; it is for {names}"
-    return "put the CA that signed it into caBundle: --serving-secret with --apiservice does, and keeps it so"
+        return f"issue the certificate for {server_name}; it is for {names}"
+    return "put the CA that signed it into caBundle, or let --serving-secret with --apiservice do that"
 
 
 def _dates(shown: x509.Certificate, now: datetime) -> str:
     if now < shown.not_valid_before_utc:
-        return f" (it begins at {shown.not_valid_before_utc:%Y-%m-%d %H:%M} UTC)"
-    return f" (it ended at {shown.not_valid_after_utc:%Y-%m-%d %H:%M} UTC)" if now >= shown.not_valid_after_utc else ""
+        return f" (it is valid from {shown.not_valid_before_utc:%Y-%m-%d %H:%M} UTC)"
+    return (
+        f" (it expired at {shown.not_valid_after_utc:%Y-%m-%d %H:%M} UTC)" if now >= shown.not_valid_after_utc else ""
+    )
 
 
 def _seeing() -> ssl.SSLContext:
-    """Return a context that takes any certificate: to look at it, and to send nothing."""
+    """Return a context that accepts any certificate, to inspect it; nothing is sent."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -109,7 +111,7 @@ def _seeing() -> ssl.SSLContext:
 
 
 def _verifying(authorities: Collection[x509.Certificate]) -> ssl.SSLContext:
-    """Return a context that takes what kube-apiserver would: as in Go, every certificate of the bundle is an anchor."""
+    """Return a context that accepts what kube-apiserver accepts: as in Go, each certificate of the bundle is a root."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.load_verify_locations(cadata=bundle_pem(authorities).decode())
@@ -123,7 +125,7 @@ def _shown(address: Address, server_name: str, context: ssl.SSLContext) -> bytes
     ):
         certificate = tls.getpeercert(binary_form=True)
     if not certificate:
-        raise ssl.SSLError("no certificate is shown")
+        raise ssl.SSLError("the server presents no certificate")
     return certificate
 
 

@@ -15,10 +15,11 @@ from adapter.commands.rule_files import load_configuration, rule_files_of
 from adapter.documents.load import DocumentError
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.objects.selectors import EVERYTHING
-from adapter.options.cluster import CLUSTER_FLAGS
+from adapter.options.clients import ObjectSettings, objects_for_one_run, prometheus_client_for_one_run
+from adapter.options.cluster import CLUSTER_FLAGS, cluster_settings
 from adapter.options.kinds import kinds_by
 from adapter.options.logs import LOG_FLAGS, configure_logs_by
-from adapter.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
+from adapter.options.prometheus import PROMETHEUS_FLAGS
 from adapter.options.version import program_version
 from adapter.readings.explain.explainer import Explainer
 from adapter.readings.explain.explanation import ExplanationStep, ExplanationVerdict, Outcome
@@ -30,63 +31,61 @@ from adapter.rulebook.model import Api
 from adapter.rulebook.parsing.parse import parse_rulebook
 from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.service.flags.table import DURATION, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
-from adapter.sources.files import FileObjects
-from adapter.sources.kubernetes.access import access
-from adapter.sources.kubernetes.client import KubernetesClient
-from adapter.sources.kubernetes.cluster import ClusterObjects
 from adapter.sources.kubernetes.errors import KubernetesError
 from adapter.sources.objects import ObjectsError, ObjectsNotSyncedError
-from adapter.sources.prometheus.client import PrometheusClient
-from adapter.sources.prometheus.errors import PrometheusError, SettingsError
+from adapter.sources.prometheus.errors import PrometheusError
 from adapter.timing.clock import Clock
 from adapter.timing.file_contents import FilesError
 from adapter.timing.pace import UNPACED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from adapter.objects.resources import ResolveResource, Resource
     from adapter.readings.explain.explanation import Explanation, Question
     from adapter.rulebook.model import Rulebook
     from adapter.service.flags.table import FlagValues
     from adapter.sources.objects import ObjectSource
+    from adapter.sources.prometheus.client import PrometheusClient
 
 LISTING_SECONDS = 15.0
-"""How long the objects of a cluster are waited for."""
+"""How long to wait for the objects of a cluster."""
 
 _ASKERS_UNKNOWN = ExplanationStep(
-    "asked", Outcome.INFO, "who asked last is known to a running server alone: ask it by --server"
+    "asked", Outcome.INFO, "only a running server knows who asked last: name it with --server"
 )
 
 EXPLAIN = CommandFlags(
     program=f"{PROGRAM} explain",
     version=program_version(),
     summary=(
-        "Says why a metric has, or lacks, a value: which rule makes it, what is asked of Prometheus, what came, and "
-        "which objects have no sample. METRIC is NAME or KIND/NAME, as in pods/http_requests. Exit status 1 if there "
-        "is no value."
+        "Explains why a metric has, or lacks, a value: which rule makes it, the query, Prometheus's answer, and "
+        "which objects have no sample. METRIC is NAME or KIND/NAME, as in pods/http_requests. Exits with status 1 if "
+        "there is no value."
     ),
     arguments=("METRIC",),
     flags=(
         Flag(
             name="config",
             kind=PATH,
-            help="Rule file, or a folder of *.yaml; may be repeated. Needed unless a --server is asked.",
+            help="Rule file, or a folder of *.yaml; may be repeated. Required without --server.",
             repeat=Repeat.EACH,
         ),
-        Flag(name="namespace", short="n", kind=TEXT, help="The namespace that is asked about."),
+        Flag(name="namespace", short="n", kind=TEXT, help="Namespace of the objects."),
         Flag(
-            name="object", kind=TEXT, help="KIND/NAME of one object, as in pods/web-0 (default: all of the namespace)."
+            name="object",
+            kind=TEXT,
+            help="KIND/NAME of one object, as in pods/web-0 (default: all objects of the namespace).",
         ),
-        Flag(name="selector", short="l", kind=TEXT, help="The metric's selector, as in queue=orders."),
-        Flag(name="api", kind=one_of(*APIS), help="Which API, where the name is in more than one."),
-        Flag(name="objects", kind=PATH, help="Folder of objects (*.json, *.yaml) in place of a cluster."),
-        Flag(name="output", short="o", kind=one_of("text", "json"), default="text", help="How the answer is printed."),
+        Flag(name="selector", short="l", kind=TEXT, help="Selector of the metric, as in queue=orders."),
+        Flag(name="api", kind=one_of(*APIS), help="API of the metric, if several have a metric of this name."),
+        Flag(name="objects", kind=PATH, help="Folder of objects (*.json, *.yaml) to use instead of a cluster."),
+        Flag(name="output", short="o", kind=one_of("text", "json"), default="text", help="Format of the explanation."),
         Flag(
             name="metrics-max-age",
             kind=DURATION,
             default=60.0,
-            help="How far back a series may lie to count as there.",
+            help="How old the newest sample of a series may be for the series to count.",
         ),
         *SERVER_FLAGS,
         *PROMETHEUS_FLAGS,
@@ -102,7 +101,7 @@ def explain(arguments: Sequence[str]) -> NoReturn:
     configure_logs_by(values)
     try:
         found = asked_of_server(values) if values.text("server") else _explained(values)
-    except (UsageError, FilesError, DocumentError, KubernetesError, ObjectsError, SettingsError) as error:
+    except (UsageError, FilesError, DocumentError, KubernetesError, ObjectsError) as error:
         exit_for_usage(PROGRAM, printable(str(error)))
     text = found.as_json().decode() if values.text("output") == "json" else as_text(found)
     print(text)  # noqa: T201 - what was asked for
@@ -110,7 +109,7 @@ def explain(arguments: Sequence[str]) -> NoReturn:
 
 
 def as_text(found: Explanation) -> str:
-    """Return the explanation for people: the answer first, then the way to it."""
+    """Return the explanation for people: the answer first, then the steps that led to it."""
     where = f" in {found.namespace}" if found.namespace else ""
     whom = f" of {found.object}" if found.object else ""
     verdict = {
@@ -131,8 +130,10 @@ def as_text(found: Explanation) -> str:
 
 def _explained(values: FlagValues) -> Explanation:
     if not values.paths("config"):
-        raise UsageError("--config is missing: name a rule file or a folder, or give the --server that serves it")
-    with _objects(values) as (objects, resolve), PrometheusClient(prometheus_settings(values)) as prometheus:
+        raise UsageError(
+            "--config is missing: name a rule file or a folder, or set --server to the server that serves the metric"
+        )
+    with _objects(values) as (objects, resolve), prometheus_client_for_one_run(values) as prometheus:
         rulebook = parse_rulebook(load_configuration(rule_files_of(values.paths("config"))), resolve)
         question = _question(values, resolve)
         explainer = Explainer(
@@ -150,7 +151,7 @@ def _explained(values: FlagValues) -> Explanation:
 
 
 def _uptime(prometheus: PrometheusClient, rulebook: Rulebook) -> PrometheusUptime | None:
-    """Return for how long Prometheus collects, by its own word; None where it does not tell, or no rule asks."""
+    """Return since when Prometheus collects samples; None if it does not report that, or no rule needs it."""
     if all(rule.policy.no_data_value is None for rule in rulebook.rules):
         return None
     try:
@@ -179,35 +180,22 @@ def _question(values: FlagValues, resolve: ResolveResource) -> Question:
 
 @contextmanager
 def _objects(values: FlagValues) -> Iterator[tuple[ObjectSource | None, ResolveResource]]:
-    """Yield where objects come from, and how kinds are found: a folder, a cluster that is named, or neither."""
-    folder, kubeconfig, context = values.path("objects"), values.path("kubeconfig"), values.text("context")
-    if folder is not None:
-        files = FileObjects(folder, UNPACED)
-        files.refresh()
-        yield files, files.resource
-    elif kubeconfig is not None or context:
-        client = KubernetesClient(access(str(kubeconfig) if kubeconfig else None, context or None))
-        stop = threading.Event()
-
-        def start(name: str, run: Callable[[threading.Event], None]) -> None:
-            threading.Thread(target=run, args=(stop,), name=name, daemon=True).start()
-
-        try:
-            cluster = ClusterObjects(client, start)
-            yield cluster, cluster.resource
-        finally:
-            stop.set()
-    else:
+    """Yield the objects and how to find kinds, from a folder or a cluster; no objects if no flag names either."""
+    settings = ObjectSettings(files=values.path("objects"), cluster=cluster_settings(values))
+    if settings.files is None and not settings.cluster.is_named:
         yield None, kinds_by(values)
+        return
+    with objects_for_one_run(settings) as objects:
+        yield objects, objects.resource
 
 
 def _wait_for(objects: ObjectSource, resource: Resource) -> None:
-    """Wait until the objects of the kind are listed; the explanation says it where they never are."""
+    """Wait until the objects of the kind are listed; if they never are, the explanation says so."""
     until = time.monotonic() + LISTING_SECONDS
     pause = threading.Event()
     while time.monotonic() < until:
         try:
-            # The watch of most kinds starts with the first question.
+            # The watch of most kinds starts with the first request for them.
             objects.names(resource, None, EVERYTHING)
         except ObjectsNotSyncedError:
             pause.wait(0.05)

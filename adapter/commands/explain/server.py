@@ -1,9 +1,10 @@
-"""`explain --server`: a question that a running server answers, and its answer as it is printed here."""
+"""`explain --server`: asks a running server, and returns its explanation."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adapter.commands.program import PROGRAM
 from adapter.readings.explain.explanation import NoExplanationError, explanation_of
 from adapter.service.flags.parsing import UsageError
 from adapter.service.flags.table import PATH, TEXT, Flag
@@ -18,51 +19,52 @@ if TYPE_CHECKING:
 PATH_ON_SERVER = "/debug/explain"
 _GROUP = "Running server"
 _DEADLINES = RequestDeadlines(connect=5.0, silence=15.0, total=20.0)
-"""The server itself takes five seconds at most."""
+"""Deadlines of the request; the server itself takes at most five seconds."""
 _BY_ITSELF = ("config", "objects", "prometheus-url")
-"""Flags that say what a command which asks no server needs."""
+"""Flags that only make sense without --server."""
 
 SERVER_FLAGS: tuple[Flag, ...] = (
     Flag(
         name="server",
         kind=TEXT,
         help=(
-            "Have it explained by a running `serve`: https://HOST[:PORT] of its TLS port, such as "
-            "https://tidewatch.monitoring.svc:443. It tells beside what it remembers: who asked, what is in memory. "
-            "You need the right to read that very metric."
+            "Ask a running `serve` for the explanation: https://HOST[:PORT] of its TLS port, such as "
+            "https://tidewatch.monitoring.svc:443. It also reports what it remembers: who asked, and what is in "
+            "memory. "
+            "You need the right to read that metric."
         ),
         group=_GROUP,
     ),
     Flag(
         name="server-ca-file",
         kind=PATH,
-        help="CA that vouches for it (default: those of the system). Nothing is sent unless it does.",
+        help="CA bundle to verify the server with (default: the system's). Nothing is sent to an unverified server.",
         group=_GROUP,
     ),
     Flag(
         name="server-name",
         kind=TEXT,
-        help="Whom its certificate is for, where that is not HOST, as through kubectl port-forward.",
+        help="Name in the server's certificate, if it differs from HOST, as with kubectl port-forward.",
         group=_GROUP,
     ),
     Flag(
         name="server-token-file",
         kind=PATH,
-        help="Your bearer token (default: token or client certificate of --kubeconfig and --context).",
+        help="File with your bearer token (default: the credentials of --kubeconfig and --context).",
         group=_GROUP,
     ),
 )
 
 
 def asked_of_server(values: FlagValues) -> Explanation:
-    """Return what the server says.
+    """Return the server's explanation.
 
-    Raises UsageError, with its address and what to do, where it cannot be asked or says no; KubernetesError where who
-    asks cannot be told.
+    Raises UsageError, with the server's address and what to do, if it cannot be reached or refuses the request, and
+    KubernetesError if the caller's credentials cannot be read.
     """
     for name in _BY_ITSELF:
         if name in values.given:
-            raise UsageError(f"--{name} is the server's own matter: leave it out beside --server")
+            raise UsageError(f"--{name} cannot be combined with --server, which has its own setting: remove it")
     client = KubernetesClient(direct_access(_server(values)), _DEADLINES)
     try:
         return _asked(client, values)
@@ -74,25 +76,25 @@ def _asked(client: KubernetesClient, values: FlagValues) -> Explanation:
     try:
         return explanation_of(client.get(PATH_ON_SERVER, _parameters(values)))
     except NoExplanationError as error:
-        message = "what answers is no tidewatch-adapter: its answer is no Explanation: look at --server"
+        message = f"the server is not {PROGRAM}, because its answer is not an Explanation: check --server"
         raise UsageError(message) from error
     except UnreachableError as error:
         raise UsageError(f"{error}: {_repair(str(error))}") from error
 
 
 def _repair(problem: str) -> str:
-    """Return what to do about a server that cannot be reached. OpenSSL's words are all that is left of its reason."""
+    """Return what to do about a server that cannot be reached; only OpenSSL's words tell the reasons apart."""
     if "TLS: " not in problem:
-        return "look at --server, and whether its port is reachable"
+        return "check --server, and whether its port is reachable"
     if "mismatch" in problem or "not valid for" in problem:
-        return "say whom its certificate is for by --server-name"
-    return "give the CA by --server-ca-file"
+        return "set --server-name to a name in its certificate"
+    return "set --server-ca-file to its CA"
 
 
 def _server(values: FlagValues) -> DirectServer:
     kubeconfig, token_file = values.path("kubeconfig"), values.path("server-token-file")
     if token_file is None and kubeconfig is None and not values.text("context"):
-        raise UsageError("--server needs to know who asks: give --server-token-file, or --kubeconfig")
+        raise UsageError("--server needs your credentials: set --server-token-file or --kubeconfig")
     return DirectServer(
         url=values.text("server"),
         ca_file=values.path("server-ca-file"),

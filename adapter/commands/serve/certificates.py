@@ -1,8 +1,8 @@
-"""`serve` with a certificate of its own from a Secret: flags, the first certificate, and the task that keeps it.
+"""The serving certificate that `serve` keeps in a Secret: flags, the first certificate, and the task that renews it.
 
-The first look is made before a port is opened, so that all replicas show the same from their first connection on. Where
-the Secret cannot be read or made, the process ends and says why: a certificate that only this replica knows would be
-refused by kube-apiserver, at random from the view of its callers.
+The Secret is read before a port is opened, so that all replicas present the same certificate from their first
+connection on. If the Secret cannot be read or created, the process exits with the reason: kube-apiserver would refuse a
+certificate that only this replica knows, and its callers would see that as random failures.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from adapter.commands.program import PROGRAM
+from adapter.commands.serve.lister_cluster import lister_cluster
 from adapter.identity.certificates.certificate_secret import ObjectName
 from adapter.identity.certificates.certificate_telemetry import CertificateMetrics
 from adapter.identity.certificates.keeping import LIFE, CertificateKeeper, Times
@@ -20,12 +22,11 @@ from adapter.identity.certificates.kept_file import FILE, read_kept, write_kept
 from adapter.identity.certificates.rotation import WantedCertificate
 from adapter.identity.certificates.serving import ServingCertificate
 from adapter.objects.names import is_namespace_name, is_object_name
+from adapter.options.clients import kubernetes_client
 from adapter.service.flags.parsing import UsageError
 from adapter.service.flags.table import DURATION, TEXT, Flag, Repeat
 from adapter.service.runtime.errors import StartError
 from adapter.service.runtime.logs import StateLog
-from adapter.sources.kubernetes.access import access
-from adapter.sources.kubernetes.client import KubernetesClient
 from adapter.sources.kubernetes.errors import KubernetesError
 from adapter.sources.kubernetes.writing import ObjectClient
 from adapter.timing.backoff import Backoff
@@ -37,13 +38,14 @@ if TYPE_CHECKING:
     from adapter.identity.certificates.generations import Generation
     from adapter.identity.certificates.keeping import Events
     from adapter.identity.certificates.rotation import RotationProblem
+    from adapter.options.cluster import ClusterSettings
     from adapter.service.flags.table import FlagValues
     from adapter.service.runtime.tasks import Stop
     from adapter.service.server.context import WorkerContext
 
 SHORTEST_LIFE_SECONDS = 60.0
 FIRST_LOOK_SECONDS = 30.0
-"""For how long the first certificate is waited for, and that it is trusted: rights may come a moment after the pod."""
+"""How long to wait until the first certificate exists and is trusted: roles may be created just after the pod."""
 
 _GROUP = "Serving"
 _log = logging.getLogger(__name__)
@@ -53,15 +55,16 @@ CERTIFICATE_FLAGS: tuple[Flag, ...] = (
         name="serving-secret",
         kind=TEXT,
         help=(
-            "NAMESPACE/NAME of a Secret in which a self-made serving certificate is kept, the same for all replicas, "
-            "and rotated. Needs --service and --apiservice."
+            "NAMESPACE/NAME of a Secret that holds a self-signed serving certificate, which is the same for all "
+            "replicas "
+            "and is rotated. Needs --service and --apiservice."
         ),
         group=_GROUP,
     ),
     Flag(
         name="service",
         kind=TEXT,
-        help="NAMESPACE/NAME of the Service in front of this program: whom that certificate is for.",
+        help="NAMESPACE/NAME of the Service in front of this program, for which that certificate is issued.",
         group=_GROUP,
     ),
     Flag(
@@ -69,8 +72,8 @@ CERTIFICATE_FLAGS: tuple[Flag, ...] = (
         kind=TEXT,
         repeat=Repeat.EACH,
         help=(
-            "APIService whose caBundle is to trust that certificate (v1beta1.custom.metrics.k8s.io); may be repeated. "
-            "Only those that point to --service are changed."
+            "APIService whose caBundle should trust that certificate (v1beta1.custom.metrics.k8s.io); may be repeated. "
+            "Only an APIService that points to --service is changed."
         ),
         group=_GROUP,
     ),
@@ -78,7 +81,7 @@ CERTIFICATE_FLAGS: tuple[Flag, ...] = (
         name="serving-certificate-life",
         kind=DURATION,
         default=LIFE.total_seconds(),
-        help="How long that certificate holds; the next one takes over after two thirds of it.",
+        help="Validity of that certificate; the next one replaces it after two thirds of the time.",
         group=_GROUP,
     ),
 )
@@ -86,20 +89,20 @@ CERTIFICATE_FLAGS: tuple[Flag, ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptCertificate:
-    """A serving certificate that is kept in a Secret."""
+    """How to keep a serving certificate in a Secret."""
 
     wanted: WantedCertificate
     file: Path
     life: timedelta
-    kubeconfig: str | None
-    context: str | None
+    cluster: ClusterSettings
 
     def keeper(self, events: Events | None = None) -> CertificateKeeper:
-        """Return this replica's part in keeping it; goes on from the file. Raises KubernetesError."""
+        """Return the keeper for this replica, which continues from the file. Raises KubernetesError."""
         return CertificateKeeper(
             self.wanted,
-            ObjectClient(KubernetesClient(access(self.kubeconfig, self.context))),
+            ObjectClient(kubernetes_client(self.cluster)),
             self._show,
+            manager=PROGRAM,
             shown=read_kept(self.file),
             times=Times(self.life),
             events=events,
@@ -110,21 +113,20 @@ class KeptCertificate:
 
 
 def kept_certificate(values: FlagValues) -> KeptCertificate | None:
-    """Return what the flags ask for; None where they name no Secret. Raises UsageError."""
+    """Return what the flags ask for; None if they name no Secret. Raises UsageError."""
     secret = values.text("serving-secret")
     if not secret:
         _refuse_without_secret(values)
         return None
     if values.path("tls-cert-file") or values.path("tls-private-key-file"):
-        raise UsageError("--serving-secret and --tls-cert-file exclude each other: give one")
+        raise UsageError("--serving-secret and --tls-cert-file exclude each other: set only one")
     if not values.text("service") or not values.texts("apiservice"):
-        raise UsageError("--serving-secret needs --service=NAMESPACE/NAME and --apiservice=NAME: give both")
+        raise UsageError("--serving-secret needs --service=NAMESPACE/NAME and --apiservice=NAME: set both")
     folder, life = values.path("cert-dir"), values.seconds("serving-certificate-life")
     if folder is None:
-        raise UsageError("--cert-dir is empty: name a writable folder for the certificate that is shown")
+        raise UsageError("--cert-dir is empty: name a writable folder for the serving certificate")
     if life < SHORTEST_LIFE_SECONDS:
         raise UsageError(f"--serving-certificate-life is {life:g} s: a rotation needs {SHORTEST_LIFE_SECONDS:g} s")
-    kubeconfig = values.path("lister-kubeconfig") or values.path("kubeconfig")
     return KeptCertificate(
         wanted=WantedCertificate(
             object_name("serving-secret", secret),
@@ -133,15 +135,14 @@ def kept_certificate(values: FlagValues) -> KeptCertificate | None:
         ),
         file=folder / FILE,
         life=timedelta(seconds=life),
-        kubeconfig=str(kubeconfig) if kubeconfig else None,
-        context=values.text("context") or None,
+        cluster=lister_cluster(values),
     )
 
 
 def _refuse_without_secret(values: FlagValues) -> None:
     for name in ("service", "apiservice", "serving-certificate-life"):
         if name in values.given:
-            raise UsageError(f"--{name} means nothing without --serving-secret: give it too, or leave both away")
+            raise UsageError(f"--{name} has no effect without --serving-secret: set both, or neither")
 
 
 def object_name(flag: str, text: str) -> ObjectName:
@@ -155,7 +156,9 @@ def object_name(flag: str, text: str) -> ObjectName:
 def apiservice_name(name: str) -> str:
     """Return the name if an APIService can have it; raises UsageError."""
     if not is_object_name(name) or "." not in name:
-        raise UsageError(f"--apiservice: {name!r} is no name of an APIService, such as v1beta1.custom.metrics.k8s.io")
+        raise UsageError(
+            f"--apiservice: {name!r} is not the name of an APIService, such as v1beta1.custom.metrics.k8s.io"
+        )
     return name
 
 
@@ -165,10 +168,10 @@ def first_certificate(
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> ServingCertificate:
-    """Return the certificate to show at first, once it is in the Secret and the APIServices trust it.
+    """Return the first certificate to present, once it is in the Secret and the APIServices trust it.
 
     Raises StartError if it is not in the Secret within half a minute. An APIService that does not trust it by then is
-    trouble that is logged, and does not keep the others from being served.
+    logged, and the others are still served.
     """
     troubles, backoff = _Troubles(), Backoff(first_seconds=0.5, longest_seconds=5.0)
     end = clock() + FIRST_LOOK_SECONDS
@@ -188,13 +191,13 @@ def first_certificate(
     except KubernetesError as e:
         raise StartError(f"no serving certificate: {e}") from e
     except OSError as e:
-        raise StartError(f"{kept.file}: cannot be written ({e.strerror}): give a writable --cert-dir") from e
+        raise StartError(f"{kept.file}: cannot be written ({e.strerror}): set --cert-dir to a writable folder") from e
 
 
 def _cannot_start(kept: KeptCertificate, problems: Sequence[RotationProblem]) -> str:
     about = f"secret {kept.wanted.secret}"
     causes = [problem.message for problem in problems if problem.about == about]
-    return f"no serving certificate: {about}: {'; '.join(causes) or 'others change it again and again'}"
+    return f"no serving certificate: {about}: {'; '.join(causes) or 'another client changes it again and again'}"
 
 
 def keep_certificate(kept: KeptCertificate, context: WorkerContext) -> None:
@@ -218,17 +221,17 @@ def keep_certificate(kept: KeptCertificate, context: WorkerContext) -> None:
 
 
 class _Troubles:
-    """Logs what is wrong when it begins, changes and ends."""
+    """Logs each problem when it begins, changes and ends."""
 
     def __init__(self) -> None:
         self._state = StateLog(_log)
         self._known: set[str] = set()
 
     def report(self, problems: Sequence[RotationProblem]) -> None:
-        """Take note of all that is wrong now."""
+        """Log how the present problems differ from the previous ones."""
         by_subject = {problem.about: problem.message for problem in problems}
         for about, message in by_subject.items():
             self._state.failed(about, f"serving certificate: {about}: {message}")
         for about in self._known - by_subject.keys():
-            self._state.recovered(about, f"serving certificate: {about}: in order again")
+            self._state.recovered(about, f"serving certificate: {about}: resolved")
         self._known = set(by_subject)

@@ -1,7 +1,7 @@
 """`tidewatch-adapter serve`: where its parts are put together.
 
-Flags become settings before a port is opened. The parts are made in the worker, after the fork, and what runs beside
-requests is a named task of it.
+Flags become settings before a port is opened. The parts are made in the worker, after the fork, and all background work
+is done by named tasks of the worker.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ _log = logging.getLogger(__name__)
 
 PODS = find_resource(BUILT_IN, "", "pods")
 READY_WITHOUT_PODS_SECONDS = 10.0
-"""If pods cannot be listed, the APIService stays available all the same, and requests say what is wrong."""
+"""Time after which the process is ready without the list of pods: requests then say why it is missing."""
 READY_WITHOUT_METRICS_SECONDS = 0.5
-"""Time for the first look-ups, which helps rolling updates: a process that knows fewer metrics than the one before it
-answers 404. It is short because readiness must not depend on Prometheus."""
+"""Time for the first look-ups of series, which helps rolling updates: a process that knows fewer metrics than its
+predecessor answers 404. It is short because readiness must not depend on Prometheus."""
 QUERY_THREADS = 30
-"""More than the queries, look-ups and trials that `ReadingSettings` and `readings/asking/lanes` let run at once."""
+"""Threads for queries: more than `ReadingSettings` and `readings/asking/lanes` let run at once."""
 LONGEST_REFRESH_PAUSE_SECONDS = 0.2
 REQUEST_DURATION_NAME = "prometheus_adapter_prometheus_client_request_duration_seconds"
 """prometheus-adapter's name for the duration of requests to Prometheus, on which dashboards rely."""
 PREPARE_SECONDS = 0.1
-"""How soon discovery lists what has been found; its values are served at once."""
+"""How soon discovery lists a metric that was found; its values are served immediately."""
 
 
 def serve(arguments: Sequence[str]) -> None:
@@ -88,7 +88,7 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     pace = Pace()
     watches = WatchMetrics(context.registry, METRICS_PREFIX)
     gate = make_gate(settings.identity, context, watches)
-    _tell_certificate(settings)
+    _log_certificate_authority(settings)
     objects = object_source(settings.objects, context, pace, watches)
     configuration = _configuration(settings, context, objects)
     threads = DaemonThreads("query", QUERY_THREADS)
@@ -112,10 +112,11 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
             authorizer=gate,
             provider=readings,
             resolve=objects.resource,
-            health=lambda path, query: context.health.answer(path, query) or (404, f"{path} is no health check\n"),
+            health=lambda path, query: context.health.answer(path, query) or (404, f"{path} is not a health check\n"),
             metrics=lambda: exposition(context.registry)[0],
             telemetry=Telemetry(context.registry),
             version=settings.server.version,
+            explain_command=f"{PROGRAM} explain",
             empty_is_error=settings.empty_is_error,
             compatibility=settings.compatibility,
         )
@@ -125,11 +126,11 @@ def make_worker(settings: ServeSettings, context: WorkerContext) -> WsgiApp:
     return wsgi_application(handler.handle, routes=handler.routes(), refuse=handler.refuse, is_frequent=is_frequent)
 
 
-def _tell_certificate(settings: ServeSettings) -> None:
+def _log_certificate_authority(settings: ServeSettings) -> None:
     ca_file = settings.certificate.ca_file
     if ca_file is not None:
         _log.info(
-            "a self-made certificate is shown: its CA is what an APIService's caBundle needs",
+            "the serving certificate is self-signed: put its CA into the caBundle of the APIServices",
             extra=fields(ca_file=ca_file),
         )
 
@@ -158,7 +159,7 @@ def _start_tasks(
 
 
 def _renew(self_made: SelfMade) -> None:
-    """Renew the certificate where it is near its end; the TLS layer takes the files in by their time of change."""
+    """Renew the certificate if it expires soon; the TLS layer notices the new modification time of the files."""
     self_made.renew()
 
 
@@ -172,7 +173,7 @@ def _be_ready_when_pods_are_known(context: WorkerContext, objects: ObjectSource)
         return f"pods are not listed yet, after {waited:.0f} s"
 
     def settle(stop: Stop) -> None:
-        """Take the pods' metadata out of the collector's sight once it is there: it would walk it again and again."""
+        """Exempt the metadata of pods from garbage collection once it is listed, so that it is not scanned again."""
         while not objects.synced(PODS) and not stop.wait(0.5):
             pass
         gc.freeze()
@@ -185,7 +186,7 @@ def _be_ready_when_pods_are_known(context: WorkerContext, objects: ObjectSource)
 def metrics_probe(
     looked_up: Callable[[], bool], clock: Callable[[], float] = time.monotonic
 ) -> Callable[[], str | None]:
-    """Return the check that passes once the series of all rules were looked up, be it in vain, or soon in any case."""
+    """Return the check that passes once the series of all rules were looked up, even if that failed, or time is up."""
     started = clock()
 
     def probe() -> str | None:

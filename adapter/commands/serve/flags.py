@@ -1,7 +1,7 @@
 """The flags of `tidewatch-adapter serve`: prometheus-adapter's and its own.
 
-Each of prometheus-adapter's works, is accepted with a warning that says why it means nothing here, or is refused with
-the reason.
+Each flag of prometheus-adapter works, is accepted with a warning that says why it has no effect, or is refused with the
+reason.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from adapter.service.server.tls import OLD_VERSIONS, VERSIONS
 _METRICS = "Metrics"
 _SERVING = "Serving"
 
-_NO_HTTP2 = Ignored("HTTP/1.1 is spoken, over as many connections as the API server opens")
+_NO_HTTP2 = Ignored("this program serves HTTP/1.1, over as many connections as the API server opens")
 _NO_PROFILES = Ignored("there is no profiling endpoint")
-_NO_AUDIT = Refused("requests are audited by the API server, which sees every one of them first")
+_NO_AUDIT = Refused("the API server audits requests, since it sees every one of them first")
 
 _CONFIGURATION = (
     Flag(
@@ -50,20 +50,20 @@ _CONFIGURATION = (
         repeat=Repeat.EACH,
         short="c",
         required=True,
-        help="Rule file, or a folder of *.yaml; may be repeated. Changes are taken in while running.",
+        help="Rule file, or a folder of *.yaml; may be repeated. Changes take effect without a restart.",
         group=_METRICS,
     ),
     Flag(
         name="metrics-relist-interval",
         kind=DURATION,
         default=60.0,
-        help="How often each rule's series are looked up.",
+        help="How often the series of each rule are looked up.",
         group=_METRICS,
     ),
     Flag(
         name="metrics-max-age",
         kind=DURATION,
-        help="How far back a series may lie to count as there (default: the relist interval).",
+        help="How old the newest sample of a series may be for the series to count (default: the relist interval).",
         group=_METRICS,
     ),
     Flag(
@@ -71,8 +71,8 @@ _CONFIGURATION = (
         kind=DURATION,
         default=10.0,
         help=(
-            "How often what is asked for is queried anew, until the askers' own interval is known: then half of the "
-            "shortest at which one same request returns."
+            "How often the values in demand are queried again, until the interval of the clients is known; from then "
+            "on, half of the shortest interval between two equal requests."
         ),
         group=_METRICS,
     ),
@@ -81,8 +81,8 @@ _CONFIGURATION = (
         kind=DURATION,
         default=600.0,
         help=(
-            "How long a request counts as asked for after it came last, at most: it leaves after four of its own "
-            "intervals, one that was asked once after 60 s."
+            "Longest time that a request stays in demand after it was last made. A repeated request leaves after four "
+            "of its own intervals, and a single one after 60 s."
         ),
         group=_METRICS,
     ),
@@ -90,63 +90,71 @@ _CONFIGURATION = (
         name="max-demand-per-namespace",
         kind=INTEGER,
         default=2000,
-        help="Different requests that one namespace may have standing; beyond, 429.",
+        help="Limit on the different requests of one namespace that are in demand; further ones get status 429.",
         group=_METRICS,
     ),
     Flag(
         name="max-values",
         kind=INTEGER,
         default=5_000_000,
-        help="Values held in memory for all namespaces; beyond, 429 for the namespace that holds the most.",
+        help=(
+            "Limit on the values in memory for all namespaces; beyond it, the namespace with the most values gets "
+            "status "
+            "429."
+        ),
         group=_METRICS,
     ),
     Flag(
         name="max-values-per-namespace",
         kind=INTEGER,
         default=1_000_000,
-        help="Values held in memory for the queries of one namespace; beyond, 429.",
+        help="Limit on the values in memory for the queries of one namespace; further queries get status 429.",
         group=_METRICS,
     ),
     Flag(
         name="max-answer-age",
         kind=DURATION,
         default=60.0,
-        help="Answers older than this are an error: now minus the evaluation time of the query.",
+        help="Largest age of an answer, counted from the evaluation time of its query; an older one is an error.",
         group=_METRICS,
     ),
     Flag(
         name="prometheus-look-back",
         kind=DURATION,
         default=LOOK_BACK_SECONDS,
-        help="Prometheus's --query.lookback-delta: so long it must be back before a rule's onNoData value stands in.",
+        help=(
+            "Prometheus's --query.lookback-delta: how long Prometheus must be up again before a rule's onNoData "
+            "value is "
+            "used."
+        ),
         group=_METRICS,
     ),
     Flag(
         name="on-no-data",
         kind=one_of("empty", "error"),
         default="empty",
-        help="What is answered where nothing has a value: an empty list, or 404.",
+        help="What to answer if no object has a value: an empty list, or status 404.",
         group=_METRICS,
     ),
     Flag(
         name="objects",
         kind=PATH,
-        help="Take Kubernetes objects from the *.json and *.yaml of this folder instead of a cluster.",
+        help="Read Kubernetes objects from the *.json and *.yaml files in this folder instead of a cluster.",
         group=_METRICS,
     ),
-    Flag(name="lister-kubeconfig", kind=PATH, help="Kubeconfig for pods and other objects.", group=_METRICS),
+    Flag(name="lister-kubeconfig", kind=PATH, help="Kubeconfig to read pods and other objects with.", group=_METRICS),
     Flag(
         name="discovery-interval",
         kind=DURATION,
         group=_METRICS,
-        state=Ignored("kinds of objects are discovered every five minutes, and when one is not known"),
+        state=Ignored("kinds of objects are discovered every five minutes, and whenever a kind is unknown"),
     ),
     Flag(
         name="client-qps",
         kind=NUMBER,
         help=(
-            "Requests a second that lists, watches and discovery may send to the API server; 0 sets no limit (default: "
-            "none, as pods are watched and not listed for each request; 5 where --client-burst is given)."
+            "Requests per second that lists, watches and discovery may send to the API server; 0 sets no limit "
+            "(default: no limit, since pods are watched and not listed for each request; 5 with --client-burst)."
         ),
         group=_METRICS,
     ),
@@ -154,7 +162,7 @@ _CONFIGURATION = (
         name="client-burst",
         kind=INTEGER,
         default=10,
-        help="How many of them may be sent at once.",
+        help="How many requests may be sent to the API server at once.",
         group=_METRICS,
     ),
     Flag(
@@ -162,9 +170,9 @@ _CONFIGURATION = (
         kind=one_of("prometheus-adapter"),
         group=_METRICS,
         help=(
-            "Give prometheus-adapter's answers where ours differ and either are safe: apiVersion /v1, the answer's own "
-            "time, thousandths, codes and words of errors, no metric before its first series, samples of other "
-            "namespaces where a query gives them (default: ours)."
+            "Answer as prometheus-adapter does where our answers differ and both are safe: apiVersion /v1, the time of "
+            "the answer itself, thousandths, status codes and texts of errors, no metric before its first series, "
+            "samples of other namespaces if a query returns them (default: our answers)."
         ),
     ),
 )
@@ -185,43 +193,51 @@ _SERVING_FLAGS = (
         name="cert-dir",
         kind=PATH,
         default=Path("apiserver.local.config/certificates"),
-        help="Where a self-made certificate is kept when none is given.",
+        help="Folder for the self-signed certificate that is made if no certificate is given.",
         group=_SERVING,
     ),
-    Flag(name="tls-cert-file", kind=PATH, help="Serving certificate; renewed files are taken in.", group=_SERVING),
-    Flag(name="tls-private-key-file", kind=PATH, help="Its key.", group=_SERVING),
+    Flag(
+        name="tls-cert-file",
+        kind=PATH,
+        help="Serving certificate; a renewed file takes effect without a restart.",
+        group=_SERVING,
+    ),
+    Flag(name="tls-private-key-file", kind=PATH, help="Private key of the serving certificate.", group=_SERVING),
     Flag(
         name="tls-min-version",
         kind=one_of(*OLD_VERSIONS, *VERSIONS),
         default="VersionTLS12",
-        help="Lowest TLS version; older ones than 1.2 are taken for 1.2, with a warning.",
+        help="Lowest TLS version; versions below 1.2 are raised to 1.2, with a warning.",
         group=_SERVING,
     ),
     Flag(
         name="tls-cipher-suites",
         kind=TEXT,
         repeat=Repeat.COMMAS,
-        help="Suites of TLS 1.2, by Go's names; weak ones are left out, with a warning (default: OpenSSL's choice).",
+        help=(
+            "Cipher suites of TLS 1.2, by Go's names; weak ones are dropped, with a warning (default: OpenSSL's "
+            "choice)."
+        ),
         group=_SERVING,
     ),
     Flag(
         name="tls-sni-cert-key",
         kind=TEXT,
         group=_SERVING,
-        state=Refused("one certificate is shown to everybody: give it by --tls-cert-file"),
+        state=Refused("all clients get the same certificate: set it with --tls-cert-file"),
     ),
     Flag(
         name="shutdown-delay",
         kind=DURATION,
         default=5.0,
-        help="How long SIGTERM is served on, while endpoints are taken out.",
+        help="How long to keep serving after SIGTERM, while endpoints are removed.",
         group=_SERVING,
     ),
     Flag(
         name="pin-cpu",
         kind=BOOLEAN,
         default=False,
-        help="Keep the worker on one core: less CPU for the same work where cores are plenty.",
+        help="Pin the worker to one core, which saves CPU on machines with many cores.",
         group=_SERVING,
     ),
     Flag(
@@ -229,8 +245,8 @@ _SERVING_FLAGS = (
         kind=INTEGER,
         default=0,
         help=(
-            "Requests that may be answered, or wait to be, at once; beyond, 429, but for health. 0: as many as there "
-            "are connections, 4,000."
+            "Limit on the requests that are in progress or queued; further ones get status 429, except for health "
+            "checks. 0 means the limit on connections, 4,000."
         ),
         group=_SERVING,
     ),
@@ -238,7 +254,7 @@ _SERVING_FLAGS = (
         name="enable-priority-and-fairness",
         kind=BOOLEAN,
         group=_SERVING,
-        state=Ignored("requests are answered in the order in which they come; --max-requests-inflight limits them"),
+        state=Ignored("requests are answered in the order in which they arrive; --max-requests-inflight limits them"),
     ),
     Flag(name="disable-http2", kind=BOOLEAN, group=_SERVING, state=_NO_HTTP2),
     Flag(name="disable-http2-serving", kind=BOOLEAN, group=_SERVING, state=_NO_HTTP2),
@@ -283,7 +299,7 @@ SERVE = CommandFlags(
     program=f"{PROGRAM} serve",
     version=program_version(),
     summary=(
-        "Serves custom.metrics.k8s.io, external.metrics.k8s.io and metrics.k8s.io from Prometheus, by "
+        "Serves custom.metrics.k8s.io, external.metrics.k8s.io and metrics.k8s.io from Prometheus, according to "
         "prometheus-adapter's rule files."
     ),
     flags=(

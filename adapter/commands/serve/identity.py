@@ -1,7 +1,7 @@
-"""`serve` and its callers: flags, what they come down to, and the gate that is made of it in the worker.
+"""How `serve` authenticates and authorizes callers: flags, settings, and the gate that the worker makes of them.
 
-Where the process runs in a pod it asks the pod's own API server, as other servers behind kube-apiserver do; outside of
-one only where a kubeconfig is given for it. With `--objects` there is no cluster that goes without saying.
+In a pod, the process asks the API server of the pod's cluster, as other servers behind kube-apiserver do. Elsewhere it
+asks only a server that a kubeconfig names, and with `--objects` no cluster is assumed at all.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from adapter.sources.kubernetes.telemetry import WatchTelemetry
 
 MOST_WAITING = 8
-"""Direct callers that may wait for reviews at once: half of the threads that answer requests."""
+"""Limit on the direct callers that wait for reviews at the same time: half of the request threads."""
 RENEWING_THREADS = 4
 LONGEST_LOOKUP_WAIT_SECONDS = 10.0
 
@@ -57,8 +57,8 @@ IDENTITY_FLAGS: tuple[Flag, ...] = (
         name="requestheader-client-ca-file",
         kind=PATH,
         help=(
-            "CA of the front proxy (kube-apiserver's aggregator). With it the other --requestheader flags count; "
-            "without it all of that is looked up in the cluster."
+            "CA of the front proxy (kube-apiserver's aggregator). With it, the other --requestheader flags apply; "
+            "without it, all of these settings are read from the cluster."
         ),
         group=_GROUP,
     ),
@@ -66,7 +66,7 @@ IDENTITY_FLAGS: tuple[Flag, ...] = (
         name="requestheader-allowed-names",
         kind=TEXT,
         repeat=Repeat.COMMAS,
-        help="Common names of client certificates that may speak for users (default: every name of that CA).",
+        help="Common names of client certificates that may act for users (default: every name of that CA).",
         group=_GROUP,
     ),
     *(
@@ -82,10 +82,10 @@ IDENTITY_FLAGS: tuple[Flag, ...] = (
             _HEADERS,
             (HeaderNames().users, HeaderNames().groups, HeaderNames().extra_prefixes, HeaderNames().uids),
             (
-                "Headers that name the user; the first with a value counts.",
-                "Headers that name the groups.",
-                "Prefixes of headers with further attributes.",
-                "Headers that hold the user's UID.",
+                "Headers with the user's name; the first one with a value is used.",
+                "Headers with the user's groups.",
+                "Prefixes of headers with extra attributes of the user.",
+                "Headers with the user's UID.",
             ),
             strict=True,
         )
@@ -93,47 +93,50 @@ IDENTITY_FLAGS: tuple[Flag, ...] = (
     Flag(
         name="client-ca-file",
         kind=PATH,
-        help="CA of callers' own certificates: CN is the user, O the groups (default: looked up in the cluster).",
+        help="CA of client certificates: CN is the user, O the groups (default: read from the cluster).",
         group=_GROUP,
     ),
     Flag(
         name="authentication-kubeconfig",
         kind=PATH,
-        help="Where CAs are looked up and tokens reviewed (default: in a pod its own cluster).",
+        help="Cluster to read CAs from and to review tokens in (default: in a pod, the pod's cluster).",
         group=_GROUP,
     ),
     Flag(
         name="authentication-skip-lookup",
         kind=BOOLEAN,
         default=False,
-        help="Look no CAs up: only those given by flags count.",
+        help="Do not read CAs from the cluster: use only those that flags name.",
         group=_GROUP,
     ),
     Flag(
         name="authentication-tolerate-lookup-failure",
         kind=BOOLEAN,
         default=False,
-        help="Be ready before a front proxy's CA has been found.",
+        help="Become ready even if no CA of a front proxy has been found.",
         group=_GROUP,
     ),
     Flag(
         name="authentication-token-webhook-cache-ttl",
         kind=DURATION,
         default=10.0,
-        help="How long the review of a token holds.",
+        help="How long the result of a token review is cached.",
         group=_GROUP,
     ),
     Flag(
         name="api-audiences",
         kind=TEXT,
         repeat=Repeat.COMMAS,
-        help="Audiences, of which tokens must be for one (default: the API server's).",
+        help="Audiences; a token must be for at least one of them (default: the API server's).",
         group=_GROUP,
     ),
     Flag(
         name="authorization-kubeconfig",
         kind=PATH,
-        help="Where access is reviewed (default: in a pod its own cluster). Without, only the front proxy is served.",
+        help=(
+            "Cluster to review access in (default: in a pod, the pod's cluster). Without one, only the front proxy "
+            "is served."
+        ),
         group=_GROUP,
     ),
     Flag(
@@ -141,21 +144,23 @@ IDENTITY_FLAGS: tuple[Flag, ...] = (
         kind=TEXT,
         repeat=Repeat.COMMAS,
         default=("/healthz", "/readyz", "/livez"),
-        help="Paths, not of API resources, that are open to everybody; a * may end one. Health always is.",
+        help=(
+            "Paths outside API resources that need no authorization; a path may end in *. Health checks never need it."
+        ),
         group=_GROUP,
     ),
     Flag(
         name="authorization-webhook-cache-authorized-ttl",
         kind=DURATION,
         default=10.0,
-        help="How long a review holds that allows, for direct callers.",
+        help="How long an allowed review is cached, for direct callers.",
         group=_GROUP,
     ),
     Flag(
         name="authorization-webhook-cache-unauthorized-ttl",
         kind=DURATION,
         default=10.0,
-        help="How long a review holds that denies.",
+        help="How long a denied review is cached.",
         group=_GROUP,
     ),
     Flag(
@@ -163,8 +168,8 @@ IDENTITY_FLAGS: tuple[Flag, ...] = (
         kind=DURATION,
         default=300.0,
         help=(
-            "How long a review holds that allows, for callers through kube-apiserver, which has authorised each "
-            "request itself; as long again at most while reviews fail."
+            "How long an allowed review is cached for callers through kube-apiserver, which has authorized each "
+            "request itself. While reviews fail, it is used for at most twice as long."
         ),
         group=_GROUP,
     ),
@@ -182,15 +187,15 @@ _OF_FRONT_PROXY = ("requestheader-allowed-names", *(f"requestheader-{name}" for 
 
 @dataclass(frozen=True, slots=True)
 class ReviewServer:
-    """An API server that is asked about callers."""
+    """An API server that reviews callers."""
 
     kubeconfig: str | None
-    """None: that of the pod's own cluster."""
+    """Path of a kubeconfig; None for the pod's own cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeIdentity:
-    """How callers are recognised, and who says what they may."""
+    """How callers are authenticated, and which server authorizes them."""
 
     materials: CallerCAs
     authentication: ReviewServer | None
@@ -200,7 +205,7 @@ class ServeIdentity:
     open_paths: OpenPaths
     ready_without_front_proxy: bool
     warnings: tuple[str, ...]
-    """One for each flag that was given and means nothing beside the others."""
+    """One warning for each flag that has no effect beside the others."""
 
 
 def identity_of_flags(values: FlagValues, environment: Mapping[str, str]) -> ServeIdentity:
@@ -210,7 +215,7 @@ def identity_of_flags(values: FlagValues, environment: Mapping[str, str]) -> Ser
     authorization = _server(values.path("authorization-kubeconfig"), at_home=at_home)
     looks_up = authentication is not None and not values.boolean("authentication-skip-lookup")
     front_proxy, client_ca_file = _front_proxy(values), values.path("client-ca-file")
-    # What no flag says is looked up, and nothing is where the flags say all.
+    # What no flag sets is read from the cluster, and nothing is if the flags set everything.
     looks_up = looks_up and (front_proxy is None or client_ca_file is None)
     return ServeIdentity(
         materials=CallerCAs(MaterialSettings(front_proxy, client_ca_file, looks_up)),
@@ -228,16 +233,16 @@ def identity_of_flags(values: FlagValues, environment: Mapping[str, str]) -> Ser
         open_paths=OpenPaths(values.texts("authorization-always-allow-paths")),
         ready_without_front_proxy=values.boolean("authentication-tolerate-lookup-failure"),
         warnings=(
-            *_idle(values, _OF_FRONT_PROXY, front_proxy, "they go with --requestheader-client-ca-file"),
+            *_idle(values, _OF_FRONT_PROXY, front_proxy, "it needs --requestheader-client-ca-file"),
             *_idle(values, _OF_AUTHENTICATION, authentication, "no tokens are reviewed (--authentication-kubeconfig)"),
-            *_idle(values, _OF_LOOKUP, looks_up or None, "nothing is looked up"),
+            *_idle(values, _OF_LOOKUP, looks_up or None, "nothing is read from the cluster"),
             *_idle(values, _OF_AUTHORIZATION, authorization, "no access is reviewed (--authorization-kubeconfig)"),
         ),
     )
 
 
 def make_gate(identity: ServeIdentity, context: WorkerContext, watches: WatchTelemetry) -> Gate:
-    """Return the gate, and start what it needs beside requests. Raises StartError."""
+    """Return the gate, and start its background tasks. Raises StartError."""
     telemetry = IdentityTelemetry(context.registry)
     clients = _Clients()
     crowd = review_waiters(MOST_WAITING)
@@ -257,13 +262,13 @@ def make_gate(identity: ServeIdentity, context: WorkerContext, watches: WatchTel
 
 
 class _Clients:
-    """Makes one client for each server."""
+    """Makes one client for each server, and remembers it."""
 
     def __init__(self) -> None:
         self._made: dict[ReviewServer, KubernetesClient | None] = {}
 
     def of(self, server: ReviewServer | None) -> KubernetesClient | None:
-        """Return a client; None without a server, and in a pod without a service account. Raises StartError."""
+        """Return a client; None without a server, or in a pod without a service account. Raises StartError."""
         if server is None:
             return None
         if server not in self._made:
@@ -284,7 +289,7 @@ def _client(server: ReviewServer) -> KubernetesClient | None:
 def _know_front_proxy(
     identity: ServeIdentity, context: WorkerContext, client: KubernetesClient | None, watches: WatchTelemetry
 ) -> None:
-    """Have the CAs looked up, and be ready when a front proxy is known."""
+    """Start the task that reads the CAs, and the check that is ready once a front proxy is known."""
     materials, lookup = identity.materials, config_map.Lookup(identity.materials)
     looked_up = client is not None and materials.settings.looked_up
     if client is not None and looked_up:
@@ -294,7 +299,7 @@ def _know_front_proxy(
             config_map.NAMESPACE,
             field_selector=f"metadata.name={config_map.NAME}",
         )
-        # Each list clears the trouble that a failure before it has left.
+        # Each list clears the error that an earlier failure has left.
         settings = WatchSettings(telemetry=watches, backoff=_backoff, resumes=False)
         store: SingleObject[config_map.ConfigMap] = SingleObject(config_map.NAME, lookup.take)
         reflector = Reflector(client, which, config_map.ConfigMap, store, settings, lookup.failed)
@@ -305,7 +310,7 @@ def _know_front_proxy(
         if material.front_proxy is not None or identity.ready_without_front_proxy:
             return None
         found = lookup.trouble if looked_up else None
-        return f"no front proxy is known: {found or 'give --requestheader-client-ca-file'}"
+        return f"no front proxy is known: {found or 'set --requestheader-client-ca-file'}"
 
     if materials.settings.front_proxy is None:
         context.health.add_ready("authentication", probe)
@@ -332,12 +337,12 @@ def _front_proxy(values: FlagValues) -> FrontProxySettings | None:
 def _not_negative(values: FlagValues, name: str) -> float:
     seconds = values.seconds(name)
     if seconds < 0:
-        raise UsageError(f"--{name} is {seconds:g} s: it must not be below 0; 0 remembers nothing")
+        raise UsageError(f"--{name} is {seconds:g} s: it must not be negative; 0 turns the cache off")
     return seconds
 
 
 def _idle(values: FlagValues, flags: tuple[str, ...], needed: object, reason: str) -> list[str]:
-    """Return a warning for each of the flags that was given without what it needs."""
+    """Return a warning for each of the flags that was set without the flag that it needs."""
     if needed is not None:
         return []
-    return [f"--{name} means nothing here: {reason}" for name in flags if name in values.given]
+    return [f"--{name} has no effect: {reason}" for name in flags if name in values.given]

@@ -1,7 +1,7 @@
-"""The rule files of a running process: read, watched, and made into the rulebook that is in force.
+"""The rule files of a running process: read, watched, and turned into the rulebook that is in force.
 
-What holds is taken in. Of a file of which nothing can be used goes on what it said last, as does a rule that a change
-broke (`rulebook/reload/last_good`).
+Every valid rule takes effect. A file that cannot be used keeps its last good content, and a rule that a change broke
+keeps its last good version (`rulebook/reload/last_good`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from prometheus_client import Counter, Gauge
 
+from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import EMPTY_FOLDER, load_each
 from adapter.documents.tree import DocumentError
 from adapter.rulebook.findings import Code
@@ -39,56 +40,57 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 RESOLVE_AGAIN_SECONDS = 15.0
-"""How often a rule is tried again that names a kind of object which the cluster did not know."""
+"""How often to retry a rule that names a kind of object which the cluster does not know."""
 LOOKS_UNTIL_SETTLED = 2
-"""Looks, a second apart, that must see the same: an editor may empty a file before it writes it."""
+"""Consecutive looks, a second apart, that must see the same files: an editor may empty a file before it writes it."""
 MOST_LOGGED = 500
-"""Findings of one look at the files: a megabyte of rubbish may hold a hundred thousand rules."""
+"""Limit on the logged findings of one look: a megabyte of garbage may hold a hundred thousand rules."""
 _VANISHED = "all rules of one kind vanished from the file with it"
 RESULTS = ("success", "partial", "failure")
-"""All was taken in; what holds was taken in, and something was refused; nothing was taken in."""
+"""Results of a reload: everything took effect; valid rules took effect and others were refused; nothing changed."""
 
 
 class _Loaded(NamedTuple):
-    """Rule files of which something can be used."""
+    """Rule files, at least one of which can be used."""
 
     documents: tuple[Document, ...]
-    """Of a file that is broken now what it said last."""
+    """The documents; a broken file is represented by its last good content."""
     parsed: Rulebook
     broken: tuple[Finding, ...]
     empty: tuple[Path, ...]
-    """Folders without files."""
+    """Folders that hold no rule file."""
 
 
 class RuleReloader:
-    """The rulebook in force. `check` looks for changes and hands each new rulebook to `apply`."""
+    """The rulebook in force. `check` looks for changes and passes each new rulebook to `apply`."""
 
     def __init__(
         self, paths: Sequence[Path], resolve: ResolveResource, registry: CollectorRegistry, metrics_prefix: str
     ) -> None:
-        """Read the files; raises FilesError or DocumentError: at the start there is no last good value."""
+        """Read the files; raises FilesError or DocumentError, since there is no last good value at the start."""
         self._resolve = resolve
         self._apply: Callable[[Rulebook], None] = lambda _: None
         self._well = Gauge(
             f"{metrics_prefix}_config_last_reload_successful",
-            "Whether all that the rule files say now is in force; 0 while a file or a rule is refused.",
+            "1 while everything in the rule files is in force; 0 while a file or a rule is refused.",
             registry=registry,
         )
         self._reloads = Counter(
             f"{metrics_prefix}_config_reloads",
-            "Changes of the rule files, by result: success, partial (some of it is refused), failure (nothing is new).",
+            "Changes of the rule files, by result: success, partial (something is refused), failure (nothing took "
+            "effect).",
             ["result"],
             registry=registry,
         )
         for result in RESULTS:
             self._reloads.labels(result)
         self.rulebook = Rulebook()
-        """What is in force."""
+        """The rulebook in force."""
         self._paths = tuple(paths)
         self._trials: QueryTrials | None = None
         self._documents: tuple[Document, ...] = ()
         self._broken: tuple[Finding, ...] = ()
-        """Why nothing of which file can be used now."""
+        """One finding for each file that cannot be used now, with the reason."""
         self._files = FollowedFiles(
             by_content(paths),
             self._load,
@@ -102,12 +104,12 @@ class RuleReloader:
         self._put_in_force(self._files.value)
 
     def on_change(self, apply: Callable[[Rulebook], None], trials: QueryTrials | None = None) -> None:
-        """Hand every further rulebook to this function, its doubtful queries tried before."""
+        """Pass every further rulebook to this function, after its doubtful queries have been tried."""
         self._apply = apply
         self._trials = trials
 
     def check(self) -> None:
-        """Look whether the files changed, or a kind of object that a rule waits for has come to be known."""
+        """Check whether the files changed, or a kind of object that a rule waits for has become known."""
         self._files.check()
         now = time.monotonic()
         if now - self._resolved_at >= RESOLVE_AGAIN_SECONDS and _waits_for_a_kind(self.rulebook):
@@ -116,7 +118,7 @@ class RuleReloader:
             renewed = parse_rulebook(self._documents, self._resolve, judge)
             if renewed.refused != self.rulebook.refused:
                 self._take_in(renewed)
-                self._tell("rules that waited for a kind of object are taken in")
+                self._tell("rules that waited for a kind of object are in force")
 
     def _load(self, contents: Sequence[FileContent]) -> _Loaded:
         files = load_each(contents, self._said_last)
@@ -134,7 +136,7 @@ class RuleReloader:
         return _Loaded(documents, parsed, broken, empty_folders(self._paths, contents))
 
     def _said_last(self, path: Path) -> tuple[Document, ...]:
-        """Return what a file said last, or all files of a folder, each once."""
+        """Return the last good content of a file, or of all files of a folder, each once."""
         last = {Path(document.file): document for document in self._documents}
         return tuple(document for file, document in last.items() if path in (file, file.parent))
 
@@ -145,7 +147,7 @@ class RuleReloader:
         self._put_in_force(loaded)
         is_whole = not loaded.broken and not _has_errors(self.rulebook)
         self._reloads.labels("success" if is_whole else "partial").inc()
-        self._tell("changed rule files are taken in")
+        self._tell("changed rule files are in force")
 
     def _put_in_force(self, loaded: _Loaded) -> None:
         self._files_are_good = not loaded.broken
@@ -168,7 +170,7 @@ class RuleReloader:
         try:
             self._apply(retention.rulebook)
         except Exception:
-            # The supervisor of tasks logs it, and the next look tries again.
+            # The supervisor of tasks logs the error, and the next look tries again.
             self._well.set(0)
             raise
         self.rulebook = retention.rulebook
@@ -184,34 +186,35 @@ class RuleReloader:
 
 
 def log_findings(rulebook: Rulebook) -> None:
-    """Log each finding by itself: file, line, what is wrong, what to do; of very many the first ones."""
+    """Log each finding with file, line and fix; if there are very many, only the first ones."""
     for finding in rulebook.findings[:MOST_LOGGED]:
         about = fields(code=str(finding.code), rule=finding.rule or "", file=finding.file, line=finding.line)
         _log.log(_level(finding), "%s", finding, extra=about)
     left_out = len(rulebook.findings) - MOST_LOGGED
     if left_out > 0:
-        _log.error("%d further findings are not logged: `tidewatch-adapter check` tells all of them", left_out)
+        _log.error("%d further findings are not logged: run `%s check` to see all of them", left_out, PROGRAM)
 
 
 def _log_broken(finding: Finding, *, goes_on: bool) -> None:
-    """Log what is wrong with a whole file, and what serves in its place."""
+    """Log what is wrong with a whole file, and what is served instead."""
     about = fields(code=finding.code, file=finding.file, line=finding.line)
-    what = "the last good rules of it stay in force" if goes_on else "nothing is served from it"
+    what = "its last good rules stay in force" if goes_on else "nothing is served from it"
     _log.error("%s; %s", finding, what, extra=about)
 
 
 def _log_retention(retention: Retention) -> None:
-    """Log of each refused rule that had a last good version, or may have had one, whether that goes on."""
+    """Log for each refused rule with a possible last good version whether that version stays in force."""
     unsure = {rule.id for rule in retention.unsure}
     for rule in retention.rulebook.refused[:MOST_LOGGED]:
         about = {"rule": rule.id, "file": rule.file, "line": rule.line}
         if rule.id in retention.rulebook.retained:
-            message = "%s (%s:%d): what it says now is refused, so its last good version goes on serving"
+            message = "%s (%s:%d): its new version is refused, so its last good version stays in force"
             _log.warning(message, rule.id, rule.file, rule.line, extra=fields(**about, state="retained"))
         elif rule.id in unsure:
             message = (
-                "%s (%s:%d): refused, and which of the rules that are gone it has been cannot be told, so none of "
-                "them goes on serving: change one rule at a time"
+                "%s (%s:%d): refused, and it is unclear which of the removed rules it was before, so none of them "
+                "stays "
+                "in force: change one rule at a time"
             )
             _log.error(message, rule.id, rule.file, rule.line, extra=fields(**about, state="refused"))
 

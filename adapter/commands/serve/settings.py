@@ -1,4 +1,4 @@
-"""What the flags of `serve` ask for, as values: everything that can be wrong is found here, before a port is opened."""
+"""The settings of `serve`, made from its flags; every error in them is found before a port is opened."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_each
 from adapter.commands.serve.certificates import KeptCertificate, first_certificate, kept_certificate
 from adapter.commands.serve.identity import ServeIdentity, identity_of_flags
+from adapter.commands.serve.lister_cluster import lister_cluster
 from adapter.commands.serve.tls import tls_choice
 from adapter.documents.load import DocumentError
 from adapter.identity.callers import IdentitySettingsError
@@ -38,25 +39,25 @@ if TYPE_CHECKING:
 METRICS_PREFIX = "tidewatch_adapter"
 SHORTEST_REFRESH_SECONDS = 1.0
 QPS_BESIDE_BURST = 5.0
-"""What prometheus-adapter takes for `--client-qps` where it is not given."""
+"""prometheus-adapter's default for `--client-qps`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfMade:
-    """How to renew a serving certificate that the process made itself."""
+    """How to renew a self-signed serving certificate."""
 
     folder: Path
     names: tuple[str, ...]
     hostname: str
 
     def renew(self) -> ServingCertificate:
-        """Return the certificate, made anew where it is near its end. Raises IdentitySettingsError."""
+        """Return the certificate, or a new one if it expires soon. Raises IdentitySettingsError."""
         return made_certificate(self.folder, self.names, hostname=self.hostname)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeSettings:
-    """All that `serve` needs to know."""
+    """The settings of `serve`."""
 
     configuration: tuple[Path, ...]
     prometheus: PrometheusSettings
@@ -66,18 +67,18 @@ class ServeSettings:
     certificate: ServingCertificate
     self_made: SelfMade | None
     kept: KeptCertificate | None
-    """How to keep a certificate in a Secret."""
+    """How to keep the certificate in a Secret; None if it is not kept there."""
     empty_is_error: bool
     compatibility: Compatibility
     server: ServerOptions
     warnings: tuple[str, ...]
-    """What is not done as the flags ask, for the log."""
+    """Warnings to log about flags that are not followed exactly."""
 
 
 def serve_settings(values: FlagValues) -> ServeSettings:
-    """Return what the flags ask for; raises UsageError with one line that says what to do.
+    """Return the settings; raises UsageError with one line that says what to do.
 
-    Raises StartError where a certificate is to come from a Secret, and does not.
+    Raises StartError if the certificate should come from a Secret and cannot be read or created there.
     """
     if not values.paths("config"):
         raise UsageError("--config is empty: name a rule file, or a folder of *.yaml")
@@ -88,7 +89,7 @@ def serve_settings(values: FlagValues) -> ServeSettings:
         identity = identity_of_flags(values, os.environ)
         prometheus = prometheus_settings(values)
         tls = tls_choice(values)
-        # Last: it may have to wait for the cluster.
+        # The certificate comes last, since it may have to wait for the cluster.
         certificate = _certificate(values, kept, self_made)
         return ServeSettings(
             configuration=values.paths("config"),
@@ -96,8 +97,7 @@ def serve_settings(values: FlagValues) -> ServeSettings:
             readings=_readings(values),
             objects=ObjectSettings(
                 files=_folder(values.path("objects")),
-                kubeconfig=values.path("lister-kubeconfig") or values.path("kubeconfig"),
-                context=values.text("context") or None,
+                cluster=lister_cluster(values),
                 limit=_asking_limit(values),
             ),
             identity=identity,
@@ -123,13 +123,13 @@ def _readings(values: FlagValues) -> ReadingSettings:
         )
     refresh = _positive(values, "refresh-interval")
     if refresh < SHORTEST_REFRESH_SECONDS:
-        raise UsageError(f"--refresh-interval is {refresh:g} s: nothing is asked oftener than once a second")
+        raise UsageError(f"--refresh-interval is {refresh:g} s: the shortest interval is one second")
     return ReadingSettings(
         refresh_interval_seconds=refresh,
         demand_ttl_seconds=_positive(values, "demand-ttl"),
-        max_demand_per_namespace=_at_least_one(values, "max-demand-per-namespace", "request must be let in"),
-        max_values=_at_least_one(values, "max-values", "value must be held"),
-        max_values_per_namespace=_at_least_one(values, "max-values-per-namespace", "value must be held"),
+        max_demand_per_namespace=_at_least_one(values, "max-demand-per-namespace", "request must be allowed"),
+        max_values=_at_least_one(values, "max-values", "value must be allowed"),
+        max_values_per_namespace=_at_least_one(values, "max-values-per-namespace", "value must be allowed"),
         max_answer_age_seconds=_positive(values, "max-answer-age"),
         look_back_seconds=_positive(values, "prometheus-look-back"),
         relist_interval_seconds=relist,
@@ -140,17 +140,17 @@ def _readings(values: FlagValues) -> ReadingSettings:
 
 
 def _is_as_before(values: FlagValues) -> bool:
-    """Return whether answers are to be prometheus-adapter's."""
+    """Return whether to answer as prometheus-adapter does."""
     return values.text("compatibility") == "prometheus-adapter"
 
 
 def _asking_limit(values: FlagValues) -> AskingLimit | None:
-    """Return how often the API server may be asked; None: as often as is needed. Below 0 there is none, as in Go."""
+    """Return the limit on requests to the API server, or None; a negative rate means no limit, as in Go."""
     if not values.given & {"client-qps", "client-burst"}:
         return None
     per_second, burst = values.number("client-qps"), values.integer("client-burst")
     if burst < 1:
-        raise UsageError(f"--client-burst is {burst}: at least 1 request must be let through")
+        raise UsageError(f"--client-burst is {burst}: at least 1 request must be allowed")
     if per_second is None:
         per_second = QPS_BESIDE_BURST
     return AskingLimit(per_second, burst) if per_second > 0 else None
@@ -159,7 +159,7 @@ def _asking_limit(values: FlagValues) -> AskingLimit | None:
 def _positive(values: FlagValues, name: str) -> float:
     seconds = values.seconds(name)
     if seconds <= 0:
-        raise UsageError(f"--{name} is {seconds:g} s: it must be above 0")
+        raise UsageError(f"--{name} is {seconds:g} s: it must be positive")
     return seconds
 
 
@@ -172,20 +172,22 @@ def _at_least_one(values: FlagValues, name: str, what: str) -> int:
 
 def _folder(path: Path | None) -> Path | None:
     if path is not None and not path.is_dir():
-        raise UsageError(f"--objects: {path} is no folder: name one with the objects' *.json and *.yaml")
+        raise UsageError(f"--objects: {path} is not a folder: name one with the objects' *.json and *.yaml files")
     return path
 
 
 def _self_made(values: FlagValues) -> SelfMade | None:
-    """Return how to make the certificate; None where its files are given."""
+    """Return how to make the certificate; None if flags name its files."""
     given = values.path("tls-cert-file"), values.path("tls-private-key-file")
     if all(given):
         return None
     if any(given):
-        raise UsageError("--tls-cert-file and --tls-private-key-file belong together: give both, or neither")
+        raise UsageError("--tls-cert-file and --tls-private-key-file belong together: set both, or neither")
     folder, host = values.path("cert-dir"), values.text("bind-address")
     if folder is None:
-        raise UsageError("--cert-dir is empty: name a writable folder, or give the serving certificate's files")
+        raise UsageError(
+            "--cert-dir is empty: name a writable folder, or set --tls-cert-file and --tls-private-key-file"
+        )
     names = () if host in {"", "0.0.0.0", "::"} else (host,)  # noqa: S104 - compared, not bound
     return SelfMade(folder=folder, names=names, hostname=socket.gethostname())
 
@@ -199,14 +201,14 @@ def _certificate(values: FlagValues, kept: KeptCertificate | None, self_made: Se
 def _given(values: FlagValues) -> ServingCertificate:
     certificate, key = values.path("tls-cert-file"), values.path("tls-private-key-file")
     if certificate is None or key is None:
-        raise AssertionError("asked for only where both files are given")
+        raise AssertionError("called only if flags name both files")
     return given_certificate(certificate, key)
 
 
 def _most_requests(values: FlagValues) -> int:
     most = values.integer("max-requests-inflight")
     if most < 0:
-        raise UsageError(f"--max-requests-inflight is {most}: it must not be below 0; 0 sets no limit")
+        raise UsageError(f"--max-requests-inflight is {most}: it must not be negative; 0 sets no limit")
     return most
 
 

@@ -1,7 +1,7 @@
-"""Which versions and suites of TLS `serve` offers, and what it says where that is not what its flags ask for.
+"""TLS versions and cipher suites that `serve` offers, with warnings if they differ from what its flags ask for.
 
-Manifests were written for Go's servers, and name what Go offered years ago. Refusing them would keep the adapter from
-starting; offering it would be insecure; every client of the metrics APIs speaks something newer.
+Manifests that were written for Go's servers name what Go offered years ago. Refusing those values would keep the
+adapter from starting, and offering them would be insecure; every client of the metrics APIs supports something newer.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TlsChoice:
-    """What is offered to clients."""
+    """TLS versions and cipher suites to offer to clients."""
 
     min_version: ssl.TLSVersion
     cipher_suites: tuple[str, ...]
-    """OpenSSL's names, of TLS 1.2; empty: OpenSSL's default."""
+    """Cipher suites of TLS 1.2 by OpenSSL's names; empty for OpenSSL's default."""
     warnings: tuple[str, ...]
 
 
 def tls_choice(values: FlagValues) -> TlsChoice:
-    """Return what the flags come down to; raises UsageError for a suite that Go does not know."""
+    """Return what to offer; raises UsageError for a cipher suite that Go does not know."""
     wanted = values.text("tls-min-version")
     warnings = []
     if wanted in OLD_VERSIONS:
-        warnings.append(f"--tls-min-version={wanted}: TLS 1.2 is the lowest version that is served")
+        warnings.append(f"--tls-min-version={wanted}: TLS 1.2 is the lowest version on offer")
     try:
         suites = chosen_suites(values.texts("tls-cipher-suites"))
     except ValueError as error:
         raise UsageError(f"--tls-cipher-suites: {error}") from error
     if suites.left_out:
-        others = "" if suites.offered else "; as no other suite of TLS 1.2 is named, OpenSSL's choice is offered"
+        others = "" if suites.offered else "; since no other suite of TLS 1.2 is named, OpenSSL's default is used"
         warnings.append(f"--tls-cipher-suites: weak suites are not offered: {', '.join(suites.left_out)}{others}")
     min_version = VERSIONS["VersionTLS12" if wanted in OLD_VERSIONS else wanted]
     return TlsChoice(min_version, suites.offered, tuple(warnings))

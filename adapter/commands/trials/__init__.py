@@ -1,1 +1,1 @@
-"""What rules would serve, tried on a real Prometheus."""
+"""Trials of rules on a real Prometheus: what they would serve, and whether it accepts their queries."""

@@ -1,4 +1,4 @@
-"""One time limit for all that a command asks of Prometheus: one that hangs must not cost its deadline for each rule."""
+"""One time limit for all queries of a command, so that a hanging Prometheus does not cost a deadline for each rule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Budgeted:
-    """A Prometheus that is asked for so many seconds, from now on, and then no more."""
+    """A client that sends queries for a number of seconds from now, and then fails at once."""
 
     def __init__(self, prometheus: Prometheus, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._prometheus = prometheus
@@ -24,15 +24,15 @@ class Budgeted:
         self._end = monotonic() + seconds
 
     def instant(self, query: str, *, timeout_seconds: float, at: float | None = None) -> InstantAnswer:
-        """Evaluate an expression, within what is left. Raises PrometheusError."""
+        """Evaluate an expression within the remaining time. Raises PrometheusError."""
         return self._prometheus.instant(query, timeout_seconds=self._left(query, timeout_seconds), at=at)
 
     def series(self, selector: str, *, start: float, timeout_seconds: float) -> SeriesAnswer:
-        """Look series up, within what is left. Raises PrometheusError."""
+        """Look up series within the remaining time. Raises PrometheusError."""
         return self._prometheus.series(selector, start=start, timeout_seconds=self._left(selector, timeout_seconds))
 
     def _left(self, query: str, timeout_seconds: float) -> float:
         left = self._end - self._monotonic()
         if left <= 0:
-            raise PrometheusTimeoutError(query, f"not asked any more: all before it took {self._seconds:g} s")
+            raise PrometheusTimeoutError(query, f"not sent: the queries before it took {self._seconds:g} s")
         return min(left, timeout_seconds)

@@ -1,8 +1,8 @@
-"""Queries that cannot be read here, tried on Prometheus when rules change: a newer one may know more, or it is a typo.
+"""Tries queries that this program cannot parse on Prometheus when rules change: they may be newer PromQL, or typos.
 
-A typo that were taken in would end a metric that worked; refused, the rule's last good version goes on. Only a running
-process asks, in the task that reads rule files: neither the start nor readiness may hang on Prometheus. Where it cannot
-be asked in time the query is taken in, unless it was refused before.
+Accepting a typo would break a metric that worked, while refusing it keeps the last good version of the rule. Only a
+running process tries queries, in the task that reads rule files, since neither the start nor readiness may depend on
+Prometheus. A query that cannot be tried in time is accepted, unless it was refused before.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from adapter.rulebook.parsing.query_check import Judge
 
 TRIAL_SECONDS: Final = 5.0
-"""For all queries of one change together: changes are to be in force within 15 seconds."""
+"""Time limit for all queries of one change: changes should be in force within 15 seconds."""
 
 
 class QueryTrials:
-    """Asks Prometheus about rules that are new or otherwise than before, and remembers what it refused."""
+    """Tries new and changed rules on Prometheus, and remembers which it refused."""
 
     def __init__(self, prometheus: Prometheus, resolve: ResolveResource) -> None:
         self._prometheus = prometheus
@@ -41,13 +41,13 @@ class QueryTrials:
         self._refused: dict[Hashable, str] = {}
 
     def of_a_change(self, in_force: Rulebook) -> Judge:
-        """Return what judges the rules of changed files; those in force are left alone, since they may work."""
+        """Return the function that judges changed rules; rules in force are not tried, since they may work."""
         rules: tuple[Rule | ResourceRule, ...] = (*in_force.rules, *in_force.resource.rules)
         left_alone = set(map(_said, rules))
         return partial(self._judged, Budgeted(self._prometheus, TRIAL_SECONDS), left_alone)
 
     def remembered(self, rule: Rule | ResourceRule) -> str | None:
-        """Return why Prometheus refused the rule when it was asked last."""
+        """Return why Prometheus refused the rule when it was last tried."""
         return self._refused.get(_said(rule))
 
     def _judged(self, prometheus: Prometheus, left_alone: set[Hashable], rule: Rule | ResourceRule) -> str | None:
@@ -61,14 +61,14 @@ class QueryTrials:
             if e.error_type != "execution" and not e.error_type.startswith("http_"):
                 self._refused[said] = e.message
         except (PrometheusError, RenderError):
-            # Nobody can tell, so what was told before still holds.
+            # The trial gave no result, so the previous one still applies.
             pass
         else:
             self._refused.pop(said, None)
         return self._refused.get(said)
 
     def _queries(self, rule: Rule | ResourceRule) -> Iterator[str]:
-        """Yield what shows whether Prometheus can read the rule, and costs it nothing."""
+        """Yield queries that show whether Prometheus can parse the rule, and that cost it nothing."""
         if isinstance(rule, ResourceRule):
             metrics = rule.metrics
         else:
@@ -90,5 +90,5 @@ def _is_readable(query: str) -> bool:
 
 
 def _said(rule: Rule | ResourceRule) -> Hashable:
-    """Return what the rule says, wherever it stands."""
+    """Return the content of the rule without its place in the file."""
     return tuple(says(metric.rule) for metric in rule.metrics) if isinstance(rule, ResourceRule) else says(rule)

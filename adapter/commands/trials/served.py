@@ -1,4 +1,4 @@
-"""What each rule would serve, asked of a real Prometheus; and whether Prometheus takes the rule's query."""
+"""What each rule would serve from a real Prometheus, and whether Prometheus accepts the rule's query."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _NOBODY = ("some-namespace", ("some-object",))
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What Prometheus has for one series query."""
+    """The series that Prometheus has for one series query."""
 
     shapes: SeriesShapes
     missing: str | None
-    """Why there may be more; None where all came."""
+    """Why there may be more series; None if the answer is complete."""
     counts: Mapping[str, int]
-    """How many series each name has now."""
+    """Current number of series by metric name."""
 
 
 def served_by(
@@ -48,7 +48,7 @@ def served_by(
     max_age_seconds: float,
     timeout_seconds: float,
 ) -> dict[str, ServedMetrics]:
-    """Return by rule what it makes of the series of the last `max_age_seconds`; each series query is asked once."""
+    """Return by rule what it serves from the series of the last `max_age_seconds`; each series query is sent once."""
     known: dict[str, _Seen | PrometheusError] = {}
     found: dict[str, ServedMetrics] = {}
     for rule in rules:
@@ -76,7 +76,7 @@ def _seen(client: Prometheus, query: str, start: float, timeout_seconds: float) 
 
 
 def _counts(client: Prometheus, query: str, timeout_seconds: float) -> Mapping[str, int]:
-    """Return how many series each name has now; empty where that cannot be asked: it is for information."""
+    """Return the current number of series by name; empty if the query fails, since it is only for information."""
     try:
         answer = client.instant(f"count by (__name__) ({query})", timeout_seconds=timeout_seconds)
         samples = [sample for batch in answer.batches(UNPACED) for sample in batch]
@@ -93,14 +93,14 @@ def _served(
     client: Prometheus,
     timeout_seconds: float,
 ) -> ServedMetrics:
-    """Return what the rule serves: of the series that Prometheus has, and what it spells out, seen or not."""
+    """Return what the rule serves: metrics of the series that Prometheus has, and metrics that it names literally."""
     seen_ids = {_id(metric) for metric in metrics}
     listed = [*metrics, *(metric for metric in spelled_out if _id(metric) not in seen_ids)]
-    told = [] if seen.missing is None else [_cut(rule, seen.missing)]
-    if not metrics and not told:
-        message = "Prometheus has no series that this rule makes a metric of"
+    findings = [] if seen.missing is None else [_cut(rule, seen.missing)]
+    if not metrics and not findings:
+        message = "Prometheus has no series from which this rule makes a metric"
         fix = "compare `seriesQuery`, the filters and the labels with what Prometheus has"
-        told = [_finding(rule, Severity.WARNING, Code.NO_SERIES, message, fix)]
+        findings = [_finding(rule, Severity.WARNING, Code.NO_SERIES, message, fix)]
     shown = tuple(
         ServedMetric(
             metric.qualified,
@@ -112,8 +112,8 @@ def _served(
         for metric in sorted(listed, key=lambda metric: metric.qualified)
     )
     for metric in listed[:1]:
-        told += trial(rule, metric, client, timeout_seconds)
-    return ServedMetrics(shown, tuple(told))
+        findings += trial(rule, metric, client, timeout_seconds)
+    return ServedMetrics(shown, tuple(findings))
 
 
 def _id(metric: Metric) -> tuple[str, bool]:
@@ -128,12 +128,12 @@ def _query(metric: Metric, planned_as: Metric) -> str:
 
 
 def trial(rule: Rule, metric: Metric, client: Prometheus, timeout_seconds: float) -> Iterator[Finding]:
-    """Ask the query for an object that does not exist: that costs nothing, and shows whether Prometheus takes it."""
+    """Send the query for an object that does not exist, which costs nothing and shows whether Prometheus accepts it."""
     try:
         for each in filter(None, (metric, times_of(metric))):
             client.instant(exact_query(each, asked_of_nobody(each)), timeout_seconds=timeout_seconds)
     except RenderError as error:
-        message = f"no query can be made of {metric.qualified}: {error}"
+        message = f"no query can be rendered for {metric.qualified}: {error}"
         yield _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, f"correct `{metric.query_key}`")
     except QueryRefusedError as error:
         message = f"Prometheus refuses the query of {metric.qualified}: {error}"
@@ -149,8 +149,10 @@ def asked_of_nobody(metric: Metric) -> Asked:
 
 
 def _cut(rule: Rule, missing: str) -> Finding:
-    message = f"only a part of the rule's series came, so it may serve more than is told here: {missing}"
-    fix = "select less by `seriesQuery`, or see why Prometheus sends a part"
+    message = (
+        f"Prometheus returned only a part of the rule's series, so the rule may serve more than is shown: {missing}"
+    )
+    fix = "select fewer series with `seriesQuery`, or find out why Prometheus returns only a part"
     return _finding(rule, Severity.WARNING, Code.NOT_ASKED, message, fix)
 
 
@@ -158,8 +160,10 @@ def _failed(rule: Rule, error: PrometheusError) -> Finding:
     if isinstance(error, QueryRefusedError):
         message = f"Prometheus refuses `seriesQuery`: {error}"
         return _finding(rule, Severity.ERROR, Code.QUERY_REFUSED, message, "correct it")
-    message = f"Prometheus could not be asked: {error}"
-    return _finding(rule, Severity.ERROR, Code.NOT_ASKED, message, "see --prometheus-url and the flags beside it")
+    message = f"the query failed: {error}"
+    return _finding(
+        rule, Severity.ERROR, Code.NOT_ASKED, message, "check --prometheus-url and the other --prometheus flags"
+    )
 
 
 def _finding(rule: Rule, severity: Severity, code: Code, message: str, fix: str) -> Finding:

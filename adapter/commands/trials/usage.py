@@ -1,4 +1,4 @@
-"""What each resource rule would serve, asked of a real Prometheus; and whether Prometheus takes its queries."""
+"""What each resource rule would serve from a real Prometheus, and whether Prometheus accepts its queries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def usage_served_by(
     rules: Sequence[ResourceRule], client: Prometheus, *, timeout_seconds: float
 ) -> dict[str, ServedMetrics]:
-    """Return by rule what it has of pods and of nodes, told by the query for all of them."""
+    """Return by rule what it serves for pods and nodes, according to the query for all of them."""
     return {rule.id: _served(rule, client, timeout_seconds) for rule in rules}
 
 
@@ -49,7 +49,7 @@ def _wide(metric: Metric) -> str:
 
 
 def _rows(client: Prometheus, query: str, timeout_seconds: float) -> int | None:
-    """Return how many values there are now; None where that cannot be asked: it is for information."""
+    """Return the current number of values; None if the query fails, since it is only for information."""
     try:
         answer = client.instant(f"count({query})", timeout_seconds=timeout_seconds)
         samples = [sample for batch in answer.batches(UNPACED) for sample in batch]
@@ -59,6 +59,6 @@ def _rows(client: Prometheus, query: str, timeout_seconds: float) -> int | None:
 
 
 def _nothing(rule: ResourceRule, metric: Metric) -> Finding:
-    message = f"Prometheus has nothing now that `{metric.query_key}` asks for, so {metric.qualified} has no value"
+    message = f"Prometheus has no sample for `{metric.query_key}` now, so {metric.qualified} has no value"
     fix = "compare its series, matchers and labels with what Prometheus has"
     return Finding(Severity.WARNING, Code.NO_SERIES.value, rule.file, rule.line, message, fix, rule=rule.id)

@@ -1,4 +1,4 @@
-"""An APIService as the API server keeps it: whose it is, and which authorities the API server trusts for it."""
+"""An APIService in the API server: its Service, and the authorities that the API server trusts for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 PATH = "/apis/apiregistration.k8s.io/v1/apiservices"
 
 _INJECTED_BY = "cert-manager.io/inject-"
-"""How the annotations begin by which cert-manager is told to fill `caBundle`."""
+"""Prefix of the annotations that make cert-manager fill in `caBundle`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +31,22 @@ class Registered:
     """An APIService."""
 
     version: str
-    """Its resourceVersion."""
+    """The resourceVersion of the object."""
     service: ObjectName | None
-    """Where its requests go; None: kube-apiserver answers them itself."""
+    """The Service that serves the API; None if kube-apiserver serves it itself."""
     authorities: frozenset[x509.Certificate]
-    """What `caBundle` holds; empty where it is empty, or no PEM."""
+    """The certificates in `caBundle`; empty if it is empty or not PEM."""
     unverified: bool = False
-    """`insecureSkipTLSVerify`: every certificate is taken."""
+    """Whether `insecureSkipTLSVerify` is set, so that every certificate is accepted."""
     injected: str = ""
-    """The annotation by which somebody else fills `caBundle`; empty: nobody does."""
+    """The annotation that makes another program fill in `caBundle`; empty if there is none."""
 
 
 ApiServiceState: TypeAlias = NotThere | Unknown | Registered
 
 
 def read_apiservice(document: Mapping[str, Any]) -> Registered:
-    """Return an APIService as the API server gives it."""
+    """Return the APIService in a document of the API server."""
     metadata, spec = document.get("metadata") or {}, document.get("spec") or {}
     service = spec.get("service")
     return Registered(
@@ -59,7 +59,7 @@ def read_apiservice(document: Mapping[str, Any]) -> Registered:
 
 
 def bundle_of(text: object) -> frozenset[x509.Certificate]:
-    """Return the certificates of a `caBundle`; none where it is not base64 of PEM."""
+    """Return the certificates of a `caBundle`; none if it is not base64-encoded PEM."""
     try:
         return frozenset(read_authorities(base64.b64decode(str(text or ""))))
     except (binascii.Error, GenerationError):
@@ -67,6 +67,6 @@ def bundle_of(text: object) -> frozenset[x509.Certificate]:
 
 
 def bundle_patch(version: str, authorities: Iterable[x509.Certificate]) -> dict[str, Any]:
-    """Return a JSON merge patch (RFC 7386) of an APIService of this resourceVersion that changes `caBundle` alone."""
+    """Return a JSON merge patch (RFC 7386) for an APIService of this resourceVersion that changes only `caBundle`."""
     bundle = base64.b64encode(bundle_pem(authorities)).decode()
     return {"metadata": {"resourceVersion": version}, "spec": {"caBundle": bundle}}

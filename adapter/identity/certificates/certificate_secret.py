@@ -1,10 +1,10 @@
-"""What the Secret of the serving certificate holds, as values and as Kubernetes keeps it.
+"""The content of the Secret with the serving certificate, as values and as a Kubernetes object.
 
-    tls.crt, tls.key     what every replica shows, as any `kubernetes.io/tls` Secret has it
-    ca.crt               every authority that clients must trust now: of what is shown, was shown, will be shown
-    next.crt, next.key   what will be shown once all clients trust it; only while that is awaited
+    tls.crt, tls.key     the pair that every replica presents, as in any `kubernetes.io/tls` Secret
+    ca.crt               all authorities that clients must trust now: of the past, the current and the next pair
+    next.crt, next.key   the next pair, while clients do not trust it yet
 
-The annotation tells that this program made the Secret, or may fill it: without it nothing in it is ever changed.
+The annotation says that this program made the Secret or may fill it; a Secret without it is never changed.
 """
 
 from __future__ import annotations
@@ -51,34 +51,34 @@ class ObjectName:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The certificates of a Secret, whole and fitting."""
+    """The certificates of a Secret, complete and consistent."""
 
     current: Generation
     next: Generation | None
     authorities: tuple[x509.Certificate, ...]
-    """Those of `current` and `next` are among them."""
+    """All trusted authorities, including those of `current` and `next`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """There is no such Secret."""
+    """The Secret does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """It could not be read; `cause` says why, and what to do."""
+    """The object could not be read; `cause` says why, and what to do."""
 
     cause: str
 
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """It exists, and somebody else's certificate is in it."""
+    """The Secret belongs to another program."""
 
 
 @dataclass(frozen=True, slots=True)
 class Damaged:
-    """It is ours, and what it holds cannot be used."""
+    """The Secret belongs to this program, but its content cannot be used."""
 
     version: str
     cause: str
@@ -86,17 +86,17 @@ class Damaged:
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """It was made for us to fill."""
+    """The Secret is empty, for this program to fill."""
 
     version: str
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """It is ours, and good."""
+    """The Secret belongs to this program, and its content is good."""
 
     version: str
-    """The resourceVersion that a change of it must name."""
+    """The resourceVersion that a change must name."""
     content: Content
 
 
@@ -104,7 +104,7 @@ SecretState: TypeAlias = Absent | Unknown | Foreign | Damaged | Empty | Found
 
 
 def read_secret(document: Mapping[str, Any]) -> SecretState:
-    """Return what a Secret, as the API server gives it, holds."""
+    """Return the content of a Secret in a document of the API server."""
     metadata = document.get("metadata") or {}
     if (metadata.get("annotations") or {}).get(OURS) != SELF_MADE:
         return Foreign()
@@ -129,15 +129,15 @@ def _content(data: Mapping[str, bytes]) -> Content:
         raise GenerationError(f"{NEXT_CERTIFICATE} and {NEXT_KEY}: {e}") from e
 
 
-def new_secret(name: ObjectName, content: Content) -> dict[str, Any]:
-    """Return the Secret to create."""
+def new_secret(name: ObjectName, content: Content, manager: str) -> dict[str, Any]:
+    """Return the Secret to create; `manager` is the name of the program that keeps it."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {
             "namespace": name.namespace,
             "name": name.name,
-            "labels": {"app.kubernetes.io/managed-by": "tidewatch-adapter"},
+            "labels": {"app.kubernetes.io/managed-by": manager},
             "annotations": {OURS: SELF_MADE},
         },
         "type": TYPE,
@@ -151,7 +151,7 @@ def secret_patch(version: str, content: Content) -> dict[str, Any]:
 
 
 def _data(content: Content) -> dict[str, str | None]:
-    """Return the keys as base64; None for what must not be there."""
+    """Return the values as base64; None for keys that must be absent."""
     coming = content.next
     return {
         CERTIFICATE: _base64(certificate_pem(content.current.certificate)),

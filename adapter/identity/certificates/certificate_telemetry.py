@@ -1,4 +1,4 @@
-"""What is told of a serving certificate that this program keeps: until when it holds, and who trusts it."""
+"""Metrics of a serving certificate that this program keeps: its expiry, and which APIServices trust it."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ class CertificateMetrics:
         """Register the metrics."""
         self._not_after = Gauge(
             "tidewatch_adapter_serving_certificate_not_after_timestamp_seconds",
-            "When the self-made serving certificate that is shown ends.",
+            "When the self-signed serving certificate in use expires.",
             registry=registry,
         )
         self._published = Gauge(
             "tidewatch_adapter_serving_certificate_published",
-            "1 when the caBundle of the APIService holds the authority of the certificate that is shown.",
+            "1 if the caBundle of the APIService holds the authority of the serving certificate in use.",
             ["apiservice"],
             registry=registry,
         )
 
     def shown(self, generation: Generation) -> None:
-        """Set when it ends."""
+        """Set the time of expiry."""
         self._not_after.set(generation.certificate.not_valid_after_utc.timestamp())
 
     def published(self, apiservice: str, *, held: bool) -> None:
-        """Set whether the APIService holds its authority."""
+        """Set whether the APIService trusts the certificate."""
         self._published.labels(apiservice).set(held)

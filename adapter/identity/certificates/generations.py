@@ -1,7 +1,7 @@
 """A generation: an authority, and the one certificate that it has signed.
 
-The authority's key is thrown away as soon as it has signed. Whoever reads the Secret can then serve under the names of
-this one certificate until it ends, and can sign nothing further: trusting the authority is trusting this certificate.
+The authority's key is discarded as soon as it has signed. A reader of the Secret can then serve under the names of this
+one certificate until it expires, but cannot sign others: trusting the authority means trusting this certificate.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ ROTATED_AT = 2 / 3
 
 
 class GenerationError(ValueError):
-    """These texts are not a certificate with its key and its authority; the message says what is wrong, no more."""
+    """The texts are not a certificate with its key and authority; the message says why and contains nothing secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What the server shows, the key to it, and what its clients must trust."""
+    """A certificate, its key, and the authority that clients must trust."""
 
     authority: x509.Certificate
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey = field(repr=False, compare=False)
 
     def expired(self, now: datetime) -> bool:
-        """Return whether clients refuse it by now."""
+        """Return whether the certificate has expired."""
         return now >= self.certificate.not_valid_after_utc
 
     def due(self, now: datetime) -> bool:
-        """Return whether two thirds of its life are over, or it begins so late that somebody's clock was wrong."""
+        """Return whether two thirds of its life are over, or it starts so late that a clock must have been wrong."""
         end = self.certificate.not_valid_after_utc
         made = self.certificate.not_valid_before_utc + issuing.CLOCK_SKEW
         return now >= made + (end - made) * ROTATED_AT or now < self.certificate.not_valid_before_utc
 
     def covers(self, names: Iterable[str]) -> bool:
-        """Return whether it is for all these names."""
+        """Return whether the certificate is for all these names."""
         return set(names) <= issuing.names_of(self.certificate)
 
 
 def make_generation(names: Iterable[str], now: datetime, life: timedelta) -> Generation:
-    """Return a new generation that holds for `life` from now, and an hour back."""
+    """Return a new generation that is valid from an hour ago until `life` from now."""
     authority = issuing.make_authority(now, life)
     certificate, key = issuing.make_serving(authority, sorted(names), now, life)
     return Generation(authority.certificate, certificate, key)

@@ -1,4 +1,4 @@
-"""Making certificates: a small authority of the process's own, and the serving certificates that it signs (pure)."""
+"""Makes certificates: a small certificate authority, and the serving certificates that it signs (pure)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 AUTHORITY_LIFE = timedelta(days=3650)
 SERVING_LIFE = timedelta(days=365)
 AUTHORITY_NAME = "tidewatch-ca@"
-"""How the common name of every self-made authority starts."""
+"""Prefix of the common name of every self-signed authority."""
 CLOCK_SKEW = timedelta(hours=1)
-"""Certificates hold from a while before they are made: clocks of clients may lag."""
+"""Time before their creation from which certificates are valid, because clocks of clients may lag."""
 
 _AUTHORITY_USAGE = x509.KeyUsage(
     digital_signature=True,
@@ -63,7 +63,7 @@ def make_serving(
 ) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
     """Return a certificate for these DNS names and IP addresses, signed by the authority, and its key.
 
-    It is valid for a year unless another life is given: the caller sees to it that the authority lives as long.
+    It is valid for a year unless another life is given: the caller must make sure that the authority is valid as long.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     issuer = authority.certificate
@@ -113,7 +113,7 @@ def certificate_pem(certificate: x509.Certificate) -> bytes:
 
 
 def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    """Return the key as unencrypted PKCS #8 PEM: write it for the owner's eyes alone."""
+    """Return the key as unencrypted PKCS #8 PEM; write it only to files that nobody but the owner can read."""
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

@@ -1,7 +1,7 @@
-"""Keeping the serving certificate in a Secret, and its authority in the APIServices: the effects of `rotation.py`.
+"""Keeps the serving certificate in a Secret, and its authority in the APIServices: the effects of `rotation.py`.
 
-`CertificateKeeper.look` reads, decides, and changes what must be changed. It is safe to be called by any number of
-replicas at once, and to be cut off anywhere: the next look goes on from what it finds.
+`CertificateKeeper.look` reads the state, decides, and makes the changes. Any number of replicas may call it at the same
+time, and it may be interrupted anywhere: the next look continues from the state that it finds.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
 LIFE = timedelta(days=90)
 LONGEST_SETTLING_SECONDS = 60.0
-"""For how long the APIServices must hold a new authority before its certificate is shown: each kube-apiserver learns
-of it by a watch of its own."""
+"""How long the APIServices must hold a new authority before its certificate is presented: each kube-apiserver learns of
+the authority by a separate watch."""
 LONGEST_PAUSE_SECONDS = 15.0
 _ROUNDS = 5
-"""Changes of the Secret in one look; more are a fight that the next look goes on with."""
+"""Limit on changes of the Secret in one look; if other programs keep changing it, the next look continues."""
 
 _log = logging.getLogger(__name__)
 
 
 class Objects(Protocol):
-    """What is asked of the API server (`sources.kubernetes.writing.ObjectClient`)."""
+    """The requests to the API server (`sources.kubernetes.writing.ObjectClient`)."""
 
     def get(self, path: str) -> Reply:
         """Return the object."""
@@ -59,51 +59,51 @@ class Objects(Protocol):
 
 
 class Events(Protocol):
-    """Who wants to know how it goes."""
+    """Receives the events of a keeper."""
 
     def shown(self, generation: Generation) -> None:
-        """Take note of the certificate that is shown."""
+        """Record the certificate that is presented."""
         ...
 
     def published(self, apiservice: str, *, held: bool) -> None:
-        """Take note whether the APIService, as it was seen or left, holds the authority of what is shown."""
+        """Record whether the APIService holds the authority of the certificate that is presented."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How long a certificate holds, and what time it is."""
+    """The validity of certificates, and the clocks."""
 
     life: timedelta = LIFE
     wall_clock: Callable[[], datetime] = lambda: datetime.now(tz=UTC)
     clock: Callable[[], float] = time.monotonic
-    """Counts seconds and never goes back."""
+    """Returns monotonic seconds."""
 
     @property
     def settling_seconds(self) -> float:
-        """How long an authority must have been published before its certificate is shown."""
+        """How long an authority must have been published before its certificate is presented."""
         return min(LONGEST_SETTLING_SECONDS, self.life.total_seconds() / 30)
 
     @property
     def pause_seconds(self) -> float:
-        """How long to wait between two looks when all is well."""
+        """How long to wait between two looks if there is no problem."""
         return min(LONGEST_PAUSE_SECONDS, self.life.total_seconds() / 100)
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What came of one look."""
+    """The result of one look."""
 
     confirmed: bool
-    """Whether the Secret holds a certificate, and one is shown that its `ca.crt` vouches for."""
+    """Whether the Secret holds a certificate, and the presented one is signed by an authority in its `ca.crt`."""
     trusted: bool
-    """Whether it is known of every APIService of ours that its clients take what is shown."""
+    """Whether all APIServices that point to this program are known to trust the presented certificate."""
     problems: tuple[RotationProblem, ...]
-    """What could not be done, and why."""
+    """What could not be done, with the reasons."""
 
 
 class CertificateKeeper:
-    """One replica's part in keeping the certificate. For one thread."""
+    """Keeps the certificate for one replica. For one thread only."""
 
     def __init__(
         self,
@@ -111,38 +111,46 @@ class CertificateKeeper:
         objects: Objects,
         show: Callable[[Generation], None],
         *,
+        manager: str,
         shown: Generation | None = None,
         times: Times = Times(),
         events: Events | None = None,
     ) -> None:
-        """`show` is given each generation that is to be shown from now on; `shown` is what is shown already."""
+        """Take what to keep, and where.
+
+        `show` is called with each generation that new connections are to see, and `shown` is the one that they see
+        already. `manager` is the program's name, which labels the Secret.
+        """
         self.shown = shown
         self._wanted = wanted
         self._objects = objects
         self._show = show
+        self._manager = manager
         self._times = times
         self._events = events
         self._trusted_since: dict[x509.Certificate, float] = {}
-        """Authorities that all APIServices hold, as seen by each look since then."""
+        """Authorities that all APIServices hold, with the time since when every look has seen that."""
 
     def look(self) -> Look:
-        """Look once, and do what is to be done. Raises OSError where `show` does."""
+        """Look once, and make the changes that are needed. Raises OSError if `show` does."""
         for _ in range(_ROUNDS):
             observed = self._observed()
             change = rotation.secret_change(observed, self._wanted, self._issue)
             failure = self._change_secret(change) if change else None
             if change and not failure:
-                # Changed, or somebody else was quicker.
+                # Changed by this replica, or by another one before it.
                 continue
             found = (*rotation.problems(observed, self._wanted), *([failure] if failure else []))
             if isinstance(observed.secret, Found):
                 return self._followed(observed, observed.secret.content, found)
             return Look(confirmed=False, trusted=False, problems=found)
-        fight = RotationProblem(f"secret {self._wanted.secret}", "others change it again and again: find out who does")
+        fight = RotationProblem(
+            f"secret {self._wanted.secret}", "another program changes it again and again: find out which one"
+        )
         return Look(confirmed=False, trusted=False, problems=(fight,))
 
     def _followed(self, observed: Observed, content: Content, found: tuple[RotationProblem, ...]) -> Look:
-        """Publish and show what the Secret holds."""
+        """Publish and present the certificate in the Secret."""
         states = dict(observed.apiservices)
         failures = self._publish(states, content)
         chosen = rotation.to_show(observed, states, content, self._wanted)
@@ -150,8 +158,8 @@ class CertificateKeeper:
             self._show(chosen)
             self.shown = chosen
             about = {"not_after": chosen.certificate.not_valid_after_utc.isoformat()}
-            _log.info("new connections are shown another serving certificate", extra={"fields": about})
-        self._tell(chosen, states)
+            _log.info("new connections get another serving certificate", extra={"fields": about})
+        self._report(chosen, states)
         trusted = rotation.trusted_everywhere(states, chosen.authority, self._wanted)
         return Look(confirmed=True, trusted=trusted, problems=(*found, *failures))
 
@@ -178,7 +186,7 @@ class CertificateKeeper:
             return Unknown(_with_repair(e, self._secret_rights()))
 
     def _settled(self, content: Content | None, states: Mapping[str, ApiServiceState]) -> frozenset[x509.Certificate]:
-        """Return the authorities that have been seen everywhere for long enough."""
+        """Return the authorities that all APIServices have held for long enough."""
         now = self._times.clock()
         self._trusted_since = {
             authority: self._trusted_since.get(authority, now)
@@ -192,12 +200,12 @@ class CertificateKeeper:
         return make_generation(names, self._times.wall_clock(), self._times.life)
 
     def _change_secret(self, change: SecretChange) -> RotationProblem | None:
-        """Change the Secret, unless somebody else was quicker; returns why that cannot be done."""
+        """Change the Secret, unless another client changed it first; return the problem if that fails."""
         wanted = self._wanted.secret
         try:
             if change.version is None:
                 collection = self._secret_path().rpartition("/")[0]
-                self._objects.create(collection, certificate_secret.new_secret(wanted, change.content))
+                self._objects.create(collection, certificate_secret.new_secret(wanted, change.content, self._manager))
             else:
                 self._objects.merge(
                     self._secret_path(), certificate_secret.secret_patch(change.version, change.content)
@@ -208,11 +216,11 @@ class CertificateKeeper:
             rights = self._secret_rights(creating=change.version is None)
             return RotationProblem(f"secret {wanted}", f"it cannot be written: {_with_repair(e, rights)}")
         about = {"secret": str(wanted), "reason": change.reason}
-        _log.log(change.level, "the Secret of the serving certificate is changed", extra={"fields": about})
+        _log.log(change.level, "changed the Secret of the serving certificate", extra={"fields": about})
         return None
 
     def _publish(self, states: dict[str, ApiServiceState], content: Content) -> list[RotationProblem]:
-        """Bring the APIServices up to date, and `states` with them; returns which could not be."""
+        """Update the APIServices and `states`; return a problem for each APIService that could not be updated."""
         failures = []
         for name, state in rotation.bundle_changes(states, content, self._wanted).items():
             try:
@@ -225,10 +233,10 @@ class CertificateKeeper:
                 continue
             states[name] = replace(state, authorities=frozenset(content.authorities))
             about = {"apiservice": name, "authorities": len(content.authorities)}
-            _log.info("the caBundle of an APIService is brought up to date", extra={"fields": about})
+            _log.info("updated the caBundle of an APIService", extra={"fields": about})
         return failures
 
-    def _tell(self, shown: Generation, states: Mapping[str, ApiServiceState]) -> None:
+    def _report(self, shown: Generation, states: Mapping[str, ApiServiceState]) -> None:
         if self._events is None:
             return
         self._events.shown(shown)
@@ -240,7 +248,7 @@ class CertificateKeeper:
         if not creating:
             return f"get and patch on the secret {wanted}"
         mark = f"{certificate_secret.OURS}={certificate_secret.SELF_MADE}"
-        return f"create on secrets in {wanted.namespace}, or make it empty beforehand with the annotation {mark}"
+        return f"create on secrets in {wanted.namespace}, or create it empty with the annotation {mark}"
 
     def _secret_path(self) -> str:
         return f"/api/v1/namespaces/{self._wanted.secret.namespace}/secrets/{self._wanted.secret.name}"

@@ -1,7 +1,7 @@
-"""The file by which a certificate from a Secret reaches the TLS layer.
+"""The file through which the TLS layer gets a certificate from a Secret.
 
-One file holds key, certificate and authority, so that one rename replaces them all: no connection is ever accepted with
-the key of one generation and the certificate of another. It is also what a worker that is started anew goes on from.
+One file holds key, certificate and authority, so that one rename replaces them all, and no connection is ever accepted
+with the key of one generation and the certificate of another. A restarted worker also continues from this file.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ FILE = "serving.pem"
 
 
 def write_kept(file: Path, generation: Generation) -> None:
-    """Replace the file by one of this generation, for the owner's eyes alone. Raises OSError."""
+    """Write the generation to the file, readable only by its owner. Raises OSError."""
     content = key_pem(generation.key) + certificate_pem(generation.certificate) + certificate_pem(generation.authority)
     file.parent.mkdir(parents=True, exist_ok=True)
     write_whole(file, content, mode=0o600)
 
 
 def read_kept(file: Path) -> Generation | None:
-    """Return what was written last; None if there is nothing, or nothing that can be used."""
+    """Return the generation in the file; None if there is none, or it cannot be used."""
     try:
         content = file.read_bytes()
         return read_generation(content, content, read_authorities(content))

@@ -1,19 +1,19 @@
-"""What is to be done about the serving certificate: from what is seen to what is changed (pure).
+"""Decides how the serving certificate must change, from the observed state (pure).
 
-Every replica looks at the same Secret and the same APIServices, decides by these functions, and changes them under
-their resourceVersion, so that of several which decide at once one wins and the others look again. A rotation is four
-steps:
+Every replica observes the same Secret and the same APIServices, decides by these functions, and changes the objects
+under their resourceVersion, so that one of several concurrent changes wins and the other replicas look again. A
+rotation has four steps:
 
-1. *Stage*: at two thirds of the certificate's life the next one is put into the Secret beside it, its authority into
-   `ca.crt`. Everybody goes on showing the first.
-2. *Publish*: `ca.crt` goes into the `caBundle` of the APIServices. Both are trusted now.
+1. *Stage*: after two thirds of the certificate's life, the next one is added to the Secret, and its authority to
+   `ca.crt`. All replicas still present the first one.
+2. *Publish*: `ca.crt` is copied into the `caBundle` of the APIServices. From then on, both are trusted.
 3. *Promote*: when all APIServices have held the new authority for a while, the next certificate becomes the current
-   one. Each replica shows it from its next look on, if it has seen by itself that it is trusted.
-4. *Retire*: the first authority leaves `ca.crt` when its certificate has ended. A replica that was cut off from the API
-   server goes on showing the first, and is trusted, for as long as anybody can be.
+   one. Each replica presents it from its next look on, if that look shows that it is trusted.
+4. *Retire*: the first authority is removed from `ca.crt` when its certificate has expired. A replica without connection
+   to the API server keeps presenting the first one, which is trusted until it expires.
 
-The order of the looks matters: APIServices first, then the Secret. What the Secret asks for is then never older than
-what an APIService holds, so a slow replica cannot take away an authority that a quick one has just published.
+The APIServices are read before the Secret, so the Secret's content is never older than that of an APIService, and a
+slow replica cannot remove an authority that a quick one has just published.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
     from adapter.identity.certificates.generations import Generation, Issue
 
 RETIRED_AFTER = timedelta(minutes=5)
-"""For how long after its end an authority is kept: this clock may be ahead of the API server's."""
+"""How long an authority is kept after its expiry, because this clock may be ahead of the API server's."""
 MOST_AUTHORITIES = 8
-"""In `ca.crt`. More are there only if the Secret is lost time and again; an object must not grow for ever."""
+"""Limit on the authorities in `ca.crt`, which would grow without bound if the Secret were lost repeatedly."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantedCertificate:
-    """What the certificate is for."""
+    """Where the certificate is kept, and for which Service and APIServices."""
 
     secret: ObjectName
     service: ObjectName
@@ -62,7 +62,7 @@ class WantedCertificate:
 
     @property
     def names(self) -> frozenset[str]:
-        """The DNS names of the service. kube-apiserver asks for the third."""
+        """The DNS names of the Service; kube-apiserver uses the third."""
         service, namespace = self.service.name, self.service.namespace
         full = f"{service}.{namespace}.svc"
         return frozenset({service, f"{service}.{namespace}", full, f"{full}.cluster.local"})
@@ -70,16 +70,16 @@ class WantedCertificate:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What one look has found."""
+    """The state that one look has found."""
 
     now: datetime
     apiservices: Mapping[str, ApiServiceState]
-    """By name; read before the Secret."""
+    """APIServices by name, read before the Secret."""
     secret: SecretState
     shown: Generation | None
-    """What this replica shows to its clients."""
+    """The generation that this replica presents to its clients."""
     settled: frozenset[x509.Certificate] = frozenset()
-    """Authorities that every APIService has been seen to hold for long enough."""
+    """Authorities that all APIServices have held for long enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,25 +88,25 @@ class SecretChange:
 
     content: Content
     version: str | None
-    """The resourceVersion that it replaces; None: the Secret is created."""
+    """The resourceVersion to replace; None to create the Secret."""
     reason: str
     level: int = logging.INFO
-    """At which it is worth telling."""
+    """Log level of the change."""
 
 
 @dataclass(frozen=True, slots=True)
 class RotationProblem:
-    """What needs somebody's hand."""
+    """A problem that a person must solve."""
 
     about: str
     message: str
 
 
 def secret_change(observed: Observed, wanted: WantedCertificate, issue: Issue) -> SecretChange | None:
-    """Return how the Secret must change; None where it is right, or not ours to change."""
+    """Return how the Secret must change; None if it is right, or belongs to another program."""
     match observed.secret:
         case Absent():
-            return SecretChange(_restored(observed, wanted, issue), None, "there was none")
+            return SecretChange(_restored(observed, wanted, issue), None, "it did not exist")
         case Empty(version):
             return SecretChange(_restored(observed, wanted, issue), version, "it was empty")
         case Damaged(version, cause):
@@ -121,7 +121,7 @@ def secret_change(observed: Observed, wanted: WantedCertificate, issue: Issue) -
 
 
 def _restored(observed: Observed, wanted: WantedCertificate, issue: Issue) -> Content:
-    """Return what this replica shows, or something new."""
+    """Return content with the generation that this replica presents, or with a new one."""
     shown = observed.shown
     good = shown is not None and shown.covers(wanted.names) and not shown.expired(observed.now)
     current = shown if shown and good else issue(wanted.names)
@@ -129,21 +129,21 @@ def _restored(observed: Observed, wanted: WantedCertificate, issue: Issue) -> Co
 
 
 def _advanced(content: Content, observed: Observed, wanted: WantedCertificate, issue: Issue) -> tuple[Content, str]:
-    """Return the content as it must be now, and why it differs."""
+    """Return the content as it must be now, and the reason for a difference."""
     now, current, coming, before = observed.now, content.current, content.next, content.authorities
     if coming and (coming.expired(now) or not coming.covers(wanted.names)):
         coming = None
     if current.expired(now):
-        return _content(coming or issue(wanted.names), None, before, observed, wanted), "it has ended"
+        return _content(coming or issue(wanted.names), None, before, observed, wanted), "it has expired"
     if not current.covers(wanted.names):
-        # No client could verify it. The names that it has stay: replicas of an older set-up may still need them.
+        # No client could verify it. The new one also gets its names, which replicas with older settings may still need.
         names = wanted.names | names_of(current.certificate)
-        return _content(issue(names), None, before, observed, wanted), "it is not for the names of the service"
+        return _content(issue(names), None, before, observed, wanted), "it is not for the names of the Service"
     if coming and coming.authority in observed.settled:
         return _content(coming, None, before, observed, wanted), "the next one's authority is published"
     if not coming and current.due(now):
         return _content(current, issue(wanted.names), before, observed, wanted), "two thirds of its life are over"
-    return _content(current, coming, before, observed, wanted), "authorities come and go"
+    return _content(current, coming, before, observed, wanted), "the authorities have changed"
 
 
 def _content(
@@ -153,7 +153,7 @@ def _content(
     observed: Observed,
     wanted: WantedCertificate,
 ) -> Content:
-    """Return the content with all authorities that are needed: what is published stays, since others may show it."""
+    """Return the content with all needed authorities, including published ones, which other replicas may use."""
     used = (current, coming) if coming else (current,)
     published = {
         authority
@@ -182,7 +182,7 @@ def _age(authority: x509.Certificate) -> tuple[datetime, int]:
 def bundle_changes(
     apiservices: Mapping[str, ApiServiceState], content: Content, wanted: WantedCertificate
 ) -> dict[str, Registered]:
-    """Return the APIServices whose `caBundle` is to be made the content's `ca.crt`, by name."""
+    """Return by name the APIServices whose `caBundle` must be replaced by the content's `ca.crt`."""
     return {
         name: state
         for name, state in _concerning(apiservices, wanted).items()
@@ -193,7 +193,7 @@ def bundle_changes(
 def trusted_everywhere(
     apiservices: Mapping[str, ApiServiceState], authority: x509.Certificate, wanted: WantedCertificate
 ) -> bool:
-    """Return whether it is known of every APIService of ours that its clients trust this authority."""
+    """Return whether all APIServices that point to this program are known to trust this authority."""
     return all(
         isinstance(state, Registered) and authority in state.authorities
         for state in _concerning(apiservices, wanted).values()
@@ -203,9 +203,9 @@ def trusted_everywhere(
 def to_show(
     observed: Observed, apiservices: Mapping[str, ApiServiceState], content: Content, wanted: WantedCertificate
 ) -> Generation:
-    """Return what this replica is to show, with the APIServices as they are by now.
+    """Return the generation that this replica should present, given the present APIServices.
 
-    That is the current one as soon as its authority is settled, or more of the APIServices take it than what is shown.
+    It is the current one as soon as its authority is settled, or more APIServices trust it than the presented one.
     """
     current, shown = content.current, observed.shown
     if shown is None or shown.expired(observed.now):
@@ -221,7 +221,7 @@ def _refusing(apiservices: Mapping[str, ApiServiceState], generation: Generation
 
 
 def _concerning(apiservices: Mapping[str, ApiServiceState], wanted: WantedCertificate) -> dict[str, ApiServiceState]:
-    """Return those that verify what we show, as far as is known."""
+    """Return the APIServices that verify the presented certificate, as far as is known."""
     return {name: state for name, state in apiservices.items() if _concerns(state, wanted)}
 
 
@@ -232,7 +232,7 @@ def _concerns(state: ApiServiceState, wanted: WantedCertificate) -> bool:
 
 
 def problems(observed: Observed, wanted: WantedCertificate) -> tuple[RotationProblem, ...]:
-    """Return what this program cannot, or must not, put right itself."""
+    """Return the problems that this program cannot or must not solve itself."""
     content = observed.secret.content if isinstance(observed.secret, Found) else None
     found = [_secret_problem(observed.secret, wanted)]
     found += [_apiservice_problem(name, state, content, wanted) for name, state in observed.apiservices.items()]
@@ -246,8 +246,9 @@ def _secret_problem(state: SecretState, wanted: WantedCertificate) -> RotationPr
     if isinstance(state, Foreign):
         return RotationProblem(
             about,
-            "it was not made by this program and is left alone: name another by --serving-secret, or mount it and give "
-            "its files by --tls-cert-file and --tls-private-key-file",
+            "it was not made by this program and is left alone: name another with --serving-secret, or mount it and "
+            "set "
+            "--tls-cert-file and --tls-private-key-file to its files",
         )
     return None
 
@@ -262,26 +263,26 @@ def _apiservice_problem(
 def _missing_trouble(state: NotThere | Unknown) -> str:
     if isinstance(state, Unknown):
         return state.cause
-    return "it does not exist: create it, or leave its --apiservice away"
+    return "it does not exist: create it, or remove its --apiservice"
 
 
 def _registered_trouble(state: Registered, content: Content | None, wanted: WantedCertificate) -> str:
-    """Return what keeps the program from filling in the `caBundle`; empty where nothing does."""
+    """Return what keeps the program from filling in the `caBundle`; empty if nothing does."""
     if state.service is None:
-        return "kube-apiserver answers it itself: leave its --apiservice away"
+        return "kube-apiserver serves it itself: remove its --apiservice"
     if state.service != wanted.service:
         return (
-            f"it belongs to the service {state.service} and is left alone, ours is {wanted.service}: delete it there "
-            "first, or leave its --apiservice away"
+            f"it belongs to the Service {state.service}, not to {wanted.service}, and is left alone: delete it there "
+            "first, or remove its --apiservice"
         )
     if state.unverified:
         return (
-            "insecureSkipTLSVerify is set, so anybody's certificate is taken: set it to false, and the caBundle is "
+            "insecureSkipTLSVerify is set, so every certificate is accepted: set it to false, and the caBundle will be "
             "filled in"
         )
     if state.injected and content and not state.authorities.issuperset(content.authorities):
         return (
-            f"cert-manager fills its caBundle (annotation {state.injected}), and not with the ca.crt of the secret "
-            f"{wanted.secret}: take the annotation away, or let it inject from that secret"
+            f"cert-manager fills in its caBundle (annotation {state.injected}), but not with the ca.crt of the Secret "
+            f"{wanted.secret}: remove the annotation, or let cert-manager inject from that Secret"
         )
     return ""

@@ -1,8 +1,8 @@
-"""The certificate that the TLS port shows: from files, or made by the process itself when none is given.
+"""The certificate of the TLS port: from files, or made by the process if no flag names any.
 
-A self-made pair is signed by an authority of the process's own, which is kept in the same folder: an APIService whose
-`caBundle` holds that authority goes on trusting the server when the pair is renewed. The TLS layer takes renewed files
-in by their time of change, so `made_certificate` may be called again at any time.
+A self-made pair is signed by an authority that is kept in the same folder, so an APIService with that authority in its
+`caBundle` still trusts the server when the pair is renewed. The TLS layer reloads files when their modification time
+changes, so `made_certificate` may be called again at any time.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ if TYPE_CHECKING:
 AUTHORITY_CERTIFICATE = "tidewatch-ca.crt"
 AUTHORITY_KEY = "tidewatch-ca.key"
 CERTIFICATE = "apiserver.crt"
-"""As Kubernetes' own servers name the pair in their `--cert-dir`."""
+"""File names that Kubernetes's servers also use in their `--cert-dir`."""
 KEY = "apiserver.key"
 
 LEAST_LIFE_LEFT = 1 / 3
-"""Share of its life that a self-made certificate must still have; with less it is renewed."""
+"""Share of its life that a self-made certificate must have left; with less, it is renewed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServingCertificate:
-    """The files of the TLS port."""
+    """The certificate and key files of the TLS port."""
 
     certificate_file: Path
     key_file: Path
     ca_file: Path | None
-    """The self-made authority, for clients to trust; None where the files were given."""
+    """The self-made authority, for clients to trust; None if flags name the files."""
     not_after: datetime
 
 
 def given_certificate(certificate_file: Path, key_file: Path) -> ServingCertificate:
-    """Return a pair that was given as files.
+    """Return the pair in the files that flags name.
 
-    Raises IdentitySettingsError if one cannot be read or they do not belong together. One that is expired is returned
-    (`not_after` tells): whoever issues it may renew the files while the process runs.
+    Raises IdentitySettingsError if a file cannot be read or the two do not belong together. An expired pair is returned
+    (see `not_after`), because its issuer may renew the files while the process runs.
     """
     certificate, _ = _read_pair(certificate_file, key_file)
     return ServingCertificate(certificate_file, key_file, None, certificate.not_valid_after_utc)
@@ -65,8 +65,8 @@ def made_certificate(
 ) -> ServingCertificate:
     """Return the self-made pair of the folder, made or renewed as needed.
 
-    It is for `names`, the host's name, localhost, 127.0.0.1 and ::1. A good pair that somebody else put into the folder
-    is used as it is. Raises IdentitySettingsError if the folder cannot be written.
+    It is for `names`, the host's name, localhost, 127.0.0.1 and ::1. A good pair that was put into the folder by others
+    is used unchanged. Raises IdentitySettingsError if the folder cannot be written.
     """
     at = now or datetime.now(tz=UTC)
     try:
@@ -74,8 +74,8 @@ def made_certificate(
         return _found_or_made(folder, _all_names(names, hostname), at)
     except OSError as e:
         raise IdentitySettingsError(
-            f"{folder}: no serving certificate can be kept there ({e.strerror}): "
-            "give a writable --cert-dir, or --tls-cert-file and --tls-private-key-file"
+            f"{folder}: cannot store a serving certificate there ({e.strerror}): "
+            "set --cert-dir to a writable folder, or set --tls-cert-file and --tls-private-key-file"
         ) from e
 
 
@@ -97,7 +97,7 @@ def _found_or_made(folder: Path, names: frozenset[str], now: datetime) -> Servin
 
 
 def _known_authority(folder: Path, now: datetime) -> Authority | None:
-    """Return the authority of an earlier start; None if there is none, or it is broken or near its end."""
+    """Return the authority of an earlier start; None if there is none, or it is broken or expires soon."""
     try:
         certificate, key = _read_pair(folder / AUTHORITY_CERTIFICATE, folder / AUTHORITY_KEY)
     except IdentitySettingsError:
@@ -110,7 +110,7 @@ def _known_authority(folder: Path, now: datetime) -> Authority | None:
 def _good_certificate(
     certificate_file: Path, key_file: Path, authority: Authority, names: frozenset[str], now: datetime
 ) -> x509.Certificate | None:
-    """Return the self-made certificate of an earlier start if it is as a new one would be, and not yet near its end."""
+    """Return the self-made certificate of an earlier start if it equals a new one and does not expire soon."""
     try:
         certificate, _ = _read_pair(certificate_file, key_file)
     except IdentitySettingsError:
@@ -127,13 +127,14 @@ def _foreign(certificate_file: Path, key_file: Path, now: datetime) -> ServingCe
     given = given_certificate(certificate_file, key_file)
     if given.not_after <= now:
         raise IdentitySettingsError(
-            f"{certificate_file}: expired, and not made by this program: renew it, or remove it to have one made"
+            f"{certificate_file}: expired, and not made by this program: renew it, or remove it so that a new one is "
+            "made"
         )
     return given
 
 
 def _life_left(certificate: x509.Certificate, now: datetime) -> float:
-    """Return the share of its life that is left; 0 or less where it is over, or has not begun."""
+    """Return the share of its life that is left; 0 or less if it has expired or is not valid yet."""
     start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
     return (end - now) / (end - start) if start <= now else 0.0
 
@@ -156,9 +157,11 @@ def _read_pair(certificate_file: Path, key_file: Path) -> tuple[x509.Certificate
     try:
         key = load_pem_private_key(pem, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as e:
-        raise IdentitySettingsError(f"{key_file}: not an unencrypted private key in PEM: give one") from e
+        raise IdentitySettingsError(f"{key_file}: not an unencrypted private key in PEM: name a file with one") from e
     if not issuing.belong_together(certificate, key):
-        raise IdentitySettingsError(f"{key_file}: not the key of {certificate_file}: give the two that belong together")
+        raise IdentitySettingsError(
+            f"{key_file}: not the key of {certificate_file}: name two files that belong together"
+        )
     return certificate, key
 
 
@@ -167,7 +170,9 @@ def _read_certificate(file: Path) -> x509.Certificate:
     try:
         return x509.load_pem_x509_certificate(pem)
     except ValueError as e:
-        raise IdentitySettingsError(f"{file}: no certificate in PEM: {e}: give one, the server's own first") from e
+        raise IdentitySettingsError(
+            f"{file}: no certificate in PEM: {e}: name a file that begins with the server's certificate"
+        ) from e
 
 
 def _read(file: Path) -> bytes:
@@ -180,13 +185,13 @@ def _read(file: Path) -> bytes:
 def _write_pair(
     certificate_file: Path, key_file: Path, certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey
 ) -> None:
-    """Write both files, each whole or not at all; after a crash in between they do not match, and are made anew."""
+    """Write both files atomically; after a crash in between they do not match, and are made again."""
     write_whole(key_file, issuing.key_pem(key), mode=0o600)
     write_whole(certificate_file, issuing.certificate_pem(certificate), mode=0o644)
 
 
 def write_whole(file: Path, content: bytes, mode: int) -> None:
-    """Replace a file by one with this content, so that nobody ever reads half of it. Raises OSError."""
+    """Replace the content of a file atomically, so that nobody reads half of it. Raises OSError."""
     descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     written = Path(name)
     try:

@@ -1,1 +1,1 @@
-"""Which queries are asked, for whom, when, and how widely."""
+"""Decides which queries are sent, for which requests, when, and how widely."""

@@ -1,9 +1,9 @@
 """Compares plans with what they replace, while the program runs.
 
-A wider query is used only where its text proves that everybody's answer stays the same. The proof may have a gap, or
+A wider query is used only if its text proves that every answer stays the same. The proof may have a gap, or
 Prometheus may not be one (a store behind it may evaluate differently). So now and then both forms are asked for one
 asker, at one and the same instant, and compared. The instant lies a minute back, where no sample is still arriving. A
-metric whose forms differ three times in a row is asked exactly from then on, until the next reload.
+metric whose forms differ in three consecutive checks is asked exactly from then on, until the next reload.
 
 The cost is bounded: one check at a time, at most two a second, each metric once a minute at the oftenest.
 """
@@ -49,15 +49,15 @@ _log = logging.getLogger(__name__)
 _STEP_SECONDS = 0.5
 _TOLERANCE_RATIO = 1e-9
 _TOLERANCE = 1e-9
-"""Below it no difference reaches anybody: values are served in thousandths."""
+"""Smallest difference that a client can see: values are served in thousandths."""
 _DIFFERENCES_IN_A_ROW = 3
 
 Values: TypeAlias = "Mapping[object, float | str]"
-"""By object, or by labels: the value, or why there is none."""
+"""The value, or the reason for having none, by object or by labels."""
 
 
 class CrossCheck:
-    """Goes round all metrics that are asked for by a wider plan. One thread at a time calls `step`."""
+    """Checks all metrics with a wider plan in turn. Only one thread at a time may call `step`."""
 
     def __init__(  # noqa: PLR0913 - the parts that it stands on, each named by its caller
         self,
@@ -106,7 +106,7 @@ class CrossCheck:
 
         The wider form goes first: where it is refused still, nothing else is asked.
         """
-        failure: str | None = "a fault of the adapter, see its log"
+        failure: str | None = "a bug in the adapter, see its log"
         lasting = False
         try:
             failure, lasting = self._tried(trial)
@@ -114,7 +114,7 @@ class CrossCheck:
             self._scheduler.tried(trial, failure, lasting=lasting)
 
     def _tried(self, trial: Trial) -> tuple[str | None, bool]:
-        """Return why the plan is not to be used yet, None where it is; and whether that does not pass by itself."""
+        """Return why the plan must not be used yet, or None if it may be, and whether that is permanent."""
         rule = trial.entry.metric.rule.id
         second = float(math.floor(self._clock.wall() - self._settings.trial_delay_seconds))
         found = self._both(trial.entry, trial.wider, second, wider_first=True)
@@ -126,7 +126,7 @@ class CrossCheck:
         return difference, False
 
     def _askers(self) -> list[DemandEntry]:
-        """Return one asker for each group with a wider plan, another one each time."""
+        """Return one request for each group with a wider plan, a different one each time."""
         entries = self._scheduler.entries()
         start = self._choice.randrange(len(entries)) if entries else 0
         chosen: dict[tuple[object, ...], DemandEntry] = {}

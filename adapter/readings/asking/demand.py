@@ -1,4 +1,4 @@
-"""What is asked for: each different request once, however often it comes, bounded for each namespace."""
+"""The requests in demand: each different request once, with a limit for each namespace."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class DemandedRequest(NamedTuple):
     """Qualified name in the API."""
     namespace: str | None
     which: ByName | BySelector | None
-    """The objects; None for external metrics."""
+    """The requested objects; None for external metrics."""
     selector: Selector
     """The metric's selector."""
 
 
 class DemandEntry:
-    """A request that stands, and where its answer is found."""
+    """A request in demand, and the scope that has its answer."""
 
     __slots__ = ("arrivals", "metric", "request", "scope")
 
@@ -44,7 +44,7 @@ class DemandEntry:
 
 
 class Demand:
-    """All requests that stand. Reading is safe from every thread; the owner locks around changes."""
+    """All requests in demand. Reading is thread-safe; the owner must lock around changes."""
 
     def __init__(self, settings: ReadingSettings) -> None:
         self._ttl_seconds = settings.demand_ttl_seconds
@@ -55,24 +55,27 @@ class Demand:
         self._by_namespace: Counter[str | None] = Counter()
 
     def find(self, request: DemandedRequest) -> DemandEntry | None:
-        """Return the request's entry, None if it is new."""
+        """Return the request's entry; None if the request is new."""
         return self._entries.get(request)
 
     def check_room(self, namespace: str | None) -> None:
-        """Raise TooMuchDemandError if as many requests stand as may, in the namespace or in all."""
-        once = f"one that is not repeated within {self._once_seconds:g} s is forgotten"
+        """Raise TooMuchDemandError if the limit of the namespace, or of all namespaces, is reached."""
+        once = f"a request that is not repeated within {self._once_seconds:g} s is forgotten"
         forgotten = f"{once}, others after four of their intervals"
         if self._by_namespace[namespace] >= self._bound_per_namespace:
             where = f"namespace {namespace!r}" if namespace else "objects outside of namespaces"
             raise TooMuchDemandError(
-                f"{where}: {self._bound_per_namespace} different requests stand already (--max-demand-per-namespace); "
+                f"{where}: {self._bound_per_namespace} different requests are in demand already "
+                "(--max-demand-per-namespace); "
                 f"{forgotten}"
             )
         if len(self._entries) >= self._bound:
-            raise TooMuchDemandError(f"{self._bound} different requests stand already in all namespaces; {forgotten}")
+            raise TooMuchDemandError(
+                f"{self._bound} different requests are in demand already in all namespaces; {forgotten}"
+            )
 
     def add(self, entry: DemandEntry) -> None:
-        """Let a new request stand."""
+        """Add a new request."""
         self._entries[entry.request] = entry
         self._by_namespace[entry.request.namespace] += 1
 
@@ -84,15 +87,15 @@ class Demand:
             del self._by_namespace[entry.request.namespace]
 
     def expired(self, entry: DemandEntry, now: float) -> bool:
-        """Return whether the request was not repeated for so long that it is to be forgotten."""
+        """Return whether the request has not been repeated for so long that it must be forgotten."""
         return now > entry.arrivals.stands_until(self._once_seconds, self._ttl_seconds)
 
     def holds(self, entry: DemandEntry) -> bool:
-        """Return whether the entry still stands."""
+        """Return whether the entry is still in demand."""
         return self._entries.get(entry.request) is entry
 
     def entries(self) -> list[DemandEntry]:
-        """Return those that stand at this moment."""
+        """Return the entries that are in demand now."""
         return list(self._entries.values())
 
     def __len__(self) -> int:

@@ -1,8 +1,8 @@
-"""Who is served next when more is due than may run: the payer whose queries took the least time of late.
+"""Decides which query runs next if more are due than may run: that of the payer with the least recent query time.
 
 A payer is a namespace. A query of one namespace is paid for by that namespace. A query that serves several counts for
-the one among them that has spent the least, so that nobody's own answers wait because others share them. Time spent
-halves each minute: what a namespace asked an hour ago is forgotten.
+the one among them that has spent the least, so that no namespace waits longer for a query because others share it. Time
+spent halves each minute: what a namespace asked an hour ago is forgotten.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ HALF_LIFE_SECONDS = 60.0
 _LARGEST_UNIT = 2.0**40
 _FORGOTTEN_SECONDS = 1e-3
 _MOST_COMPARED = 1000
-"""Askers of one query among whom the cheapest is looked for."""
+"""Limit on the payers of one query that are compared."""
 
 
 class Ledger:
-    """How many seconds the queries of each payer took, weighted by how long ago. Not thread-safe: its owner locks."""
+    """Query time of each payer in seconds, weighted by its age. Not thread-safe: the owner must lock."""
 
     def __init__(self, now: float = 0.0) -> None:
         self._spent: dict[Payer, float] = {}
         self._since = now
-        # Later seconds weigh more in place of earlier ones less: so the order of payers changes only by what they pay.
+        # Later seconds weigh more, instead of earlier ones less, so the order of payers only changes when they pay.
         self._unit = 1.0
 
     def charge(self, payer: Payer, seconds: float, now: float) -> None:
-        """Add seconds to what a payer has spent; below 0 they are given back."""
+        """Add seconds to the time of a payer; negative seconds are given back."""
         self._unit *= 2.0 ** (max(0.0, now - self._since) / HALF_LIFE_SECONDS)
         self._since = max(self._since, now)
         self._spent[payer] = max(0.0, self._spent.get(payer, 0.0) + seconds * self._unit)
@@ -46,7 +46,7 @@ class Ledger:
             self._unit = 1.0
 
     def rank(self, payer: Payer) -> float:
-        """Return what orders payers, the least first."""
+        """Return the sort key of a payer: the one with the least time comes first."""
         return self._spent.get(payer, 0.0)
 
     def seconds(self, payer: Payer) -> float:
@@ -54,7 +54,7 @@ class Ledger:
         return self.rank(payer) / self._unit
 
     def cheapest(self, payers: Iterable[Payer]) -> Payer:
-        """Return who among some payers has spent the least; None where there is nobody."""
+        """Return the payer that has spent the least; None if there are no payers."""
         best, least = None, float("inf")
         for payer in itertools.islice(payers, _MOST_COMPARED):
             rank = self.rank(payer)
@@ -79,7 +79,7 @@ class FairQueue(Generic[K]):
         self._waiting: dict[Payer, DueQueue[K]] = {}
         self._payers: dict[K, Payer] = {}
         self._turns: list[tuple[float, int, Payer]] = []
-        """Heap of payers; one entry of each is valid, that of the rank in `_entered`."""
+        """Heap of payers; of each payer, only the entry with the rank in `_entered` is valid."""
         self._entered: dict[Payer, float] = {}
         self._order = itertools.count()
 

@@ -1,7 +1,7 @@
-"""The reading that answers a request now: the newest in memory if it is young enough, or the first one.
+"""Returns the reading that answers a request now: the newest in memory if it is young enough, or the first one.
 
-Only a first reading, or the first list of a kind of objects, is waited for, by few requests at once and not for long: a
-server has as many threads as it has, and a Prometheus that hangs must not hold them all.
+Requests only wait for a first reading, or for the first list of a kind of objects. Few may wait at once, and not for
+long, because a hanging Prometheus must not occupy all threads of the server.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 class FirstAnswers:
-    """Hands out readings. Any thread may call it."""
+    """Returns readings to requests. Thread-safe."""
 
     def __init__(self, scheduler: QueryScheduler, settings: ReadingSettings, clock: Clock) -> None:
         self._scheduler = scheduler
@@ -38,7 +38,7 @@ class FirstAnswers:
         self._clock = clock
         self._lock = threading.Lock()
         self._waiting: Counter[str | None] = Counter()
-        """Requests that wait, by namespace."""
+        """Number of waiting requests by namespace."""
 
     def current(self, entry: DemandEntry, until: float) -> Reading:
         """Return what answers a request now; a first reading is waited for until then, in monotonic seconds.
@@ -59,7 +59,7 @@ class FirstAnswers:
         try:
             return look()
         except ObjectsNotSyncedError:
-            # A list is everybody's, so those who wait for one are counted together.
+            # A list serves all namespaces, so the requests that wait for one are counted together.
             if not self._has_joined(None):
                 raise
         try:
@@ -73,7 +73,7 @@ class FirstAnswers:
         return reading.evaluated.age(self._clock.wall(), self._clock.monotonic())
 
     def _first_reading(self, entry: DemandEntry, until: float) -> Reading:
-        """Wait for the query that is on its way; raises at once if it has failed before."""
+        """Wait for the running query; raises at once if it has failed before."""
         query = self._scheduler.query_of(entry)
         if query.settled.is_set() and query.failure is not None:
             raise query.failure.raised()
@@ -88,9 +88,9 @@ class FirstAnswers:
         if self._has_joined(entry.request.namespace):
             return
         raise FirstAnswerPendingError(
-            f"{entry.request.metric}: asked of Prometheus for the first time, and no more than "
+            f"{entry.request.metric}: Prometheus is asked for it for the first time, and no more than "
             f"{settings.max_waiting_requests} requests wait at once, {settings.max_waiting_requests_per_namespace} of "
-            "one namespace: the answer will be there soon"
+            "one namespace: try again in a moment"
         )
 
     def _has_joined(self, namespace: str | None) -> bool:
@@ -120,13 +120,13 @@ class FirstAnswers:
             if not query.settled.wait(max(0.0, until - self._clock.monotonic())):
                 wait = self._settings.first_answer_wait_seconds
                 raise FirstAnswerPendingError(
-                    f"{entry.request.metric}: Prometheus did not answer within {wait:g} s; the query goes on: "
+                    f"{entry.request.metric}: Prometheus did not answer within {wait:g} s, and the query continues: "
                     f"{shortened(query.key.planned.text)}"
                 )
 
     def _too_old(self, entry: DemandEntry, age: float) -> str:
         scope = entry.scope
         query = scope.query if scope.query.failure else scope.wanted
-        reason = reason_for_askers(query.failure, query.kind) if query.failure else "the refresh has not come back"
+        reason = reason_for_askers(query.failure, query.kind) if query.failure else "the last refresh has not ended"
         limit = self._settings.max_answer_age_seconds
-        return f"{reason}; the last good answer is {age:.0f} s old, and none older than {limit:g} s is served"
+        return f"{reason}; the last good answer is {age:.0f} s old, and answers older than {limit:g} s are not served"

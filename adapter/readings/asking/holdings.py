@@ -1,4 +1,4 @@
-"""How many values are held, for whom, and what gives way where they are too many.
+"""Limits the values in memory, by namespace and in total, and decides which readings are dropped beyond the limits.
 
 Each reading counts once, however many ask for it, and equal answers that queries share count once together. The values
 of one namespace's queries count for it; those of a query that serves several namespaces count for none of them. Beyond
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from adapter.readings.asking.queries import Query, Reading
 
 VALUES_OF_A_ROW = 8
-"""A row of an external metric brings its own labels: it takes the memory of so many values of objects."""
+"""Weight of a row of an external metric, which has its own labels, in values of objects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """What a reading holds."""
+    """The size and identity of a reading's values."""
 
     key: int
     """Equal for readings that share their values."""
@@ -35,12 +35,12 @@ class Parcel:
 
 @dataclass(frozen=True, slots=True)
 class HoldingVerdict:
-    """Whether an answer may be held."""
+    """Whether an answer may be kept in memory."""
 
     refusal: str | None = None
-    """Why it may not."""
+    """Why the answer must not be kept."""
     shed: tuple[Query, ...] = ()
-    """Queries of the namespace that holds the most, whose readings must go for it."""
+    """Queries of the namespace with the most values, whose readings must be dropped for the answer."""
 
 
 @dataclass(slots=True)
@@ -72,10 +72,10 @@ class Holdings:
         self._parcels: dict[Query, Parcel] = {}
         self._owned: Counter[Payer] = Counter()
         self.total = 0
-        """Values of all together."""
+        """Total number of values."""
 
     def owned(self, namespace: Payer) -> int:
-        """Return how many values are held for a namespace alone."""
+        """Return the number of values of a namespace's own queries."""
         return self._owned[namespace]
 
     def check_room(self, namespace: Payer) -> None:
@@ -121,7 +121,7 @@ class Holdings:
         self._let_go(former)
 
     def release(self, query: Query) -> None:
-        """Forget what a query held."""
+        """Forget the values of a query."""
         self._let_go(self._parcels.pop(query, None))
 
     def _let_go(self, parcel: Parcel | None) -> None:
@@ -148,7 +148,7 @@ class Holdings:
         return max(owned, key=lambda pair: pair[1], default=(None, 0))
 
     def _newest(self, namespace: Payer, excess: int) -> tuple[Query, ...]:
-        """Return the newest queries of a namespace whose readings free so much; none where all of them do not."""
+        """Return the newest queries of a namespace whose readings free enough; none if all together do not."""
         chosen: list[Query] = []
         for query in reversed(self._parcels):
             if excess <= 0:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from adapter.readings.settings import ReadingSettings
 
 TOO_MUCH_SECONDS = 30.0
-"""When a query whose answer is too much to hold is asked again, at the earliest."""
+"""Shortest time until a query whose answer was too large is sent again."""
 
 
 class Keeping:

@@ -1,4 +1,4 @@
-"""How many queries run at once, and which of those that are due: no namespace makes another late.
+"""Decides which of the due queries run, and how many at once, so that no namespace delays another.
 
 Slow queries have a lane of their own, so they delay only each other. Without it, one rule whose
 queries run into the deadline, asked for by thirty autoscalers, would keep all lanes busy, and the answers of every
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 _KEPT = 1
 _NEAR_RATIO = 0.5
-"""Of the maximum age: an older answer is near it."""
+"""Share of the maximum age from which an answer counts as nearly too old."""
 _QUIET_RATIO = 0.25
-"""Of all places: while no more are taken, a slow query may follow itself at once."""
+"""Share of all places; while fewer are in use, a slow query may run again at once."""
 _FIRST_SECONDS = 0.1
-"""What a query is taken to cost until it is known."""
+"""Assumed seconds of a query that has not run yet."""
 _MOST_AT_ONCE = 300
-"""Queries that begin to wait for their turn in one look; the others follow with the next."""
+"""Limit on the queries that start to wait in one look; the others follow with the next."""
 
 
 class Lanes:
@@ -44,7 +44,7 @@ class Lanes:
         self._waiting: dict[Lane, FairQueue[Query]] = {lane: FairQueue(self._ledger) for lane in Lane}
         self._running: dict[Lane, Counter[Payer]] = {lane: Counter() for lane in Lane}
         self._paying: dict[Query, tuple[Payer, float]] = {}
-        """Queries that run: who pays, and how many seconds are paid already."""
+        """Running queries with their payer and the seconds that are charged already."""
         self._most = {
             Lane.FIRST: settings.max_concurrent_first_queries,
             Lane.QUICK: settings.max_concurrent_refreshes,
@@ -58,7 +58,7 @@ class Lanes:
 
     @property
     def quiet(self) -> bool:
-        """Whether no more than a quarter of all places is taken."""
+        """Whether at most a quarter of all places is in use."""
         return self.running <= _QUIET_RATIO * sum(self._most.values())
 
     def set(self, query: Query, due: float) -> None:
@@ -67,11 +67,11 @@ class Lanes:
         self._due[query.lane].set(query, due)
 
     def hasten(self, query: Query, due: float) -> None:
-        """Make a query that waits due at that time if it would be later."""
+        """Make a waiting query due at that time if it is due later."""
         self._due[query.lane].hasten(query, due)
 
     def reassign(self, query: Query) -> None:
-        """Take in that somebody else asks for a query that waits: it may count for a cheaper payer now."""
+        """Recompute the payer of a waiting query after a new namespace asked for it: it may be cheaper now."""
         waiting = self._waiting[query.lane]
         if query.kind is PlanKind.WIDE and query in waiting:
             waiting.put(query, self._payer_of(query), query.started_at)

@@ -1,4 +1,4 @@
-"""What follows from how a query ended: its reading or its failure is kept, and it is scheduled again."""
+"""Processes the end of a query: keeps its reading or failure, and schedules it again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class QueryOutcomes:
-    """Enters how queries ended. Not thread-safe: its owner holds a lock."""
+    """Processes the ends of queries. Not thread-safe: the owner must hold a lock."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class QueryOutcomes:
         """Rule id, and Unix seconds of the evaluation that last brought a reading."""
 
     def enter(self, change: Change, query: Query, outcome: Reading | Failure, now: float) -> None:
-        """Keep what a query brought, and schedule it again if somebody still needs it."""
+        """Keep the result of a query, and schedule it again if it is still needed."""
         if not isinstance(outcome, Failure) and self._stands(query):
             outcome = self._keeping.take_in(change, query, outcome, now)
         if isinstance(outcome, Failure):
@@ -72,7 +72,7 @@ class QueryOutcomes:
         self._telemetry.refreshed("ok")
         due = query.started_at + query.period
         if not self._lanes.quiet:
-            # Where others wait, a query that takes long pauses at least as long as it took.
+            # If others wait, a slow query pauses for at least as long as it took.
             due = max(due, now + (now - query.started_at))
         self._reschedule(query, due)
 
@@ -105,8 +105,9 @@ class QueryOutcomes:
             metric, rule = group.metric, group.metric.rule
             self._telemetry.narrowed(rule.id, query.kind)
             text = (
-                f"{metric.qualified} ({rule.id}): its {query.kind} query{where} does not work, until it does again it "
-                f"is asked by the {kind} plan: {failure.message}"
+                f"{metric.qualified} ({rule.id}): its {query.kind} query{where} fails; until it works again, the "
+                "metric "
+                f"is queried by the {kind} plan: {failure.message}"
             )
             change.of_rules.append((rule, f"{query.kind} plan", text))
 

@@ -1,4 +1,4 @@
-"""How often a query is refreshed: pure arithmetic of when requests arrive and what rules allow."""
+"""Computes how often a query is refreshed, from the arrivals of requests and the rule (pure)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from adapter.rulebook.model import Metric, Rule
 
 SHORTEST_PERIOD_SECONDS = 1.0
-"""No query is refreshed more often than this."""
+"""Shortest seconds between two refreshes of a query."""
 
 _INTERVALS_STANDING = 4
-"""A request is forgotten after so many of its intervals."""
+"""Number of intervals after which a request is forgotten."""
 _BURST_SECONDS = 0.25
 """Arrivals this close together are one: two replicas of an asker, or a retry, and not an asker with that period."""
 _REMEMBERED = 4
@@ -23,7 +23,7 @@ _REMEMBERED = 4
 
 
 class Arrivals:
-    """When the same request arrived.
+    """The arrivals of one request.
 
     Not guarded by a lock: it is noted with every request. Two threads that note the same moment may lose one
     interval, which the next request brings again.
@@ -36,7 +36,7 @@ class Arrivals:
         self.recent: tuple[float, ...] = ()
 
     def note(self, now: float) -> float:
-        """Count a request in; return the seconds since the one before, infinite for one of the same burst."""
+        """Count an arrival; return the seconds since the previous one, infinite within the same burst."""
         interval = now - self.last
         if interval < _BURST_SECONDS:
             return math.inf
@@ -76,7 +76,7 @@ class Paces:
         self._known = self._unknown = self._most = math.inf
 
     def add(self, metric: Metric, arrivals: Arrivals, now: float, settings: ReadingSettings) -> None:
-        """Take in a request that is answered by the query."""
+        """Add a request that is answered by the query."""
         self._most = min(self._most, most_period(metric, settings))
         if arrivals.recent:
             self._known = min(self._known, period_of(metric, arrivals.interval(now), settings))
@@ -116,7 +116,7 @@ def most_period(metric: Metric, settings: ReadingSettings) -> float:
 
 
 def longest_period(metric: Metric, settings: ReadingSettings) -> float:
-    """Return the seconds between refreshes of a metric while nobody's interval is known.
+    """Return the seconds between refreshes of a metric while no client's interval is known.
 
     A rule's own `refresh`, or else the refresh interval, within `most_period`.
     """

@@ -1,4 +1,4 @@
-"""Which query answers a request: plans by demand, and what is learnt when Prometheus refuses one.
+"""Chooses the query that answers a request: by demand, and by the plans that Prometheus has refused.
 
 A plan that is proven may still be refused: by limits, or because the wider query joins series that the narrower keeps
 apart. The group then falls to the next narrower plan, one namespace alone where it was that namespace's query, until a
@@ -45,7 +45,7 @@ _ANY_NAME = "any"
 
 
 class Planner:
-    """All groups and queries. Not thread-safe: its owner locks."""
+    """All groups and queries. Not thread-safe: the owner must lock."""
 
     def __init__(self, settings: ReadingSettings) -> None:
         self.queries: dict[QueryKey, Query] = {}
@@ -71,7 +71,7 @@ class Planner:
             raise UnanswerableSelectorError(f"{metric.qualified}: {error}") from error
 
     def release(self, request: DemandedRequest, scope: QueryScope, now: float) -> None:
-        """Take a request out; with fewer namespaces a narrower plan may do."""
+        """Remove a request; with fewer namespaces, a narrower plan may suffice."""
         group = scope.group
         _leave(group, request.namespace, scope)
         if not group.asking and self._groups.get(group.key) is group:
@@ -84,14 +84,14 @@ class Planner:
     def narrow(self, query: Query, now: float, *, lasting: bool = False) -> list[tuple[QueryGroup, PlanKind]]:
         """Take a refused query out of use; return the groups that fall by it, and to which plan.
 
-        Nothing is asked in its place before somebody asks: each request finds its narrower query by itself.
+        No other query is sent in its place before a request arrives: each request finds its narrower query by itself.
         """
         self.drop(query)
         namespace = query.key.namespace
         fallen = [group for group in query.groups if group.kind is query.kind and not group.retired]
         for group in fallen:
             if query.kind is PlanKind.WIDE or WIDE_PLACE not in group.setbacks:
-                # What is refused for one namespace would not be granted for all.
+                # A query that is refused for one namespace would also be refused for all.
                 group.setbacks.fail(WIDE_PLACE, now, lasting=lasting)
             if query.kind is PlanKind.WIDE:
                 group.kind = group.best_kind(self._namespace_limit(group))
@@ -109,7 +109,7 @@ class Planner:
             yield (PlanKind.NAMESPACE, namespace)
 
     def trial(self, group: QueryGroup, request: DemandedRequest, kind: PlanKind) -> Query:
-        """Return the query of a wider plan, which nobody is answered by yet. Raises RenderError."""
+        """Return the query of a wider plan, which answers no request yet. Raises RenderError."""
         query = Query(self._key(kind, group, request), group.metric, request.selector, 0.0)
         query.labels = request.selector.keys if group.metric.resource is None else frozenset()
         return query
@@ -141,7 +141,7 @@ class Planner:
         return Counter(self._distrusted.values())
 
     def forget(self) -> None:
-        """Begin anew, as after a reload: plans are proven again and refusals forgotten. Queries keep their readings."""
+        """Start again after a reload: prove plans again and forget refusals. Queries keep their readings."""
         for group in self._groups.values():
             group.retired = True
         for query in self.queries.values():
@@ -175,7 +175,7 @@ class Planner:
         return newest
 
     def groups(self) -> list[QueryGroup]:
-        """Return all groups that somebody asks for."""
+        """Return all groups with requests."""
         return list(self._groups.values())
 
     def _bind(self, metric: Metric, request: DemandedRequest, now: float, former: Query | None) -> QueryScope:
@@ -236,7 +236,7 @@ class Planner:
         return plan
 
     def _adjust(self, group: QueryGroup, selector: Selector, now: float) -> None:
-        """Go over to the plan that is best now. Scopes keep their answers until the new queries have some."""
+        """Change to the best plan. Scopes keep their answers until the new queries have answers."""
         kind = group.best_kind(self._namespace_limit(group))
         if kind is group.kind:
             return
@@ -246,7 +246,7 @@ class Planner:
         try:
             queries = [self._query(kind, group, request, now) for request in requests]
         except RenderError as error:
-            text = f"{group.metric.qualified} has no {kind} query after all: {error}"
+            text = f"{group.metric.qualified} has no {kind} query: {error}"
             self._remarks.append(Remark(logging.WARNING, text))
             group.refused |= {kind, PlanKind.WIDE}
             self._adjust(group, selector, now)

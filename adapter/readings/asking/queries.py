@@ -1,4 +1,4 @@
-"""The queries that are asked, and the way from a request to the query that answers it.
+"""Queries, and the path from a request to the query that answers it.
 
     Entry ──> Scope ──> Query ──> reading
               │
@@ -35,10 +35,10 @@ Reading: TypeAlias = "ObjectReading | ExternalReading"
 
 
 class Lane(Enum):
-    """How long a query takes, as far as that is known."""
+    """Classes of queries by their duration."""
 
     FIRST = "first"
-    """Not known: the query was never sent, and a request may be waiting for it."""
+    """The query was never sent, and a request may be waiting for it."""
     QUICK = "quick"
     SLOW = "slow"
 
@@ -52,10 +52,10 @@ class QueryKey(NamedTuple):
     planned: PlannedQuery
     """Where names are filled in anew with each refresh: the query for a made-up name."""
     namespace: str | None
-    """The namespace that it is restricted to."""
+    """Namespace that the query is restricted to."""
     namespace_label: str | None
     which: BySelector | None
-    """The objects whose names are filled in; None where the text is fixed."""
+    """Objects whose names are filled in; None if the text is fixed."""
     resource: Resource | None
     """Their kind: one label may hold the names of pods to one rule and of services to another."""
     times: PlannedQuery | None = None
@@ -63,7 +63,7 @@ class QueryKey(NamedTuple):
 
 
 class Query:
-    """One query, refreshed as long as somebody needs it."""
+    """One query, which is refreshed as long as a request needs it."""
 
     __slots__ = (
         "__weakref__",
@@ -92,9 +92,9 @@ class Query:
     def __init__(self, key: QueryKey, metric: Metric, selector: Selector, period: float) -> None:
         self.key = key
         self.metric = metric
-        """The metric that is asked for; of several that share the query, one."""
+        """The metric; if several share the query, one of them."""
         self.selector = selector
-        """The metric's selector, where the text is not fixed."""
+        """The metric's selector, if the text is not fixed."""
         self.period = period
         """Seconds between refreshes."""
         self.paced = False
@@ -104,29 +104,29 @@ class Query:
         self.asleep = False
         """Whether it is rationed and not due before the next request."""
         self.seconds: float | None = None
-        """How long it took the last time; None before it has ended once."""
+        """Duration of the last run; None before the first one has ended."""
         self.payers: set[str | None] = set()
-        """An exact query: the namespaces whose requests it answers."""
+        """Namespaces whose requests the query answers, if it is exact."""
         self.mark: int | None = None
-        """A hash of its answer, set by `SharedAnswers`."""
+        """Hash of the answer, set by `SharedAnswers`."""
         self.reading: Reading | None = None
         """The last good reading."""
         self.failure: Failure | None = None
-        """Why the last refresh failed; None after one that did not."""
+        """Why the last refresh failed; None if it succeeded."""
         self.failures = 0
         """Consecutive failures."""
         self.settled = threading.Event()
-        """Set once there is a reading or a failure."""
+        """Event that is set once there is a reading or a failure."""
         self.lane = Lane.FIRST
-        """Set by `Lanes` alone."""
+        """The lane in which the query runs; only `Lanes` sets it."""
         self.started_at = 0.0
         self.bound_at = 0.0
-        """When a scope was last pointed at it, in monotonic seconds."""
+        """Time at which a scope was last bound to the query, in monotonic seconds."""
         self.groups: set[QueryGroup] = set()
         self.labels: frozenset[str] = frozenset()
-        """External metrics: labels that askers select rows by."""
+        """Labels by which requests for an external metric select rows."""
         self.joining: list[QueryScope] = []
-        """Scopes that go on with another query's readings until this one has its first."""
+        """Scopes that use another query's readings until this one has its first."""
 
     @property
     def kind(self) -> PlanKind:
@@ -156,13 +156,13 @@ class QueryGroup:
     refused: set[PlanKind] = field(default_factory=set)
     """Plans that are proven and not to be used nevertheless until the next reload."""
     setbacks: Setbacks = field(default_factory=Setbacks)
-    """Plans that Prometheus refused, and that are tried again."""
+    """Plans that Prometheus refused and that will be tried again."""
     asking: Counter[str | None] = field(default_factory=Counter)
-    """Namespaces, and how many requests stand in each."""
+    """Number of requests by namespace."""
     scopes: dict[str | None, QueryScope] = field(default_factory=dict)
     """By namespace, while the plan is not exact; exact requests have a scope each."""
     apart: dict[str | None, set[QueryScope]] = field(default_factory=dict)
-    """By namespace, the scopes of exact requests."""
+    """Scopes of exact requests, by namespace."""
     kind: PlanKind = PlanKind.EXACT
     retired: bool = False
     """A reload has taken its place: its requests must look for another group."""
@@ -204,13 +204,13 @@ class QueryScope:
 
     group: QueryGroup
     query: Query
-    """Gives the answers now."""
+    """The query that answers now."""
     wanted: Query
     """Is to give them; the same as `query` except while a change of plan waits for its first reading."""
     private: bool = False
     """Of one request, which goes on with what answered it until the query that it shall share has a reading."""
     retired: bool = False
-    """Its requests must look for another scope."""
+    """Whether its requests must look for another scope."""
 
     def aim(self, query: Query) -> None:
         """Want another query: at once if it has a reading or there is none to lose, else when it has one."""

@@ -1,4 +1,4 @@
-"""What is asked for, by which queries, and when they are due: the state shared by requests, refreshes and reloads.
+"""Demand, its queries, and when they are due: the state that requests, refreshes and reloads share.
 
 A request that has been made before takes no lock: it finds its entry, notes its arrival and reads. The lock is for
 what changes the state. Nothing waits while it is held, and nothing is logged or started: a line for the log, or a query
@@ -60,7 +60,7 @@ class QueryScheduler:
         launch: Callable[[Query], object],
         launch_trial: Callable[[Trial], object],
     ) -> None:
-        """`launch` hands a query to a thread, which calls `settle` at the end; for a trial it calls `tried`."""
+        """`launch` passes a query to a thread, which calls `settle` at the end, or `tried` for a trial."""
         self._settings = settings
         self._clock = clock
         self._launch = launch
@@ -138,7 +138,7 @@ class QueryScheduler:
             self._begin_for(change, scope, metric, now)
 
     def take_due(self) -> None:
-        """Launch the queries that are due, as many as may be run at once."""
+        """Launch the due queries, as many as may run at once."""
         with self._changing() as change:
             self._begin(change, self._clock.monotonic())
 
@@ -151,7 +151,7 @@ class QueryScheduler:
             return self._lanes.next_due()
 
     def settle(self, query: Query, outcome: Reading | Failure) -> list[Reading]:
-        """Enter how a query ended, and return the readings that nobody needs any longer."""
+        """Process the end of a query, and return the readings that are no longer needed."""
         with self._changing() as change:
             now = self._clock.monotonic()
             self._lanes.end(query, now)
@@ -168,7 +168,7 @@ class QueryScheduler:
             self._begin(change, now)
 
     def sweep(self, pace: Pace) -> None:
-        """Forget expired demand and queries that nobody needs; set each query's period from its requests."""
+        """Forget expired demand and unneeded queries; set each query's period from its requests."""
         with self._lock:
             # Whatever is bound after this moment is bound at a later time: see `bound_at` below.
             began, standing = self._clock.monotonic(), self._demand.entries()
@@ -217,7 +217,7 @@ class QueryScheduler:
             _log.info("%d requests are no longer answered, as the first: %s", len(refused), refused[0])
 
     def entries(self) -> list[DemandEntry]:
-        """Return all requests that stand."""
+        """Return all requests in demand."""
         return self._demand.entries()
 
     def troubles(self, pace: Pace) -> list[Trouble]:
@@ -238,12 +238,12 @@ class QueryScheduler:
 
     @property
     def last_success(self) -> dict[str, float]:
-        """Rule id, and Unix seconds of the evaluation that last brought a reading. Not to be changed."""
+        """Unix seconds of the evaluation of the last reading by rule id. Must not be changed."""
         return self._outcomes.last_success
 
     @property
     def values_held(self) -> int:
-        """How many values are in memory."""
+        """Number of values in memory."""
         return self._holdings.total
 
     def distrust(self, group: QueryGroup, difference: str) -> None:

@@ -1,4 +1,4 @@
-"""What a request pays for while a plan is suspended: one query of the narrower plan, or its part of a trial."""
+"""Rations queries while a plan is suspended: each request pays for one narrower query, or for a part of a trial."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from adapter.readings.asking.setbacks import Place
 
 _MOST_TRIALS = 2
-"""Trials that run at once: each takes a thread."""
+"""Limit on concurrent trials, each of which occupies a thread."""
 
 
 class Rations:
-    """Queries that are asked only when somebody asks for them, and trials. Not thread-safe: its owner locks."""
+    """Queries that are only sent after a request, and trials. Not thread-safe: the owner must lock."""
 
     def __init__(self, planner: Planner, lanes: Lanes, max_answer_age_seconds: float) -> None:
         self._planner = planner
@@ -44,9 +44,9 @@ class Rations:
             self._lanes.set(query, now if fails else now + query.period)
 
     def puts_to_sleep(self, query: Query) -> bool:
-        """Return whether a query that has ended is not due before somebody asks for it.
+        """Return whether a query that has ended is not due before the next request.
 
-        An asker who comes so seldom that an answer would be too old by then is refreshed for all the same.
+        It is refreshed nevertheless if requests are so rare that its answer would be too old by then.
         """
         query.asleep = query.rationed and query.period <= self._longest_seconds
         return query.asleep

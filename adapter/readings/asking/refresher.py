@@ -1,4 +1,4 @@
-"""Sends one query and turns the answer into a reading, or into the reason why there is none."""
+"""Sends one query and turns the answer into a reading, or into the reason for having none."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from adapter.readings.errors import (
     SourceUnreachableError,
 )
 from adapter.readings.failure import Failure
-from adapter.readings.notices import told_to_askers, without_series
+from adapter.readings.notices import public_text, without_series
 from adapter.readings.prometheus_uptime import ASK_SECONDS
 from adapter.readings.samples.external_reading import ExternalReading
 from adapter.readings.samples.external_reading_builder import ExternalReadingBuilder
@@ -85,7 +85,7 @@ class Tally(Protocol):
     """Counts samples. `ReadingsTelemetry` implements it."""
 
     def dropped(self, tally: Counter[Dropped]) -> None:
-        """Count samples that are nobody's value."""
+        """Count samples that are no object's value."""
         ...
 
 
@@ -150,7 +150,7 @@ class Refresher:
         except PrometheusError as error:
             return failure_of(error)
         except _LeftOutError as error:
-            # A fault in one namespace's series must not fail the query of all namespaces for good.
+            # A fault in one namespace's series must not make the query of all namespaces fail permanently.
             return Failure(
                 PartialAnswerError,
                 error.message,
@@ -341,6 +341,6 @@ def failure_of(error: PrometheusError) -> Failure:
         str(error),
         narrows=refused or too_large,
         of_source=isinstance(error, _OF_SOURCE),
-        public_message=told_to_askers(error),
+        public_message=public_text(error),
         lasting=too_large or (isinstance(error, QueryRefusedError) and error.error_type == _OF_TEXT),
     )

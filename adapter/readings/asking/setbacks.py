@@ -23,7 +23,7 @@ WIDE_PLACE: Place = (PlanKind.WIDE, None)
 
 FIRST_TRIAL_SECONDS = 5.0
 LONGEST_PAUSE_SECONDS = 40.0
-"""So that a plan is back within a minute after the fault has ended."""
+"""Longest back-off, so that a plan is used again within a minute after the fault has ended."""
 LONGEST_LASTING_PAUSE_SECONDS = 600.0
 REQUESTS_A_TRIAL = 2
 """A trial sends two queries: the wider one and the exact one."""
@@ -32,7 +32,7 @@ _RELAPSE_SECONDS = 60.0
 
 
 def pause_after(failures: int, *, lasting: bool) -> float:
-    """Return the seconds until a plan that failed so many times in a row is tried again."""
+    """Return the seconds until a plan is tried again after so many consecutive failures."""
     longest = LONGEST_LASTING_PAUSE_SECONDS if lasting else LONGEST_PAUSE_SECONDS
     return min(longest, FIRST_TRIAL_SECONDS * 2.0 ** min(failures - 1, 16))
 
@@ -105,5 +105,5 @@ class Setbacks:
                 self._lifted = now, setback.failures
 
     def leave(self, namespace: str | None) -> None:
-        """Forget what failed in a namespace that nobody asks in any more."""
+        """Forget the failures in a namespace that has no requests any more."""
         self._standing.pop((PlanKind.NAMESPACE, namespace), None)

@@ -23,7 +23,7 @@ _MOST_SHARED = 20_000
 
 
 class SharedAnswers:
-    """Hands out the values that are held already where they are equal. For any number of threads."""
+    """Shares equal values between readings. Thread-safe."""
 
     def __init__(self, pace: Pace) -> None:
         self._pace = pace

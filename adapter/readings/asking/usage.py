@@ -253,7 +253,7 @@ def _cautions(answered: Iterable[_Space]) -> list[str]:
 
 
 def _unlisted(kind: Resource, answered: Collection[_Space], metrics: Iterable[Metric]) -> Iterator[str]:
-    """Yield why nobody is listed, where a resource has no value for any of the objects asked for."""
+    """Yield why no object is listed, if a resource has no value for any requested object."""
     served = [metric for metric in metrics if any(metric.name in space.readings for space in answered)]
     lacking = [metric for metric in served if not any(_found(space, metric.name) for space in answered)]
     for metric in lacking:
@@ -262,11 +262,12 @@ def _unlisted(kind: Resource, answered: Collection[_Space], metrics: Iterable[Me
         stranger = next(chain.from_iterable(values), None)
         if stranger is not None:
             yield (
-                f"{metric.qualified} is of no node that is asked for: the label {metric.object_label!r} holds names "
+                f"{metric.qualified} has no value for any requested node: the label {metric.object_label!r} holds "
+                "names "
                 f"such as {stranger!r}"
             )
         elif len(lacking) < len(served):
-            yield f"{metric.qualified} has no value of any {kind.singular} that is asked for, so none is listed"
+            yield f"{metric.qualified} has no value for any requested {kind.singular}, so none is listed"
 
 
 def _found(space: _Space, resource: str) -> bool:

@@ -36,18 +36,18 @@ class Cataloguer:
         self._settings = settings
         self._clock = clock
         self._lock = threading.Lock()
-        """For the schedule, and never held for long."""
+        """Lock for the schedule, which is never held for long."""
         self._entering = threading.Lock()
-        """For the states of the rules and the catalogue."""
+        """Lock for the states of the rules and the catalogue."""
         self._schedule: DueQueue[str] = DueQueue()
         self._failures: dict[str, int] = {}
         self._running = 0
         self._behind = False
         """Whether the states have changed since the catalogue was made."""
         self.catalogue = Catalogue()
-        """The metrics that are served now."""
+        """The catalogue that is served now."""
         self.rulebook = rulebook
-        """The rules that they are of."""
+        """The rules of the catalogue."""
         self._adopt(rulebook)
 
     def replace(self, rulebook: Rulebook) -> None:
@@ -81,7 +81,7 @@ class Cataloguer:
     def look_up(self, series_query: str) -> None:
         """Look up the series of all rules with that query, and swap the catalogue if that changed it."""
         started = self._clock.monotonic()
-        finding = LookUpResult(series_query, failure="it was broken off by a fault of the program")
+        finding = LookUpResult(series_query, failure="it was aborted by a bug in the program")
         try:
             deadline = self._settings.discovery_deadline_seconds
             finding = self._finding(series_query, self._discovery.states, deadline)
@@ -98,7 +98,7 @@ class Cataloguer:
         return self._discovery.states
 
     def has_looked_up_all(self) -> bool:
-        """Return whether the series of every rule have been looked up once, be it in vain."""
+        """Return whether the series of every rule have been looked up once, with or without success."""
         return all(state.looked_up or state.failure or not state.rule.series_query for state in self.states())
 
     def _free(self) -> int:
@@ -110,7 +110,7 @@ class Cataloguer:
             return self._discovery.look_up(series_query, asking, timeout_seconds)
         except Exception as error:  # noqa: BLE001 - see below
             # The one place where a fault in one rule's look-up is kept from all others.
-            _log.exception("looking up %s failed by a fault of the program", series_query)
+            _log.exception("looking up %s failed because of a bug in this program", series_query)
             return LookUpResult(series_query, failure=f"{type(error).__name__}: {error}")
 
     def _next(self, finding: LookUpResult, started: float) -> float:

@@ -1,9 +1,9 @@
 """Which metrics the rules make, found from the series that Prometheus has.
 
-Each rule by itself: one that fails harms nobody else. Rules with the same series query share its look-up. What is
-found replaces what was; a metric whose series vanished stays for a time, since a job that pauses is no reason to take
-a metric from the API, and a rule that cannot be looked up keeps all it had. An answer that is known to be a part of the
-whole adds metrics, and neither removes nor changes any that came from a whole answer.
+Each rule is looked up by itself, so that one that fails does not affect others. Rules with the same series query share
+a look-up. What is found replaces what was; a metric whose series vanished stays for a time, since a job that pauses is
+no reason to take a metric from the API, and a rule that cannot be looked up keeps all it had. An answer that is known
+to be a part of the whole adds metrics, and neither removes nor changes any that came from a whole answer.
 
 Answers are folded into names and labels while they arrive, so what Prometheus holds decides how long a look-up takes,
 not how much memory.
@@ -61,7 +61,7 @@ class DiscoveredRule:
 
 @dataclass(frozen=True, slots=True)
 class LookUpResult:
-    """What a look-up brought: metrics by rule, why it brought none, or both where it brought only a part."""
+    """The result of a look-up: metrics by rule, the reason for having none, or both for a partial answer."""
 
     series_query: str
     metrics: tuple[tuple[Rule, dict[MetricId, Metric]], ...] = ()

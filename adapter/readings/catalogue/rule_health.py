@@ -1,4 +1,4 @@
-"""Whether each rule works, in the log: a line when that changes, however many queries and askers it has.
+"""Logs whether each rule works: one line per change, however many queries and clients the rule has.
 
 A rule with an exact plan may have a thousand queries. Every few seconds all of them together decide whether it works,
 and a rule whose state flaps is logged once a minute, with the number of changes. An outage of Prometheus, which stops
@@ -72,9 +72,9 @@ class _LastLogged:
 
     rule: Rule
     reasons: frozenset[str] = frozenset()
-    """Why it fails; empty where it works."""
+    """Why the rule fails; empty if it works."""
     at: float | None = None
-    """When that was logged, in monotonic seconds; None: never."""
+    """Time of the log line in monotonic seconds; None if there was none."""
     latest: frozenset[str] = frozenset()
     changes: int = 0
     """Changes since then."""
@@ -91,9 +91,9 @@ class RuleHealthLog:
         """Consecutive calls that reported a failure."""
         self._remarked: defaultdict[str, set[str]] = defaultdict(set)
         self.failing: frozenset[str] = frozenset()
-        """Ids of the rules that failed at the last call of `tell`."""
+        """Ids of the rules that failed at the last call of `report`."""
 
-    def tell(self, troubles: Iterable[Trouble], rules: Iterable[Rule]) -> None:
+    def report(self, troubles: Iterable[Trouble], rules: Iterable[Rule]) -> None:
         """Log what changed, each rule at most once a minute. `rules` are those in force."""
         by_rule = _merged(troubles)
         lines: list[Callable[[], None]] = []
@@ -115,14 +115,14 @@ class RuleHealthLog:
         for line in lines:
             line()
 
-    def tell_source(self, failure: str | None) -> None:
+    def report_source(self, failure: str | None) -> None:
         """Log that Prometheus cannot be asked for series, when that has lasted for some calls and when it ends."""
         with self._lock:
             times, self._source_failed = self._source_failed, 0 if failure is None else self._source_failed + 1
         if failure is None and times >= _FAILURES_UNTIL_LOGGED:
             _log.info("Prometheus can be asked for series again")
         if failure is not None and times + 1 == _FAILURES_UNTIL_LOGGED:
-            _log.warning("Prometheus fails; no series are looked up, and rules keep what they have: %s", failure)
+            _log.warning("Prometheus fails; no series are looked up, and rules keep their metrics: %s", failure)
 
     def remark(self, rule: Rule, kind: str, message: str, *arguments: object) -> None:
         """Log something about a rule that is not to be repeated before the next reload; once for each kind."""
@@ -134,7 +134,7 @@ class RuleHealthLog:
         _log.warning(message, *arguments, extra=_fields(rule))
 
     def forget_remarks(self) -> None:
-        """Begin anew, as after a reload."""
+        """Forget everything, as after a reload."""
         with self._lock:
             self._remarked.clear()
 
@@ -153,13 +153,13 @@ class RuleHealthLog:
 
 
 def query_trouble(rule: Rule, failure: Failure) -> Trouble:
-    """Return what is wrong with a rule one of whose queries fails."""
+    """Return the trouble of a rule with a query that fails."""
     reason = next((_REASONS[kind] for kind in failure.error.__mro__ if kind in _REASONS), "fault")
     return Trouble(rule, frozenset((reason,)), failure.message, 1)
 
 
 def unreachable(states: Iterable[DiscoveredRule], answered_at: float) -> str | None:
-    """Return why Prometheus cannot be asked for series; None where it can.
+    """Return why Prometheus cannot be asked for series; None if it can.
 
     `answered_at` is when it last answered anything, in unix seconds.
     """
@@ -170,7 +170,7 @@ def look_up_troubles(states: Iterable[DiscoveredRule], answered_at: float) -> It
     """Yield what is wrong with rules whose series cannot be looked up, though Prometheus is there."""
     for state in states:
         if state.failure is not None and not _is_of_all(state, answered_at):
-            keeps = "its series cannot be looked up, or not all of them, and it keeps what it has"
+            keeps = "its series cannot be looked up, or only in part, so it keeps the metrics that it has"
             yield Trouble(state.rule, frozenset((_SERIES,)), f"{keeps}: {state.failure}")
 
 

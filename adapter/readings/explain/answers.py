@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 
 _ALL = BySelector(EVERYTHING)
 _MOST_LOOKED_INTO = 10
-_LOOK_AT_TARGETS = "ask Prometheus the query; look whether its targets are up"
+_LOOK_AT_TARGETS = "run the query in Prometheus, and check whether its targets are up"
 _LISTED = (
-    "the API lists who has values of CPU and memory: it leaves out who lacks one of them, and a pod while one of its "
+    "the API only lists objects with values of CPU and memory: it leaves out a pod while one of its "
     "containers has no CPU or no value of what it has samples of"
 )
 """Clients would read what is missing as 0."""
@@ -74,7 +74,7 @@ class AnswerSteps:
         metric = self._metric
         if metric.namespaced and metric.namespace_label is not None and self._namespace is None:
             raise self._way.end(
-                "query", ExplanationVerdict.ERROR, "the metric is namespaced, and no namespace is given", "give one"
+                "query", ExplanationVerdict.ERROR, "the metric is namespaced, and no namespace is given", "set it"
             )
         if metric.resource is None:
             self._take_external()
@@ -89,7 +89,7 @@ class AnswerSteps:
         known = self._names(resource, which)
         entry = self._entry(which)
         if known is None and entry.scope.query.key.which is not None:
-            cause = f"which {resource.qualified} there are is not known, and their metric is asked by name"
+            cause = f"which {resource.qualified} exist is unknown, and their metric is queried by name"
             raise way.end("query", ExplanationVerdict.ERROR, cause, "name one of them")
         reading = cast("ObjectReading", self._now.current(entry))
         came = names_in(reading, namespace)
@@ -106,7 +106,7 @@ class AnswerSteps:
                 names,
                 dict(served),
                 limit_seconds=metric.rule.policy.max_sample_age_seconds,
-                tell_strangers=self._tells_strangers(entry),
+                name_strangers=self._may_name_strangers(entry),
             )
             way.steps.extend((*steps, *steps_of_nobodys(self._now.nobodys)))
         self._serve(served, answer.warnings)
@@ -223,7 +223,7 @@ class AnswerSteps:
         self._way.note("plan", Outcome.INFO, f"the widest that is proven is {plan.kind}{why}")
         return entry
 
-    def _tells_strangers(self, entry: DemandEntry) -> bool:
+    def _may_name_strangers(self, entry: DemandEntry) -> bool:
         """Return whether objects that nobody asked about may be named.
 
         Who asks about one object may not know the others, and a query that restricts nothing lets all namespaces' in.
@@ -247,7 +247,7 @@ class AnswerSteps:
             names = self._answering.names(self._metric, namespace, which)
         except NoObjectsMatchError as error:
             cause = f"there are no {resource.qualified}{where}"
-            fix = "look whether they run, and whether the namespace is right"
+            fix = "check whether they run, and whether the namespace is right"
             raise way.end("objects", ExplanationVerdict.NO_VALUE, cause, fix) from error
         if not isinstance(which, ByName):
             way.note("objects", Outcome.OK, f"{len(names)} {resource.qualified}{where}")

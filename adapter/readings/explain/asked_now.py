@@ -93,7 +93,7 @@ class AskedNow:
         if query.reading is None and query.failure is None:
             outcome = self._ask(query)
             if isinstance(outcome, Failure) and outcome.narrows and self._can_narrow(query):
-                text = "asked for the whole namespace it fails: it is asked for the objects alone"
+                text = "the query for the whole namespace fails, so only the requested objects are queried"
                 self._way.note("query", Outcome.INFO, text)
                 query = _query(entry.metric, entry.request, PlanKind.EXACT)
                 entry.scope = QueryScope(entry.scope.group, query, query)
@@ -118,7 +118,7 @@ class AskedNow:
     def _ask(self, query: Query) -> Reading | Failure:
         left = self._way.seconds_left()
         if left <= 0:
-            text = f"{query.metric.qualified}: not asked any more after {self._way.patience.total:g} s"
+            text = f"{query.metric.qualified}: not queried after the limit of {self._way.patience.total:g} s"
             return Failure(SourceSlowError, text)
         if query.metric is self._metric:
             self._way.query = self._text(query)

@@ -47,17 +47,17 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_LOOK_AT_NAMES = "look whether it runs, and whether its name and the namespace are right"
+_LOOK_AT_NAMES = "check whether it runs, and whether its name and the namespace are right"
 _FIXES: Mapping[type[ReadingError], tuple[str, str]] = {
     QueryRefusedByPrometheusError: ("query", "change the rule's metricsQuery so that Prometheus can answer it"),
-    SourceSlowError: ("query", "make the query cheaper, as by a recording rule"),
-    SourceUnreachableError: ("query", "look whether Prometheus runs, and at its address and credentials"),
-    UnanswerableSelectorError: ("query", "ask otherwise, or change the rule"),
-    ObjectsNotKnownError: ("objects", "look whether they may be listed and watched"),
+    SourceSlowError: ("query", "make the query cheaper, for example with a recording rule"),
+    SourceUnreachableError: ("query", "check whether Prometheus runs, and its address and credentials"),
+    UnanswerableSelectorError: ("query", "change the request or the rule"),
+    ObjectsNotKnownError: ("objects", "check the rights to list and watch them"),
     NoDataUncertainError: ("onNoData", ""),
     SampleTooOldError: (
         "maxSampleAge",
-        "look whether the targets are up, and how often they are scraped; or allow more by `maxSampleAge`",
+        "check whether the targets are up, and how often they are scraped; or raise `maxSampleAge`",
     ),
 }
 """The step at which an answer ends that way, and what to do where the error does not say it itself."""

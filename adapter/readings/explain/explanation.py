@@ -22,7 +22,7 @@ _KIND = "Explanation"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What somebody wonders about."""
+    """The question to explain."""
 
     name: str
     """Of the metric, in the API."""
@@ -46,7 +46,7 @@ class ExplanationVerdict(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How one step went."""
+    """Result of one step."""
 
     OK = "ok"
     NO = "no"
@@ -57,7 +57,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExplanationStep:
-    """One thing that was looked at."""
+    """One step of the explanation."""
 
     step: str
     outcome: Outcome

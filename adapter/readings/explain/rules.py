@@ -173,7 +173,7 @@ def note_refused(way: Way, rulebook: Rulebook) -> None:
     """
     reasons = {finding.rule: finding for finding in reversed(rulebook.findings) if finding.severity is Severity.ERROR}
     for rule in rulebook.refused:
-        serves = "serves what it said before" if rule.id in rulebook.retained else "serves nothing"
+        serves = "its last good version is served" if rule.id in rulebook.retained else "serves nothing"
         why = f": {reasons[rule.id]}" if way.to_owner and rule.id in reasons else f" ({rule.file}:{rule.line})"
         way.note("rules", Outcome.INFO, f"{rule.id} is refused and {serves}{why}")
     number = len(rulebook.rules) + len(rulebook.resource.rules)
@@ -184,7 +184,7 @@ def _time_left(way: Way, rule: Rule) -> float:
     """Return the seconds that the look-up may take; raises PrometheusTimeoutError where none is left."""
     left = way.seconds_to_look_up()
     if left <= 0:
-        cause = f"not looked up any more: all look-ups together took more than {way.patience.look_ups:g} s"
+        cause = f"not looked up: all look-ups together took more than {way.patience.look_ups:g} s"
         raise PrometheusTimeoutError(rule.series_query, cause)
     return left
 
@@ -195,7 +195,7 @@ def _refused(way: Way, rulebook: Rulebook, rule: RefusedRule) -> Answered:
     finding = next(errors, None)
     cause = f"{rule.id} ({rule.file}:{rule.line}) would make {shown(way.question)}, and is refused"
     if finding is None:
-        return way.end("rule", ExplanationVerdict.NO_VALUE, cause, "see the log of the adapter for the reason")
+        return way.end("rule", ExplanationVerdict.NO_VALUE, cause, "see the adapter's log for the reason")
     return way.end("rule", ExplanationVerdict.NO_VALUE, f"{cause}: {finding.message}", finding.fix)
 
 
@@ -215,7 +215,7 @@ def _no_rule(way: Way, rulebook: Rulebook, found: list[Trace], names: set[str]) 
     if not rulebook.rules and not rulebook.refused:
         text = "the rule files hold no rule for custom or external metrics"
         return way.end(
-            "rule", ExplanationVerdict.NO_VALUE, f"no rule makes {metric}: {text}", "write one that makes it"
+            "rule", ExplanationVerdict.NO_VALUE, f"no rule makes {metric}: {text}", "add a rule that makes it"
         )
     if found:
         first = found[0]
@@ -225,7 +225,7 @@ def _no_rule(way: Way, rulebook: Rulebook, found: list[Trace], names: set[str]) 
         fix = "ask again when Prometheus answers the look-ups that failed"
         return way.end("rule", ExplanationVerdict.ERROR, f"it is not known whether a rule makes {metric}", fix)
     near = difflib.get_close_matches(way.question.name, sorted(names), n=3)
-    hint = f"did you mean {', '.join(near)}?" if near else "look whether Prometheus has such a series at all"
+    hint = f"did you mean {', '.join(near)}?" if near else "check whether Prometheus has such a series at all"
     return way.end(
         "rule", ExplanationVerdict.NO_VALUE, f"no rule makes {metric} of the series that Prometheus has", hint
     )
@@ -242,6 +242,6 @@ def _is_of_api(api: Api, question: Question) -> bool:
 def _beside(other: Metric, metric: Metric) -> str:
     """Return what the other metric is to the one that is explained."""
     if (other.rule.api, other.qualified) == (metric.rule.api, metric.qualified):
-        return "it, too; the last rule in the files wins"
+        return "the same metric; the last rule in the files wins"
     how = f"ask for {other.qualified}" if other.resource else "ask with --api=external"
     return f"the {other.rule.api} metric {other.qualified}, which is another: {how} to have that explained"

@@ -1,7 +1,7 @@
 """What a process that serves has in memory about a metric, for explanations.
 
-Of one namespace only that is told which concerns it: a wide query is asked for many, so of its failure nothing is
-repeated that Prometheus said.
+Only the state that concerns one namespace is reported: a wide query serves many, so the words of Prometheus about its
+failure are not repeated.
 """
 
 from __future__ import annotations

@@ -45,11 +45,11 @@ def steps_of_objects(
     served: Container[str],
     *,
     limit_seconds: float | None,
-    tell_strangers: bool,
+    name_strangers: bool,
 ) -> Iterator[ExplanationStep]:
     """Yield why objects lack a value, and what came beside; `served` are those that get one.
 
-    Objects that are not asked about are named only with `tell_strangers`: without, they may be those of another
+    Objects that are not asked about are named only with `name_strangers`: without, they may be those of another
     namespace. `limit_seconds` is how old their samples may be by the rule.
     """
     values, faults = reading.values.get(namespace or ROOT, {}), reading.faults.get(namespace or ROOT, {})
@@ -71,7 +71,7 @@ def steps_of_objects(
         yield ExplanationStep("values", Outcome.NO, reading.note)
     strangers = sorted({*values, *faults}.difference(names))
     if strangers:
-        what = listed(strangers) if tell_strangers else count(len(strangers), "other object")
+        what = listed(strangers) if name_strangers else count(len(strangers), "other object")
         yield ExplanationStep("values", Outcome.NO, f"{what} {_have(len(strangers))} samples that are not asked about")
 
 

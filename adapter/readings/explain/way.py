@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from adapter.readings.explain.explanation import ExplanationStep, ExplanationVerdict, Outcome
-from adapter.readings.notices import told_to_askers
+from adapter.readings.notices import public_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ExplainDeadlines:
-    """How long Prometheus is waited for, in seconds."""
+    """Time limits for Prometheus, in seconds."""
 
     look_ups: float = 30.0
     """For the look-ups of all rules together."""
@@ -32,9 +32,9 @@ class ExplainDeadlines:
 
 
 PATIENT = ExplainDeadlines()
-"""Of a command, which nobody else waits for."""
+"""Time limits of a command."""
 HASTY = ExplainDeadlines(look_ups=3.0, request=2.5, total=5.0)
-"""Of a process that serves others meanwhile."""
+"""Time limits of a process that serves other requests meanwhile."""
 
 
 class Answered(Exception):  # noqa: N818 - the end of the steps, good or bad
@@ -88,7 +88,7 @@ class Way:
 
     def reason(self, error: PrometheusError) -> str:
         """Return why Prometheus did not answer, as far as the client may know it; the log has everything."""
-        text = None if self.to_owner else told_to_askers(error)
+        text = None if self.to_owner else public_text(error)
         if text is None:
             return str(error)
         _log.info("explaining %s: %s", shown(self.question), error)

@@ -1,1 +1,1 @@
-"""Prometheus's answers as readings: whose value each sample is, and which values may be served."""
+"""Prometheus's answers as readings: which object each sample belongs to, and which values may be served."""

@@ -1,11 +1,11 @@
 """The language of Go's `text/template`, as far as rule files use it, with the delimiters `<<` and `>>`.
 
 Rule files were written for a Go program, so its template language is part of their format. Here it works on plain
-values (texts, numbers, lists, maps) and holds no function that could reach anything else. Not supported, and refused
-by name and line: `call` (no value is a function), complex numbers, and the formats of `printf` that only data of other
-kinds could use.
+values (texts, numbers, lists, maps) and has no function that could reach anything else. Not supported, and refused with
+name and line: `call` (no value is a function), complex numbers, and the formats of `printf` that only apply to other
+kinds of data.
 
-Steps, levels and lengths are bounded: no template can keep its executor busy for longer than about half a second.
+Steps, levels and lengths are limited, so that executing a template takes at most about half a second.
 """
 
 from __future__ import annotations

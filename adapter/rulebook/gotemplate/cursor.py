@@ -1,4 +1,4 @@
-"""The place in a template's tokens where its parser stands."""
+"""The position of the parser in the tokens of a template."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _DEEPEST: Final = 50
-"""Levels of parentheses and control words; a template for a query has about three."""
+"""Limit of nested parentheses and control words; a template for a query has about three levels."""
 
 
 class Cursor:
-    """Hands out the tokens of a template one by one; the last, END, for ever."""
+    """Returns the tokens of a template one by one, and END again and again after the last."""
 
     def __init__(self, text: str) -> None:
         self._tokens = list(tokens(text))
@@ -23,7 +23,7 @@ class Cursor:
         self._depth = 0
 
     def take(self) -> TemplateToken:
-        """Return the next token and step behind it."""
+        """Return the next token and advance past it."""
         token = self._tokens[self._at]
         self._at += token.kind is not TemplateTokenKind.END
         return token
@@ -33,31 +33,31 @@ class Cursor:
         return self._tokens[self._at]
 
     def peek_behind_space(self) -> TemplateToken:
-        """Return the next token that is no white space, and step in front of it."""
+        """Return the next token that is not white space, without advancing past it."""
         while self.peek().kind is TemplateTokenKind.SPACE:
             self._at += 1
         return self.peek()
 
     def upcoming(self) -> Iterator[TemplateToken]:
-        """Yield the tokens to come that are no white space, without a step."""
+        """Yield the following tokens that are not white space, without advancing."""
         ahead = map(self._tokens.__getitem__, range(self._at, len(self._tokens)))
         return (token for token in ahead if token.kind is not TemplateTokenKind.SPACE)
 
     def expect_close(self, word: TemplateToken) -> None:
-        """Step behind the end of an action; raises TemplateError where more stands in it."""
+        """Advance past the end of an action. Raises TemplateError if another token precedes it."""
         token = self.peek_behind_space()
         if token.kind is not TemplateTokenKind.CLOSE:
             raise unexpected(token, f"`{word.text}`")
         self.take()
 
     def enter(self, token: TemplateToken) -> None:
-        """Count one level more; raises TemplateError where they are too many."""
+        """Enter a level of nesting. Raises TemplateError if there are too many."""
         self._depth += 1
         if self._depth > _DEEPEST:
             raise TemplateError(f"more than {_DEEPEST} levels of parentheses and control words", token.line)
 
     def leave(self) -> None:
-        """Count one level less."""
+        """Leave a level of nesting."""
         self._depth -= 1
 
 

@@ -1,6 +1,6 @@
 """`html`, `js` and `urlquery`, as Go's `text/template` escapes texts for them.
 
-They have no use in a query; but a rule file that has them is read there, and so it is here.
+They are of no use in a query, but prometheus-adapter accepts a rule file that contains them.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _JS: Final = {"\\": r"\\", "'": r"\'", '"': r"\"", "<": r"\u003C", ">": r"\u003E
 
 
 def html(arguments: tuple[Value, ...]) -> str:
-    """Return the arguments, printed, as text of HTML."""
+    """Return the printed arguments, escaped for HTML."""
     return _printed(arguments).translate(_HTML)
 
 
 def js(arguments: tuple[Value, ...]) -> str:
-    """Return the arguments, printed, as the inside of a string of JavaScript."""
+    """Return the printed arguments, escaped for a JavaScript string."""
     return "".join(map(_js_escaped, _printed(arguments)))
 
 
 def urlquery(arguments: tuple[Value, ...]) -> str:
-    """Return the arguments, printed, as a value in a URL's query."""
+    """Return the printed arguments, escaped for a value in the query of a URL."""
     return quote(_printed(arguments), safe=" ", errors="replace").replace(" ", "+")
 
 
@@ -40,5 +40,5 @@ def _js_escaped(character: str) -> str:
 
 
 def _printed(arguments: tuple[Value, ...]) -> str:
-    """Return what `print` makes of the arguments, where nothing reads `<no value>`."""
+    """Return what `print` prints for the arguments, with `<no value>` for nothing."""
     return print_values(tuple("<no value>" if value is None else value for value in arguments))

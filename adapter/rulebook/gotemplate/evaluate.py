@@ -52,13 +52,13 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 _MOST_STEPS: Final = 20_000
-"""Commands, outputs and turns of `range`; takes a fifth of a second."""
+"""Limit of commands, outputs and iterations of `range`, which take a fifth of a second."""
 _CHARACTERS_PER_STEP: Final = 100
-"""Characters in arguments and values of a function that count as one step more."""
+"""Characters in the arguments and the value of a function that count as one more step."""
 _LONGEST: Final = 1 << 20
-"""Characters of output, and of a function's value."""
+"""Limit of the characters of the output, and of the value of a function."""
 _DEEPEST: Final = 100
-"""Levels of control words, parentheses and templates inside of each other while executing; Go allows 100,000."""
+"""Limit of nested control words, parentheses and templates during execution; Go allows 100,000."""
 
 
 class OutputPiece(NamedTuple):
@@ -67,7 +67,7 @@ class OutputPiece(NamedTuple):
     text: str
     tainted: bool
     line: int
-    """Where in the template it was made; 0 for the template's own text."""
+    """Line of the action that produced it; 0 for the text of the template itself."""
 
 
 def execute(template: Template, data: Struct) -> str:
@@ -76,7 +76,7 @@ def execute(template: Template, data: Struct) -> str:
 
 
 def execute_traced(template: Template, data: Struct) -> list[OutputPiece]:
-    """Return the parts of the template's output, each with what is known of its origin; raises TemplateError."""
+    """Return the parts of the template's output, each with its origin; raises TemplateError."""
     state = _State(template.definitions, data)
     state.walk(template.nodes, data)
     return state.output
@@ -233,13 +233,13 @@ class _State:
         arguments = (self._value(operand, dot, line) for operand in operands)
         if name in ("and", "or"):
             if not (operands or handed_on):
-                raise TemplateError(f"{name} takes at least 1 argument, and has 0", line)
+                raise TemplateError(f"{name} takes at least 1 argument, got 0", line)
             return _first_deciding(name, itertools.chain(arguments, handed_on))
         values = (*arguments, *handed_on)
         value = _at_line(line, call, name, values)
         made = len(value) if isinstance(value, str) else 0
         if made > _LONGEST:
-            raise TemplateError(f"{name} makes a text of more than {_LONGEST} characters", line)
+            raise TemplateError(f"{name} returns a text of more than {_LONGEST} characters", line)
         read = sum(len(value) for value in values if isinstance(value, str))
         self._step(line, (read + made) // _CHARACTERS_PER_STEP)
         return value
@@ -274,7 +274,7 @@ class _State:
 
 
 def _first_deciding(name: str, arguments: Iterable[Value]) -> Value:
-    """Return what `and` or `or` gives: the first value that decides, or the last; later ones are not looked at."""
+    """Return the value of `and` or `or`: the first that decides, or the last. Later arguments are not evaluated."""
     found: Value = None
     for found in arguments:
         if is_true(found) is (name == "or"):
@@ -283,7 +283,7 @@ def _first_deciding(name: str, arguments: Iterable[Value]) -> Value:
 
 
 def _elements(value: Value, pipe: Pipe) -> Iterable[tuple[Value, Value]]:
-    """Return key and value of what `range` goes over: maps in the order of their keys, lists, whole numbers."""
+    """Return the keys and values that `range` iterates over: of maps in the order of keys, of lists, of integers."""
     if value is None:
         return ()
     if isinstance(value, tuple):
@@ -292,13 +292,13 @@ def _elements(value: Value, pipe: Pipe) -> Iterable[tuple[Value, Value]]:
         return [(key, value[key]) for key in sorted(value)]
     if isinstance(value, int) and not isinstance(value, bool) and len(pipe.variables) < 2:
         kind = TaintedNumber if is_tainted(value) else int
-        # One by one: a `range` that is left at once must not cost more than the step that it counts as.
+        # A generator: a `range` that is left at once must not cost more than the one step that it counts as.
         return ((kind(number), kind(number)) for number in range(value))
     raise TemplateError(f"`range` cannot go over {kind_of(value)}", pipe.line)
 
 
 def _at_line(line: int, function: Callable[_P, _R], *arguments: _P.args, **options: _P.kwargs) -> _R:
-    """Return what the function returns; what does not fit becomes an error of this line of the template."""
+    """Return what the function returns; a value that does not fit is an error with this line of the template."""
     try:
         return function(*arguments, **options)
     except UnfitValueError as e:

@@ -1,6 +1,6 @@
 """The functions of Go's `text/template` that rule files use, on the values of templates.
 
-`and` and `or` are not here: they look at their arguments only as far as they need to, so the evaluator does them.
+`and` and `or` are missing: they evaluate only as many arguments as they need, so they are part of the evaluator.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _slice(arguments: _Arguments) -> Value:
 
 
 def _characters(encoded: bytes, position: int) -> int:
-    """Return how many characters stand before a position that is counted in bytes."""
+    """Return how many characters precede a position that is counted in bytes."""
     try:
         return len(encoded[:position].decode(errors="surrogatepass"))
     except UnicodeDecodeError as e:
@@ -141,10 +141,10 @@ FUNCTIONS: Mapping[str, tuple[Callable[[_Arguments], Value], int, int | None]] =
     "gt": (lambda arguments: not (_less(*arguments) or _equal(*arguments)), 2, 2),
     "ge": (lambda arguments: not _less(*arguments), 2, 2),
 }
-"""By name: the function, and how many arguments it takes at least and at most."""
+"""The functions by name, each with its smallest and largest number of arguments."""
 
 _TRACES_TAINT = frozenset({"print", "printf", "println", "index", "slice"})
-"""Functions whose value has its taint right already, part by part."""
+"""Functions that already taint exactly the right parts of their value."""
 
 
 def call(name: str, arguments: _Arguments) -> Value:

@@ -1,7 +1,7 @@
 """From a template's text to tokens: the words inside `<< >>`, and the text between them.
 
-The rules are those of Go's `text/template/parse/lex.go`: what ends a word, where trim markers (`<<- ` and ` ->>`) take
-white space away, and that a comment fills its action alone.
+The rules are those of Go's `text/template/parse/lex.go`: what ends a word, where trim markers (`<<- ` and ` ->>`)
+remove white space, and that an action with a comment contains nothing else.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SPACES = " \t\r\n"
 
 
 class TemplateTokenKind(Enum):
-    """What a token is."""
+    """The kinds of tokens."""
 
     TEXT = auto()
     OPEN = auto()
@@ -30,12 +30,12 @@ class TemplateTokenKind(Enum):
     WORD = auto()
     """A function or a keyword."""
     FIELD = auto()
-    """`.Name`, with its dot."""
+    """`.Name`, including the dot."""
     DOT = auto()
     VARIABLE = auto()
     """`$name`, or `$` alone."""
     STRING = auto()
-    """In quotes of either kind, which are still there."""
+    """A text including its quotes, of either kind."""
     CHARACTER = auto()
     NUMBER = auto()
     PIPE = auto()
@@ -91,7 +91,7 @@ def tokens(text: str) -> Iterator[TemplateToken]:
 
 
 def _foreign(word: str) -> str | None:
-    r"""Return the first character that `\w` takes for part of a word and Go does not, such as a superscript."""
+    r"""Return the first character that `\w` matches but Go does not accept in a word, such as a superscript."""
     taken = (character for character in word if character.isalnum())
     return next((character for character in taken if not (character.isalpha() or character.isdecimal())), None)
 
@@ -102,7 +102,7 @@ class _Lexer:
         self._at = 0
         self._line = 1
         self._counted = 0
-        """How far line ends are counted."""
+        """Position up to which line ends have been counted."""
         self._trimming = False
         """Whether the last action ended in ` ->>`."""
 
@@ -137,10 +137,12 @@ class _Lexer:
             raise self._error("the comment is not closed by */")
         self._at = end + 2
         if not self._closed():
-            raise self._error("a comment fills its action alone: << stands right before /* and >> right behind */")
+            raise self._error(
+                "an action with a comment contains nothing else: write << right before /* and >> right after */"
+            )
 
     def _closed(self) -> bool:
-        """Step behind `>>` or ` ->>` if one is next."""
+        """Advance past `>>` or ` ->>`, if that is next; return whether it was."""
         self._trimming = self._text[self._at : self._at + 1] in tuple(_SPACES) and self._text.startswith(
             f"-{RIGHT}", self._at + 1
         )
@@ -161,7 +163,7 @@ class _Lexer:
             if (foreign := _foreign(found[0])) is not None and kind in _MUST_END:
                 raise self._error(f"unexpected character {foreign!r} in {found[0]!r}")
             if kind in _MUST_END and not self._ends_word(end):
-                raise self._error(f"unexpected character {self._text[end]!r} behind {found[0]!r}")
+                raise self._error(f"unexpected character {self._text[end]!r} after {found[0]!r}")
             if end > self._at:
                 yield self._token(kind, self._text[self._at : end])
             self._at = end

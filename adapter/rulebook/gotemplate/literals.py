@@ -16,11 +16,11 @@ _FLOAT = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _HEX_FLOAT = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
 _COMPLEX = re.compile(r"[+-]?[0-9.]+i")
 _SHOWN_CHARACTERS = 60
-"""Of a literal in a message."""
+"""Longest part of a literal that a message shows."""
 
 
 class LiteralError(ValueError):
-    """A text, character or number is not spelt as Go spells them; the message says why."""
+    """A text, character or number is not written as in Go; the message says why."""
 
 
 def read_string(literal: str) -> str:
@@ -67,7 +67,7 @@ def _finite(literal: str, read: Callable[[str], float]) -> float:
 
 
 def _integer(text: str) -> int | None:
-    """Return the number; None for one of more decimal digits than Python reads, of which there are thousands."""
+    """Return the number; None if it has more than the thousands of decimal digits that Python accepts."""
     digits = text.lstrip("+-")
     octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
     try:
@@ -102,4 +102,4 @@ def _bytes_of(match: re.Match[str], quote: str) -> bytes:
         return match[0].encode()
     elif escaped == quote or escaped in _SHORT:
         return bytes([_SHORT.get(escaped, ord(escaped))])
-    raise LiteralError(f"Go knows no escape {match[0]}")
+    raise LiteralError(f"{match[0]} is not an escape sequence of Go")

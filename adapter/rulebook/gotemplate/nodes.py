@@ -1,4 +1,4 @@
-"""The tree of a template: what the parser makes of tokens, and what the evaluator walks."""
+"""The tree of a template, which the parser builds and the evaluator walks."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Text that goes out as it is."""
+    """Text that is output as it is."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """`.`: the value that is looked at just now."""
+    """`.`: the current value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,21 +25,21 @@ class Nil:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A text, number or boolean that the template spells out."""
+    """A text, number or boolean."""
 
     value: str | bool | int | float
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """`.A.B`: a field of the value that is looked at."""
+    """`.A.B`: a field of the current value."""
 
     names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """`$x`, `$x.A.B`."""
+    """`$x` or `$x.A.B`: a variable, or a field of its value."""
 
     name: str
     names: tuple[str, ...]
@@ -47,7 +47,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """`(…).A.B`: fields of what parentheses give."""
+    """`(…).A.B`: a field of the value in parentheses."""
 
     operand: Pipe
     names: tuple[str, ...]
@@ -73,19 +73,19 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Pipe:
-    """Commands, each of which gets the value of the one before as its last argument."""
+    """Commands, each of which gets the value of the previous one as its last argument."""
 
     commands: tuple[Command, ...]
     line: int
     variables: tuple[str, ...] = ()
-    """Set to the pipeline's value; two of them only in `range`."""
+    """Variables that are set to the value; two of them only in `range`."""
     declares: bool = False
-    """`:=` rather than `=`."""
+    """Whether the variables are declared (`:=`) rather than assigned (`=`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A pipeline whose value goes out, unless it sets a variable."""
+    """A pipeline whose value is output, unless it sets a variable."""
 
     pipe: Pipe
 
@@ -101,7 +101,7 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class With:
-    """`with`: as `if`, and the value is looked at inside."""
+    """`with`: like `if`; inside it, the value is the current value."""
 
     pipe: Pipe
     body: tuple[Node, ...]
@@ -110,7 +110,7 @@ class With:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """`range`: the body once for each element, or the other branch if there is none."""
+    """`range`: the body once for each element, or the `else` branch if there is none."""
 
     pipe: Pipe
     body: tuple[Node, ...]
@@ -119,12 +119,12 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """Leaves the nearest `range`."""
+    """`break`: leaves the innermost `range`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """Goes on with the next element of the nearest `range`."""
+    """`continue`: continues with the next element of the innermost `range`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """From tokens to the tree of a template, by the rules of Go's `text/template/parse/parse.go`.
 
-What Go refuses when it reads a template (an unknown function, a variable that was not declared, an `else` without an
-`if`) is refused here too, so that such an error is found when the rule is loaded, not at its first request.
+What Go refuses when it parses a template (an unknown function, an undeclared variable, an `else` without an `if`) is
+refused here, too. Such an error is found when the rule is loaded, not at the first request.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _Nodes: TypeAlias = tuple[Node, ...]
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A template that was read."""
+    """A parsed template."""
 
     nodes: tuple[Node, ...]
     fields: frozenset[str]
-    """The names of all fields that appear anywhere in it."""
+    """Names of all fields that occur in it."""
     definitions: Mapping[str, tuple[Node, ...]]
-    """What `template` can name: what `define` and `block` made, and the template itself."""
+    """Templates that `template` can execute, by name: those of `define` and `block`, and the template itself."""
 
 
 def parse_template(text: str, name: str = "") -> Template:
-    """Return the template, which its own actions know by this name; raises TemplateError."""
+    """Return the template, which its own actions can execute by this name. Raises TemplateError."""
     return _Parser(text, name).template()
 
 
@@ -113,7 +113,7 @@ class _Parser:
     def _else(self, word: TemplateToken, stop: TemplateToken) -> _Nodes:
         following = self._cursor.peek_behind_space()
         if following.kind is TemplateTokenKind.WORD and following.text == word.text and word.text in ("if", "with"):
-            # `else if` shares the `end` of the whole.
+            # `else if` shares the `end` of the outer `if`.
             return (self._control(self._cursor.take()),)
         self._cursor.expect_close(stop)
         nodes, stop = self._nodes()
@@ -128,7 +128,7 @@ class _Parser:
         self._read_definition(name, word)
 
     def _block(self, word: TemplateToken) -> Invocation:
-        """Define the block's template, and return what executes it here."""
+        """Define the template of the block, and return the node that executes it."""
         self._cursor.enter(word)
         name = self._template_name(word)
         pipe = self._pipelines.pipe("`block`", TemplateTokenKind.CLOSE)
@@ -146,7 +146,7 @@ class _Parser:
     def _template_name(self, word: TemplateToken) -> str:
         token = self._cursor.peek_behind_space()
         if token.kind is not TemplateTokenKind.STRING:
-            raise TemplateError(f"behind `{word.text}` stands the name of a template in quotes", token.line)
+            raise TemplateError(f"`{word.text}` must be followed by the name of a template in quotes", token.line)
         return text_of(self._cursor.take())
 
     def _read_definition(self, name: str, word: TemplateToken) -> None:
@@ -159,19 +159,19 @@ class _Parser:
 
     @contextmanager
     def _own_scope(self) -> Iterator[None]:
-        """Inside, only `$` is visible, and no `range` can be left."""
+        """Open a scope in which only `$` is visible and which is inside no `range`."""
         outer, ranges = self._pipelines.variables, self._ranges
         self._pipelines.variables, self._ranges = Variables(None), 0
         yield
         self._pipelines.variables, self._ranges = outer, ranges
 
     def _define(self, name: str, nodes: _Nodes, token: TemplateToken) -> None:
-        """Keep a template. As in Go, one that holds nothing but blanks gives way to another of its name."""
+        """Add a template. As in Go, one that contains only white space is replaced by another of the same name."""
         known = self._definitions.get(name, ())
         if _is_blank(known):
             self._definitions[name] = nodes
         elif not _is_blank(nodes):
-            raise TemplateError(f"the template {name!r} is defined for a second time", token.line)
+            raise TemplateError(f"the template {name!r} is defined twice", token.line)
 
     def _expect_end(self, word: TemplateToken, stop: TemplateToken) -> None:
         if stop.kind is TemplateTokenKind.END:

@@ -1,4 +1,4 @@
-"""From tokens to pipelines: values, calls of functions, what `|` joins, and the variables that take the outcome."""
+"""From tokens to pipelines: values, function calls, `|`, and the variables that are set to the result."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ _NOT_SUPPORTED: Final = frozenset({"call"})
 
 
 class Pipelines:
-    """Reads pipelines, and knows which variables are visible where it reads."""
+    """Parses pipelines, and knows which variables are visible at the current position."""
 
     def __init__(self, cursor: Cursor) -> None:
         self.variables: Variables[None] = Variables(None)
-        """Visible names; the code that opens a scope also ends it."""
+        """Visible variables; the code that opens a scope also ends it."""
         self.fields: set[str] = set()
-        """Names of all fields that were read."""
+        """Names of all fields that have occurred so far."""
         self._cursor = cursor
 
     def pipe(self, where: str, closing: TemplateTokenKind, most_variables: int = 1) -> Pipe:
-        """Return the pipeline up to the closing token, and step behind that; raises TemplateError."""
+        """Return the pipeline up to the closing token, and advance past that token. Raises TemplateError."""
         start = self._cursor.peek_behind_space()
         variables, declares = self._declaration(most_variables)
         commands = [self._command(where)]
@@ -67,7 +67,7 @@ class Pipelines:
                 variables.append(",")
             elif not expects_variable and token.kind in (TemplateTokenKind.DECLARE, TemplateTokenKind.ASSIGN):
                 self._step_behind(token)
-                # As in Go they are known from here on, even in what they are set to; executing tells what has a value.
+                # As in Go, they are visible even in their own value; whether they have one shows at execution.
                 for name in variables[::2]:
                     self.variables.declare(name, None)
                 return tuple(variables[::2]), token.kind is TemplateTokenKind.DECLARE
@@ -110,7 +110,7 @@ class Pipelines:
             return Variable(term.name, (*term.names, *names))
         if isinstance(term, Pipe):
             return Chain(term, names)
-        raise TemplateError(f"unexpected .{names[0]} behind {token.text}", token.line)
+        raise TemplateError(f"unexpected .{names[0]} after {token.text}", token.line)
 
     def _term(self, token: TemplateToken) -> Operand | None:
         reader = {
@@ -166,7 +166,7 @@ class Pipelines:
 
 
 def text_of(token: TemplateToken) -> str:
-    """Return the text that a token in quotes spells; raises TemplateError."""
+    """Return the text of a quoted token. Raises TemplateError."""
     return _literal(read_string, token)
 
 

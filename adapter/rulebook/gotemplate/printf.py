@@ -1,6 +1,6 @@
 """`printf` and its kin, as Go's package `fmt` formats texts, numbers, booleans, lists and maps.
 
-Where Go would write its complaint into the output (`%!d(string=x)`), this is an error: the output is a query.
+Where Go writes a complaint into the output (`%!d(string=x)`), an error is raised, since the output is a query.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from adapter.rulebook.rendering.quoting import go_quoted
 
 _VERB = re.compile(r"%(?P<flags>[-+# 0]*)(?P<width>[0-9]*)(?:\.(?P<precision>[0-9]*))?(?P<verb>.?)", re.DOTALL)
 _NOT_SUPPORTED = re.compile(r"%[-+ 0]*#.*[veEfFgG]|%[-# 0]*\+.*q", re.DOTALL)
-"""Go's own spelling of values, all digits of a number, texts in ASCII alone."""
+"""Formats for Go syntax, for all digits of a number, and for texts in ASCII."""
 _NOT_IN_BACK_QUOTES = re.compile("[`\x00-\x08\x0a-\x1f\x7f\ufeff]")
 _PREFIXES: Final = {"o": "0", "b": "0b", "x": "0x", "X": "0X"}
 _WIDEST: Final = 1000
-"""Characters that a width or precision may ask for: a query has no use for more, and memory has limits."""
+"""Limit of a width or precision, in characters: a query needs no more, and memory is limited."""
 
 _MOST_DIGITS: Final = 100
-"""Of a width or precision, leading zeros included."""
+"""Limit of the digits of a width or precision, including leading zeros."""
 
 _Format: TypeAlias = "re.Match[str]"
 
 
 def printf(template: str, values: tuple[Value, ...]) -> str:
-    """Return what `printf` makes of the template; raises UnfitValueError."""
+    """Return the values, formatted by the template. Raises UnfitValueError."""
     waiting = deque(values)
     parts: list[str] = []
     end = 0
@@ -47,13 +47,13 @@ def printf(template: str, values: tuple[Value, ...]) -> str:
         parts.append("%" if match["verb"] == "%" else _next_formatted(waiting, match))
         end = match.end()
     if waiting:
-        raise UnfitValueError(f"printf: {len(waiting)} more values than the format {template!r} has verbs for")
+        raise UnfitValueError(f"printf: {len(waiting)} values more than the format {template!r} has verbs")
     text = joined((*parts, template[end:]))
     return tainted(text) if isinstance(template, Tainted) else text
 
 
 def print_values(values: tuple[Value, ...]) -> str:
-    """Return what `print` makes: a space between neighbours neither of which is a text."""
+    """Return what `print` prints: a space between neighbours neither of which is a text."""
     parts: list[str] = []
     for position, value in enumerate(values):
         neighbours = (value, values[position - 1])
@@ -63,7 +63,7 @@ def print_values(values: tuple[Value, ...]) -> str:
 
 
 def print_line(values: tuple[Value, ...]) -> str:
-    """Return what `println` makes: a space between all, and a line end."""
+    """Return what `println` prints: a space between all values, and a line end."""
     return joined((*separated(map(shown, values)), "\n"))
 
 
@@ -82,7 +82,7 @@ def _check(match: _Format) -> None:
 
 
 def _asks_for_too_much(digits: str | None) -> bool:
-    # Python refuses to read thousands of digits at all.
+    # Python refuses to parse thousands of digits.
     return digits is not None and (len(digits) > _MOST_DIGITS or int(digits or 0) > _WIDEST)
 
 
@@ -97,7 +97,7 @@ def _formatted(value: Value, match: _Format) -> str:
 
 
 def _padded(text: str, match: _Format, value: Value) -> str:
-    """Return one value as wide as it is asked for; the elements of lists and maps are so one by one."""
+    """Return the value, padded to the requested width; of lists and maps, each element is padded."""
     missing = int(match["width"] or 0) - len(text)
     if missing <= 0:
         return text
@@ -105,7 +105,7 @@ def _padded(text: str, match: _Format, value: Value) -> str:
         return joined((text, " " * missing))
     as_character = match["verb"] in "cq"
     whole = isinstance(value, int) and not isinstance(value, bool) and not as_character
-    # Whole numbers have their zeros already, or are not to have any.
+    # Integers already have their zeros, or must not have any.
     if "0" in match["flags"] and not whole:
         signed = not isinstance(value, str) and not as_character and text[:1] in ("+", "-", " ")
         return joined((text[:signed], "0" * missing, cut(text, signed, None)))
@@ -127,7 +127,7 @@ def _text(value: Value, match: _Format) -> str | None:
 
 
 def _precision(match: _Format) -> int | None:
-    """Return the precision, which is 0 where no digits follow its dot; None without a dot."""
+    """Return the precision, which is 0 if no digits follow its dot; None without a dot."""
     return None if match["precision"] is None else int(match["precision"] or 0)
 
 
@@ -144,7 +144,7 @@ def _quoted(value: Value, match: _Format) -> str | None:
 
 
 def _inside_quotes(piece: Piece) -> str:
-    """Return a part of a text as it is written in quotes; tainted parts are escaped where they enter a query."""
+    """Return a part of a text as it is written in quotes. Tainted parts are escaped later, in the query."""
     return tainted(piece.text) if piece.tainted else go_quoted(piece.text)[1:-1]
 
 
@@ -161,7 +161,7 @@ def _whole(value: Value, match: _Format) -> str | None:
 
 
 def _fewest_digits(sign: str, match: _Format) -> int:
-    """Return how many digits there have to be: zeros that fill the width do not count the prefix, as in Go."""
+    """Return the smallest number of digits; as in Go, zeros that fill the width do not count the prefix."""
     if match["precision"] is not None:
         return int(match["precision"] or 0)
     fills = "0" in match["flags"] and "-" not in match["flags"]
@@ -171,7 +171,7 @@ def _fewest_digits(sign: str, match: _Format) -> int:
 def _hexadecimal(value: Value, match: _Format) -> str | None:
     if not isinstance(value, str):
         return _whole(value, match)
-    # Here the precision counts bytes.
+    # The precision counts bytes here.
     shown_bytes = value.encode(errors="surrogatepass")[: _precision(match)]
     flags = match["flags"]
     prefix = "0x" if "#" in flags and shown_bytes else ""

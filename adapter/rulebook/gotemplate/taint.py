@@ -1,11 +1,11 @@
-"""Texts and numbers that know which of their parts came from an asker.
+"""Texts and numbers that record which of their parts came from an asker.
 
 A template computes with values of a request, and its output is a query. The sender of the query must know which parts
 of it are not trusted, so a tainted value stays tainted through everything that a template can do with it.
-Tainted values are equal to plain ones, sort and measure like them: no template can tell them apart.
+Tainted values are equal to plain ones, and have the same order and length, so no template can distinguish them.
 
-Python's own operations on texts return plain ones. So only the functions here join and cut, and `functions.call` taints
-whatever else is made of a tainted value.
+Python's own operations on texts return plain texts. So only the functions of this module join and cut texts, and
+`functions.call` taints all other results of tainted values.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Piece(NamedTuple):
 
 
 class Tainted(str):
-    """A text some of which came from an asker."""
+    """A text of which at least a part came from an asker."""
 
     __slots__ = ("pieces",)
 
@@ -32,16 +32,16 @@ class Tainted(str):
 
 
 class TaintedNumber(int):
-    """A number that was made of a tainted text."""
+    """A number that was computed from a tainted text."""
 
 
 def tainted(text: str) -> str:
-    """Return the text, all of it tainted."""
+    """Return the text with all of it tainted."""
     return _made(text, (Piece(text, tainted=True),)) if text else ""
 
 
 def joined(texts: Iterable[str]) -> str:
-    """Return the texts one behind the other; what is tainted in them stays so."""
+    """Return the concatenated texts, in which tainted parts remain tainted."""
     parts = tuple(texts)
     text = "".join(parts)
     if not any(isinstance(part, Tainted) for part in parts):
@@ -52,7 +52,7 @@ def joined(texts: Iterable[str]) -> str:
 def cut(text: str, start: int, end: int | None) -> str:
     """Return a part of the text.
 
-    Of a text with taint it is wholly tainted: a cut can go through what its author meant to stand together, such as a
+    If any part of the text is tainted, so is the whole result: a cut can separate parts that belong together, such as a
     value and its quotes.
     """
     return tainted(str(text)[start:end]) if isinstance(text, Tainted) else text[start:end]

@@ -1,6 +1,6 @@
-"""What a template computes with: texts, booleans, numbers, lists, maps with text keys, nothing, and the data itself.
+"""The values of templates: texts, booleans, numbers, lists, maps with text keys, nothing, and the data itself.
 
-How each of them is true, looks and is called follows Go's packages `text/template` and `fmt`.
+Their truth, their printed form and their names follow Go's packages `text/template` and `fmt`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class UnfitValueError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A value with a fixed set of fields; what a template is executed on."""
+    """A value with a fixed set of fields, such as the data that a template is executed with."""
 
     fields: Mapping[str, Value]
 
@@ -28,12 +28,12 @@ Value: TypeAlias = "str | bool | int | float | tuple[Value, ...] | Mapping[str, 
 
 
 def is_true(value: Value) -> bool:
-    """Return whether `if` takes the value for true: anything but zero, nothing and what is empty."""
+    """Return whether the value is true for `if`: anything but zero, nothing and empty values."""
     return True if isinstance(value, Struct) else bool(value)
 
 
 def kind_of(value: Value) -> str:
-    """Return what the value is, for messages."""
+    """Return the kind of the value, for messages."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -43,7 +43,7 @@ def kind_of(value: Value) -> str:
 
 
 def field_of(value: Value, name: str) -> Value:
-    """Return a field of the data or the value under a key of a map, None if the map lacks it."""
+    """Return a field of the data, or the value of a key of a map; None if the map has no such key."""
     if value is None:
         return None
     if isinstance(value, Struct):
@@ -73,7 +73,7 @@ def shown(value: Value, nothing: str = "<nil>") -> str:
 
 
 def shown_all(values: tuple[Value, ...] | Mapping[str, Value], show: Callable[[Value], str]) -> str:
-    """Return a list or a map as Go prints it, each element of it by `show`; maps ascend by key."""
+    """Return a list or a map as Go prints it, each element as `show` returns it, and maps in the order of keys."""
     if isinstance(values, tuple):
         return joined(("[", *separated(map(show, values)), "]"))
     pairs = (joined((show(key), ":", show(values[key]))) for key in sorted(values))
@@ -81,7 +81,7 @@ def shown_all(values: tuple[Value, ...] | Mapping[str, Value], show: Callable[[V
 
 
 def separated(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the texts, a space between each two."""
+    """Yield the texts with a space between each two."""
     for position, text in enumerate(texts):
         if position:
             yield " "
@@ -89,14 +89,14 @@ def separated(texts: Iterable[str]) -> Iterator[str]:
 
 
 def is_tainted(value: Value) -> bool:
-    """Return whether something in the value came from an asker."""
+    """Return whether any part of the value came from an asker."""
     if isinstance(value, Mapping):
         return any(map(is_tainted, (*value, *value.values())))
     return any(map(is_tainted, value)) if isinstance(value, tuple) else isinstance(value, (Tainted, TaintedNumber))
 
 
 def shown_float(value: float) -> str:
-    """Return the shortest text of a finite number as `%v` has it: with an exponent below 1e-4 and from 1e6 on."""
+    """Return the shortest text of a finite number, as `%v` prints it: with an exponent below 1e-4 and from 1e6 on."""
     _, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     assert isinstance(exponent, int), "literals are finite"
     scale = len(digits) + exponent - 1

@@ -1,4 +1,4 @@
-"""The variables that are visible at one place of a template."""
+"""The variables that are visible at one position of a template."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ T = TypeVar("T")
 
 
 class Variables(Generic[T]):
-    """Names with what is known of each; a name that is declared again hides the one before until its scope ends.
+    """Values of variables by name. A variable that is declared again hides the earlier one until its scope ends.
 
-    Looking a name up takes the same time however many there are.
+    The time to look up a name does not depend on the number of variables.
     """
 
     def __init__(self, root: T) -> None:
-        """`root` is what `$` stands for."""
+        """`root` is the value of `$`."""
         self._declared: list[tuple[str, T]] = []
         self._places: dict[str, list[int]] = {}
-        """Where in `_declared` a name stands, inner ones last."""
+        """Positions of each name in `_declared`, the innermost last."""
         self.declare("$", root)
 
     def __len__(self) -> int:
-        """Return how many are declared, hidden ones included: what `end_scope` goes back to."""
+        """Return the number of declared variables, including hidden ones; `end_scope` takes it."""
         return len(self._declared)
 
     def __contains__(self, name: str) -> bool:
@@ -29,7 +29,7 @@ class Variables(Generic[T]):
         return name in self._places
 
     def __getitem__(self, name: str) -> T:
-        """Return what is known of the innermost variable of this name; raises KeyError."""
+        """Return the value of the innermost variable of this name. Raises KeyError."""
         return self._declared[self._places[name][-1]][1]
 
     def __setitem__(self, name: str, value: T) -> None:
@@ -42,7 +42,7 @@ class Variables(Generic[T]):
         self._declared.append((name, value))
 
     def end_scope(self, length: int) -> None:
-        """Forget the variables that were declared since there were so many."""
+        """Forget all variables but the first `length`."""
         while len(self._declared) > length:
             name, _ = self._declared.pop()
             places = self._places[name]

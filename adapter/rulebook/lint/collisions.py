@@ -1,4 +1,4 @@
-"""Rules that take each other's names."""
+"""Warnings about rules that provide metrics of the same name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def collisions(rules: Sequence[Rule], places: Mapping[str, Place], resolve: ResolveResource) -> Iterator[Finding]:
-    """Yield a finding for each rule that surely loses a metric to a later one: the last in the files wins."""
+    """Yield a finding for each rule that certainly loses a metric to a later one: the last in the files wins."""
     winners: dict[tuple[Api, str], Rule] = {}
     makers: dict[tuple[object, ...], Rule] = {}
     for rule in reversed(rules):
@@ -43,13 +43,13 @@ def _without_by_products(names: set[str]) -> set[str]:
 
 def _lost(place: Place, what: str, winner: Rule) -> Finding:
     message = (
-        f"{what} of this rule is also made by {winner.id} ({winner.file}:{winner.line}), which comes later and wins"
+        f"{what} of this rule is also provided by {winner.id} ({winner.file}:{winner.line}), which comes later and wins"
     )
     return place.warning(Code.NAME_COLLISION, (), message, "give one of them another name, or remove it")
 
 
 def _making(rule: Rule) -> tuple[object, ...]:
-    """Return what decides which metrics a rule makes."""
+    """Return the parts of a rule that determine which metrics it provides."""
     return (
         rule.api,
         rule.series_query,

@@ -1,4 +1,4 @@
-"""An example of a metric that a rule would make, to try its query with; it needs no Prometheus."""
+"""An example of a metric that a rule would provide, to try its query without a Prometheus."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ SOME_SERIES = "some_series"
 
 
 def example_of(rule: Rule, resolve: ResolveResource) -> Metric | None:
-    """Return one metric of the rule, of pods where it can make such; None where it could make none.
+    """Return one metric of the rule, of pods if it can provide such metrics; None if it can provide none.
 
-    Where the rule does not spell its series out, the series is called `some_series`.
+    If the rule does not name its series, the series is called `some_series`.
     """
     spelled_out = static_metrics(rule, resolve)
     if spelled_out:
@@ -46,7 +46,7 @@ def _labels(rule: Rule, resolve: ResolveResource) -> list[tuple[str, Resource]]:
 
 
 def distance_from_pods(metric: Metric) -> int:
-    """Return how unlikely it is that somebody who names no kind of object means this metric: 0 is the likeliest."""
+    """Return how unlikely it is that a question without a kind of object means this metric; 0 is the likeliest."""
     if metric.resource is None or metric.resource.qualified == "pods":
         return 0
     return 1 if metric.resource.namespaced else 2

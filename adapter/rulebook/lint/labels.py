@@ -1,4 +1,4 @@
-"""Whether the series that a query gives still have a label."""
+"""Whether the series that a query returns still have a label."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 _LABEL_MAKERS = frozenset({"label_replace", "label_join"})
 _CHOOSERS = frozenset({"topk", "bottomk", "limitk", "limit_ratio"})
-"""Aggregations that give some of their series as they are."""
+"""Aggregations that return some of their series unchanged."""
 _WITHOUT_LABELS = frozenset({"vector", "scalar", "time", "absent", "absent_over_time", "pi"})
 
 
 def keeps_label(node: Node, label: str) -> bool:
-    """Return whether the result may carry a label that the selected series have; False only where it surely cannot."""
+    """Return whether the result may have a label that the selected series have; False only if it certainly cannot."""
     match node:
         case SelectorNode():
             return True
@@ -65,7 +65,7 @@ def _binary_keeps(node: Binary, label: str) -> bool:
         return keeps_label(vector, label)
     matching = node.matching
     if matching.cardinality is Cardinality.MANY_TO_MANY:
-        # `or` may give series of either side; `and` and `unless` give those of the left one.
+        # `or` may return series of either side; `and` and `unless` return series of the left side.
         sides = (node.left, node.right) if node.operator == "or" else (node.left,)
         return any(keeps_label(side, label) for side in sides)
     return _match_keeps(node, matching, label)

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"[A-Za-z0-9_:]+")
 _ENDINGS = ("_total", "_seconds", "_bytes", "_bucket", "_count", "_sum", "_ratio", "_info", "_celsius")
-"""Endings with a meaning in Prometheus's naming practice: a pattern that ends in one means the end of the name."""
+"""Endings with a meaning in Prometheus's naming practice: a pattern with one is meant for the end of a name."""
 
 
 def open_patterns(rule: Rule, place: Place) -> Iterator[Finding]:
-    """Yield a finding for each pattern of the rule that surely finds more names than it says.
+    """Yield a finding for each pattern of the rule that certainly matches more names than it seems to.
 
-    None where `seriesQuery` spells the name out: the patterns see no other then.
+    Yields none if `seriesQuery` states the name, since the patterns are then only applied to that name.
     """
     if spelled_out_name(rule) is not None:
         return

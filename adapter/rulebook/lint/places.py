@@ -1,4 +1,4 @@
-"""Where in the rule files something stands, for findings that are made after parsing."""
+"""Positions in the rule files, for findings about parsed rules."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Place:
     node: Node
 
     def warning(self, code: Code, path: tuple[str, ...], message: str, fix: str) -> Finding:
-        """Return a warning at the value under these keys, or at the nearest that is there."""
+        """Return a warning at the value under these keys, or at the nearest value that exists."""
         return self.warning_at(code, _below(self.node, path), message, fix)
 
     def warning_at(self, code: Code, node: Node, message: str, fix: str) -> Finding:
@@ -35,13 +35,13 @@ class Place:
         )
 
     def items(self, key: str) -> tuple[Node, ...]:
-        """Return the items of a list of the rule; none where there is no list."""
+        """Return the items of a list of the rule; none if there is no list."""
         found = _below(self.node, (key,))
         return found.items if isinstance(found, SequenceNode) else ()
 
 
 def rule_nodes(documents: Iterable[Document]) -> dict[str, Node]:
-    """Return each rule's node by its id; rules are counted over all files, as the rulebook counts them."""
+    """Return each rule's node by its id; rules are numbered across all files, as in the rulebook."""
     found: dict[str, Node] = {}
     counted = dict.fromkeys(RULE_LISTS, 0)
     for document in documents:
@@ -52,7 +52,7 @@ def rule_nodes(documents: Iterable[Document]) -> dict[str, Node]:
                 found[f"{key}[{counted[key]}]"] = item
                 counted[key] += 1
         for name, rule in _resource_rules(root):
-            # The first of several is the one that counts.
+            # The first of several definitions is used.
             found.setdefault(f"{RESOURCE_RULES}.{name}", rule)
     return found
 

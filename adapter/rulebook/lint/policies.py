@@ -1,4 +1,4 @@
-"""Warnings about the policy keys of a rule: what cannot be honoured, or may claim more than is known."""
+"""Warnings about the policy keys of a rule that cannot be satisfied, or that may hide missing data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from adapter.rulebook.plans.tree import Node
 
 LONGEST_REFRESH_SECONDS: Final = 49.0
-"""With the default of `--max-answer-age` (60 s): what a query may take to answer, and a second, less than that."""
+"""Longest refresh with the default of `--max-answer-age` (60 s): less by the longest time of a query, and a second."""
 
 _NEEDS_ONE_SIDE: Final = frozenset({"or", "unless"})
 _NAME: Final = "__name__"
@@ -56,7 +56,7 @@ def value_for_several(rule: Rule, tree: Node, place: Place) -> Iterator[Finding]
 
 
 def _joined(node: Node) -> str | None:
-    """Return what is needed beside the series of the first side to make a value; None where that is nothing."""
+    """Return which series a value needs in addition to those of the first side; None if there are none."""
     if isinstance(node, Binary):
         left, right = _names(node.left), _names(node.right)
         if node.matching is not None and node.operator not in _NEEDS_ONE_SIDE and left and right and left != right:
@@ -66,7 +66,7 @@ def _joined(node: Node) -> str | None:
 
 
 def _names(node: Node) -> frozenset[str]:
-    """Return the names of the series that are selected below."""
+    """Return the names of the series that are selected below the node."""
     if isinstance(node, SelectorNode):
         named = [matcher for matcher in node.matchers if matcher.label == _NAME]
         return frozenset(matcher.value if matcher.operator == "=" else str(matcher) for matcher in named)

@@ -30,17 +30,17 @@ if TYPE_CHECKING:
     from adapter.rulebook.plans.tree import Node
 
 _COUNTERS = ("_total", "_bucket")
-"""Endings that only counters have. `_count` and `_sum` are ends of gauges' names as well."""
+"""Endings that only counters have. Names of gauges may end in `_count` and `_sum`, too."""
 _FOR_COUNTERS = frozenset({"rate", "irate", "increase", "resets", "changes", "absent", "absent_over_time", "timestamp"})
 _ASKED_NAMES = ("some-object", "some-other-object")
 
 
 def query_findings(metric: Metric, place: Place) -> Iterator[Finding]:
-    """Yield the warnings about the query of a rule; `metric` is one that the rule makes."""
+    """Yield the warnings about the query of a rule; `metric` is one that the rule provides."""
     try:
         tree = parse_query(_query(metric))
     except (RenderError, UnreadableQueryError):
-        # Noted when the rule was read.
+        # The rule reader has noted this.
         return
     key = metric.query_key
     path = (key,)
@@ -59,7 +59,7 @@ def query_findings(metric: Metric, place: Place) -> Iterator[Finding]:
     if dropped:
         message = f"the answer to `{key}` does not have the label {dropped[0]!r}, which maps values to their objects"
         yield place.warning(Code.NO_GROUP_BY, path, message, "aggregate with `by (<<.GroupBy>>)`")
-        # That is also the reason why it cannot be shared.
+        # This is also why the query cannot be shared.
         return
     plan = plan_of(metric)
     if plan.kind is PlanKind.EXACT:
@@ -77,7 +77,7 @@ def _query(metric: Metric) -> str:
 
 
 def _counters(metric: Metric) -> Callable[[str], bool]:
-    """Return a test for the names of counters: the rule's series, or all where it names them itself."""
+    """Return a test for the names of counters: those of the rule's series, or all if the query names them."""
     if metric.rule.api is Api.RESOURCE:
         return lambda name: name.endswith(_COUNTERS)
     is_counter = _is_counter(metric.rule)
@@ -94,14 +94,14 @@ def _is_counter(rule: Rule) -> bool:
 
 
 def _uses_raw(node: Node, is_counter: Callable[[str], bool]) -> bool:
-    """Return whether a counter is used anywhere but below a function for counters."""
+    """Return whether a counter is used outside a function for counters."""
     if isinstance(node, SelectorNode):
         return any(matcher.label == "__name__" and is_counter(matcher.value) for matcher in node.matchers)
     return not _suits_counters(node) and any(_uses_raw(part, is_counter) for part in parts_of(node))
 
 
 def _has_nameless(node: Node) -> bool:
-    """Return whether a selector below the node takes series of any name."""
+    """Return whether a selector below the node selects series of any name."""
     if isinstance(node, SelectorNode):
         return not node.alternatives and all(matcher.label != "__name__" for matcher in node.matchers)
     return any(_has_nameless(part) for part in parts_of(node))
@@ -109,6 +109,6 @@ def _has_nameless(node: Node) -> bool:
 
 def _suits_counters(node: Node) -> bool:
     if isinstance(node, Aggregation):
-        # How many series there are does not depend on how high they have counted.
+        # The number of series does not depend on their values.
         return node.operator in {"count", "group"}
     return isinstance(node, Call) and node.function in _FOR_COUNTERS

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 def repaired(text: str, findings: Iterable[Finding]) -> tuple[str, tuple[Finding, ...]]:
     """Return the text of one file after all known repairs, and the findings that were repaired.
 
-    A finding whose place looks otherwise than expected (another style of quotes, something else on a line that should
-    go), or whose repair would leave no valid YAML, is left to its author.
+    A finding is not repaired if the text at its place is unexpected (another style of quotes, other text on a line that
+    should be deleted), or if the result would not be valid YAML.
     """
     lines = text.splitlines(keepends=True)
     mended: list[Finding] = []
-    # From the end, so that no repair moves the place of another.
+    # Starting at the end, so that no repair changes the position of another.
     for finding in sorted(findings, key=lambda finding: (finding.line, finding.column), reverse=True):
         line = _mended(lines[finding.line - 1], finding) if 0 < finding.line <= len(lines) else None
         if line is None:

@@ -1,4 +1,4 @@
-"""How much of Prometheus a `seriesQuery` selects."""
+"""Warnings about a `seriesQuery` that selects almost all series."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from adapter.rulebook.plans.tree import TreeMatcher
 
 _ANYTHING = ("zq7_nobodys_name", "x")
-"""What only a pattern that says next to nothing matches."""
+"""Values that only a pattern without much meaning matches."""
 
 
 def selects_everything(rule: Rule, place: Place) -> Iterator[Finding]:

@@ -1,1 +1,1 @@
-"""From rule files to rules, with everything that is wrong with them."""
+"""Parses rule files, and reports all errors in them."""

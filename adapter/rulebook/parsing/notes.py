@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class Notes:
-    """What was found in one rule, or in a file outside of its rules."""
+    """The findings in one rule, or in a file outside its rules."""
 
     def __init__(self, rule: str | None) -> None:
         self.findings: list[Finding] = []
         self._rule = rule
         self._meant: set[str] = set()
-        """Keys that misspelt keys probably stand for: no second finding says that they are missing."""
+        """Keys that were probably misspelt, for which no second finding says that they are missing."""
 
     @property
     def has_errors(self) -> bool:
@@ -41,7 +41,7 @@ class Notes:
         self._add(Finding(Severity.WARNING, code.value, node.file, node.line, message, fix, None, node.column, repair))
 
     def add_at(self, severity: Severity, code: Code, file: str, line: int, message: str, fix: str) -> None:
-        """Note a finding at a place that has no node."""
+        """Note a finding for a line that has no node."""
         self._add(Finding(severity, code.value, file, line, message, fix))
 
     def bad_yaml(self, problems: Iterable[DocumentProblem]) -> None:
@@ -62,7 +62,7 @@ class Notes:
         self.error(Code.UNKNOWN_KEY, entry.key, f"the key {shortened(entry.name)!r} is not known", fix, repair)
 
     def mapping(self, node: Node | None, known: Sequence[str]) -> MappingNode | None:
-        """Return the node as a mapping, its unknown keys noted; None if it is absent or something else."""
+        """Return the node as a mapping, after noting its unknown keys; None if it is absent or something else."""
         mapping = self.any_mapping(node)
         for entry in mapping.unknown(known) if mapping else ():
             self.unknown_key(entry, known)
@@ -86,7 +86,7 @@ class Notes:
         return self._read(node.text)
 
     def required_text(self, mapping: MappingNode, key: str, meaning: str, fix: str) -> str | None:
-        """Return the text under a key that cannot be left out; None if it is, or is something else."""
+        """Return the text under a required key; None, after noting that, if it is absent or something else."""
         node = mapping.get(key)
         text = "" if node is None else self._read(node.text)
         if text is None or text.strip():
@@ -106,7 +106,7 @@ class Notes:
         self._add(Finding(Severity.ERROR, code.value, *place, problem.message, problem.fix, None, problem.column))
 
     def _add(self, finding: Finding) -> None:
-        """Note a finding of this rule; its message becomes one line."""
+        """Note a finding of this rule, with its message on one line."""
         self.findings.append(replace(finding, message=finding.message.replace("\n", " "), rule=self._rule))
 
     def _read(self, read: Callable[[], T]) -> T | None:

@@ -1,11 +1,11 @@
-"""From rule files to the rulebook: prometheus-adapter's configuration format, read strictly and forgivingly at once.
+"""From rule files to the rulebook: parses prometheus-adapter's configuration format.
 
-Strictly: anything ambiguous (an unknown key, an invalid pattern) is an error with file, line and repair. Forgivingly:
-an error affects only the rule that contains it. Errors of a whole file (it is missing, it is not YAML, it has a
-duplicate key at the top level) are raised earlier, by `adapter.documents.load`.
+Anything ambiguous (an unknown key, an invalid pattern) is an error with file, line and repair. An error affects only
+the rule that contains it. Errors of a whole file (it is missing, it is not YAML, it has a duplicate key at the top
+level) are raised earlier, by `adapter.documents.load`.
 
-A rule can also fail because the cluster lacks a resource. Parsing the same documents again after the cluster's
-resources have changed fixes it: there is no state here.
+A rule can also fail because the cluster lacks a resource. Parsing has no state, so parsing the same documents again
+after the resources of the cluster have changed fixes that.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from adapter.rulebook.parsing.query_check import Judge
 
 RULE_LISTS = {"rules": Api.CUSTOM, "externalRules": Api.EXTERNAL}
-"""The keys of a file that hold lists of rules, and which API each of them feeds."""
+"""The keys of a file that contain lists of rules, and the API that each list is for."""
 _KEYS = (*RULE_LISTS, RESOURCE_RULES)
 
 
 def parse_rulebook(documents: Sequence[Document], resolve: ResolveResource, judge: Judge | None = None) -> Rulebook:
-    """Return what the files say together, in their order; rules are counted over all files.
+    """Return the rulebook of all files, in their order; rules are numbered across all files.
 
-    `judge` decides about rules whose query cannot be parsed here; without it they are accepted.
+    `judge` decides on rules whose query cannot be parsed here; without it, they are accepted.
     """
     reading = _Reading(resolve, judge)
     for document in documents:
@@ -102,7 +102,7 @@ def _items(top: MappingNode, key: str, notes: Notes) -> tuple[Node, ...]:
 
 
 def _note_empty(notes: Notes, document: Document) -> None:
-    message = "no rule stands in this file, so nothing is served from it"
+    message = "this file contains no rule, so nothing is served from it"
     notes.add_at(
         Severity.WARNING, Code.EMPTY_CONFIGURATION, document.file, 1, message, "add `rules` or `externalRules`"
     )

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 POLICY_KEYS = ("onNoData", "maxSampleAge", "holdSilent", "refresh", "window", "foreignNamespaces")
 
 _SHORTEST_SECONDS = 1.0
-"""As for `--refresh-interval`; and nothing is evaluated at finer moments than whole seconds."""
+"""Shortest duration, as for `--refresh-interval`: queries are evaluated at whole seconds."""
 _LONGEST_HOLD_SECONDS = 86_400.0
-"""What is held takes memory, so the time is limited."""
+"""Limit of `holdSilent`: series that are held take memory."""
 _NANOS_A_MILLI = 10**6
 _LARGEST_NANOS = 9 * 10**24
-"""Below 9.2e15, where the milli-units that autoscalers compute with end."""
+"""Largest value: autoscalers compute with milli-units in 64 bits, which end at 9.2e15."""
 
 
 def read_policy(fields: MappingNode, api: Api, notes: Notes) -> Policy:
-    """Return the rule's policy; everything that is wrong with it is added to the notes."""
+    """Return the rule's policy, and add its errors to the notes."""
     on_no_data, value = _on_no_data(fields, notes)
     age = _seconds(fields, "maxSampleAge", notes)
     refresh = _seconds(fields, "refresh", notes)
@@ -82,7 +82,7 @@ def _hold_silent(fields: MappingNode, api: Api, notes: Notes) -> float:
 
 
 def _seconds(fields: MappingNode, key: str, notes: Notes) -> float | None:
-    """Return a duration of at least a second; None if it is absent, or invalid, which is noted."""
+    """Return a duration of at least a second; None if it is absent, or, after noting that, invalid."""
     node = fields.get(key)
     text = notes.text(fields, key)
     if node is None or not isinstance(node, ScalarNode):
@@ -115,7 +115,7 @@ def _on_no_data(fields: MappingNode, notes: Notes) -> tuple[OnNoData | None, flo
 
 
 def _value_under_its_key(node: Node, notes: Notes) -> tuple[OnNoData | None, float | None]:
-    """Read `{value: 3}`."""
+    """Return the policy and value of `{value: 3}`."""
     given = notes.mapping(node, ("value",))
     value = given.get("value") if given else None
     if given is not None and value is None and not notes.has_errors:

@@ -1,4 +1,4 @@
-"""Checks `metricsQuery` when a file is loaded: parsed, executed with made-up values, searched for mistakes."""
+"""Checks `metricsQuery` when a file is loaded: parses it and executes it with made-up values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from adapter.rulebook.rendering.template import (
     QueryTemplate,
     TemplateError,
     parse_query_template,
-    query_data,
+    template_arguments,
 )
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from adapter.objects.selectors import Selector
     from adapter.rulebook.model import ResourceRule, Rule
     from adapter.rulebook.parsing.notes import Notes
-    from adapter.rulebook.rendering.template import QueryData
+    from adapter.rulebook.rendering.template import TemplateArguments
     from adapter.rulebook.resources import ResourceMapping
 
 _NOT_READ = frozenset({Code.QUERY_NOT_READ, Code.SERIES_QUERY_NOT_READ})
@@ -35,19 +35,19 @@ _NAMES = (("web-0",), ("web-0", "web-1"))
 
 
 def read_metrics_query(fields: MappingNode, api: Api, mapping: ResourceMapping, notes: Notes) -> QueryTemplate | None:
-    """Return the rule's template; None if it cannot be used, which is noted."""
+    """Return the rule's template; None, after noting why, if it cannot be used."""
     fix = "write a query, such as sum by (<<.GroupBy>>) (<<.Series>>{<<.LabelMatchers>>})"
-    if notes.required_text(fields, "metricsQuery", "so there is nothing to ask", fix) is None:
+    if notes.required_text(fields, "metricsQuery", "so there is nothing to query", fix) is None:
         return None
     return _read(fields, "metricsQuery", list(_trials(api, mapping)), notes)
 
 
 Judge: TypeAlias = "Callable[[Rule | ResourceRule], str | None]"
-"""Returns why Prometheus itself refuses what a rule asks; None where it does not, or nobody can tell."""
+"""Returns why Prometheus refuses a rule's query; None if it does not, or if that is unknown."""
 
 
 def is_refused_by(judge: Judge | None, rule: Rule | ResourceRule, node: Node, notes: Notes) -> bool:
-    """Return whether Prometheus refuses a query that cannot be parsed here, which is noted."""
+    """Return, after noting that, whether Prometheus refuses a query that cannot be parsed here."""
     doubtful = any(finding.code in _NOT_READ for finding in notes.findings)
     why = judge(rule) if judge is not None and doubtful else None
     if why is not None:
@@ -58,20 +58,20 @@ def is_refused_by(judge: Judge | None, rule: Rule | ResourceRule, node: Node, no
 
 
 def read_usage_query(
-    fields: MappingNode, key: str, namespace_label: str | None, told_apart: tuple[str, ...], notes: Notes
+    fields: MappingNode, key: str, namespace_label: str | None, group_by: tuple[str, ...], notes: Notes
 ) -> QueryTemplate | None:
-    """Return a query of a resource rule; None if it is absent, or cannot be used, which is noted.
+    """Return a query of a resource rule; None if it is absent, or, after noting that, cannot be used.
 
-    `told_apart` are the labels of `.GroupBy`, the object's first. These queries name their series themselves.
+    `group_by` are the labels of `.GroupBy`, the object's first. These queries name their series themselves.
     """
     if not notes.text(fields, key).strip():
         return None
     namespace = [value_matcher(namespace_label, "shop")] if namespace_label else []
-    trials = [query_data("", [*namespace, names_matcher(told_apart[0], names)], told_apart) for names in _NAMES]
+    trials = [template_arguments("", [*namespace, names_matcher(group_by[0], names)], group_by) for names in _NAMES]
     return _read(fields, key, trials, notes)
 
 
-def _read(fields: MappingNode, key: str, trials: Sequence[QueryData], notes: Notes) -> QueryTemplate | None:
+def _read(fields: MappingNode, key: str, trials: Sequence[TemplateArguments], notes: Notes) -> QueryTemplate | None:
     text, node = notes.text(fields, key), fields.get(key)
     if node is None:
         return None
@@ -84,17 +84,17 @@ def _read(fields: MappingNode, key: str, trials: Sequence[QueryData], notes: Not
         return None
     flaws = [flaw_of(query, is_whole=is_written_out(text)) for query in queries if query.strip()]
     if flaws and all(flaws) and not has_branches(text):
-        message = f"`{key}` makes a query that no Prometheus can read: {flaws[0]}"
+        message = f"`{key}` makes a query that no version of Prometheus can parse: {flaws[0]}"
         notes.error(Code.UNBALANCED_QUERY, node, message, "correct it")
         return None
     _check(key, text, template, queries, node, notes)
     return template
 
 
-def _rendered(template: QueryTemplate, trials: Sequence[QueryData]) -> list[str]:
-    """Return the queries; raises TemplateError, and PlacingError where no made-up value may stand where it would.
+def _rendered(template: QueryTemplate, trials: Sequence[TemplateArguments]) -> list[str]:
+    """Return the queries. Raises TemplateError, and PlacingError if no made-up value is allowed at its place.
 
-    Some of them may be refused: real ones can be numbers.
+    Some made-up values may be refused, since real ones can be numbers.
     """
     queries: list[str] = []
     refusals: list[PlacingError] = []
@@ -110,7 +110,7 @@ def _rendered(template: QueryTemplate, trials: Sequence[QueryData]) -> list[str]
 
 def _check(key: str, text: str, template: QueryTemplate, queries: list[str], node: Node, notes: Notes) -> None:
     if not any(query.strip() for query in queries):
-        notes.error(Code.EMPTY_QUERY, node, f"`{key}` makes an empty query", "check its conditions")
+        notes.error(Code.EMPTY_QUERY, node, f"`{key}` results in an empty query", "check its conditions")
         return
     if "{{" in text:
         message = f"`{key}` contains {{{{ }}}}, which is sent to Prometheus unchanged"
@@ -125,7 +125,7 @@ def _check(key: str, text: str, template: QueryTemplate, queries: list[str], nod
 
 
 def _unreadable(queries: Sequence[str]) -> str | None:
-    """Return why one of the queries cannot be read: that of an `if` for some askers may be another than the first."""
+    """Return why one of the queries cannot be parsed: with an `if`, they may differ between askers."""
     for query in filter(str.strip, dict.fromkeys(queries)):
         try:
             parse_query(query)
@@ -134,14 +134,14 @@ def _unreadable(queries: Sequence[str]) -> str | None:
     return None
 
 
-def _trials(api: Api, mapping: ResourceMapping) -> Iterator[QueryData]:
+def _trials(api: Api, mapping: ResourceMapping) -> Iterator[TemplateArguments]:
     """Yield made-up data: with and without a selector, for one object and for several."""
     for selector in _SELECTORS:
         for names in _NAMES if api is Api.CUSTOM else ((),):
             yield _trial(mapping, selector, names)
 
 
-def _trial(mapping: ResourceMapping, selector: Selector, names: tuple[str, ...]) -> QueryData:
+def _trial(mapping: ResourceMapping, selector: Selector, names: tuple[str, ...]) -> TemplateArguments:
     matchers = selector_matchers(selector)
     namespace_label = mapping.namespace_label()
     if namespace_label:
@@ -149,4 +149,4 @@ def _trial(mapping: ResourceMapping, selector: Selector, names: tuple[str, ...])
     object_label = next((label for label, _ in reversed(mapping.overrides)), "pod")
     if names:
         matchers.append(names_matcher(object_label, names))
-    return query_data(_SERIES, matchers, (object_label,) if names else ())
+    return template_arguments(_SERIES, matchers, (object_label,) if names else ())

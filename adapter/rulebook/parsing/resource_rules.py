@@ -1,8 +1,8 @@
 """`resourceRules`: what pods and nodes use of CPU and memory, for metrics.k8s.io.
 
-Two rules that have names of their own, `cpu` and `memory`, each with a query for containers and one for nodes. They
-name their series themselves (`.Series` is empty), so there is nothing to discover: the rule alone defines its metrics.
-Their queries are planned and sent like those of all other metrics.
+There are two rules, `cpu` and `memory`, each with a query for containers and one for nodes. The queries name their
+series themselves (`.Series` is empty), so there is nothing to discover: the rule alone defines its metrics. Their
+queries are planned and sent like those of all other metrics.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 RESOURCE_RULES = "resourceRules"
 RESOURCES = ("cpu", "memory")
-"""The resources that metrics.k8s.io knows, in cores and bytes."""
+"""The resources of metrics.k8s.io, in cores and bytes."""
 PODS = find_resource(BUILT_IN, "", "pods")
 NODES = find_resource(BUILT_IN, "", "nodes")
 
@@ -42,7 +42,7 @@ _KEYS = ("containerQuery", "nodeQuery", "resources", "containerLabel")
 
 
 class ResourceRulesReader:
-    """Reads `resourceRules` of one file after the other: the first that defines a resource has it."""
+    """Reads `resourceRules` of one file after the other; the first definition of a resource is used."""
 
     def __init__(self, resolve: ResolveResource, judge: Judge | None = None) -> None:
         self.refused: list[RefusedRule] = []
@@ -69,7 +69,7 @@ class ResourceRulesReader:
                 self._take_rule(entry)
 
     def finish(self) -> ResourceRules:
-        """Return all that the files say."""
+        """Return the resource rules of all files."""
         order = {name: position for position, name in enumerate(RESOURCES)}
         rules = sorted(self._rules, key=lambda rule: order[rule.resource])
         return ResourceRules(tuple(rules), self._window_seconds)
@@ -107,13 +107,13 @@ class ResourceRulesReader:
 
 @dataclass(frozen=True, slots=True)
 class _Labels:
-    """Where the answers of a rule's queries hold names."""
+    """The labels that contain names in the answers to a rule's queries."""
 
     mapping: ResourceMapping
     container: str
 
     def missing(self, kind: Resource) -> str | None:
-        """Return what keeps answers from finding objects of the kind; None if nothing does."""
+        """Return why answers cannot be assigned to objects of the kind; None if they can."""
         if self.mapping.label_of(kind) is None:
             return f"`resources` maps no label to {kind.plural}"
         if kind.namespaced and self.mapping.namespace_label() is None:
@@ -124,7 +124,7 @@ class _Labels:
 
 
 def _metrics(entry: MappingEntry, resolve: ResolveResource, notes: Notes) -> tuple[Metric, ...]:
-    """Return the metrics of one rule; none if it has an error. Everything that is wrong is added to the notes."""
+    """Return the metrics of one rule, or none if it has an error, and add all errors to the notes."""
     notes.bad_yaml(problems_within(entry.value))
     fields = notes.mapping(entry.value, _KEYS)
     if fields is None:
@@ -154,22 +154,22 @@ def _container_label(fields: MappingNode, notes: Notes) -> str:
 
 def _query(fields: MappingNode, kind: Resource, labels: _Labels, notes: Notes) -> QueryTemplate | None:
     namespace = labels.mapping.namespace_label() if kind.namespaced else None
-    told_apart = (
+    group_by = (
         labels.mapping.label_of(kind) or kind.singular,
         *([labels.container or "container"] if kind == PODS else []),
     )
-    return read_usage_query(fields, query_key(kind), namespace, told_apart, notes)
+    return read_usage_query(fields, query_key(kind), namespace, group_by, notes)
 
 
 def query_key(kind: Resource) -> str:
-    """Return the key under which a resource rule has its query for pods or for nodes."""
+    """Return the key of a resource rule's query for pods or for nodes."""
     return "containerQuery" if kind == PODS else "nodeQuery"
 
 
 def _note_unserved(
     fields: MappingNode, name: str, labels: _Labels, queries: Keyed[Resource, QueryTemplate | None], notes: Notes
 ) -> None:
-    """Note what the rule cannot measure; it is an error if it can measure nothing."""
+    """Note which kinds the rule cannot measure; an error if it can measure none."""
     obstacles = {
         kind: f"`{query_key(kind)}` is missing" if query is None else labels.missing(kind)
         for kind, query in queries.items()

@@ -1,4 +1,4 @@
-"""One rule of a rule file: its keys, what they mean, and everything that is wrong with them."""
+"""Reads one rule of a rule file, and reports all errors in it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _KEYS = ("seriesQuery", "seriesFilters", "resources", "name", "metricsQuery", *P
 
 
 def read_rule(node: Node, rule_id: str, api: Api, resolve: ResolveResource, notes: Notes) -> Rule | None:
-    """Return the rule; None if it has an error. Everything that is wrong with it is added to the notes."""
+    """Return the rule, or None if it has an error, and add all errors to the notes."""
     notes.bad_yaml(problems_within(node))
     fields = notes.mapping(node, _KEYS)
     if fields is None:
@@ -73,14 +73,14 @@ def read_rule(node: Node, rule_id: str, api: Api, resolve: ResolveResource, note
 def _times_query(
     fields: MappingNode, query: QueryTemplate | None, policy: Policy, api: Api, notes: Notes
 ) -> QueryTemplate | None:
-    """Return what asks for the times of the rule's samples; None where it does not limit their age, or cannot."""
+    """Return the template of the query for the times of the rule's samples; None if their age is not limited."""
     node = fields.get("maxSampleAge")
     if query is None or node is None or policy.max_sample_age_seconds is None:
         return None
     try:
         return times_template(query, api)
     except SampleAgeError as e:
-        message = f"`maxSampleAge` cannot be checked, since the samples behind `metricsQuery` cannot be told: {e}"
+        message = f"`maxSampleAge` cannot be checked, since it is unknown which samples `metricsQuery` uses: {e}"
         fix = (
             "remove `maxSampleAge`, or write each selector as NAME{…,<<.LabelMatchers>>} without offset and @, and "
             "with ranges of up to 5m"
@@ -175,11 +175,11 @@ def _check_naming(naming: Naming, node: Node, notes: Notes) -> None:
 
 
 def _braces(naming: Naming, node: Node) -> Repair | None:
-    """Return the repair of a group that runs into the text after it, as in `$1_rate`."""
+    """Return the repair for a group that is joined with the text after it, as in `$1_rate`."""
     mended = _RUN_IN.sub(r"${\1}\2", naming.template)
     if mended == naming.template or "$$" in naming.template or "'" in mended:
         return None
-    # Braces without quotes would be a mapping to YAML where the rule is written in one line.
+    # If the rule is written on one line, braces without quotes would be a mapping in YAML.
     bare = isinstance(node, ScalarNode) and node.plain
     return Repair(naming.template, f"'{mended}'" if bare else mended)
 
@@ -195,7 +195,7 @@ def _namespaced(resources: MappingNode | None, api: Api, notes: Notes) -> bool:
 
 
 def read_mapping(resources: MappingNode | None, resolve: ResolveResource, notes: Notes) -> ResourceMapping:
-    """Return the mapping that `resources` describes; everything that is wrong with it is added to the notes."""
+    """Return the mapping that `resources` describes, and add its errors to the notes."""
     template = _label_template(resources, notes)
     node = resources.get("overrides") if resources else None
     overrides = notes.any_mapping(node)

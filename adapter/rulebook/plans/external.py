@@ -1,8 +1,9 @@
-"""External metrics: an outermost sum is asked per namespace and selector label, and folded for each asker.
+"""External metrics: an outermost sum is queried by namespace and selector labels, and folded for each asker.
 
-`sum(rate(x{<<.LabelMatchers>>}[2m]))` leaves one number, in which no asker's share can be found again. Asked `by` the
-labels that askers select by, its rows can be filtered, and what is left added up. The query's text is edited, not
-printed from its tree, and the edited text is parsed again: unless it is the tree that was meant, the query stays exact.
+`sum(rate(x{<<.LabelMatchers>>}[2m]))` returns one number, from which no asker's share can be computed. Queried `by` the
+labels that askers select by, its rows can be filtered, and the remaining ones added up. The text of the query is
+edited, not printed from its tree, and the edited text is parsed again: unless it has the intended tree, the query stays
+exact.
 """
 
 from __future__ import annotations
@@ -28,20 +29,20 @@ _FOLDABLE = frozenset({"sum", "count", "min", "max"})
 
 @dataclass(frozen=True, slots=True)
 class Foldable:
-    """An outermost aggregation whose rows can be folded, and what stands for no rows."""
+    """An outermost aggregation whose rows can be folded, and its value for no rows."""
 
     aggregation: Aggregation
     default: float | None
-    """c of `… or vector(c)`; None where there is no such."""
+    """c of `… or vector(c)`; None if the query has no such default."""
 
     @property
     def fold(self) -> Fold:
-        """How an asker's answer is made from the rows."""
+        """How an asker's answer is computed from the rows."""
         return Fold(self.aggregation.operator, tuple(sorted(self.aggregation.labels)), self.default)
 
 
 def foldable(query: Node, keys: frozenset[str]) -> Foldable | None:
-    """Return the outermost aggregation if it drops some of the keys and its rows can be folded; else None."""
+    """Return the outermost aggregation if it drops some of the keys and its rows can be folded; otherwise None."""
     outermost = unwrapped(query)
     default = None
     if isinstance(outermost, Binary) and outermost.operator == "or":
@@ -57,9 +58,9 @@ def foldable(query: Node, keys: frozenset[str]) -> Foldable | None:
 
 
 def with_keys(text: str, found: Foldable, keys: frozenset[str]) -> str:
-    """Return the aggregation alone, with the keys in its `by`; raises NotProvenError where the text is not understood.
+    """Return the aggregation alone, with the keys in its `by`. Raises NotProvenError if the text is not understood.
 
-    `… or vector(c)` is left out: its row has no labels and would be taken for one of a series without them.
+    `… or vector(c)` is left out: its row has no labels and would be mistaken for one of a series without labels.
     """
     labels = found.aggregation.labels | keys
     if not all(map(is_label_name, labels)):
@@ -72,7 +73,7 @@ def with_keys(text: str, found: Foldable, keys: frozenset[str]) -> str:
 
 
 def _vector_of(node: Node) -> float | None:
-    """Return c where the node is `vector(c)` with a number that can be served; else None."""
+    """Return c if the node is `vector(c)` with a number that can be served; otherwise None."""
     call = unwrapped(node)
     if not (isinstance(call, Call) and call.function == "vector"):
         return None
@@ -87,12 +88,12 @@ def _vector_of(node: Node) -> float | None:
 
 
 def _argument(text: str) -> str:
-    """Return what the first aggregation of the text is applied to, without its brackets and as it stands there."""
+    """Return the argument of the first aggregation of the text, as it is written, without its brackets."""
     tokens = tokens_of(text)
     position = 0
     while position < len(tokens) and tokens[position].is_sign("("):
         position += 1
-    # Behind the operator: `(argument)`, `by (labels) (argument)`, or `(argument) by (labels)`.
+    # After the operator: `(argument)`, `by (labels) (argument)`, or `(argument) by (labels)`.
     position += 1
     if position < len(tokens) and tokens[position].kind is TokenKind.WORD:
         position = _behind(tokens, position + 1)
@@ -101,7 +102,7 @@ def _argument(text: str) -> str:
 
 
 def _behind(tokens: Sequence[PromQLToken], opening: int) -> int:
-    """Return the position behind the group that opens here."""
+    """Return the position after the group that opens here."""
     closed = closing(tokens, opening) if opening < len(tokens) and tokens[opening].is_sign("(") else None
     if closed is None:
         raise NotProvenError("the outermost aggregation's brackets were not found in the text")

@@ -1,6 +1,6 @@
-"""What PromQL's functions and aggregations do with the series that they are given.
+"""What PromQL's functions and aggregations do with their series.
 
-The names of Prometheus 2 and 3 together. A function that is not listed counts as looking at all of its series at once.
+The lists contain the names of Prometheus 2 and 3. A function that is not listed is assumed to combine all its series.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ SERIES_BY_SERIES: Final = frozenset().union(
     _ORDERS,
     _NATIVE_HISTOGRAMS,
 )
-"""Functions whose result for a series depends on that series alone, and that leave all its labels but the name."""
+"""Functions whose result for a series depends on that series alone, and that keep all labels except the name."""
 
 ACROSS_BUCKETS: Final = frozenset({"histogram_quantile", "histogram_fraction"})
-"""Functions that join the series which differ in nothing but `le`, and drop that label."""
+"""Functions that combine the series that differ only in `le`, and drop that label."""
 
 LABEL_WRITERS: Final = frozenset({"label_replace", "label_join"})
 """Functions that write the label named by their second argument."""
@@ -52,21 +52,21 @@ GROUP_BY_GROUP: Final = frozenset(["sum", "min", "max", "avg", "count", "group",
 """Aggregations whose result for a group depends on the series of that group alone."""
 
 REFUSED_AGGREGATIONS: Final = {
-    "topk": "picks among everybody's series",
-    "bottomk": "picks among everybody's series",
-    "limitk": "picks among everybody's series",
-    "limit_ratio": "picks among everybody's series",
-    "count_values": "counts everybody's values, and writes a label with them",
+    "topk": "selects among the series of all askers",
+    "bottomk": "selects among the series of all askers",
+    "limitk": "selects among the series of all askers",
+    "limit_ratio": "selects among the series of all askers",
+    "count_values": "counts the values of all askers, and writes them to a label",
 }
-"""Aggregations that no filter on the result can undo, and what they do."""
+"""Aggregations whose result cannot be filtered, with the reason."""
 
 REFUSED_FUNCTIONS: Final = {
-    "absent": "makes a series when it is given none",
-    "absent_over_time": "makes a series when it is given none",
+    "absent": "returns a series when its argument has none",
+    "absent_over_time": "returns a series when its argument has none",
     "scalar": "is a number only for exactly one series, and loses its labels",
     "info": "adds labels from other series",
 }
-"""Functions that no filter on the result can undo, and what they do."""
+"""Functions whose result cannot be filtered, with the reason."""
 
 
 def labels_read(function: str, arguments: tuple[str, ...]) -> frozenset[str]:

@@ -1,8 +1,8 @@
-"""When an operator between two expressions keeps its result filterable: the rules of vector matching.
+"""Whether the result of an operator between two expressions is filterable: the rules of vector matching.
 
 Two series match when they agree in the labels that are compared. The result is filterable if partners always agree in
-the keys, or if the constant side is only looked up; and the exact form must find the same partners as the wider one,
-though it may have lost the namespace label on one side.
+the keys, or if the constant side is only looked up. The exact form must also find the same partners as the wider one,
+although it may have lost the namespace label on one side.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _SET_OPERATORS = frozenset({"and", "or", "unless"})
 def binary_verdict(
     exact: Binary, wider: Binary, left: ProofVerdict, right: ProofVerdict, widening: Widening
 ) -> ProofVerdict:
-    """Return what is known of the operator's result, given what is known of its sides. Raises NotProvenError."""
+    """Return the verdict on the operator's result, from the verdicts on its sides. Raises NotProvenError."""
     operator, narrow, wide = exact.operator, exact.matching, wider.matching
     if operator != wider.operator or exact.returns_bool != wider.returns_bool:
-        raise NotProvenError(f"the operator `{operator}` is made from the request")
+        raise NotProvenError(f"the operator `{operator}` depends on the request")
     if narrow is None or wide is None:
         return right if left is ProofVerdict.CONSTANT else left
     if narrow.fill or wide.fill:
@@ -44,7 +44,7 @@ def binary_verdict(
 
 
 def _check_lists(operator: str, narrow: Matching, wide: Matching, widening: Widening) -> None:
-    """Check that the forms match alike, but for the label that `.GroupBy` gains in an `on`."""
+    """Check that both forms match in the same way, except for the label that `.GroupBy` adds to an `on`."""
     others_equal = (narrow.cardinality, narrow.on, narrow.include) == (wide.cardinality, wide.on, wide.include)
     gained = {widening.gained} if wide.on and widening.gained else set()
     if not others_equal or narrow.labels not in {wide.labels, wide.labels - gained}:
@@ -52,7 +52,7 @@ def _check_lists(operator: str, narrow: Matching, wide: Matching, widening: Wide
 
 
 def _check_partners(operator: str, narrow: Matching, wide: Matching, widening: Widening, *, uneven: bool) -> None:
-    """Check that two filterable sides find the same partners in both forms; `uneven`: one side lost the label."""
+    """Check that two filterable sides find the same partners in both forms; `uneven` if one side lost the label."""
     if missing := _not_compared(wide, widening):
         raise NotProvenError(f"`{operator}` matches series of different {quoted(missing)}: {_spelled(wide)}")
     if uneven and (operator == "or" or _compares_gained(narrow, widening)):
@@ -60,7 +60,7 @@ def _check_partners(operator: str, narrow: Matching, wide: Matching, widening: W
 
 
 def _result_has_gained(narrow: Matching, left: ProofVerdict, right: ProofVerdict, widening: Widening) -> bool:
-    """Tell whether the exact result has the gained label, where both sides are filterable."""
+    """Return whether the exact result has the gained label, if both sides are filterable."""
     gained = widening.gained
     if gained is None:
         return True
@@ -74,7 +74,7 @@ def _result_has_gained(narrow: Matching, left: ProofVerdict, right: ProofVerdict
 def _with_constant(
     exact: Binary, matching: Matching, left: ProofVerdict, right: ProofVerdict, widening: Widening
 ) -> ProofVerdict:
-    """Judge an operator between a filterable side and a constant one."""
+    """Return the verdict on an operator between a filterable side and a constant one."""
     side = right if left is ProofVerdict.CONSTANT else left
     if exact.operator == "or":
         return _or_constant(side, widening, constant=exact.right if side is left else None)
@@ -84,25 +84,25 @@ def _with_constant(
         )
     if exact.operator in _SET_OPERATORS:
         if side is right:
-            raise NotProvenError(f"left of `{exact.operator}` stand series that the request does not restrict")
+            raise NotProvenError(f"the left side of `{exact.operator}` has series that the request does not restrict")
         return side
     return _joined(exact, matching, side, widening, many_is_left=side is left)
 
 
 def _or_constant(side: ProofVerdict, widening: Widening, constant: Node | None) -> ProofVerdict:
-    """Judge `F or C`: only a `vector()` on the right is harmless, as its row has no labels to be found by."""
+    """Return the verdict on `F or C`: only a `vector()` on the right is harmless, since its row has no labels."""
     call = None if constant is None else unwrapped(constant)
     if not (isinstance(call, Call) and call.function == "vector"):
         raise NotProvenError("`or` adds series that the request does not restrict")
     if widening.bare_rows_count:
-        raise NotProvenError("`or vector(…)` adds a row without labels, unless it stands outermost behind a sum")
+        raise NotProvenError("`or vector(…)` adds a row without labels, unless it follows an outermost sum")
     return side
 
 
 def _joined(
     exact: Binary, matching: Matching, side: ProofVerdict, widening: Widening, *, many_is_left: bool
 ) -> ProofVerdict:
-    """Judge arithmetic and comparisons; `many_is_left` tells where the filterable side stands."""
+    """Return the verdict on arithmetic and comparisons; `many_is_left` if the filterable side is the left one."""
     own = Cardinality.MANY_TO_ONE if many_is_left else Cardinality.ONE_TO_MANY
     other = Cardinality.ONE_TO_MANY if many_is_left else Cardinality.MANY_TO_ONE
     taken = matching.include & widening.keys

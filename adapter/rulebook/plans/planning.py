@@ -1,7 +1,7 @@
 """From a metric to its plans, and from a plan to the query that is sent.
 
-The proof is about two texts, so both are rendered with made-up values: twice, with values of different shape and
-number, because a template may treat one object otherwise than several.
+The proof compares two texts, so both are rendered with made-up values: twice, with values of different form and number,
+because a template may treat one object differently from several.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from adapter.rulebook.model import Metric
     from adapter.rulebook.rendering import matchers as rendered
 
-# Values that no rule spells by chance. The second set has several names, so that both `=` and `=~` are proven.
+# Values that no rule contains by chance. The second set has several names, so that both `=` and `=~` are proven.
 _NAMESPACES = ("madeupspace", "x7q")
 _NAMES = (("madeupname",), ("z9k", "anothermadeupname"))
 _VALUES = (("madeupvalue",), ("v4w", "yetanothermadeupvalue"))
@@ -42,9 +42,9 @@ _VALUES = (("madeupvalue",), ("v4w", "yetanothermadeupvalue"))
 def plan_of(metric: Metric, selector_keys: frozenset[str] = frozenset()) -> Plan:
     """Return which plans are proven for a metric, and why the others are not.
 
-    `selector_keys` are the labels that the asker's metric selector looks at: for external metrics, where the wider
-    forms leave the selector out, the plan depends on them. Where the rule limits the age of its samples, their times
-    are asked for as widely, and a plan has to be proven for both.
+    `selector_keys` are the labels of the asker's metric selector. The plan of an external metric depends on them, since
+    its wider forms omit the selector. If the rule limits the age of its samples, a plan must also be proven for the
+    query for their times.
     """
     own, times = _plan_of(metric, selector_keys), times_of(metric)
     if times is None:
@@ -65,9 +65,9 @@ def _plan_of(metric: Metric, selector_keys: frozenset[str]) -> Plan:
 
 
 def planned_query(metric: Metric, asked: Asked, kind: PlanKind) -> PlannedQuery:
-    """Return the query to send for this plan, which must be proven, and how its rows are assigned.
+    """Return the query to send for this plan, which must be proven, and how its rows are assigned to askers.
 
-    Raises RenderError where the request cannot be asked.
+    Raises RenderError if the request cannot be expressed as a query.
     """
     if kind is PlanKind.EXACT:
         return _of_objects(metric, exact_query(metric, asked), kind, None)
@@ -92,10 +92,10 @@ def _of_objects(metric: Metric, text: str, kind: PlanKind, namespace_label: str 
 def _refusal(metric: Metric, kind: PlanKind, selector_keys: frozenset[str]) -> str | None:
     """Return why the plan is not proven; None if it is."""
     if not metric.rule.metrics_query.is_plain:
-        return "the template computes with what is asked, so what holds for made-up values need not hold for real ones"
+        return "the template computes with the request, so what holds for made-up values need not hold for real ones"
     unusual = [key for key in selector_keys if not is_label_name(key)]
     if unusual:
-        return f"the selector asks for {quoted(unusual)}, which needs quotes that only some servers understand"
+        return f"the selector contains {quoted(unusual)}, which needs quotes that only some servers understand"
     try:
         for number in range(len(_NAMESPACES)):
             _Trial.made_up(metric, selector_keys, number).prove(metric, kind)
@@ -122,7 +122,7 @@ class _Trial:
         return cls(Asked(namespace if metric.namespaced else None, names, selector), namespace)
 
     def prove(self, metric: Metric, kind: PlanKind) -> None:
-        """Return if the exact answer to this request is in the wider one; raises NotProvenError with the reason."""
+        """Raise NotProvenError, with the reason, unless the wider answer contains the exact answer to this request."""
         exact = parse_query(exact_query(metric, self.asked))
         text = _wider_text(metric, self.asked, kind)
         wider = parse_query(text)
@@ -146,7 +146,7 @@ class _Trial:
             exact=_as_parsed(self._exact_matchers(metric)),
             wider=_as_parsed(self._wider_matchers(metric, kind)),
             gained=_row_namespace(metric, kind) if not external else None,
-            # A row without labels is more than no data: nothing stands in for it (`onNoData`).
+            # A row without labels is data, so `onNoData` does not apply to it.
             bare_rows_count=external or metric.rule.policy.no_data_value is not None,
         )
 
@@ -166,7 +166,7 @@ class _Trial:
 
 
 def _wider_text(metric: Metric, asked: Asked, kind: PlanKind) -> str:
-    """Return the wider query as the template makes it; external metrics leave the selector out."""
+    """Return the wider query of the template; for external metrics without the selector."""
     selector = EVERYTHING if metric.resource is None else asked.selector
     if kind is PlanKind.NAMESPACE:
         return namespace_query(metric, asked.namespace or "", selector)
@@ -174,7 +174,7 @@ def _wider_text(metric: Metric, asked: Asked, kind: PlanKind) -> str:
 
 
 def _row_namespace(metric: Metric, kind: PlanKind) -> str | None:
-    """Return the label that holds the namespace of this plan's rows; None if the rows need none."""
+    """Return the label that contains the namespace of this plan's rows; None if the rows need none."""
     return metric.namespace_label if kind is PlanKind.WIDE and metric.namespaced else None
 
 

@@ -2,8 +2,8 @@
 
 Both forms are parsed and walked together. A pair of nodes is *constant* when they are the same, and *filterable* when
 restricting the request's matchers to some values of the keys gives the same series as filtering the result by those
-values. The query is proven when its root is filterable. Anything that is not known to be either is refused, with the
-reason, so that the exact query is asked instead.
+values. The query is proven if its root is filterable. Anything else is refused with the reason, and the exact query is
+sent instead.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Whether the wider query may be asked instead of the exact one."""
+    """Whether the wider query may be sent instead of the exact one."""
 
     reason: str | None = None
-    """Why not; None when it is proven."""
+    """Why it is not proven; None if it is."""
 
     @property
     def holds(self) -> bool:
-        """Return whether it is proven."""
+        """Whether the wider query is proven."""
         return self.reason is None
 
 
 def prove(exact: str, wider: str, widening: Widening) -> Proof:
-    """Return whether the exact query's answer is the wider one's, filtered by the keys."""
+    """Return whether the answer to the wider query, filtered by the keys, is the answer to the exact one."""
     try:
         prove_filterable(parse_query(exact), parse_query(wider), widening)
     except UnreadableQueryError as e:
@@ -66,7 +66,7 @@ def prove(exact: str, wider: str, widening: Widening) -> Proof:
 
 
 def prove_filterable(exact: Node, wider: Node, widening: Widening) -> None:
-    """Return if the wider tree's result can be filtered to the exact one's; raises NotProvenError with the reason."""
+    """Raise NotProvenError, with the reason, unless filtering the wider tree's result gives the exact one's."""
     if "__name__" in widening.keys:
         raise NotProvenError("most functions drop the metric's name, so answers cannot be distinguished by it")
     if _verdict(exact, wider, widening) is ProofVerdict.CONSTANT:
@@ -90,7 +90,7 @@ def _verdict(exact: Node, wider: Node, widening: Widening) -> ProofVerdict:
             right = _verdict(exact.right, wider.right, widening)
             return binary_verdict(exact, wider, left, right, widening)
         case ((Number() | TextNode()), (Number() | TextNode())):
-            raise NotProvenError(f"a literal is made from the request: {_literal(exact)}, {_literal(wider)}")
+            raise NotProvenError(f"a literal depends on the request: {_literal(exact)}, {_literal(wider)}")
         case _:
             raise NotProvenError("the request changes the shape of the query")
 
@@ -101,7 +101,7 @@ def _literal(node: Number | TextNode) -> str:
 
 def _selector(exact: SelectorNode, wider: SelectorNode, widening: Widening) -> ProofVerdict:
     if (exact.alternatives, exact.timing) != (wider.alternatives, wider.timing):
-        raise NotProvenError("a range, an offset or an `or` between matchers is made from the request")
+        raise NotProvenError("a range, an offset or an `or` between matchers depends on the request")
     left_over = _without(exact.matchers, widening.exact), _without(wider.matchers, widening.wider)
     if exact.alternatives or None in left_over or left_over[0] != left_over[1]:
         shown = ", ".join(map(str, exact.matchers))
@@ -110,7 +110,7 @@ def _selector(exact: SelectorNode, wider: SelectorNode, widening: Widening) -> P
 
 
 def _without(matchers: tuple[TreeMatcher, ...], taken: tuple[TreeMatcher, ...]) -> Counter[TreeMatcher] | None:
-    """Return the matchers without the taken ones, each as often as it stands there; None if one of those is missing."""
+    """Return the matchers without the taken ones, with their counts; None if a taken one is missing."""
     rest = Counter(matchers)
     rest.subtract(taken)
     return None if any(count < 0 for count in rest.values()) else +rest
@@ -119,24 +119,24 @@ def _without(matchers: tuple[TreeMatcher, ...], taken: tuple[TreeMatcher, ...]) 
 def _call(exact: Call, wider: Call, widening: Widening) -> ProofVerdict:
     name = exact.function
     if len(exact.arguments) != len(wider.arguments):
-        raise NotProvenError(f"the arguments of `{name}` are made from the request")
+        raise NotProvenError(f"the arguments of `{name}` depend on the request")
     pairs = zip(exact.arguments, wider.arguments, strict=True)
     verdicts = {_verdict(*pair, widening) for pair in pairs} - {ProofVerdict.CONSTANT}
-    # Only one argument of a function holds series; a number made of filterable series is refused before, at `scalar`.
+    # Only one argument of a function can be series; a number computed from series is refused earlier, at `scalar`.
     verdict = verdicts.pop()
     if name in SERIES_BY_SERIES:
         return verdict
     if name in ACROSS_BUCKETS:
         if "le" in widening.keys:
             raise NotProvenError(
-                f"`{name}` joins the buckets of a histogram, so answers cannot be distinguished by `le`"
+                f"`{name}` combines the buckets of a histogram, so answers cannot be distinguished by `le`"
             )
         return verdict
     if name in LABEL_WRITERS:
         _check_writer(exact, verdict, widening)
         return verdict
-    told = REFUSED_FUNCTIONS.get(name, "is not known to work series by series")
-    raise NotProvenError(f"`{name}` {told}")
+    reason = REFUSED_FUNCTIONS.get(name, "is not known to work series by series")
+    raise NotProvenError(f"`{name}` {reason}")
 
 
 def _check_writer(call: Call, verdict: ProofVerdict, widening: Widening) -> None:
@@ -156,20 +156,20 @@ def _check_writer(call: Call, verdict: ProofVerdict, widening: Widening) -> None
 
 def _aggregation(exact: Aggregation, wider: Aggregation, widening: Widening) -> ProofVerdict:
     if exact.parameter != wider.parameter:
-        raise NotProvenError(f"the parameter of `{exact.operator}` is made from the request")
+        raise NotProvenError(f"the parameter of `{exact.operator}` depends on the request")
     inner = _verdict(exact.expression, wider.expression, widening)
     if inner is ProofVerdict.CONSTANT:
         raise NotProvenError(
             f"`{exact.operator}` groups series that the request does not restrict, by labels that `.GroupBy` changes"
         )
     if exact.operator not in GROUP_BY_GROUP:
-        told = REFUSED_AGGREGATIONS.get(exact.operator, "is not known to work group by group")
-        raise NotProvenError(f"`{exact.operator}` {told}")
+        reason = REFUSED_AGGREGATIONS.get(exact.operator, "is not known to work group by group")
+        raise NotProvenError(f"`{exact.operator}` {reason}")
     return _grouping(exact, wider, inner, widening)
 
 
 def _grouping(exact: Aggregation, wider: Aggregation, inner: ProofVerdict, widening: Widening) -> ProofVerdict:
-    """Judge the label list of an aggregation of filterable series."""
+    """Return the verdict on an aggregation of filterable series, from its label list."""
     lists_differ = exact.without != wider.without or exact.labels != wider.labels
     if wider.without:
         if dropped := wider.labels & widening.keys:

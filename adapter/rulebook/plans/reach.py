@@ -1,4 +1,4 @@
-"""How far back a query looks: that time must have been scraped before an empty result can count as no data."""
+"""How far back a query looks: an empty result is no data only if Prometheus has scraped for that long."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 
 from adapter.rulebook.plans.tree import Node, SelectorNode, UnreadableQueryError, Wrapper, parse_query, parts_of
 from adapter.rulebook.rendering.matchers import value_matcher
-from adapter.rulebook.rendering.template import PlacingError, QueryTemplate, TemplateError, query_data
+from adapter.rulebook.rendering.template import PlacingError, QueryTemplate, TemplateError, template_arguments
 
 LOOK_BACK_SECONDS = 300.0
-"""Prometheus's default `--query.lookback-delta`: a series has the value of its last sample for so long."""
+"""Prometheus's default `--query.lookback-delta`: a series keeps the value of its last sample for this long."""
 
 _RANGE = re.compile(r"\[([0-9.]+)")
 _OFFSET = re.compile(r" offset ([0-9.]+)")
@@ -20,13 +20,13 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 6048
 def ranges_of(query: QueryTemplate) -> float:
     """Return the longest range that a `metricsQuery` looks over, in seconds, without the look-back of its end.
 
-    Subqueries and offsets add to what they hold. Of a query that cannot be read here all ranges are added up.
+    Subqueries and offsets add to the ranges inside them. If the query cannot be parsed, all its ranges are added up.
     """
-    data = query_data("madeupseries", [value_matcher("madeuplabel", "madeupvalue")], ("madeupgroup",))
+    data = template_arguments("madeupseries", [value_matcher("madeuplabel", "madeupvalue")], ("madeupgroup",))
     try:
         text = query.render(data)
     except (TemplateError, PlacingError):
-        # Such a rule is refused.
+        # The rule is refused for this elsewhere.
         return 0.0
     try:
         return _longest(parse_query(text), 0.0)
@@ -35,12 +35,12 @@ def ranges_of(query: QueryTemplate) -> float:
 
 
 def oldest_sample(node: Node) -> float:
-    """Return how old the oldest sample is that a query uses, in seconds, where Prometheus looks back by its default."""
+    """Return the age of the oldest sample that a query may use, in seconds, with the default look-back."""
     return _longest(node, LOOK_BACK_SECONDS)
 
 
 def _longest(node: Node, bare: float) -> float:
-    """Return the longest range below; `bare` is that of a selector without one."""
+    """Return the longest range below the node; `bare` is the range of a selector that has none."""
     match node:
         case SelectorNode():
             has_range, own = _own(node.timing)
@@ -52,7 +52,7 @@ def _longest(node: Node, bare: float) -> float:
 
 
 def _own(timing: str) -> tuple[bool, float]:
-    """Return whether a node has a range, and the seconds of that and of its offset."""
+    """Return whether the node has a range, and the sum of its range and offset in seconds."""
     found, offset = _RANGE.search(timing), _OFFSET.search(timing)
     return found is not None, sum(float(part[1]) for part in (found, offset) if part is not None)
 

@@ -1,8 +1,8 @@
-"""The rows of a wide answer, for one asker: filtered as Prometheus would have, and folded as the query would have.
+"""The rows of a wide answer for one asker: filtered as by Prometheus, and folded as by the query.
 
 A matcher sees an absent label as the empty string, and its regular expression must match the whole value. Folding
-keeps NaN and infinities: the exact query would have summed them too, and the reader of the result decides what a value
-that is not a number means.
+keeps NaN and infinities: the exact query would have summed them, too, and the reader of the result decides what they
+mean.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from adapter.rulebook.requests import Fold
 
 RowTest: TypeAlias = "Callable[[Mapping[str, str]], bool]"
-"""Tells by a row's labels whether it is meant."""
+"""Returns whether a row is selected, by its labels."""
 
 _MOST_REMEMBERED = 1000
-"""Values of a label whose match with a pattern is remembered."""
+"""Limit of cached matches of label values with a pattern."""
 
 
 def row_filter(namespace_label: str | None, namespace: str | None, selector: Selector) -> RowTest:
-    """Return a test of a row's labels that is true for what the exact query's matchers would have let through.
+    """Return a test of a row's labels that is true for the rows that the exact query's matchers select.
 
-    Make it once for many rows. Raises RenderError for a selector that PromQL cannot say.
+    Create it once for many rows. Raises RenderError for a selector that PromQL cannot express.
     """
     tests = [_test(matcher) for matcher in selector_matchers(selector)]
     if namespace_label is not None:
@@ -43,16 +43,16 @@ def row_filter(namespace_label: str | None, namespace: str | None, selector: Sel
 def select_rows(
     rows: Iterable[Row], namespace_label: str | None, namespace: str | None, selector: Selector
 ) -> list[Row]:
-    """Return the rows that the exact query's matchers would have let through; raises RenderError."""
+    """Return the rows that the exact query's matchers select. Raises RenderError."""
     passes = row_filter(namespace_label, namespace, selector)
     return [row for row in rows if passes(row.labels)]
 
 
 def fold_rows(fold: Fold, rows: Iterable[Row]) -> list[Row]:
-    """Return the asker's answer, made of the rows that were selected for it."""
+    """Return the asker's answer from the rows that were selected for it."""
     groups: dict[tuple[str, ...], list[float]] = {}
     for row in rows:
-        # An empty label is an absent one.
+        # An empty label is the same as an absent one.
         groups.setdefault(tuple(row.labels.get(label, "") for label in fold.by), []).append(row.value)
     if not groups and fold.default is not None:
         return [Row({}, fold.default)]
@@ -64,22 +64,22 @@ def fold_rows(fold: Fold, rows: Iterable[Row]) -> list[Row]:
 
 
 class RowIndex:
-    """Rows of one answer, for many selectors: those that ask for a label's exact value see only the rows with it."""
+    """Rows of one answer for many selectors; a selector of a label's exact value tests only the rows that have it."""
 
     def __init__(self, labels: Iterable[str]) -> None:
-        """Prepare for selectors that mostly ask for these labels, the namespace label among them."""
+        """Index the rows by these labels, which most selectors contain; the namespace label is one of them."""
         self._rows: list[Row] = []
         self._by_value: dict[str, dict[str, list[Row]]] = {label: {} for label in labels}
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Take in rows: a slice at a time, where that is wanted."""
+        """Add rows. May be called for one slice of rows at a time."""
         for row in rows:
             self._rows.append(row)
             for label, by_value in self._by_value.items():
                 by_value.setdefault(row.labels.get(label, ""), []).append(row)
 
     def select(self, namespace_label: str | None, namespace: str | None, selector: Selector) -> list[Row]:
-        """Return what `select_rows` does; raises RenderError."""
+        """Return the same rows as `select_rows`. Raises RenderError."""
         wanted = [(matcher.label, matcher.value) for matcher in selector_matchers(selector) if matcher.sign == "="]
         if namespace_label is not None:
             wanted.append((namespace_label, namespace or ""))
@@ -137,7 +137,7 @@ def _matches(label: str, pattern: str, *, wanted: bool) -> RowTest:
 
 
 def _sum(values: Sequence[float]) -> float:
-    # Not math.fsum, which refuses infinities of both signs where the sum is NaN.
+    # Not math.fsum, which raises an error for infinities of both signs, although their sum is NaN.
     return sum(values)
 
 

@@ -1,12 +1,12 @@
 """The query for the times of the samples behind a rule's values, by which `maxSampleAge` is checked.
 
-Prometheus evaluates at any moment, from what it last scraped up to minutes ago, and does not say so. So beside the
-rule's own query a second one is asked at the same instant: for each object the time of the newest sample of each of its
-series, and of those the oldest; for external metrics the time of each series. It is a template with the same fields, so
-what holds for any rule holds for it: one query answers many askers where that is proven, and its answer finds the same
+Prometheus evaluates a query with samples that may be minutes old, and its answer does not show their age. So a second
+query is sent for the same instant as the rule's own: it returns, for each object, the oldest of the times of the newest
+samples of its series; for external metrics, the time of each series. It is a template with the same fields as other
+queries, so it is treated like them: one query answers many askers if that is proven, and its rows belong to the same
 objects.
 
-If that query cannot be made, the rule is refused: it must not seem to have a guard that it lacks.
+If that query cannot be constructed, the rule is refused: it must not seem to have a guard that it does not have.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from adapter.rulebook.rendering.template import (
     QueryTemplate,
     TemplateError,
     parse_query_template,
-    query_data,
+    template_arguments,
 )
 
 if TYPE_CHECKING:
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from adapter.rulebook.plans.tree import Node
 
 _NAME = "__name__"
-# Names that no rule spells by chance.
+# Names that no rule contains by chance.
 _SERIES = "madeupseries"
 _GROUP_BY = "madeupgroup"
 _ASKED = TreeMatcher("madeuplabel", "=", "madeupvalue")
 _PART = "tidewatch_part"
-"""Keeps the series of several selectors apart, which may differ in nothing but their names."""
+"""Label that distinguishes the series of several selectors, which may differ only in their names."""
 
 
 class SampleAgeError(Exception):
@@ -54,32 +54,32 @@ class SampleAgeError(Exception):
 
 
 def times_template(query: QueryTemplate, api: Api) -> QueryTemplate:
-    """Return the `metricsQuery` of the metric that `times_of` gives. Raises SampleAgeError."""
+    """Return the `metricsQuery` of the metric that `times_of` returns. Raises SampleAgeError."""
     if not query.is_plain:
         raise SampleAgeError("its template computes with values of the request")
     tree = _tree(query)
     selectors = sorted(_widest(set(_selectors(tree))), key=lambda selector: selector.matchers)
     if not selectors:
         raise SampleAgeError("it selects no series")
-    # A series that has been silent for longer has no time any more, and its samples still count. Asking for its times
-    # over the range would not help: a series that was marked as ended is there as well as one that fell silent.
+    # A series that has been silent for longer has no time any more, but its samples still count. A query for the times
+    # over the range would not help: it finds series that were marked as ended as well as silent ones.
     if (oldest := oldest_sample(tree)) > LOOK_BACK_SECONDS:
         raise SampleAgeError(
-            f"it uses samples of up to {oldest:g} s, and times are known of series with one in the last "
+            f"it uses samples that are up to {oldest:g} s old, but times are known only for samples of the last "
             f"{LOOK_BACK_SECONDS:g} s (Prometheus's look-back)"
         )
     times = [f"timestamp({_spelled(selector)})" for selector in selectors]
     if len(times) > 1:
         times = [f'label_replace({each}, "{_PART}", "{number}", "", "")' for number, each in enumerate(times)]
     text = " or ".join(times)
-    # Each series of an external metric has its own time: one that falls silent is remembered (`SilentSeries`).
+    # Each series of an external metric has its own time; a series that becomes silent is remembered (`SilentSeries`).
     return _checked(text if api is Api.EXTERNAL else f"min by (<<.GroupBy>>) ({text})", selectors)
 
 
 def times_of(metric: Metric) -> Metric | None:
     """Return the metric whose values are the times of the metric's samples, in unix seconds, for each of its objects.
 
-    None where the rule does not limit their age. No API serves it.
+    None if the rule does not limit their age. No API serves this metric.
     """
     rule = metric.rule
     if rule.times_query is None:
@@ -89,7 +89,7 @@ def times_of(metric: Metric) -> Metric | None:
 
 
 def _tree(query: QueryTemplate) -> Node:
-    data = query_data(_SERIES, [value_matcher(_ASKED.label, _ASKED.value)], (_GROUP_BY,))
+    data = template_arguments(_SERIES, [value_matcher(_ASKED.label, _ASKED.value)], (_GROUP_BY,))
     try:
         return parse_query(query.render(data))
     except (TemplateError, PlacingError) as e:
@@ -99,7 +99,7 @@ def _tree(query: QueryTemplate) -> Node:
 
 
 def _selectors(node: Node) -> Iterator[SelectorNode]:
-    """Yield all selectors below, without what the request adds to them and without their ranges."""
+    """Yield all selectors below the node, without the matchers that the request adds and without ranges."""
     if isinstance(node, SelectorNode):
         yield _without_request(node)
     if isinstance(node, Wrapper) and _is_elsewhere(node.kind):
@@ -109,7 +109,7 @@ def _selectors(node: Node) -> Iterator[SelectorNode]:
 
 
 def _widest(selectors: set[SelectorNode]) -> Iterator[SelectorNode]:
-    """Yield the selectors without those that select a part of what another selects."""
+    """Yield the selectors except for those that select a subset of another."""
     for selector in selectors:
         if not any(set(other.matchers) < set(selector.matchers) for other in selectors):
             yield selector
@@ -121,13 +121,13 @@ def _without_request(selector: SelectorNode) -> SelectorNode:
     if _is_elsewhere(selector.timing):
         raise SampleAgeError(f"{shown} is evaluated at another time by `offset` or `@`")
     if selector.alternatives:
-        raise SampleAgeError(f"{shown} joins matchers by `or`")
+        raise SampleAgeError(f"{shown} combines matchers by `or`")
     if _ASKED not in selector.matchers:
         raise SampleAgeError(f"{shown} does not contain <<.LabelMatchers>>, so it is unknown whose samples it adds")
     for matcher in matchers:
         is_series = matcher == TreeMatcher(_NAME, "=", _SERIES)
         if not is_series and any(word in str(matcher) for word in (_SERIES, _GROUP_BY, _ASKED.label, _ASKED.value)):
-            raise SampleAgeError(f"a matcher of {shown} is made from the request")
+            raise SampleAgeError(f"a matcher of {shown} depends on the request")
     return SelectorNode(matchers, (), "")
 
 
@@ -151,11 +151,11 @@ def _spelled(selector: SelectorNode) -> str:
 
 
 def _checked(text: str, selectors: list[SelectorNode]) -> QueryTemplate:
-    """Return the template if it selects what was meant: a matcher can hold what a template takes otherwise."""
+    """Return the template if it has the intended selectors: a matcher may contain template syntax."""
     try:
         template = parse_query_template(text)
     except TemplateError as e:
-        raise SampleAgeError(f"its matchers cannot stand in a template: {e}") from e
+        raise SampleAgeError(f"its matchers cannot be written in a template: {e}") from e
     if not template.is_plain or set(_selectors(_tree(template))) != set(selectors):
         raise SampleAgeError("its selectors cannot be written on their own")
     return template

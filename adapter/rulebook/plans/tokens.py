@@ -1,6 +1,6 @@
-"""PromQL as words and signs: enough to find where an aggregation's argument stands, and how deep a query nests.
+"""The tokens of PromQL, by which the argument of an aggregation and the depth of a query are found.
 
-The tree of a query does not know positions, and a query is sent as its author wrote it: so edits work on tokens.
+The tree of a query has no positions, and a query is sent as its author wrote it, so edits use tokens.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _OPERATOR_WORDS = frozenset({"and", "or", "unless", "atan2"})
 
 
 class TokenKind(Enum):
-    """What a piece of a query is."""
+    """The kinds of tokens."""
 
     BLANK = "blank"
     """White space or a comment."""
     TEXT = "text"
-    """A string, with its quotes."""
+    """A string, including its quotes."""
     WORD = "word"
     """A name, a keyword, a number or a duration."""
     SIGN = "sign"
@@ -41,26 +41,26 @@ class TokenKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PromQLToken:
-    """One piece of a query."""
+    """One token of a query."""
 
     kind: TokenKind
     text: str
     start: int
-    """Where it starts, in characters."""
+    """Position of its first character, from 0."""
     end: int
 
     def is_sign(self, sign: str) -> bool:
-        """Return whether it is this sign, and not a string or a comment that looks like it."""
+        """Return whether the token is this sign, and not a string or a comment that contains it."""
         return self.kind is TokenKind.SIGN and self.text == sign
 
 
 def tokens_of(query: str) -> list[PromQLToken]:
-    """Return the tokens of a query without blanks and comments. Every text has some: sense is the parser's matter."""
+    """Return the tokens of a query without white space and comments. Never fails: only the parser refuses a query."""
     return [token for token in _all_tokens(query) if token.kind is not TokenKind.BLANK]
 
 
 def closing(tokens: Sequence[PromQLToken], opening: int) -> int | None:
-    """Return the position of the bracket that closes the one at position `opening`; None where nothing does."""
+    """Return the position of the bracket that closes the one at position `opening`; None if there is none."""
     open_brackets: list[str] = []
     for position in range(opening, len(tokens)):
         token = tokens[position]
@@ -76,8 +76,8 @@ def closing(tokens: Sequence[PromQLToken], opening: int) -> int | None:
 
 
 def nests_deeper_than(levels: int, query: str) -> bool:
-    """Return whether the query's tree may be deeper than this: by the brackets and operators outside of matchers."""
-    # Counting them wherever they stand, in strings too, is enough for nearly all queries and much faster.
+    """Return whether the query's tree may be deeper than this, by its brackets and operators outside matchers."""
+    # Counting all of them, even those in strings, suffices for nearly all queries and is much faster.
     if sum(map(query.lower().count, _NESTING_SIGNS | _OPERATOR_WORDS)) <= levels:
         return False
     return _nesting(query) > levels
@@ -109,8 +109,8 @@ def _all_tokens(query: str) -> Iterator[PromQLToken]:
         start, at = match.span()
         kind = match.lastgroup
         if kind == "unclosed":
-            # A quote that nothing closes is a sign. Nor does anything close those of its kind that were passed on the
-            # way, each behind a backslash: searching again from each would take time with the square of the length.
+            # An unclosed quote is a sign. The escaped quotes of its kind that follow it are unclosed, too: searching
+            # again from each of them would take time that is quadratic in the length.
             unclosed[query[start]] = at
             kind, at = "sign", start + 1
         yield PromQLToken(TokenKind(kind), query[start:at], start, at)

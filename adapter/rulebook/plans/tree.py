@@ -1,7 +1,7 @@
 """A query as a tree of plain values, so that two queries can be compared node by node.
 
-The only module that knows the PromQL parser. A query is never sent as this tree prints: the parser gives quoted label
-names back without their quotes, so the tree is for analysis and the author's text is what Prometheus gets.
+This is the only module that uses the PromQL parser. The tree is for analysis only: the parser removes the quotes of
+label names, so Prometheus gets the author's text, never a printed tree.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
 _LONGEST_CHARACTERS = 8192
-"""The parser's time grows with the square of the length: this takes it below a second even for the worst text."""
+"""Longest query: the parser's time is quadratic in the length, and with this limit it is always below a second."""
 _DEEPEST_NESTING = 200
-"""The parser recurses without a guard: a few thousand levels end the whole process with a segmentation fault."""
+"""Deepest query: the parser recurses without a limit, and a few thousand levels crash the whole process."""
 
 
-# Prometheus 3 calls it double_exponential_smoothing. Registering it again does no harm.
+# The name of `holt_winters` in Prometheus 3. Registering it again does no harm.
 library.register_extra_functions(
     [
         library.Function(
@@ -37,7 +37,7 @@ library.register_extra_functions(
 
 
 class UnreadableQueryError(ValueError):
-    """The parser cannot read the query; Prometheus may well. The message says why."""
+    """The parser cannot read the query, although Prometheus may be able to. The message says why."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -46,17 +46,17 @@ class TreeMatcher:
 
     label: str
     operator: str
-    """`=`, `!=`, `=~` or `!~`."""
+    """One of `=`, `!=`, `=~` and `!~`."""
     value: str
 
     def __str__(self) -> str:
-        """Return it as a query spells it, for messages."""
+        """Return the condition as it is written in a query, for messages."""
         return f'{self.label}{self.operator}"{self.value}"'
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number; kept as text, in which NaN equals NaN."""
+    """A number, as text, so that NaN equals NaN."""
 
     text: str
 
@@ -73,16 +73,16 @@ class SelectorNode:
     """Series, or a range of them."""
 
     matchers: tuple[TreeMatcher, ...]
-    """Ascending; the metric's name is among them as `__name__`."""
+    """Matchers in ascending order; the metric's name is among them as `__name__`."""
     alternatives: tuple[tuple[TreeMatcher, ...], ...]
-    """Matchers joined by `or`, which VictoriaMetrics knows."""
+    """Matchers combined by `or`, as in VictoriaMetrics."""
     timing: str
-    """Range, `offset` and `@`."""
+    """Range, `offset` and `@`, as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wrapper:
-    """What changes neither series nor labels of its argument: parentheses, a minus sign, a subquery."""
+    """A node that changes neither the series nor the labels of its argument: parentheses, minus, a subquery."""
 
     kind: str
     expression: Node
@@ -90,7 +90,7 @@ class Wrapper:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function."""
+    """A call of a function."""
 
     function: str
     arguments: tuple[Node, ...]
@@ -100,7 +100,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """`sum by (…) (…)` and its kin."""
+    """An aggregation, such as `sum by (…) (…)`."""
 
     operator: str
     without: bool
@@ -120,16 +120,16 @@ class Cardinality(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """How the series of two sides find each other."""
+    """How the series of two sides are matched."""
 
     cardinality: Cardinality = Cardinality.ONE_TO_ONE
     on: bool = False
-    """True: `labels` are what is compared; False: all others are."""
+    """Whether `labels` are compared; if not, all other labels are."""
     labels: frozenset[str] = frozenset()
     include: frozenset[str] = frozenset()
-    """Labels that `group_left` or `group_right` takes over from the one side."""
+    """Labels that `group_left` or `group_right` copies from the "one" side."""
     fill: str = ""
-    """Values for series without a partner; empty where there are none."""
+    """Values for series without a partner; empty if there are none."""
 
     def compares(self, label: str) -> bool:
         """Return whether two series must agree in this label."""
@@ -145,7 +145,7 @@ class Binary:
     right: Node
     returns_bool: bool
     matching: Matching | None
-    """None where one side is a number, which has no labels to match."""
+    """None if one side is a number, which has no labels to match."""
 
 
 Node: TypeAlias = Number | TextNode | SelectorNode | Wrapper | Call | Aggregation | Binary
@@ -169,14 +169,14 @@ def parse_query(query: str) -> Node:
 
 
 def unwrapped(node: Node) -> Node:
-    """Return what stands inside of any parentheses around it."""
+    """Return the node without the parentheses around it."""
     while isinstance(node, Wrapper) and node.kind == "()":
         node = node.expression
     return node
 
 
 def parts_of(node: Node) -> tuple[Node, ...]:
-    """Return the expressions that the node is made of, in the order of the query."""
+    """Return the expressions directly below the node, in the order of the query."""
     match node:
         case Call():
             return node.arguments
@@ -209,7 +209,7 @@ def _node(expression: library.Expr) -> Node:
     for kind, convert in _CONVERSIONS:
         if isinstance(expression, kind):
             return convert(expression)
-    raise UnreadableQueryError(f"the parser gave a {type(expression).__name__}, which this program does not know")
+    raise UnreadableQueryError(f"the parser returned a {type(expression).__name__}, which is not supported")
 
 
 def _selector(selector: library.VectorSelector, range_text: str) -> SelectorNode:

@@ -1,4 +1,4 @@
-"""What a proof is about: two forms of one query, and how they may differ."""
+"""How the two forms of a query that a proof compares may differ."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class NotProvenError(Exception):
-    """The wider form is not proven to hold the exact answer; the message says why, for people."""
+    """It is not proven that the wider answer contains the exact one. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,30 +21,30 @@ class Widening:
     """How the wider form of a query differs from the exact one."""
 
     keys: frozenset[str]
-    """The labels by whose values the wider answer is filtered."""
+    """Labels by whose values the wider answer is filtered."""
     exact: tuple[TreeMatcher, ...]
-    """What `.LabelMatchers` holds in the exact form, as far as the wider form has it not."""
+    """Matchers that `.LabelMatchers` contains only in the exact form."""
     wider: tuple[TreeMatcher, ...]
-    """What `.LabelMatchers` holds in the wider form, as far as the exact form has it not."""
+    """Matchers that `.LabelMatchers` contains only in the wider form."""
     gained: str | None = None
-    """The label that `.GroupBy` holds in the wider form alone: the namespace label of a wide plan."""
+    """Label that `.GroupBy` contains only in the wider form: the namespace label of a wide plan."""
     bare_rows_count: bool = False
-    """Whether a row without the key labels makes a difference to somebody: always so for external metrics."""
+    """Whether a row without the key labels matters to an asker, as always for external metrics."""
 
 
 class ProofVerdict(Enum):
-    """What is known of the result of two corresponding nodes."""
+    """What is proven of the results of two corresponding nodes."""
 
     CONSTANT = "constant"
-    """Both forms are the same, and nothing of the request is below."""
+    """Both nodes are the same and do not depend on the request."""
     FILTERABLE = "filterable"
-    """The exact result is the wider one, filtered by the keys; and it has the gained label too."""
+    """The exact result is the wider one, filtered by the keys, and has the gained label."""
     FILTERABLE_WITHOUT_GAINED = "filterable, but the exact form has lost the gained label"
-    """As FILTERABLE, but for the gained label, which the wider result has and the exact one has not."""
+    """As FILTERABLE, except that only the wider result has the gained label."""
 
     @property
     def has_gained(self) -> bool:
-        """Return whether the exact form still has the gained label on its result."""
+        """Whether the exact result still has the gained label."""
         return self is not ProofVerdict.FILTERABLE_WITHOUT_GAINED
 
 

@@ -1,4 +1,4 @@
-"""What is kept of a refused entry: enough to recognise it, and the rule that it was before."""
+"""What is kept of a refused entry: enough to recognise it after the next change, and to guess its metrics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def refused_rule(node: Node, rule_id: str, api: Api) -> RefusedRule:
-    """Return the refused rule of a node in which something is wrong, whatever it is."""
+    """Return the refused rule for a node with an error, whatever the node is."""
     said = _said(node)
     series_query = said.get("seriesQuery") if isinstance(said, dict) else None
     return RefusedRule(
@@ -27,8 +27,16 @@ def refused_rule(node: Node, rule_id: str, api: Api) -> RefusedRule:
     )
 
 
+def stated_name(rule: RefusedRule) -> tuple[str, str]:
+    """Return `matches` and `as` of the rule's `name`; empty for what is missing or not a text."""
+    said = json.loads(rule.said or "null")
+    name = said.get("name") if isinstance(said, dict) else None
+    matches, as_ = (name.get(key) if isinstance(name, dict) else None for key in ("matches", "as"))
+    return matches if isinstance(matches, str) else "", as_ if isinstance(as_, str) else ""
+
+
 def _said(node: Node) -> object:
-    """Return the node without its place: texts, lists and dictionaries."""
+    """Return the content of the node without its lines: texts, lists and dictionaries."""
     match node:
         case ScalarNode():
             return None if node.is_null else node.value

@@ -1,12 +1,11 @@
-"""Finds the refused rule that would make a metric of some name, from the parts that can be read (pure).
+"""Finds the refused rule that would provide a metric, from the parts of the rule that can be read (pure).
 
-A rule is refused for one error; the rest usually shows what it was meant to serve. If the rule were not named, users
-who miss that metric would look for the cause in Prometheus.
+A rule is refused for one error; the rest usually shows which metrics it was meant to provide. If the rule were not
+named, users who miss such a metric would look for the cause in Prometheus.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from adapter.objects.regex import BadPatternError
 from adapter.rulebook.model import Api
 from adapter.rulebook.naming import NamingError, make_naming
 from adapter.rulebook.near_misses import LONGEST_NAME, MOST_RULES, Closeness, names_selected, series_for
+from adapter.rulebook.reload.refused import stated_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -27,23 +27,23 @@ _WORDS = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refused rule, read as far as it goes."""
+    """A refused rule, as far as it can be read."""
 
     rule: RefusedRule
     naming: Naming
     selects: Callable[[str], Closeness]
-    """How much its `seriesQuery` has to do with a series of some name."""
+    """Returns how closely its `seriesQuery` fits a series, by the name of the series."""
 
 
 def refusal(rule: RefusedRule) -> Refusal:
-    """Return the rule with its naming and its query read; takes a tenth of a millisecond."""
-    return Refusal(rule, _naming(json.loads(rule.said or "null")), _selects(rule.series_query))
+    """Return the rule with its naming and its `seriesQuery` parsed; takes a tenth of a millisecond."""
+    return Refusal(rule, _naming(*stated_name(rule)), _selects(rule.series_query))
 
 
 def refused_for(refusals: Sequence[Refusal], name: str) -> tuple[Closeness, RefusedRule] | None:
-    """Return the refused rule that would make a metric of that name, and how surely; None where none would.
+    """Return the refused rule that would provide a metric of that name, and how surely; None if there is none.
 
-    Rules that select series of any name are passed over: of those it is not known what they were to make.
+    Rules that select series of any name are skipped, since it is unknown which metrics they were meant to provide.
     """
     if len(name) > LONGEST_NAME:
         return None
@@ -53,7 +53,7 @@ def refused_for(refusals: Sequence[Refusal], name: str) -> tuple[Closeness, Refu
 
 
 def refused_of_names(rules: Iterable[RefusedRule]) -> tuple[RefusedRule, ...]:
-    """Return those that feed an API whose metrics have names of their rules' choice."""
+    """Return the rules of the APIs in which a rule chooses the names of its metrics."""
     return tuple(rule for rule in rules if rule.api is not Api.RESOURCE)
 
 
@@ -64,19 +64,16 @@ def _closeness(one: Refusal, name: str) -> Closeness:
     return max(closest, default=Closeness.NONE)
 
 
-def _naming(said: object) -> Naming:
-    """Return how the rule names its metrics; as if it said nothing of that where it cannot be read."""
-    stated = said.get("name") if isinstance(said, dict) else None
-    matches, as_ = (stated.get(key) if isinstance(stated, dict) else None for key in ("matches", "as"))
-    as_ = as_ if isinstance(as_, str) else ""
+def _naming(matches: str, as_: str) -> Naming:
+    """Return how the rule names its metrics; as far as that cannot be read, the default."""
     try:
-        return make_naming(matches if isinstance(matches, str) else "", as_)
+        return make_naming(matches, as_)
     except (BadPatternError, NamingError):
         return make_naming(as_="" if "$" in as_ else as_)
 
 
 def _selects(series_query: str) -> Callable[[str], Closeness]:
-    """Return which names the query selects: where it cannot be read, those that stand in it."""
+    """Return which names the query selects; if it cannot be parsed, the names that occur in it."""
     readable = names_selected(series_query)
     if readable is not None:
         return readable

@@ -34,14 +34,14 @@ _ENDINGS: Final = {
     "`": re.compile(r"[^`]*"),
     "#": re.compile(r"[^\r\n]*"),
 }
-"""By what opens it: the rest of a string or a comment."""
+"""The rest of a string or comment, by the character that opens it."""
 _LINE_ENDS: Final = re.compile(r"[\r\n]")
 _NOT_RAW: Final = re.compile("[`\\\\\ud800-\udfff]")
-"""Also the backslash: in Prometheus it means nothing between back quotes, in VictoriaMetrics it escapes there too."""
+"""Not allowed between back quotes. A backslash has no meaning there in Prometheus, but escapes in VictoriaMetrics."""
 
 
 class PlacingError(ValueError):
-    """A value is not allowed where the template puts it; the message says why, and `line` where in the template."""
+    """A value is not allowed where the template puts it. The message says why; `line` is the line of the template."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -49,7 +49,7 @@ class PlacingError(ValueError):
 
 
 def placed(pieces: Iterable[OutputPiece]) -> str:
-    """Return the query that a template's output makes; raises PlacingError."""
+    """Return the query of a template's output. Raises PlacingError."""
     placing = _Placing()
     texts: list[str] = []
     for piece in pieces:
@@ -67,25 +67,27 @@ class _Placing:
     def __init__(self) -> None:
         self._query: list[str] = []
         self._outline: list[str] = []
-        """The query with all its strings and comments blotted out, character by character."""
+        """The query, in which all characters of strings and comments are replaced."""
         self._length = 0
         self._inside = ""
-        """What opened the string or comment that is not closed yet; empty outside of both."""
+        """Character that opened the present string or comment; empty outside both."""
         self._escaping = False
-        """Whether the string so far ends in a backslash that waits for what it escapes."""
+        """Whether the string so far ends in a backslash that escapes the next character."""
         self._bare: list[Bare] = []
 
     def query(self) -> str:
         query = "".join(self._query)
         wrong = misplaced("".join(self._outline), self._bare) if self._bare else None
         if wrong is not None:
-            where = "outside of quotes, where only numbers, durations and, in lists and before =, names of labels may"
+            where = (
+                "outside quotes, where only numbers, durations and, in lists and before =, names of labels are allowed"
+            )
             value = query[wrong.start : wrong.end]
-            raise _refused(value, wrong.line, where, "put quotes around it, or ask with a number")
+            raise _refused(value, wrong.line, where, "put quotes around it, or request a number")
         return query
 
     def take_text(self, text: str) -> None:
-        """Take what the template's author wrote."""
+        """Add text of the template's author."""
         at = 0
         while at < len(text):
             inside = self._inside
@@ -94,19 +96,19 @@ class _Placing:
             at = end
 
     def take_value(self, piece: OutputPiece) -> None:
-        """Take what an asker asked."""
+        """Add a value of a request."""
         if not self._inside:
             self._bare.append(Bare(self._length, self._length + len(piece.text), piece.line))
             self._append(piece.text, "")
         elif self._inside in "\"'":
             if self._escaping:
-                raise _refused(piece.text, piece.line, "right behind a backslash", "take the backslash away")
+                raise _refused(piece.text, piece.line, "right after a backslash", "remove the backslash")
             self._append(go_escaped(piece.text, self._inside), self._inside)
         else:
             self._append(_as_it_is(piece, self._inside), self._inside)
 
     def _behind_outside(self, text: str, at: int) -> int:
-        """Return where the next string or comment begins, or right behind its opening if it is here."""
+        """Return the position of the next string or comment, or the position after its opening if it is here."""
         opening = _OPENING.search(text, at)
         if opening is None:
             return len(text)
@@ -128,7 +130,7 @@ class _Placing:
         return end + 1
 
     def _append(self, text: str, inside: str) -> None:
-        # What opens a string belongs to it, as does what closes it.
+        # The quotes of a string belong to it.
         opened = inside or self._inside
         self._query.append(text)
         self._outline.append((" " if opened == "#" else '"') * len(text) if opened else text)
@@ -136,9 +138,9 @@ class _Placing:
 
 
 def _as_it_is(piece: OutputPiece, opening: str) -> str:
-    """Return a value for a place where nothing can be escaped."""
+    """Return a value unchanged if it is allowed where nothing can be escaped. Raises PlacingError."""
     if opening == "#" and _LINE_ENDS.search(piece.text):
-        raise _refused(piece.text, piece.line, "in a comment, which it would end", "take it out of the comment")
+        raise _refused(piece.text, piece.line, "in a comment, which it would end", "remove it from the comment")
     if opening == "`" and _NOT_RAW.search(piece.text):
         where = "between back quotes, where nothing can be escaped"
         raise _refused(piece.text, piece.line, where, 'use " for the quotes')
@@ -146,4 +148,4 @@ def _as_it_is(piece: OutputPiece, opening: str) -> str:
 
 
 def _refused(value: str, line: int, where: str, fix: str) -> PlacingError:
-    return PlacingError(f"the value {value!r} may not stand {where} (line {line} of the query): {fix}", line)
+    return PlacingError(f"the value {value!r} is not allowed {where} (line {line} of the query): {fix}", line)

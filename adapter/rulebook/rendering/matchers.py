@@ -1,8 +1,7 @@
-"""Label matchers of PromQL, made from a request: requirements, a namespace, names of objects.
+"""Label matchers of PromQL for a request: for requirements, a namespace, and names of objects.
 
-Which requirement becomes which matcher follows prometheus-adapter to the letter, since rule files and dashboards count
-on it. `in` and `notin` hand their values on as regular expressions, as there (`verb in (G.T)`); names of objects do
-not: they are escaped.
+Requirements become the same matchers as in prometheus-adapter, since rule files and dashboards depend on that. The
+values of `in` and `notin` are regular expressions, as there (`verb in (G.T)`); names of objects are escaped.
 """
 
 from __future__ import annotations
@@ -22,26 +21,26 @@ if TYPE_CHECKING:
 
 
 class RenderError(ValueError):
-    """The request cannot be asked as a query; the message says what in it, and what to do."""
+    """The request cannot be expressed as a query. The message says which part of it, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """One matcher; `str()` is its PromQL."""
+    """One matcher; `str()` returns its PromQL."""
 
     label: str
     sign: str
-    """`=`, `!=`, `=~` or `!~`."""
+    """One of `=`, `!=`, `=~` and `!~`."""
     value: str
     raw: str
-    """What templates see under the label's name: the asked values, joined with `|`."""
+    """Value of the label in templates: the requested values, joined with `|`."""
 
     def __str__(self) -> str:
         return f"{self.label}{self.sign}{go_quoted(self.value)}"
 
     @property
     def traced(self) -> tuple[str, str, str]:
-        """Its parts for a template: the value in the midst is tainted, and escaped only where it comes to stand."""
+        """Parts of the matcher for a template; the value is tainted, and is escaped only in the query."""
         return f'{self.label}{self.sign}"', tainted(self.value), '"'
 
 
@@ -57,7 +56,7 @@ _SIGNS = {
 
 
 def selector_matchers(selector: Selector) -> list[Matcher]:
-    """Return the matchers of a metric's selector, ascending by key; raises RenderError."""
+    """Return the matchers of a metric's selector in the order of keys. Raises RenderError."""
     return [_requirement_matcher(requirement) for requirement in selector.requirements]
 
 
@@ -74,7 +73,7 @@ def names_matcher(label: str, names: Sequence[str]) -> Matcher:
 
 
 def presence_matcher(label: str) -> Matcher:
-    """Return the matcher for any value but the empty one, which is what Prometheus takes an absent label for."""
+    """Return the matcher for any value except the empty one, which in Prometheus is the same as no label."""
     return Matcher(label, "!=", "", "")
 
 

@@ -1,6 +1,6 @@
-"""Names and values as PromQL writes them: what needs no quotes, and how the rest is quoted.
+"""Names and values in PromQL: which of them need no quotes, and how the others are quoted.
 
-Everything that an asker controls enters a query through this module, so that nobody can break out of a matcher.
+All values that an asker controls are written to a query by this module, so that no value can end its matcher.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ _OF_SINGLE_QUOTES = {"'": "\\'", '"': '"'}
 
 
 def is_label_name(text: str) -> bool:
-    """Return whether the text can stand as a label in a query without quotes (letters, digits and `_`)."""
+    """Return whether the text can be a label in a query without quotes (letters, digits and `_`)."""
     return _LABEL_NAME.fullmatch(text) is not None
 
 
 def is_metric_name(text: str) -> bool:
-    """Return whether the text can stand as a metric name in a query without quotes."""
+    """Return whether the text can be the name of a metric in a query without quotes."""
     return _METRIC_NAME.fullmatch(text) is not None
 
 
 def go_quoted(text: str) -> str:
-    """Return the text in double quotes, escaped as Go's `strconv.Quote` does, which PromQL reads back unchanged."""
+    """Return the text in double quotes, escaped as by Go's `strconv.Quote`, which PromQL decodes to the same text."""
     return f'"{go_escaped(text, quote=DOUBLE)}"'
 
 
 def go_escaped(text: str, quote: str) -> str:
-    """Return the text as it stands between quotes of this kind, double or single."""
+    """Return the text, escaped for quotes of this kind, double or single."""
     if text.isascii() and text.isprintable() and quote not in text and "\\" not in text:
         return text
     if quote == DOUBLE:
@@ -58,6 +58,6 @@ def _escaped(character: str) -> str:
     if code < 0x80:
         return f"\\x{code:02x}"
     if 0xD800 <= code < 0xE000:
-        # Half of a surrogate pair is no text. In Go's strings, which are UTF-8, it reads as the replacement character.
+        # Half of a surrogate pair is not text. Go's strings, which are UTF-8, have the replacement character for it.
         return "\\ufffd"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

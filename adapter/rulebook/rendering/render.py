@@ -1,10 +1,10 @@
-"""From a metric and what is asked of it to the text of a query.
+"""From a metric and a request to the text of a query.
 
-Three widths of the same question: for the asked objects, for all objects of a namespace, for all there are. Whether a
-wider one may stand for a narrower one is decided in `adapter.rulebook.plans`; here it is only written down.
+There are three forms of a query: for the requested objects, for all objects of a namespace, and for all objects.
+Whether a wider form may be sent instead of a narrower one is decided in `adapter.rulebook.plans`.
 
-Whatever an asker controls (namespace, names, selector) is checked on its way in, and escaped where its template puts
-it (`adapter.rulebook.rendering.argument_escaping`), so that no value can end its matcher and add PromQL of its own.
+All values that an asker controls (namespace, names, selector) are checked first, and escaped where the template puts
+them (`adapter.rulebook.rendering.argument_escaping`), so that no value can end its matcher and add PromQL of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from adapter.rulebook.rendering.matchers import (
     selector_matchers,
     value_matcher,
 )
-from adapter.rulebook.rendering.template import PlacingError, TemplateError, query_data
+from adapter.rulebook.rendering.template import PlacingError, TemplateError, template_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ __all__ = ["RenderError", "exact_query", "namespace_query", "wide_query"]
 
 
 def exact_query(metric: Metric, asked: Asked) -> str:
-    """Return the query for one asker, as prometheus-adapter asks it; raises RenderError."""
+    """Return the query for one asker, as prometheus-adapter sends it. Raises RenderError."""
     matchers = selector_matchers(asked.selector)
     if metric.namespace_label is not None and metric.namespaced:
         matchers.append(_namespace_matcher(metric.namespace_label, asked.namespace))
@@ -45,8 +45,7 @@ def exact_query(metric: Metric, asked: Asked) -> str:
 def namespace_query(metric: Metric, namespace: str, selector: Selector) -> str:
     """Return the query for all objects of a namespace; raises RenderError.
 
-    For external metrics it is the query for everything in the namespace that the selector, which may be everything,
-    leaves.
+    For external metrics, it is the query for all series in the namespace that the selector selects.
     """
     matchers = selector_matchers(selector)
     if metric.namespace_label is None or not metric.namespaced:
@@ -59,8 +58,8 @@ def namespace_query(metric: Metric, namespace: str, selector: Selector) -> str:
 def wide_query(metric: Metric, selector: Selector) -> str:
     """Return the query for all objects in all namespaces; raises RenderError.
 
-    Its rows also carry the namespace label where the metric is namespaced. External metrics have no `.GroupBy`: their
-    rows carry what the rule's own query leaves.
+    Its rows also have the namespace label if the metric is namespaced. External metrics have no `.GroupBy`: their rows
+    have the labels of the rule's own query.
     """
     labels = _present(metric.namespace_label) if metric.namespaced else ()
     matchers = selector_matchers(selector)
@@ -89,7 +88,7 @@ def _namespace_matcher(label: str, namespace: str | None) -> Matcher:
 
 def _objects_matcher(metric: Metric, label: str, names: Sequence[str]) -> Matcher:
     if not names:
-        raise RenderError("no object is asked for: name one")
+        raise RenderError("the request names no object: name one")
     if metric.resource is not None and metric.resource.qualified == "namespaces":
         return names_matcher(label, [_namespace_matcher(label, name).value for name in names])
     for name in names:
@@ -100,13 +99,13 @@ def _objects_matcher(metric: Metric, label: str, names: Sequence[str]) -> Matche
 
 def _rendered(metric: Metric, matchers: Sequence[Matcher], group_by: tuple[str, ...]) -> str:
     try:
-        query = metric.rule.metrics_query.render(query_data(metric.series, matchers, group_by))
+        query = metric.rule.metrics_query.render(template_arguments(metric.series, matchers, group_by))
     except PlacingError as e:
         raise RenderError(f"{_place(metric)}: {e}") from e
     except TemplateError as e:
         raise RenderError(_rule_fails(metric, f"fails in line {e.line}: {e}")) from e
     if not query.strip():
-        raise RenderError(_rule_fails(metric, "makes an empty query"))
+        raise RenderError(_rule_fails(metric, "results in an empty query"))
     return query
 
 

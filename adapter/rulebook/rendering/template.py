@@ -20,67 +20,74 @@ if TYPE_CHECKING:
     from adapter.rulebook.gotemplate import Template
     from adapter.rulebook.rendering.matchers import Matcher
 
-__all__ = ["PlacingError", "QueryData", "QueryTemplate", "TemplateError", "parse_query_template", "query_data"]
+__all__ = [
+    "PlacingError",
+    "QueryTemplate",
+    "TemplateArguments",
+    "TemplateError",
+    "parse_query_template",
+    "template_arguments",
+]
 
 _NAME = "metrics-query"
-"""By which `<<template "metrics-query" .>>` would mean the whole, as in prometheus-adapter."""
+"""Name of the whole template, as in prometheus-adapter: `<<template "metrics-query" .>>` would execute it."""
 _PLAIN_FIELDS = frozenset({("Series",), ("LabelMatchers",), ("GroupBy",)})
 
 
 @dataclass(frozen=True, slots=True)
-class QueryData:
-    """What a query is made of. What an asker controls is tainted, and not escaped: `render` does that.
+class TemplateArguments:
+    """The values of a query's template. Values that an asker controls are tainted, and only escaped by `render`.
 
-    `query_data` makes it of a request.
+    `template_arguments` returns those of a request.
     """
 
     series: str
     label_matchers: str
-    """`a="b",c=~"d|e"`: complete matchers, comma-joined."""
+    """Complete matchers, joined by commas: `a="b",c=~"d|e"`."""
     label_values: Mapping[str, str]
-    """Label to value, several values joined with `|`."""
+    """Values of labels; several values of a label are joined with `|`."""
     group_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class QueryTemplate:
-    """A `metricsQuery` that was read; two are equal if their text is."""
+    """A parsed `metricsQuery`; two are equal if their texts are."""
 
     text: str
     fields: frozenset[str] = field(compare=False)
-    """Names of the fields that appear anywhere in it."""
+    """Names of the fields that occur in it."""
     is_plain: bool = field(compare=False)
     """Whether every action is a bare `.Series`, `.LabelMatchers` or `.GroupBy`.
 
-    Only then is the query's shape the same for every asker. Any other template can compute with the asked values
-    (`if eq (index .LabelValuesByName "k") "v"`), so what holds for made-up values need not hold for real ones.
+    Only then does the query have the same form for every asker. Any other template can compute with the values of the
+    request (`if eq (index .LabelValuesByName "k") "v"`), so what holds for made-up values need not hold for real ones.
     """
     _template: Template = field(compare=False, repr=False)
 
     @property
     def uses_request(self) -> bool:
-        """Whether what is asked for has a part in the query at all."""
+        """Whether the query depends on the request."""
         return bool(self.fields & {"LabelMatchers", "LabelValuesByName"})
 
-    def render(self, data: QueryData) -> str:
-        """Return the query; raises TemplateError, and PlacingError for a value that may not stand where it would."""
+    def render(self, data: TemplateArguments) -> str:
+        """Return the query. Raises TemplateError, and PlacingError for a value that is not allowed at its place."""
         return placed(execute_traced(self._template, _struct(data)))
 
 
-def query_data(series: str, matchers: Sequence[Matcher], group_by: tuple[str, ...]) -> QueryData:
-    """Return what a template sees of a request; everything that its asker controls is marked."""
+def template_arguments(series: str, matchers: Sequence[Matcher], group_by: tuple[str, ...]) -> TemplateArguments:
+    """Return the arguments for a request, in which all values that its asker controls are tainted."""
     parts = [part for matcher in matchers for part in (",", *matcher.traced)]
     values = {tainted(matcher.label): tainted(matcher.raw) for matcher in matchers}
-    return QueryData(series, joined(parts[1:]), values, group_by)
+    return TemplateArguments(series, joined(parts[1:]), values, group_by)
 
 
 def parse_query_template(text: str) -> QueryTemplate:
-    """Return the template; raises TemplateError."""
+    """Return the parsed template. Raises TemplateError."""
     template = parse_template(text, _NAME)
     return QueryTemplate(text, template.fields, all(map(_is_plain, template.nodes)), template)
 
 
-def _struct(data: QueryData) -> Struct:
+def _struct(data: TemplateArguments) -> Struct:
     return Struct(
         {
             "Series": data.series,

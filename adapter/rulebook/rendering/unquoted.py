@@ -1,7 +1,7 @@
-"""Values outside quotes in a query: which of them can only mean what they should.
+"""Which values of a request are harmless outside quotes in a query.
 
-A number or a duration reads nothing. The name of a label, where only labels can stand, chooses among labels of series
-that the query reads anyway. Any other word could be a series of its own.
+A number or a duration selects nothing. The name of a label, where only labels are possible, refers to labels of series
+that the query selects anyway. Any other word could select other series.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _TOKEN: Final = re.compile(r'"+|[A-Za-z_:][A-Za-z0-9_:.]*|[0-9][A-Za-z0-9_.]*|[^ \t\r\n]', re.ASCII)
-"""A string, a word, a number or duration, a sign."""
+"""Matches a string, a word, a number or duration, or a sign."""
 _NUMBER: Final = re.compile(
     r"0[xX][0-9a-fA-F]+|[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|(?:[0-9]+(?:ms|[smhdwy]))+", re.ASCII
 )
@@ -24,13 +24,13 @@ _LABEL_LISTS: Final = frozenset({"by", "without", "on", "ignoring", "group_left"
 
 
 class Bare(NamedTuple):
-    """A value outside of quotes."""
+    """A value outside quotes."""
 
     start: int
-    """Where in the query."""
+    """Position of the first character in the query."""
     end: int
     line: int
-    """Of the template."""
+    """Line of the template."""
 
 
 class _Token(NamedTuple):
@@ -40,7 +40,7 @@ class _Token(NamedTuple):
 
 
 def misplaced(outline: str, values: Sequence[Bare]) -> Bare | None:
-    """Return the first value that is neither a number, nor a duration, nor a label's name where labels stand.
+    """Return the first value that is neither a number, nor a duration, nor the name of a label at a place for labels.
 
     `outline` is the query with a `"` for each character of its strings, and a blank for each of its comments.
     """
@@ -55,7 +55,7 @@ def misplaced(outline: str, values: Sequence[Bare]) -> Bare | None:
 
 
 def _is_number(outline: str, value: Bare, tokens: Sequence[_Token]) -> bool:
-    """Return whether a value is a number or a duration, or makes one with its author's digits and unit around it."""
+    """Return whether a value is a number or a duration, possibly together with the text of the template around it."""
     if not tokens or value.start < tokens[0].start or tokens[-1].end < value.end:
         return False
     if len(tokens) == 1:
@@ -71,7 +71,7 @@ def _is_label(value: Bare, tokens: Sequence[_Token], labels: frozenset[_Token]) 
 
 
 def _joined(values: Sequence[Bare]) -> list[Bare]:
-    """Return the values, those that touch as one."""
+    """Return the values; adjacent ones are joined."""
     found: list[Bare] = []
     for value in values:
         touches = bool(found) and found[-1].end == value.start
@@ -80,7 +80,7 @@ def _joined(values: Sequence[Bare]) -> list[Bare]:
 
 
 def _tokens(outline: str) -> Iterator[_Token]:
-    """Yield the query's tokens, the colon of `[1h:5m]` by itself: outside of brackets it begins a name."""
+    """Yield the query's tokens; the colon of `[1h:5m]` is one, while a colon outside brackets is part of a name."""
     brackets = 0
     for match in _TOKEN.finditer(outline):
         text, start, end = match[0], match.start(), match.end()
@@ -93,7 +93,7 @@ def _tokens(outline: str) -> Iterator[_Token]:
 
 
 def _label_names(tokens: Sequence[_Token]) -> Iterator[_Token]:
-    """Yield the tokens that are labels' names, by what stands around them: `by (a, b)`, `{a="…"}`."""
+    """Yield the tokens that are names of labels, by the tokens around them: `by (a, b)`, `{a="…"}`."""
     opened: list[str] = []
     for position, token in enumerate(tokens):
         before = tokens[position - 1].text if position else ""

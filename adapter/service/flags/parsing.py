@@ -1,4 +1,4 @@
-"""Flags as Go's programs take them, from a table.
+"""Parses flags as Go's programs do, from a table.
 
 prometheus-adapter's command lines must run unchanged: `--flag=value` and `--flag value`, booleans alone or with
 `=false`, words joined by `-` or `_`, Go's durations. Every flag can also be set by the environment
@@ -86,17 +86,17 @@ def parse_flags(command: CommandFlags, arguments: Sequence[str], environment: Ma
         if isinstance(flag.state, Refused):
             raise UsageError(f"{spelled} is not supported: {flag.state.reason}")
         if isinstance(flag.state, Ignored):
-            warnings[flag.name] = f"{spelled} means nothing here: {flag.state.reason}"
+            warnings[flag.name] = f"{spelled} has no effect: {flag.state.reason}"
         given.setdefault(flag.name, []).extend(_parsed(flag, spelled, text))
     _refuse_missing(command, given, rest)
     values = {flag.name: _value(flag, given.get(flag.name)) for flag in command.flags}
     known = len(command.arguments)
-    told = (*warnings.values(), *_passed_over(len(rest) - known))
-    return FlagValues(values, frozenset(given), tuple(rest[:known]), told)
+    all_warnings = (*warnings.values(), *_passed_over(len(rest) - known))
+    return FlagValues(values, frozenset(given), tuple(rest[:known]), all_warnings)
 
 
 def flags_or_exit(command: CommandFlags, arguments: Sequence[str], environment: Mapping[str, str]) -> FlagValues:
-    """Return what was asked for; prints help and ends with status 0, or one line on stderr and ends with 2."""
+    """Return the values of flags; prints help and exits with status 0, or prints one line and exits with status 2."""
     try:
         return parse_flags(command, arguments, environment)
     except HelpRequested as e:
@@ -107,13 +107,13 @@ def flags_or_exit(command: CommandFlags, arguments: Sequence[str], environment: 
 
 
 def exit_for_usage(program: str, message: str) -> NoReturn:
-    """End with status 2 and one line on stderr, which names the program alone, not its command."""
+    """Exit with status 2 and one line on stderr, which begins with the program's name without its command."""
     print(f"{program.split(' ', maxsplit=1)[0]}: {message}", file=sys.stderr)  # noqa: T201 - the one line on stderr
     sys.exit(2)
 
 
 def help_text(command: CommandFlags) -> str:
-    """Return what `--help` prints: the flags by group, what they take, and what they are if not given."""
+    """Return what `--help` prints: the flags by group, with their types and defaults."""
     names = "".join(f" {name}" for name in command.arguments)
     lines = [f"Usage: {command.program}{names} [flags]", "", *_wrapped(command.summary, "")]
     for group in dict.fromkeys(flag.group for flag in command.flags):
@@ -121,17 +121,17 @@ def help_text(command: CommandFlags) -> str:
         for flag in command.flags:
             if flag.group == group:
                 lines += _flag_help(flag)
-    lines += ["", "Every flag can be set by the environment too:"]
-    lines += [f"  {ENVIRONMENT_PREFIX}REFRESH_INTERVAL=5s is --refresh-interval=5s. The command line wins."]
+    lines += ["", "Every flag can also be set by an environment variable:"]
+    lines += [f"  {ENVIRONMENT_PREFIX}REFRESH_INTERVAL=5s is --refresh-interval=5s. The command line takes precedence."]
     return "\n".join(lines)
 
 
 _Given: TypeAlias = tuple[Flag, str, str]
-"""A flag, how it was spelled, and its text."""
+"""A flag, its spelling, and its text."""
 
 
 def _from_arguments(command: CommandFlags, arguments: Sequence[str], rest: list[str]) -> Iterator[_Given]:
-    """Yield the flags of a command line, and collect what is none."""
+    """Yield the flags of a command line, and collect the words that are not flags."""
     waiting = iter(arguments)
     for argument in waiting:
         if argument == "--":
@@ -214,7 +214,7 @@ def _value(flag: Flag, given: list[object] | None) -> object:
 def _refuse_missing(command: CommandFlags, given: Mapping[str, object], rest: Sequence[str]) -> None:
     for flag in command.flags:
         if flag.required and flag.name not in given:
-            raise UsageError(f"--{flag.name} is missing: {flag.help}")
+            raise UsageError(f"--{flag.name} is required: {flag.help}")
     if len(rest) > len(command.arguments) and not command.passes_over_more:
         raise UsageError(f"unexpected argument {rest[len(command.arguments)]!r}: see --help")
     if len(rest) < len(command.arguments):
@@ -222,10 +222,10 @@ def _refuse_missing(command: CommandFlags, given: Mapping[str, object], rest: Se
 
 
 def _passed_over(number: int) -> Iterator[str]:
-    """Yield the warning about words that are no flags; not the words, of which one may be half of a header's secret."""
+    """Yield the warning about words that are not flags, without the words: one may be a part of a secret header."""
     if number > 0:
-        words = "a word that is no flag" if number == 1 else f"{number} words that are no flags"
-        yield f"the command line holds {words}, which does nothing: a value with a space in it needs quotes"
+        words = "a word that is not a flag" if number == 1 else f"{number} words that are not flags"
+        yield f"the command line holds {words}, which has no effect: quote a value that contains a space"
 
 
 def _flag_help(flag: Flag) -> list[str]:
@@ -233,7 +233,7 @@ def _flag_help(flag: Flag) -> list[str]:
     short = f"-{flag.short}, " if flag.short else ""
     notes = flag.help
     if isinstance(flag.state, Ignored):
-        notes = f"Accepted, means nothing here: {flag.state.reason}"
+        notes = f"Accepted, without effect: {flag.state.reason}"
     elif isinstance(flag.state, Refused):
         notes = f"Not supported: {flag.state.reason}"
     elif flag.default not in (None, (), "", False):

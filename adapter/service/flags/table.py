@@ -1,4 +1,4 @@
-"""The table of a command's flags: what each takes, what it is if not given, and whether it works here."""
+"""The table of a command's flags: the type, default and state of each."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How the text of a flag becomes a value."""
+    """The type of a flag: how its text becomes a value."""
 
     placeholder: str
     parse: Callable[[str], object]
-    """Raises ValueError with what to write instead."""
+    """Parses the text; raises ValueError with what to write instead."""
     show: Callable[[object], str] = str
 
 
@@ -34,11 +34,11 @@ class Repeat(Enum):
     """What it means to give a flag more than once."""
 
     LAST = auto()
-    """The last one counts."""
+    """The last occurrence is used."""
     EACH = auto()
-    """Each is a value; in the environment each line."""
+    """Each occurrence is a value; in an environment variable, each line is one."""
     COMMAS = auto()
-    """Each is one or more values with commas between them."""
+    """Each occurrence is one or more values with commas between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +48,14 @@ class Works:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """The flag is accepted, with one warning that says why it means nothing here."""
+    """The flag is accepted, with one warning that says why it has no effect."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The flag is an error: what it asks for is not done, and to go on without would be a surprise."""
+    """The flag is an error: what it asks for is not supported, and ignoring it would surprise the user."""
 
     reason: str
 
@@ -68,30 +68,30 @@ class Flag:
     """One row of the table."""
 
     name: str
-    """Without the dashes."""
+    """Name without the dashes."""
     kind: Kind
     default: object = None
-    """None: not set. For repeated flags a tuple."""
+    """Default value; None for unset. A repeated flag has a tuple."""
     help: str = ""
     group: str = "Flags"
     state: State = field(default_factory=Works)
     repeat: Repeat = Repeat.LAST
     short: str = ""
-    """One letter, for `-v 4`, `-v=4`, `-v4`."""
+    """Short name of one letter, for `-v 4`, `-v=4`, `-v4`."""
     required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class FlagValues:
-    """What was asked for: immutable, and typed at the point of use."""
+    """The values of a command's flags: immutable, with a typed accessor for each kind."""
 
     values: Mapping[str, object]
     given: frozenset[str]
     """Names that were set, by the command line or the environment."""
     arguments: tuple[str, ...]
-    """What is no flag."""
+    """Words that are not flags."""
     warnings: tuple[str, ...]
-    """One for each flag that was given and means nothing here."""
+    """One warning for each flag that was set and has no effect."""
 
     def text(self, name: str) -> str:
         """Return a text flag; empty if it is not set."""
@@ -137,32 +137,32 @@ class FlagValues:
 
     def _typed(self, name: str, value: object, kind: type[T]) -> T:
         if not isinstance(value, kind):
-            raise TypeError(f"--{name} is {type(value).__name__}, asked for as {kind.__name__}")
+            raise TypeError(f"--{name} is {type(value).__name__}, read as {kind.__name__}")
         return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandFlags:
-    """What one command takes."""
+    """The flags and arguments of one command."""
 
     program: str
-    """As typed: `tidewatch-adapter serve`."""
+    """The program and its command as typed, as in `PROGRAM serve`."""
     version: str
     summary: str
     flags: tuple[Flag, ...]
     arguments: tuple[str, ...] = ()
-    """Names of what is no flag, all of them needed."""
+    """Names of the arguments that are not flags; all are required."""
     passes_over_more: bool = False
-    """Whether further words that are no flags get a warning; otherwise they are an error."""
+    """Whether further words that are not flags cause a warning; otherwise they are an error."""
 
     @property
     def by_name(self) -> dict[str, Flag]:
-        """The flags by their names."""
+        """The flags by name."""
         return {flag.name: flag for flag in self.flags}
 
 
 def one_of(*choices: str) -> Kind:
-    """Return the kind of a text that is one of a few."""
+    """Return the kind of a flag whose value is one of a few texts."""
 
     def parse(text: str) -> str:
         if text not in choices:

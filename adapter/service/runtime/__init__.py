@@ -1,1 +1,1 @@
-"""What runs in a process beside its server: tasks, threads, logs, health, own metrics."""
+"""What every process has beside its server: tasks, threads, logs, health checks and its own metrics."""

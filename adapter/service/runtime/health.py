@@ -1,7 +1,7 @@
-"""Health as kube-apiserver tells it: named checks behind `/livez`, `/readyz` and `/healthz`.
+"""Health checks as in kube-apiserver: named checks behind `/livez`, `/readyz` and `/healthz`.
 
-Checks are asked on every probe, so they answer from memory. Reasons are shown: they are about this process, and whoever
-writes a check keeps secrets out of them.
+Checks run on every probe, so they must answer from memory. The reason of a failure is shown to every caller, so it must
+not contain secrets.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 Probe: TypeAlias = "Callable[[], str | None]"
-"""Returns None when all is well, else the reason in one line. Never waits, never raises."""
+"""Returns None if the check passes, else the reason in one line. Never waits, never raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class HealthCheck:
 
 
 _LIVE = (HealthCheck("ping", lambda: None),)
-"""What `/livez` checks: a process that answers at all is live."""
+"""The check of `/livez`: a process that answers at all is live."""
 
 
 class Health:
@@ -40,7 +40,7 @@ class Health:
         self._ready = (*self._ready, HealthCheck(name, probe))
 
     def answer(self, path: str, query: str) -> tuple[int, str] | None:
-        """Return status and text for a health path (`/livez`, `/readyz/NAME`, `/healthz?verbose`); None for another."""
+        """Return status and text for a health path (`/livez`, `/readyz/NAME`, `/healthz?verbose`), else None."""
         root = path.split("/", 2)[1] if path.startswith("/") else ""
         if root == "livez":
             return render_health(_LIVE, path, query)
@@ -50,9 +50,9 @@ class Health:
 
 
 def render_health(checks: Sequence[HealthCheck], path: str, query: str) -> tuple[int, str]:
-    """Return HTTP status and text, as kube-apiserver prints them, for `/ROOT` or `/ROOT/CHECK`.
+    """Return HTTP status and text, in kube-apiserver's format, for `/ROOT` or `/ROOT/CHECK`.
 
-    `?verbose` lists the checks of a success too, `?exclude=NAME` leaves one out.
+    `?verbose` also lists the checks if all pass; `?exclude=NAME` skips a check.
     """
     root, _, single = path.strip("/").partition("/")
     options = parse_qs(query, keep_blank_values=True)

@@ -1,9 +1,9 @@
-"""The C library's heap beside serving.
+"""Settings of the C library's heap for a server.
 
-glibc gives threads heaps of their own, up to eight for each core, so that they need not wait for each other. Threads
-that hold Python's lock do not wait for each other there anyway, but the large answers that some thirty of them decode
-now and then leave a heap of holes behind in each: with 50,000 pods and five metrics 80 of 290 MiB. So there are two
-heaps, and what is large comes from the system and goes back to it.
+glibc gives threads separate heaps, up to eight for each core, so that they need not wait for each other. Python's lock
+makes that unnecessary, but the large answers that some thirty threads decode now and then leave a fragmented heap
+behind in each: with 50,000 pods and five metrics, that was 80 of 290 MiB. Therefore the process uses two heaps, and
+large blocks come from the system and are returned to it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LARGE_BYTES = 256 * 1024
 
 
 def settle_heap() -> None:
-    """Call once, before there are threads. Where the C library is not glibc, and has no such thing, nothing happens."""
+    """Limit the heaps; call it once, before there are threads. It does nothing if the C library is not glibc."""
     with suppress(OSError, AttributeError):
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_ARENA_MAX, _HEAPS)

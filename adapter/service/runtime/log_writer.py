@@ -1,8 +1,8 @@
-"""Writes lines of the log in a thread of its own, so that nobody who logs waits for whoever reads the log.
+"""Writes log lines in a separate thread, so that no other thread waits for the reader of the log.
 
-A container's stderr is a pipe. When its reader stalls the pipe is full after 64 kB, and a thread that writes a line
-itself stands still with whatever lock it holds. Here lines wait in a queue of bounded size; what does not fit is
-dropped and counted, and a line says how many there were as soon as lines are read again.
+A container's stderr is a pipe. If its reader stalls, the pipe is full after 64 kB, and a thread that writes a line
+itself blocks with every lock that it holds. Here lines wait in a queue of bounded size; lines that do not fit are
+dropped and counted, and as soon as lines are read again, a line says how many were dropped.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1024 * 1024
 FLUSH_SECONDS = 1.0
-"""At the end of the process, for what still waits."""
+"""Time to write the remaining lines when the process exits."""
 _IDLE_SECONDS = 5.0
-"""Without a line, after which the thread ends: so there is hardly ever one while the arbiter forks a worker."""
+"""Idle time after which the thread ends, so that it rarely exists while the arbiter forks a worker."""
 _PIECE = select.PIPE_BUF
-"""Bytes that fit into a pipe at once if it takes any (pipe(7))."""
+"""Bytes that always fit into a pipe that is ready for writing (pipe(7))."""
 
 
 class QueuedHandler(logging.Handler):
-    """Formats records where they are logged, and has the lines written to a stream by a thread.
+    """Formats records in the thread that logs them, and writes the lines to a stream in another thread.
 
-    The thread begins with the first line of a process, so a child that is forked has one of its own. Lines that wait at
-    the fork are the parent's to write.
+    The thread starts with the first line of a process, so a forked child has its own. Lines that are queued at the fork
+    are written by the parent.
     """
 
     def __init__(self, stream: TextIO, most_bytes: int = MOST_BYTES) -> None:
@@ -51,7 +51,7 @@ class QueuedHandler(logging.Handler):
         self._put(f"{line}\n".encode(errors="backslashreplace"))
 
     def flush(self) -> None:
-        """Wait until everything is written, for at most FLUSH_SECONDS: nobody may be reading."""
+        """Wait until everything is written, for at most FLUSH_SECONDS, since the stream may have no reader."""
         until = time.monotonic() + FLUSH_SECONDS
         with self._change:
             while (self._lines or self._is_writing) and self._thread is not None:
@@ -59,7 +59,7 @@ class QueuedHandler(logging.Handler):
                 if left <= 0:
                     return
                 self._change.wait(left)
-        # No thread can be started any more when the interpreter ends.
+        # No thread can be started while the interpreter shuts down.
         while (line := self._next()) is not None:
             if not _written(self._descriptor, line, until):
                 return
@@ -91,7 +91,7 @@ class QueuedHandler(logging.Handler):
 
     def _start(self) -> None:
         thread = threading.Thread(target=self._run, name="log", daemon=True)
-        # Out of threads, or at the end of the interpreter: the line waits for the next one, or for flush.
+        # There are no threads left, or the interpreter shuts down: the next line or `flush` writes this one.
         with suppress(RuntimeError):
             thread.start()
             self._thread = thread
@@ -112,7 +112,7 @@ class QueuedHandler(logging.Handler):
                 self._change.notify_all()
 
     def _next(self) -> bytes | None:
-        """Take the next line out of the queue; after the last one, that of how many were dropped."""
+        """Take the next line out of the queue; after the last one, return a line that counts the dropped lines."""
         with self._change:
             if self._lines:
                 line = self._lines.popleft()
@@ -122,16 +122,16 @@ class QueuedHandler(logging.Handler):
         return self._told(dropped) if dropped else None
 
     def _told(self, dropped: int) -> bytes:
-        message = "lines of the log were dropped: they came faster than the log was read"
+        message = "log lines were dropped because they were written faster than they were read"
         record = logging.LogRecord(__name__, logging.WARNING, __file__, 0, message, (), None)
         record.__dict__["fields"] = {"lines": dropped}
         return f"{self.format(record)}\n".encode()
 
 
 def _written(descriptor: int, data: bytes, until: float | None = None) -> bool:
-    """Write everything, waiting for the reader until a monotonic time, or for ever; return whether it was written.
+    """Write everything, waiting for the reader until a monotonic time or for ever; return whether it was written.
 
-    A stream that is closed takes nothing, and nobody can be told.
+    Text for a closed stream is lost, since there is no place to report it.
     """
     view = memoryview(data)
     poll = select.poll()

@@ -1,9 +1,9 @@
-"""Logs as lines that people read (text) or machines (JSON), with fields instead of values inside of sentences.
+"""Logs as lines for people (text) or programs (JSON), with values in fields instead of in sentences.
 
-    log.info("rules taken in", extra=fields(file=path, rules=12))
+    log.info("rules are in force", extra=fields(file=path, rules=12))
 
-Times are RFC 3339 in UTC. What repeats with every refresh is logged when it begins and when it ends (`StateLog`): a
-Prometheus that is away for an hour is two lines, not a thousand.
+Times are RFC 3339 in UTC. A condition that repeats with every refresh is logged when it begins and when it ends
+(`StateLog`): a Prometheus that is down for an hour causes two lines, not a thousand.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def fields(**values: object) -> dict[str, object]:
 def configure_logs(
     form: str = "text", level: str = "info", stream: TextIO | None = None, *, queued: bool = False
 ) -> None:
-    """Send everything that is logged in this process to the stream (stderr), in one of FORMATS, from one of LEVELS.
+    """Send everything that this process logs to the stream (stderr), in one of FORMATS, from one of LEVELS on.
 
-    `queued`: nobody who logs ever waits for the stream, which must be a file (`log_writer`).
+    With `queued`, no thread that logs waits for the stream, which must be a file (`log_writer`).
     """
     to = stream or sys.stderr
     handler = QueuedHandler(to) if queued else logging.StreamHandler(to)
@@ -46,18 +46,18 @@ def configure_logs(
         root.removeHandler(old)
     root.addHandler(handler)
     root.setLevel(level.upper())
-    # The server's and the HTTP client's own chatter is of use to those who debug, and to nobody else.
+    # Messages of the server and the HTTP client are only useful for debugging.
     for name in ("gunicorn.error", "urllib3", "kubernetes"):
         logging.getLogger(name).setLevel(logging.DEBUG if level == "debug" else logging.WARNING)
 
 
 def level_of_verbosity(verbosity: int) -> str:
-    """Return the level for klog's `--v`: 4 is where Kubernetes components begin to debug."""
+    """Return the level for klog's `--v`: Kubernetes components log debug messages from 4 on."""
     return "debug" if verbosity >= 4 else "info"
 
 
 class TextFormatter(logging.Formatter):
-    """`TIME LEVEL LOGGER message key=value`; one record is one line, but for tracebacks."""
+    """Formats records as `TIME LEVEL LOGGER message key=value`: one line each, followed by the traceback if any."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as text."""
@@ -69,7 +69,7 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object for each record: time, level, logger, message, the fields, and the traceback if there is one."""
+    """Formats each record as a JSON object with time, level, logger, message, fields, and the traceback if any."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as JSON."""
@@ -92,10 +92,10 @@ class StateLog:
         self._log = log
         self._lock = threading.Lock()
         self._failing: dict[str, tuple[str, int]] = {}
-        """By key: the message that was logged, and how often it came."""
+        """The last logged message of each key, and how often it occurred."""
 
     def failed(self, key: str, message: str, *, level: int = logging.ERROR, **values: object) -> None:
-        """Log the message unless it is what the key said last."""
+        """Log the message unless it is the key's last one."""
         with self._lock:
             last, times = self._failing.get(key, ("", 0))
             self._failing[key] = message, times + 1
@@ -103,7 +103,7 @@ class StateLog:
             self._log.log(level, "%s", message, extra=fields(**values))
 
     def recovered(self, key: str, message: str, **values: object) -> None:
-        """Log that the key's condition is over; nothing if it never began."""
+        """Log that the key's condition has ended; do nothing if it never began."""
         with self._lock:
             _, times = self._failing.pop(key, ("", 0))
         if times:

@@ -1,4 +1,4 @@
-"""What programs print, when whoever reads it has seen enough: `tidewatch-adapter check --help | head -1`."""
+"""Output of programs whose reader may stop early, as in `PROGRAM --help | head -1`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 READER_GONE = 128 + 13
-"""The exit status that a shell shows of a program which SIGPIPE has ended."""
+"""The exit status that a shell reports for a program that was ended by SIGPIPE."""
 
 
 def run_until_nobody_reads(run: Callable[[], None]) -> None:
-    """Run a program; exit with READER_GONE and without a word where its stdout is closed by the other side.
+    """Run a program; exit silently with READER_GONE if the reader closes its stdout.
 
-    The signal itself stays ignored, as Python has it: it would also end a program whose connection to a server breaks.
+    The signal itself stays ignored, as Python sets it: it would also end a program whose connection to a server breaks.
     """
     try:
         try:
@@ -27,7 +27,7 @@ def run_until_nobody_reads(run: Callable[[], None]) -> None:
     except BrokenPipeError:
         if not _reader_is_gone():
             raise
-        # The interpreter flushes stdout once more at its end, and would complain.
+        # The interpreter flushes stdout once more when it exits, and would print an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(READER_GONE)
 

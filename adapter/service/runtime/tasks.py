@@ -1,7 +1,7 @@
-"""Background work as named tasks, each in a thread of its own, supervised.
+"""Supervised background work in named tasks, each in its own thread.
 
-A task that fails is tried again, later each time; the failure is logged once with its traceback, and counted. A pass
-that runs past its deadline is reported while it still runs: a thread cannot be interrupted, but it can be seen.
+A task that fails is retried with increasing delays; the failure is counted, and logged once with its traceback. A run
+that exceeds its deadline is reported while it still runs, since a thread cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ _log = logging.getLogger(__name__)
 
 
 class TaskEvents(Protocol):
-    """Who wants to know about tasks."""
+    """Receives the events of tasks."""
 
     def added(self, task: str, overdue: Callable[[], bool]) -> None:
-        """Take note of a task; `overdue` tells whether its current pass is past the deadline."""
+        """Register a task; `overdue` returns whether its current run is past the deadline."""
         ...
 
     def ended(self, task: str, result: str) -> None:
-        """Take note of the end of a pass: `ok`, `late` or `error`."""
+        """Record the end of a run: `ok`, `late` or `error`."""
         ...
 
 
 class Stop:
-    """Whether the process is ending, to be asked and to be slept on."""
+    """Shows whether the process is shutting down, and interrupts sleeps when it is."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -45,7 +45,7 @@ class Stop:
 
     @property
     def event(self) -> threading.Event:
-        """The stop as an event, for parts that know nothing of tasks. Theirs to wait on, not to set."""
+        """The stop as an event, for parts that do not use tasks; they may wait for it, but must not set it."""
         return self._event
 
     def wait(self, seconds: float) -> bool:
@@ -53,12 +53,12 @@ class Stop:
         return self._event.wait(max(0.0, seconds))
 
     def request(self) -> None:
-        """Wake everybody who waits, for good."""
+        """Request the stop, which wakes all sleepers."""
         self._event.set()
 
 
 class Tasks:
-    """The tasks of a process. `stop` is theirs to watch."""
+    """The tasks of a process; each of them watches `stop`."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Tasks:
         self._tasks: list[_Task] = []
 
     def periodic(self, name: str, action: Callable[[], None], *, every_seconds: float, deadline_seconds: float) -> None:
-        """Call the action now and then once every so many seconds, from start to start; never twice at a time."""
+        """Call the action now and then every `every_seconds`, counted from start to start; calls never overlap."""
 
         def passes(task: _Task) -> None:
             started = self._clock()
@@ -86,7 +86,7 @@ class Tasks:
         self._start(name, passes)
 
     def running(self, name: str, run: Callable[[Stop], None]) -> None:
-        """Let `run` work until the stop is requested; if it returns or fails earlier it is called again, later."""
+        """Let `run` work until the stop is requested; if it returns or fails earlier, it is called again later."""
 
         def passes(task: _Task) -> None:
             with task.running(None):
@@ -97,11 +97,11 @@ class Tasks:
         self._start(name, passes)
 
     def overdue(self) -> tuple[str, ...]:
-        """Return the names of tasks whose current pass is past its deadline."""
+        """Return the names of tasks whose current run is past its deadline."""
         return tuple(task.name for task in self._tasks if task.overdue())
 
     def stop(self, seconds: float) -> tuple[str, ...]:
-        """Request the stop and wait so long in total; returns the names of those that did not end."""
+        """Request the stop and wait for all tasks together; return the names of those that did not end in time."""
         self.stopping.request()
         until = self._clock() + seconds
         for task in self._tasks:
@@ -110,7 +110,7 @@ class Tasks:
 
     def _start(self, name: str, passes: Callable[[_Task], None]) -> None:
         task = _Task(name, self._events, self._clock, self._backoff())
-        # A daemon: a task that does not end when it is told must not keep the process from ending.
+        # A daemon thread, because a task that ignores the stop must not keep the process from exiting.
         task.thread = threading.Thread(target=self._supervise, args=(task, passes), name=name, daemon=True)
         self._tasks = [*self._tasks, task]
         self._events.added(name, task.overdue)
@@ -129,7 +129,7 @@ class TaskEndedError(Exception):
 
 
 class _Task:
-    """What is known about one task; written by its own thread, read by others."""
+    """The state of one task; written by its own thread, read by others."""
 
     thread: threading.Thread
 
@@ -143,7 +143,7 @@ class _Task:
         self._last_failure = ""
 
     def running(self, deadline_seconds: float | None) -> _Pass:
-        """Return the context of one pass."""
+        """Return the context of one run."""
         return _Pass(self, deadline_seconds)
 
     def begin(self, deadline_seconds: float | None) -> None:
@@ -161,24 +161,24 @@ class _Task:
     def succeeded(self) -> None:
         self._events.ended(self.name, "late" if self._late else "ok")
         if self._late:
-            _log.warning("a task ran past its deadline", extra=fields(task=self.name))
+            _log.warning("a task exceeded its deadline", extra=fields(task=self.name))
         if self._backoff.failures:
             _log.info("a task works again", extra=fields(task=self.name, failures=self._backoff.failures))
         self._backoff.reset()
         self._last_failure = ""
 
     def failed(self, error: Exception) -> float:
-        """Count a failure, log it if it is another than the last; returns the seconds until the next try."""
+        """Count a failure, and log it if it differs from the last one; return the seconds until the next try."""
         self._events.ended(self.name, "error")
         failure = _identity(error)
         if failure != self._last_failure:
-            _log.error("a task failed and will be tried again", exc_info=error, extra=fields(task=self.name))
+            _log.error("a task failed and will be retried", exc_info=error, extra=fields(task=self.name))
         self._last_failure = failure
         return self._backoff.delay()
 
 
 class _Pass:
-    """Marks a task as at work."""
+    """Marks a task as running."""
 
     def __init__(self, task: _Task, deadline_seconds: float | None) -> None:
         self._task = task
@@ -192,7 +192,7 @@ class _Pass:
 
 
 def _identity(error: Exception) -> str:
-    """Tell failures apart by their kind and place: messages may carry times and counts that differ each time."""
+    """Return what identifies a failure: its class and place, since messages may contain times and counts."""
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next

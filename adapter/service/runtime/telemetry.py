@@ -1,4 +1,4 @@
-"""What the process tells about itself: its registry, the metrics that every process has, and their text."""
+"""Metrics that every process has: the registry, build information, tasks, connections, and the exposition."""
 
 from __future__ import annotations
 
@@ -17,13 +17,18 @@ if TYPE_CHECKING:
 
 
 def new_registry(version: str) -> CollectorRegistry:
-    """Return a registry of its own, with the process's CPU, memory and descriptors and `tidewatch_build_info`."""
-    # A `_created` series beside each counter would double their number, for a question that nobody asks.
+    """Return a new registry with the process's CPU, memory and file descriptors, and `tidewatch_build_info`."""
+    # A `_created` series for each counter would double the number of series without being of use.
     disable_created_metrics()  # type: ignore[no-untyped-call] # the library leaves this one untyped
     registry = CollectorRegistry(auto_describe=True)
     ProcessCollector(registry=registry)
     labels = ("version", "python_version")
-    build = Gauge("tidewatch_build_info", "Always 1; the labels tell what runs.", labels, registry=registry)
+    build = Gauge(
+        "tidewatch_build_info",
+        "Always 1; the labels are the versions of the program and of Python.",
+        labels,
+        registry=registry,
+    )
     build.labels(version, platform.python_version()).set(1)
     return registry
 
@@ -35,12 +40,12 @@ def exposition(registry: CollectorRegistry, accept: str = "") -> tuple[bytes, st
 
 
 class TaskMetrics:
-    """`PREFIX_task_runs_total{task,result}`, `PREFIX_task_last_success_timestamp_seconds{task}`, and who is overdue."""
+    """Exposes `PREFIX_task_runs_total`, `PREFIX_task_last_success_timestamp_seconds`, and which tasks are overdue."""
 
     def __init__(self, registry: CollectorRegistry, prefix: str) -> None:
         self._runs = Counter(
             f"{prefix}_task_runs_total",
-            "Runs of background tasks: ok, late, error.",
+            "Runs of background tasks, by result: ok, late, error.",
             ("task", "result"),
             registry=registry,
         )
@@ -55,7 +60,7 @@ class TaskMetrics:
         )
 
     def added(self, task: str, overdue: Callable[[], bool]) -> None:
-        """Let a task be seen before its first run."""
+        """Expose a task before its first run."""
         for result in ("ok", "late", "error"):
             self._runs.labels(task, result)
         self._overdue.labels(task).set_function(lambda: float(overdue()))
@@ -68,20 +73,20 @@ class TaskMetrics:
 
 
 class ConnectionCounts(Protocol):
-    """What the worker knows about its connections."""
+    """The worker's counts of connections."""
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """Connections that were cut off, by reason."""
+        """Return the number of dropped connections by reason."""
         ...
 
     def open_connections(self) -> Mapping[str, int]:
-        """Open connections by stage."""
+        """Return the number of open connections by stage."""
         ...
 
 
 class ConnectionCollector(Collector):
-    """`PREFIX_connections{stage}` and `PREFIX_connections_dropped_total{reason}`, read when scraped."""
+    """Exposes `PREFIX_connections{stage}` and `PREFIX_connections_dropped_total{reason}`, read at each scrape."""
 
     def __init__(self, counts: ConnectionCounts, prefix: str) -> None:
         self._counts = counts
@@ -89,12 +94,12 @@ class ConnectionCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yield both families."""
-        open_now = GaugeMetricFamily(f"{self._prefix}_connections", "Open connections.", labels=("stage",))
+        open_now = GaugeMetricFamily(f"{self._prefix}_connections", "Open connections, by stage.", labels=("stage",))
         for stage, count in self._counts.open_connections().items():
             open_now.add_metric((stage,), count)
         yield open_now
         dropped = CounterMetricFamily(
-            f"{self._prefix}_connections_dropped", "Connections that were cut off.", labels=("reason",)
+            f"{self._prefix}_connections_dropped", "Connections that were dropped, by reason.", labels=("reason",)
         )
         for reason, count in sorted(self._counts.dropped.items()):
             dropped.add_metric((reason,), count)

@@ -1,7 +1,7 @@
-"""Threads that run what is handed to them, and that never keep the process from ending.
+"""A thread pool that never keeps the process from exiting.
 
-`concurrent.futures` waits for its threads when the interpreter ends: a query to a Prometheus that hangs would hold up a
-shutdown for as long as the query may take. What is handed over here is abandoned at the end instead; it only reads.
+`concurrent.futures` waits for its threads when the interpreter exits, so a query to a hanging Prometheus would delay
+the shutdown until the query's deadline. Work in this pool is abandoned instead; it must only read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 class DaemonThreads:
-    """A fixed number of threads and a queue before them."""
+    """A fixed number of threads that share a queue of work."""
 
     def __init__(self, name: str, count: int) -> None:
         self._queue: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -26,7 +26,7 @@ class DaemonThreads:
             threading.Thread(target=self._run, name=f"{name}-{number}", daemon=True).start()
 
     def submit(self, work: Callable[[], None]) -> None:
-        """Run the work on one of the threads, after what was submitted before."""
+        """Run the work on one of the threads, after all work that was submitted before."""
         self._queue.put(work)
 
     def _run(self) -> None:
@@ -35,5 +35,5 @@ class DaemonThreads:
             try:
                 work()
             except Exception:  # noqa: BLE001 - the loop of the thread: one piece of work must not end it for the others
-                _log.exception("work in the background failed by a fault of the program")
-            del work  # nothing of it, such as a large answer, shall live until the next comes
+                _log.exception("background work failed because of a bug in this program")
+            del work  # The work and its large answers must not live until the next work arrives.

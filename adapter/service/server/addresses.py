@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from adapter.service.runtime.errors import StartError
 
 BACKLOG = 1024
-"""Connections that the kernel holds ready while nobody accepts, such as during a restart of the worker."""
+"""Connections that the kernel queues until they are accepted, such as during a restart of the worker."""
 
 NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-"""Why `accept` fails while a connection waits: descriptors or memory have run out."""
+"""Errors of `accept` while a connection waits, because file descriptors or memory have run out."""
 
 _WILDCARDS = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - compared, not bound without being asked
 
@@ -63,7 +63,7 @@ def listening_socket(address: Address) -> socket.socket:
 
 
 def address_of(listener: socket.socket) -> Address:
-    """Return the address that a socket really listens on."""
+    """Return the address that a socket listens on, with its actual port."""
     host, port = listener.getsockname()[:2]
     return Address(host, port)
 
@@ -83,9 +83,11 @@ def _bound(address: Address) -> socket.socket:
 
 def _reason(error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
-        return "another process listens there: stop it, or choose another port"
+        return "another process listens on this address: stop it, or choose another port"
     if error.errno == errno.EACCES:
-        return "not permitted: ports below 1024 need a privilege, choose a higher one"
+        return "permission denied: ports below 1024 need a privilege, so choose a higher one"
     if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
-        return "this machine has no such address: choose one of its own, or leave the host empty for all"
+        return (
+            "this machine does not have the address: choose one that it has, or leave the host empty for all addresses"
+        )
     return error.strerror or str(error)

@@ -1,4 +1,4 @@
-"""The request threads' part of the worker: from a whole head to an answer in the connection's outbox.
+"""The request threads' part of the worker: from a complete head to an answer in the connection's outbox.
 
 No thread waits for a client here, except for a request's body, which has a deadline: what the socket does not take of
 an answer stays in the outbox, for the poller thread to send.
@@ -59,7 +59,7 @@ class AnsweringWorker(ThreadWorker):
         self._here = threading.local()
 
     def load_wsgi(self) -> None:
-        """Build the application; ends the whole process if that fails."""
+        """Build the application; exit the process if that fails."""
         super().load_wsgi()
         self.wsgi = partial(_with_connection_facts, self.wsgi, self._here)
 
@@ -72,7 +72,7 @@ class AnsweringWorker(ThreadWorker):
             if not conn.outbox.flush():
                 self._held.hold(conn.outbox)
         except OSError as e:
-            _log.debug("connection lost with an answer to be sent: %s", e)
+            _log.debug("connection lost before the answer was sent: %s", e)
             return False
         return kept and not conn.fault
 
@@ -87,16 +87,16 @@ class AnsweringWorker(ThreadWorker):
             _log.warning("an answer was not sent", extra=fields(client=conn.client[0], reason=str(e)))
             self._answer_instead(conn, "answer_too_large", f"{e}: ask for less at once")
         except StopIteration:
-            # gunicorn's word for an answer that broke off, and its parser's for the end of the connection. Nothing of
-            # the answer has been sent, so there still can be a better one.
+            # gunicorn raises this for an answer that broke off, and its parser for the end of the connection. Nothing
+            # of the answer has been sent, so it can still be replaced.
             if conn.outbox.unsent:
                 conn.outbox.replace(_INTERNAL_ERROR)
         except OSError as e:
-            _log.debug("connection ended within a request: %s", e)
+            _log.debug("connection closed within a request: %s", e)
         except ParseException as e:
             conn.outbox.replace(parse_refusal(e))
         except Exception:  # noqa: BLE001 - the edge: whatever the application raised, the thread goes on
-            _log.exception("a request failed outside of the application's own error handling")
+            _log.exception("a request failed outside the application's error handling")
             conn.outbox.replace(_INTERNAL_ERROR)
         return False
 
@@ -111,7 +111,7 @@ class AnsweringWorker(ThreadWorker):
 
 
 def _next_may_follow(conn: Connection) -> bool:
-    """Tell whether the request's body is read to its end; where it is malformed nobody knows where the next begins."""
+    """Return whether the request's body can be read to its end, so that the start of the next request is known."""
     try:
         return conn.body_is_read()
     except (ParseException, OSError) as e:

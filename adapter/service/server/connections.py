@@ -1,9 +1,9 @@
-"""Connections outside of requests: handshakes, heads and the rest of answers, moved on by one thread for all of them.
+"""Connections outside requests: one thread performs the handshakes, and transfers the heads and the rest of answers.
 
-A thread that waits for a client belongs to that client for as long as it likes. So nobody waits: handshakes and heads
-advance when bytes arrive, answers when the client has read something, and each stage has a deadline in total, not for
-each read or write. A connection reaches the request threads only with a whole head in its buffer, and leaves them with
-what its socket did not take of the answer (`outgoing`).
+A client could occupy a thread that waits for it for as long as it likes, so no thread waits. Handshakes and heads
+advance when bytes arrive, answers when the client has read something, and each stage has one total deadline instead of
+one for each read or write. A connection is passed to the request threads only with a complete head in its buffer, and
+leaves them with the part of the answer that its socket did not accept (`outgoing`).
 """
 
 # gunicorn has no types.
@@ -29,24 +29,24 @@ if TYPE_CHECKING:
 
 _PROBES = tuple(f"{method} /{check}".encode() for method in ("GET", "HEAD") for check in ("livez", "readyz", "healthz"))
 _JUDGED = re.compile(rb"\r\n\r\n|(?<!\r)\n")
-"""The end of a head, or what makes it wrong already: a line that ends without a carriage return."""
+"""The end of a head, or a line end without a carriage return, which makes the head malformed."""
 _LONGEST_END = 4
 
 
 class Stage(Enum):
-    """Where a connection stands; all but REQUEST belong to the poller thread."""
+    """The stage of a connection; in all stages but REQUEST it belongs to the poller thread."""
 
     HANDSHAKE = auto()
     HEAD = auto()
-    """Something of a request has come, or the first request is awaited."""
+    """A part of a request has arrived, or the first request is expected."""
     IDLE = auto()
-    """Kept alive between requests."""
+    """The connection is kept alive between requests."""
     REQUEST = auto()
-    """With the request threads."""
+    """A request thread is using the connection."""
     SEND = auto()
-    """The rest of an answer waits for its reader."""
+    """The rest of an answer waits until the client reads."""
     LINGER = auto()
-    """Answered and shut down for writing; what the client still sends is thrown away, lest a reset eat the answer."""
+    """Answered and shut down for writing. Input is discarded, since closing with unread input resets the answer."""
     CLOSED = auto()
 
 
@@ -57,17 +57,17 @@ class Deadlines:
     handshake: float = 5.0
     head: float = 10.0
     idle: float = 90.0
-    """As long as Go's clients keep an idle connection: longer is waste, shorter a race with their next request."""
+    """As long as Go's clients keep an idle connection; a shorter limit would race with their next request."""
     body: float = 10.0
-    """To read a request's body."""
+    """Time limit for reading a request's body."""
     send: float = 60.0
-    """From the beginning of an answer until its last byte is taken; Kubernetes' API servers allow as much."""
+    """Time limit from the start of an answer to its last byte; Kubernetes API servers allow the same."""
     pace: float = 5.0
-    """Between two looks whether a reader keeps to the least rate."""
+    """Interval of the checks whether a client reads at the required rate."""
     linger: float = 2.0
 
     def of(self, stage: Stage) -> float:
-        """Return the limit of a stage of waiting; of SEND the time until the next look."""
+        """Return the time limit of a stage; for SEND, the time until the next check of the rate."""
         match stage:
             case Stage.HANDSHAKE:
                 return self.handshake
@@ -80,7 +80,7 @@ class Deadlines:
             case Stage.LINGER:
                 return self.linger
             case Stage.REQUEST | Stage.CLOSED:
-                raise ValueError(f"{stage} waits for nobody")
+                raise ValueError(f"{stage} has no time limit")
 
 
 class Connection:
@@ -96,40 +96,40 @@ class Connection:
         self.sock = sock
         self.outbox = Outbox(sock, most_answer_bytes)
         self.is_kept = False
-        """Whether it may be used for another request after the present one."""
+        """Whether the connection may be used for another request after the current one."""
         self.fault = ""
-        """Why the request threads gave it another answer than it should have; empty if they did not."""
+        """Why the request threads sent an error in place of the answer; empty if they did not."""
         self.client = client
         self.server = server
         self.stage = Stage.HANDSHAKE
         self.expires = 0.0
-        """Monotonic time at which the stage is over."""
+        """Monotonic time at which the stage expires."""
         self.events = 0
-        """What the poller waits for; 0 while it does not."""
+        """The events that the poller waits for; 0 for none."""
         self.steps = 0
-        """How often it was advanced, until a request was answered: those that were seldom served come first."""
+        """How often the connection was advanced before its first answer; those with the fewest advances come first."""
         self.head = bytearray()
         self._searched = 0
-        """How far the head was searched for its end, lest a trickle be searched from the start each time."""
+        """Position up to which the head was searched for its end, so that slow input is searched only once."""
         self.parser: HeadParser | None = None
         self._chain: tuple[bytes, ...] | None = None
 
     @property
     def peer_chain(self) -> tuple[bytes, ...]:
-        """The client's verified chain, computed once."""
+        """Return the client's verified certificate chain, computed once."""
         if self._chain is None:
             self._chain = verified_chain(self.sock)
         return self._chain
 
     @property
     def is_known(self) -> bool:
-        """Whether the client has shown a certificate of an authority that callers are trusted by."""
+        """Whether the client has presented a certificate of a trusted authority."""
         return bool(self.peer_chain)
 
     def read_head(self) -> bool:
-        """Read what has come and return whether it is enough for the parser.
+        """Read the available bytes and return whether there are enough for the parser.
 
-        Raises ssl.SSLWantReadError or BlockingIOError when nothing is there, EOFError at the end, OSError.
+        Raises ssl.SSLWantReadError or BlockingIOError if nothing is available, EOFError at the end, and OSError.
         """
         while True:
             data = self.sock.recv(RECORD)
@@ -142,7 +142,7 @@ class Connection:
                 return False
 
     def head_is_whole(self) -> bool:
-        """Tell whether the buffer is enough for the parser: it holds a whole head, or one that is wrong already."""
+        """Return whether the buffer holds a complete head, or one that is already malformed."""
         if _JUDGED.search(self.head, max(0, self._searched - _LONGEST_END + 1)):
             return True
         self._searched = len(self.head)
@@ -150,12 +150,12 @@ class Connection:
 
     @property
     def asks_for_health(self) -> bool:
-        """Whether the buffered head is a probe's: a kubelet that hears 429 would end a process that is only busy."""
+        """Whether the buffered head is a probe's: a kubelet that gets 429 would kill a process that is only busy."""
         return self.head.startswith(_PROBES)
 
     @property
     def head_is_too_large(self) -> bool:
-        """Whether no end of the head is in sight within the limit, which is lower for strangers."""
+        """Whether the head exceeds its limit, which is lower for clients without a certificate."""
         size = len(self.head)
         return size > LARGEST_HEAD or (size > STRANGERS_HEAD and not self.is_known)
 
@@ -164,7 +164,7 @@ class Connection:
         self.head = bytearray()
 
     def begin_request(self, cfg: Config, seconds: float) -> HeadParser:
-        """Hand the buffered bytes to the parser; reads of the body may take so long."""
+        """Pass the buffered bytes to the parser; reads of the body may take this long."""
         if self.parser is None:
             self.parser = HeadParser(cfg, BoundedUnreader(self.sock), self.client)
         self.parser.source.unread(bytes(self.head))
@@ -175,28 +175,28 @@ class Connection:
         return self.parser
 
     def body_is_read(self) -> bool:
-        """Whether nothing of the request is outstanding, so that the next one may follow; never waits."""
+        """Return whether the whole request has been read, so that the next one may follow; never waits."""
         if self.parser is None:
             return False
         self.parser.source.allow(0)
         return bool(self.parser.finish_body())
 
     def end_request(self) -> None:
-        """Take back what was read beyond the request: the beginning of the next one."""
+        """Take back the bytes that were read beyond the request, which begin the next one."""
         if self.parser is not None:
             self.head += self.parser.source.take_buffered()
 
     @property
     def is_open(self) -> bool:
-        """Whether there still is a socket: what failed within TLS or within an answer has closed it."""
+        """Whether the socket is still open: a failure within TLS or an answer closes it."""
         return self.sock.fileno() >= 0
 
     def discard(self) -> bool:
-        """Throw away what the client still sends; returns whether there may be more."""
+        """Discard input of the client; return whether there may be more."""
         return bool(os.read(self.sock.fileno(), RECORD))
 
     def shut_down(self) -> None:
-        """Say that nothing more will be sent, without waiting for anything."""
+        """Shut down the connection for writing, without waiting."""
         with suppress(OSError, ValueError):
             self.sock.settimeout(0)
             if isinstance(self.sock, ssl.SSLSocket):
@@ -205,13 +205,13 @@ class Connection:
             self.sock.shutdown(socket.SHUT_WR)
 
     def send_last(self, data: bytes) -> None:
-        """Send a short final answer as far as it can be sent at once."""
+        """Send as much of a short final answer as the socket accepts now."""
         self.sock.settimeout(0)
         with suppress(OSError):
             self.sock.send(data)
 
     def send_plain(self, data: bytes) -> None:
-        """Send below TLS, to a client that does not speak it."""
+        """Send without TLS, to a client that does not speak it."""
         with suppress(OSError):
             os.write(self.sock.fileno(), data)
 

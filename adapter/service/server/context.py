@@ -1,4 +1,4 @@
-"""What a worker is given to build itself: registry, health, tasks, and a say in how it ends."""
+"""What the code that builds a worker gets: registry, health checks, tasks, and callbacks for the shutdown."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _log = logging.getLogger(__name__)
 
 
 class WorkerContext:
-    """One worker process. Metrics and health are served from the moment that it exists."""
+    """One worker process. Metrics and health checks are served as soon as it exists."""
 
     def __init__(self, options: ServerOptions, address: Address, plain: socket.socket | None) -> None:
         self.options = options
         self.address = address
-        """Where the application is served, with the real port."""
+        """Address of the application, with its actual port."""
         self.plain_address = address_of(plain) if plain else None
         self.registry = new_registry(options.version)
         self.health = Health()
@@ -47,7 +47,10 @@ class WorkerContext:
         self.has_failed = False
         """Whether the process is to end with status 1."""
         self._tls_reloads = Counter(
-            f"{options.metrics_prefix}_tls_reloads_total", "Changed TLS files.", ("result",), registry=self.registry
+            f"{options.metrics_prefix}_tls_reloads_total",
+            "Changes of the TLS files, by result.",
+            ("result",),
+            registry=self.registry,
         )
         self.health.add_ready("serving", lambda: self._not_ready)
         self._further_paths: dict[str, Callable[[str], PlainAnswer]] = {}
@@ -57,7 +60,7 @@ class WorkerContext:
             _log.info("metrics and health are served", extra=fields(address=str(self.plain_address)))
 
     def add_path(self, path: str, answer: Callable[[str], PlainAnswer]) -> None:
-        """Serve one more path beside metrics and health, without TLS and to every caller.
+        """Serve one more path on the plain port, without TLS and to every caller.
 
         `answer` gets the query string. It runs in the thread that also serves health, so it must not wait. Raises
         ValueError for a path that is already served.
@@ -68,28 +71,28 @@ class WorkerContext:
         self._further_paths = {**self._further_paths, path: answer}
 
     def on_stop(self, callback: Callable[[], None]) -> None:
-        """Have a callback called when the process ends: after the tasks, the last registered first."""
+        """Register a callback for the end of the process, after the tasks; the last one registered is called first."""
         self._callbacks.append(callback)
 
     def on_stopping(self, callback: Callable[[], None]) -> None:
-        """Have a callback called as soon as the end begins, while requests are still served: the last registered first.
+        """Register a callback for the start of the shutdown, when requests are still served; the last is called first.
 
-        For what must not outlive the decision to end, such as writes to the cluster and a Lease. They run one after
-        another in a thread of their own. The end waits for them as long as for tasks, and then goes on without them.
+        It is for work that must stop at once, such as writes to the cluster and holding a Lease. The callbacks run one
+        after another in a separate thread, and the shutdown waits for them as long as for tasks.
         """
         self._stopping_callbacks.append(callback)
 
     def serving(self, counts: ConnectionCounts) -> None:
-        """Be ready from now on, as far as it depends on the server."""
+        """Make the server's own readiness check pass."""
         self.registry.register(ConnectionCollector(counts, self.options.metrics_prefix))
         self._not_ready = None
         scheme = "https" if self.options.tls else "http"
         _log.info("serving", extra=fields(address=f"{scheme}://{self.address}", pid=os.getpid()))
 
     def stopping(self) -> None:
-        """Be not ready any more."""
+        """Make the readiness check fail from now on."""
         self._not_ready = "shutting down"
-        _log.info("ending: not ready any more", extra=fields(delay_seconds=self.options.shutdown_delay_seconds))
+        _log.info("shutting down: no longer ready", extra=fields(delay_seconds=self.options.shutdown_delay_seconds))
         if self._stopping_callbacks:
             self._stopping = threading.Thread(
                 target=_called, args=(self._stopping_callbacks,), name="stopping", daemon=True
@@ -106,13 +109,13 @@ class WorkerContext:
         os.kill(os.getpid(), signal.SIGUSR1)
 
     def stop(self) -> None:
-        """End tasks, then what was registered, then metrics and health."""
+        """Stop the tasks, call the callbacks, then stop serving metrics and health checks."""
         end = time.monotonic() + self.options.stop_seconds
         self.tasks.stopping.request()
         if self._stopping:
             self._stopping.join(self.options.stop_seconds)
             if self._stopping.is_alive():
-                _log.warning("what was to happen as soon as the end begins did not end in time")
+                _log.warning("callbacks of the start of the shutdown did not end in time")
         still_running = self.tasks.stop(max(0.0, end - time.monotonic()))
         if still_running:
             _log.warning("tasks did not end in time", extra=fields(tasks=", ".join(still_running)))
@@ -143,4 +146,4 @@ def _called(callbacks: list[Callable[[], None]]) -> None:
         try:
             callback()
         except Exception:  # noqa: BLE001 - one that fails must not keep the others from releasing what they hold
-            _log.exception("a callback failed at the end of the process")
+            _log.exception("a callback failed during the shutdown")

@@ -1,8 +1,8 @@
-"""The order in which a process ends: off the endpoints, serve on, drain, over.
+"""The phases of a shutdown: not ready but serving, draining, ended.
 
-A SIGTERM comes while the Service still sends callers here: endpoints are taken out a moment later, on every node by
-itself. So the process first says that it is not ready and serves on (`delay`), then takes no more connections and
-finishes what it has (`drain`). Whoever is in a hurry signals again.
+When SIGTERM arrives, the Service still sends callers here, because each node removes the endpoint a moment later. So
+the process first reports that it is not ready and keeps serving (`delay`), then accepts no more connections and
+finishes its requests (`drain`). A second signal skips the rest of a phase.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from enum import IntEnum
 
 
 class Phase(IntEnum):
-    """How far the end has come."""
+    """The phase of a shutdown."""
 
     SERVING = 0
     DELAYING = 1
-    """Not ready any more, but serving."""
+    """No longer ready, but still serving."""
     DRAINING = 2
-    """No new connections; requests under way are finished."""
+    """No new connections; requests in progress are finished."""
     OVER = 3
 
 
 class Ending:
-    """When which phase begins. Times are monotonic seconds."""
+    """Computes the phase of the shutdown. Times are monotonic seconds."""
 
     def __init__(self, *, delay_seconds: float, drain_seconds: float) -> None:
         self._delay = delay_seconds
@@ -31,12 +31,12 @@ class Ending:
         self._over_at = 0.0
 
     def begin(self, now: float) -> None:
-        """Begin the end, with the delay; nothing if it has begun."""
+        """Start the shutdown with the delay; do nothing if it has started."""
         if self._drain_at is None:
             self._set(now + self._delay)
 
     def hurry(self, now: float) -> None:
-        """Go on to the next step at once: leave out the delay, or what is left of the drain."""
+        """Go to the next phase immediately: skip the rest of the delay or of the drain."""
         if self._drain_at is None or now < self._drain_at:
             self._set(now)
         else:

@@ -1,4 +1,4 @@
-"""Bounds how much of unfinished heads is kept, in all connections together."""
+"""Limits the memory of incomplete heads in all connections together."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ if TYPE_CHECKING:
     from adapter.service.server.connections import Connection
 
 MOST_STRANGERS_BYTES = 16 * 1024 * 1024
-"""Of unfinished heads, in all connections without a verified client certificate."""
+"""Bytes of incomplete heads in all connections without a verified client certificate."""
 MOST_KNOWN_BYTES = 64 * 1024 * 1024
-"""Likewise, in all connections with one."""
+"""Bytes of incomplete heads in all connections with a verified client certificate."""
 
 
 class HeadBytes:
-    """How much of unfinished heads is kept: one bound for strangers, one for callers with a verified certificate."""
+    """The memory of incomplete heads, with separate limits for clients with and without a verified certificate."""
 
     def __init__(self, most_strangers: int = MOST_STRANGERS_BYTES, most_known: int = MOST_KNOWN_BYTES) -> None:
         self._of_strangers = _Sizes(most_strangers)
         self._of_known = _Sizes(most_known)
 
     def note(self, conn: Connection) -> None:
-        """Take note of a head that has grown."""
+        """Record the growth of a head."""
         self._sizes(conn).note(conn)
 
     def forget(self, conn: Connection) -> None:
-        """Take note that a head is whole, or its connection at its end; nothing if it was not noted."""
+        """Forget a head that is complete or whose connection has ended; do nothing if it is unknown."""
         self._of_strangers.forget(conn)
         self._of_known.forget(conn)
 
     def one_too_many(self, conn: Connection) -> Connection | None:
-        """Return the connection whose head is to be given up for this one's: the largest; None while all have room."""
+        """Return the connection with the largest head, to be dropped for this one; None while there is room."""
         return self._sizes(conn).one_too_many()
 
     def _sizes(self, conn: Connection) -> _Sizes:
@@ -38,7 +38,7 @@ class HeadBytes:
 
 
 class _Sizes:
-    """Heads of one kind of callers, the oldest first."""
+    """Heads of one kind of client, the oldest first."""
 
     def __init__(self, most: int) -> None:
         self._most = most

@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from gunicorn.config import Config
 
 RECORD = 16 * 1024
-"""Bytes asked of a socket at once: a whole TLS record, of which nothing may stay where the poller cannot see it."""
+"""Bytes to read from a socket at once: a whole TLS record, because the poller cannot see what TLS has buffered."""
 LARGEST_HEAD = 1024 * 1024
-"""Bytes of request line and headers; Go's servers allow as much."""
+"""Limit on the bytes of request line and headers; Go's servers allow the same."""
 STRANGERS_HEAD = 64 * 1024
-"""As many without a verified client certificate. A token has a few kB; users of many groups come by the API server."""
+"""Limit without a verified client certificate. A token has a few kB; users with many groups use the API server."""
 
 
 class BoundedUnreader(Unreader):
-    """What the parser reads: the buffered head, then the body from the socket until a deadline."""
+    """The parser's input: the buffered head, then the body from the socket until a deadline."""
 
     def __init__(self, sock: socket.socket) -> None:
         super().__init__()
@@ -35,11 +35,11 @@ class BoundedUnreader(Unreader):
         self._deadline = 0.0
 
     def allow(self, seconds: float) -> None:
-        """Read from the socket for at most so long; 0 seconds: no more."""
+        """Allow reads from the socket for this long; 0 forbids them."""
         self._deadline = time.monotonic() + seconds
 
     def chunk(self, size_hint: int | None = None) -> bytes:
-        """Return the next bytes of the socket, empty at its end; raises TimeoutError."""
+        """Return the next bytes of the socket, or an empty text at its end; raises TimeoutError."""
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError("the request's body did not arrive in time")
@@ -54,9 +54,9 @@ class BoundedUnreader(Unreader):
 class HeadRequest(Request):
     """A request that also keeps its header lines as they came.
 
-    The headers of WSGI's environ are joined by name with commas: a group named `a,system:masters` could not be told
-    from two groups. `received` is read from the same bytes that gunicorn has just found to be well-formed; each
-    character is a byte (latin-1), as in the rest of WSGI.
+    The headers of WSGI's environ are joined by name with commas, so a group named `a,system:masters` would look like
+    two groups. `received` is read from the same bytes that gunicorn has just found to be well-formed; each character is
+    a byte (latin-1), as in the rest of WSGI.
     """
 
     received: tuple[tuple[str, str], ...] = ()
@@ -70,7 +70,7 @@ class HeadRequest(Request):
 
 
 class HeadParser(RequestParser):
-    """gunicorn's parser, making such requests from such an unreader."""
+    """gunicorn's parser, which makes `Request` objects from an `Unreader` of this module."""
 
     mesg_class = HeadRequest
 

@@ -1,8 +1,8 @@
-"""Answers on their way to their readers.
+"""Answers that are waiting for their clients to read them.
 
-A request thread hands over what the socket takes at once; the rest stays here, and the poller thread writes it whenever
-the client has read something. So a client that reads slowly, or not at all, holds memory and never a thread: memory is
-bounded for each connection and in all, and who reads too little for too long is cut off.
+A request thread sends what the socket accepts at once. The rest stays here, and the poller thread sends it whenever the
+client has read something. So a client that reads slowly, or not at all, occupies memory but never a thread. Memory is
+limited for each connection and in total, and a client that reads too slowly for too long is dropped.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 
 MOST_BYTES_EACH = 32 * 1024 * 1024
 PORTION = 64 * 1024
-"""Bytes offered to a socket at once: few enough that everybody's turn comes soon."""
+"""Bytes to offer to a socket at once: few enough that every connection gets its turn soon."""
 SMALL = 16 * 1024
-"""Bytes that are sent in one piece, head and body: one TLS record."""
+"""Bytes of head and body that are sent in one piece: one TLS record."""
 FULL = (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError)
-"""What a socket raises that takes no more for now."""
+"""Errors of a socket that accepts no more bytes for now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutgoingLimits:
-    """How much may wait for readers, and how fast they must read."""
+    """Limits on unread answers: their size, and the rate at which clients must read."""
 
     most_bytes: int = 48 * 1024 * 1024
-    """In all connections. Beyond it those that read slowest are cut off."""
+    """Limit in bytes for all connections; beyond it, the slowest readers are dropped."""
     most_bytes_each: int = MOST_BYTES_EACH
-    """The largest answer."""
+    """Size of the largest answer in bytes."""
     least_rate: float = 4096.0
-    """Bytes a second, over each time between two looks (`Deadlines.pace`)."""
+    """Bytes per second that a client must read between two checks (`Deadlines.pace`)."""
 
 
 class OutgoingTooLargeError(OSError):
-    """An answer has more bytes than a connection may hold. An OSError, since gunicorn lets those pass."""
+    """An answer exceeds the limit of a connection. It is an OSError because gunicorn does not catch those."""
 
 
 class Outbox:
@@ -55,13 +55,13 @@ class Outbox:
     def __init__(self, sock: socket.socket, most_bytes: int = MOST_BYTES_EACH) -> None:
         self.sock = sock
         self.bodies: tuple[object, ...] = ()
-        """What `HeldAnswers` counts for this connection."""
+        """The bytes that `HeldAnswers` counts for this connection."""
         self._most = most_bytes
         self._pieces: deque[memoryview] = deque()
         self._tried = 0
-        """How many of the pieces have been offered: TLS insists on sending what it was once given."""
+        """How many of the pieces were offered to the socket: TLS must send a piece once it was offered."""
         self._sent = 0
-        """Over the connection's life, as are those below."""
+        """Bytes sent over the connection's life, as the fields below count."""
         self._sent_before = 0
         self._read = 0
         self._since = 0.0
@@ -69,56 +69,56 @@ class Outbox:
     # What gunicorn calls
 
     def sendall(self, data: bytes) -> None:
-        """Take in a part of the answer; nothing is sent before `flush`. Raises AnswerTooLargeError."""
+        """Append a part of the answer; nothing is sent before `flush`. Raises AnswerTooLargeError."""
         if self.unsent + len(data) > self._most:
             raise OutgoingTooLargeError(f"the answer has more than {self._most} bytes")
         if data:
             self._pieces.append(memoryview(data))
 
     def send(self, data: bytes) -> int:
-        """Take in an interim response and send it as far as possible at once: the client waits for it."""
+        """Append an interim response and send as much of it as possible now, since the client waits for it."""
         self.sendall(data)
         self.flush()
         return len(data)
 
     def shutdown(self, _how: int) -> NoReturn:
-        """Refuse to be shut down, and so to be waited for: the poller thread ends connections."""
-        raise OSError(errno.ENOTCONN, "connections are ended by the poller thread")
+        """Raise an error, because only the poller thread shuts down connections."""
+        raise OSError(errno.ENOTCONN, "only the poller thread shuts down connections")
 
     def close(self) -> None:
-        """Do nothing, for the same reason."""
+        """Do nothing, because only the poller thread closes connections."""
 
     # What the connection's owner calls
 
     @property
     def unsent(self) -> int:
-        """How many bytes wait."""
+        """Number of unsent bytes."""
         return sum(map(len, self._pieces))
 
     @property
     def pieces(self) -> Iterable[memoryview]:
-        """What waits, in order. A piece of a body that many are sent is a view of it, not a copy."""
+        """Unsent pieces in order. A piece of a shared body is a view of it, not a copy."""
         return self._pieces
 
     @property
     def since(self) -> float:
-        """Monotonic time at which the answer began."""
+        """Monotonic time at which the answer started."""
         return self._since
 
     def begin(self, sock: socket.socket) -> None:
-        """Begin an answer: on the socket as it is now, after TLS was put on it."""
+        """Start an answer on the present socket, which has TLS by now."""
         self.sock = sock
         self._since = time.monotonic()
         self._sent_before = self._sent
 
     def replace(self, data: bytes) -> None:
-        """Send this instead of what has not been offered to the socket yet."""
+        """Replace everything that has not been offered to the socket yet."""
         while len(self._pieces) > self._tried:
             self._pieces.pop()
         self._pieces.append(memoryview(data))
 
     def flush(self) -> bool:
-        """Send what fits and return whether that was all; never waits. Raises OSError where the connection is lost."""
+        """Send what fits and return whether that was all; never waits. Raises OSError if the connection is lost."""
         if len(self._pieces) > 1 and self.unsent <= SMALL:
             self._pieces = deque([memoryview(b"".join(self._pieces))])
         try:
@@ -130,7 +130,7 @@ class Outbox:
         return True
 
     def step(self) -> bool:
-        """Send once; return whether that was the rest. Raises one of FULL, or OSError where the connection is lost."""
+        """Send once; return whether that was the rest. Raises one of FULL, or OSError if the connection is lost."""
         first = self._pieces[0]
         count = self.sock.send(first[:PORTION])
         self._sent += count
@@ -142,36 +142,36 @@ class Outbox:
         return not self._pieces
 
     def clear(self) -> None:
-        """Forget what was not sent: the connection is over."""
+        """Discard the unsent bytes when the connection has ended."""
         self._pieces.clear()
 
     def newly_read(self) -> int:
-        """Return how many bytes the client's side has acknowledged since this was asked last."""
+        """Return how many bytes the client has acknowledged since the last call."""
         acknowledged = self._sent - unacknowledged(self.sock)
         newly, self._read = acknowledged - self._read, acknowledged
         return newly
 
     def pace(self, now: float) -> float:
-        """Return bytes a second of this answer so far; its first second counts whole."""
+        """Return the bytes per second of this answer so far, counting at least one second."""
         return (self._sent - self._sent_before) / max(1.0, now - self._since)
 
 
 class HeldAnswers:
-    """How many bytes wait for readers in all connections; a body that many wait for counts once. For any thread."""
+    """Number of unread bytes in all connections, counting a shared body once. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._holders: dict[int, int] = {}
-        """By identity of a body: how many connections hold it."""
+        """Number of connections that hold a body, by its identity."""
         self._total = 0
 
     @property
     def total(self) -> int:
-        """Bytes that wait, in all."""
+        """Total number of bytes."""
         return self._total
 
     def hold(self, outbox: Outbox) -> None:
-        """Count what waits in an outbox, in full until it is released: a view keeps the whole body alive."""
+        """Count the bytes of an outbox in full until they are released, since a view keeps the whole body alive."""
         outbox.bodies = tuple(piece.obj for piece in outbox.pieces)
         with self._lock:
             for body in outbox.bodies:
@@ -180,7 +180,7 @@ class HeldAnswers:
                 self._total += 0 if holders else len(body)  # type: ignore[arg-type] # bytes, as they were put in
 
     def release(self, outbox: Outbox) -> None:
-        """Count no longer what an outbox held; nothing if it held nothing."""
+        """Stop counting the bytes of an outbox; do nothing if it holds none."""
         bodies, outbox.bodies = outbox.bodies, ()
         if not bodies:
             return

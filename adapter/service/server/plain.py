@@ -1,7 +1,7 @@
-"""A small HTTP server of its own for metrics and health, which nothing that happens on the TLS port can hold up.
+"""A small separate HTTP server for metrics and health checks, independent of the connections on the TLS port.
 
-One thread, one poller, one request to a connection, a total deadline for each, the oldest dropped when there are too
-many, or when too much waits to be read. Answers are made in that thread, so whoever makes them answers from memory.
+It has one thread, one poller, one request per connection and a total deadline for each. The oldest connections are
+dropped if there are too many, or too many unread bytes. Answers are made in that thread, so they must come from memory.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _log = logging.getLogger(__name__)
 MOST_CONNECTIONS = 128
 LARGEST_HEAD = 16 * 1024
 MOST_BYTES = 16 * 1024 * 1024
-"""Of answers that wait to be read."""
+"""Limit on the bytes of unread answers."""
 DEADLINE = 5.0
 """Seconds from accept to the last byte of the answer."""
 HEALTH_AND_METRICS = ("/metrics", "/livez", "/readyz")
-"""The paths that every program serves."""
+"""Paths that every program serves."""
 _LONGEST_WAIT = 0.5
 _ACCEPT_PAUSE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class PlainAnswer:
-    """Status, body and the body's type."""
+    """Status, body and content type of an answer."""
 
     status: int
     body: bytes
@@ -46,7 +46,7 @@ class PlainAnswer:
 
 
 Answer: TypeAlias = "Callable[[str, str], PlainAnswer | None]"
-"""(path, query) to the answer; None: nothing is served at this path. Never waits."""
+"""Returns the answer for a path and a query, or None if the path is unknown. Never waits."""
 
 
 class PlainServer:
@@ -64,22 +64,22 @@ class PlainServer:
         self._listener = listener
         self._answer = answer
         self._paths = paths
-        """What is named to those who ask for another path."""
+        """Paths that the answer to an unknown path names."""
         self._deadline = deadline_seconds
         self._most_bytes = most_bytes
         self._poller = selectors.DefaultSelector()
         self._visitors: dict[_Visitor, None] = {}
-        """Oldest first."""
+        """Open connections, the oldest first."""
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="plain-http", daemon=True)
 
     def start(self) -> None:
-        """Begin to serve, in a thread."""
+        """Start to serve in a thread."""
         self._poller.register(self._listener, selectors.EVENT_READ)
         self._thread.start()
 
     def stop(self) -> None:
-        """End within about half a second, whatever visitors do."""
+        """Stop within about half a second, whatever clients do."""
         self._stopped.set()
         self._thread.join(2 * _LONGEST_WAIT)
 
@@ -100,7 +100,7 @@ class PlainServer:
             sock, _ = self._listener.accept()
         except OSError as e:
             if e.errno in NO_ROOM and not self._make_room():
-                # The listener stays readable: without a pause this would be a loop that never sleeps.
+                # The listener stays readable, so without a pause this loop would never sleep.
                 self._stopped.wait(_ACCEPT_PAUSE)
             return
         if len(self._visitors) >= MOST_CONNECTIONS:
@@ -111,7 +111,7 @@ class PlainServer:
         self._poller.register(sock, selectors.EVENT_READ, visitor)
 
     def _make_room(self) -> bool:
-        """Close the oldest visitor; returns whether there was one."""
+        """Close the oldest connection; return whether there was one."""
         oldest = next(iter(self._visitors), None)
         if oldest is not None:
             self._cut(oldest)
@@ -133,7 +133,7 @@ class PlainServer:
             self._close(visitor)
 
     def _make_room_beside(self, newest: _Visitor) -> None:
-        """Close those that have answers unread, the oldest first, until what waits is within the bound."""
+        """Close connections with unread answers, the oldest first, until the unread bytes are within the limit."""
         readers = [visitor for visitor in self._visitors if visitor.outbox and visitor is not newest]
         held = newest.held_bytes + sum(visitor.held_bytes for visitor in readers)
         for visitor in readers:
@@ -148,7 +148,7 @@ class PlainServer:
             self._cut(visitor)
 
     def _cut(self, visitor: _Visitor) -> None:
-        """Close a visitor who may have left something unread, for which the kernel need not wait."""
+        """Close a connection, and let the kernel discard its unread bytes."""
         if unacknowledged(visitor.sock):
             reset_on_close(visitor.sock)
         self._close(visitor)
@@ -166,7 +166,7 @@ class PlainServer:
             return _http(PlainAnswer(400, b"this is not an HTTP request\n"))
         method, target, _ = parts
         if method not in {"GET", "HEAD"}:
-            return _http(PlainAnswer(405, b"only GET is served here\n"), "Allow: GET, HEAD\r\n")
+            return _http(PlainAnswer(405, b"only GET and HEAD are allowed here\n"), "Allow: GET, HEAD\r\n")
         path, _, query = target.partition("?")
         try:
             answer = self._answer(path, query)
@@ -190,10 +190,10 @@ class _Visitor:
         self.inbox = bytearray()
         self.outbox = memoryview(b"")
         self.held_bytes = 0
-        """Of the answer, all of which stays until the last of it is sent."""
+        """Bytes of the answer, which stay in memory until the last of them is sent."""
 
     def read(self) -> bool:
-        """Read what has come; returns whether the head is whole. Raises EOFError when it never will be."""
+        """Read the available bytes; return whether the head is complete. Raises EOFError if it can never be."""
         data = self.sock.recv(LARGEST_HEAD)
         self.inbox += data
         if b"\r\n\r\n" in self.inbox:
@@ -203,11 +203,11 @@ class _Visitor:
         return False
 
     def answer(self, data: bytes) -> None:
-        """Take in what is to be sent."""
+        """Set the answer to send."""
         self.outbox, self.held_bytes = memoryview(data), len(data)
 
     def write(self) -> bool:
-        """Send what fits; returns whether all is sent."""
+        """Send what fits; return whether everything is sent."""
         self.outbox = self.outbox[self.sock.send(self.outbox) :]
         return not self.outbox
 

@@ -1,8 +1,8 @@
-"""A process of Tidewatch: gunicorn's arbiter, one worker, and the order in which things start and end.
+"""A process of Tidewatch: gunicorn's arbiter, one worker, and the order of start and shutdown.
 
-The arbiter opens the ports, so that a port in use ends the process before anything else happens and a worker that is
-started anew finds the same ports. Everything else is made in the worker, after the fork: no thread exists before it but
-the log's, which knows of forks.
+The arbiter opens the ports, so that a port in use ends the process before anything else happens, and a restarted worker
+gets the same ports. Everything else is made in the worker, after the fork. The only thread before the fork is the
+log's, which handles forks.
 
     start: ports, worker, metrics and health (plain port), application and its tasks, TLS port
     end:   not ready and, beside the rest, the callbacks of `on_stopping`; serve on for the delay, drain, tasks,
@@ -53,19 +53,19 @@ WsgiApp: TypeAlias = Callable[[dict[str, Any], Callable[..., Any]], Iterable[byt
 MakeWorker: TypeAlias = Callable[[WorkerContext], WsgiApp]
 
 LOST_WORKER_SECONDS = 60
-"""A worker whose poller thread gives no sign of life for so long is killed and started anew."""
+"""A worker whose poller thread does not report for this long is killed and restarted."""
 STEADY_SECONDS = 60.0
-"""A worker that lived so long is replaced at once; one that did not, after a wait that doubles."""
+"""A worker that lived this long is replaced at once; one with a shorter life, after a wait that doubles each time."""
 LONGEST_RESTART_WAIT = 30.0
 SWITCH_SECONDS = 0.0005
-"""How soon a thread that wants the interpreter gets it from one that computes. Python's own 5 ms doubled the 99th
-percentile of requests beside the refresh of 250,000 values."""
+"""Python's switch interval: how soon a waiting thread gets the interpreter from one that computes. With the default of
+5 ms, the 99th percentile of requests doubled while 250,000 values were refreshed."""
 SPARE_DESCRIPTORS = 256
-"""Kept for everything that is no connection: health, Prometheus, the cluster, files that are read anew."""
+"""File descriptors reserved for everything but client connections: health checks, Prometheus, the cluster and files."""
 
 
 def serve_forever(options: ServerOptions, make_worker: MakeWorker) -> NoReturn:
-    """Serve until told to end; leaves by SystemExit: 0 after a signal, 1 if it cannot start.
+    """Serve until a signal ends the process; raises SystemExit with 0 after a signal, and 1 if it cannot start.
 
     `make_worker` is called in the worker process with its context: it builds everything, starts tasks, and returns the
     application. It may raise StartError. Note that SystemExit passes through the caller's frames in the worker too.
@@ -79,16 +79,16 @@ def serve_forever(options: ServerOptions, make_worker: MakeWorker) -> NoReturn:
     except StartError as e:
         print(f"{options.program}: {e}", file=sys.stderr)  # noqa: T201 - the one line on stderr
         sys.exit(1)
-    # Left over from another gunicorn's upgrade in place, these would make this one take foreign sockets.
+    # These variables, left over from another gunicorn's upgrade in place, would make this one use foreign sockets.
     for name in ("GUNICORN_PID", "GUNICORN_FD"):
         os.environ.pop(name, None)
     application = ServerApplication(options, make_worker, address_of(listener), plain, tls)
     ServerArbiter(application, listener).run()
-    raise AssertionError("gunicorn's arbiter leaves by SystemExit")
+    raise AssertionError("gunicorn's arbiter raises SystemExit")
 
 
 class ServerApplication(BaseApplication):
-    """What gunicorn asks: its settings, and in the worker the application."""
+    """The application as gunicorn sees it: its settings, and in the worker the WSGI application."""
 
     cfg: Config
     context: WorkerContext
@@ -109,7 +109,7 @@ class ServerApplication(BaseApplication):
         super().__init__()
 
     def load_config(self) -> None:
-        """Set everything that differs from gunicorn's defaults, or that the environment could change."""
+        """Set everything that differs from gunicorn's defaults, or that the environment could change otherwise."""
         for name, value in _settings(self.options).items():
             self.cfg.set(name, value)
 
@@ -119,11 +119,11 @@ class ServerApplication(BaseApplication):
         sys.setswitchinterval(SWITCH_SECONDS)
         if self.options.pin_cpu:
             cpus = sorted(os.sched_getaffinity(0))
-            # Not always the same core: replicas on one node would crowd it.
+            # Choose the core by the process ID, so that replicas on one node do not share a core.
             os.sched_setaffinity(0, {cpus[os.getpid() % len(cpus)]})
 
     def load(self) -> WsgiApp:
-        """Make the worker's context and application; ends the process with one line if that fails."""
+        """Make the worker's context and application; exit the process with one line if that fails."""
         self.context = WorkerContext(self.options, self._address, self._plain)
         if self.tls is not None:
             self.tls.on_reload = self.context.tls_reloaded
@@ -138,29 +138,29 @@ class ServerApplication(BaseApplication):
         return application
 
     def _refuse(self, message: str) -> NoReturn:
-        # In one piece: the thread that writes the log must not come between the line and its end.
+        # One write, because the thread that writes the log must not come between the line and its end.
         sys.stderr.write(f"{self.options.program}: {message}\n")
         sys.stderr.flush()
         sys.exit(Arbiter.WORKER_BOOT_ERROR)
 
 
 class ServerLogger(Logger):
-    """Sends what gunicorn says through the process's own logs; no access log."""
+    """Sends gunicorn's messages through the process's logs; there is no access log."""
 
     def setup(self, cfg: Config) -> None:
-        """Leave handlers and levels to `logs.configure_logs`."""
+        """Do nothing, because `logs.configure_logs` sets handlers and levels."""
         self.cfg = cfg
         self._access_log_enabled = False
         self.error_log.propagate = True
 
     def error(self, msg: str, *args: object, **kwargs: Any) -> None:  # noqa: ANN401 - handed through to logging
-        """Log, but not that a worker could not start: it has said why itself."""
+        """Log, except that a worker could not start, because the worker has printed the reason."""
         if args[-1:] != (Arbiter.WORKER_BOOT_ERROR,):
             self.error_log.error(msg, *args, **kwargs)
 
 
 class ServerArbiter(Arbiter):
-    """Keeps one worker alive, and ends it in order."""
+    """Keeps one worker alive, and shuts it down in order."""
 
     def __init__(self, app: ServerApplication, listener: socket.socket) -> None:
         super().__init__(app)
@@ -173,25 +173,25 @@ class ServerArbiter(Arbiter):
         self._restart_wait = 0.0
 
     def init_signals(self) -> None:
-        """Listen to those that end the process and to a worker's death; files are watched, so HUP means nothing."""
+        """Handle signals that end the process and the end of a worker; files are watched, so SIGHUP is ignored."""
         super().init_signals()
         for name in ("HUP", "TTIN", "TTOU", "USR1", "USR2", "WINCH"):
             signal.signal(getattr(signal, f"SIG{name}"), signal.SIG_IGN)
 
     def handle_int(self) -> NoReturn:
-        """SIGINT: a person waits, so the end begins without the delay."""
+        """SIGINT: shut down without the delay, since a person is waiting."""
         self._end_signal = signal.SIGUSR1
         raise StopIteration
 
     def spawn_workers(self) -> None:
-        """Start the worker, unless one has just died young."""
+        """Start the worker, unless the last one ended soon after its start."""
         now = time.monotonic()
         if now >= self._spawn_after:
             self._spawned_at = now
             super().spawn_workers()
 
     def reap_workers(self) -> None:
-        """Take note of a worker's death; raises HaltServer if it could not start."""
+        """Handle the end of a worker; raises HaltServer if the worker could not start."""
         before = len(self.WORKERS)
         super().reap_workers()
         if len(self.WORKERS) < before:
@@ -199,10 +199,10 @@ class ServerArbiter(Arbiter):
             self._restart_wait = restart_wait(self._restart_wait, now - self._spawned_at)
             self._spawn_after = now + self._restart_wait
             if self.LISTENERS:
-                _log.warning("the worker died; a new one follows", extra=fields(after_seconds=self._restart_wait))
+                _log.warning("the worker died and will be restarted", extra=fields(after_seconds=self._restart_wait))
 
     def stop(self, graceful: bool = True) -> None:  # noqa: FBT001, FBT002 - gunicorn's signature
-        """End the worker in order; every further signal takes it one step on."""
+        """Shut down the worker in order; each further signal makes it skip a phase."""
         for listener in self.LISTENERS:
             listener.close()
         self.LISTENERS = []
@@ -219,8 +219,8 @@ class ServerArbiter(Arbiter):
             _log.debug("the worker ended before it had started: %s", e)
 
     def halt(self, reason: str | None = None, exit_status: int = 0) -> NoReturn:
-        """End: status 1 if the worker could not start, which it has said itself."""
-        _log.debug("the arbiter ends", extra=fields(reason=reason))
+        """Exit, with status 1 if the worker could not start, for which it has printed the reason."""
+        _log.debug("the arbiter exits", extra=fields(reason=reason))
         self.stop()
         sys.exit(1 if exit_status else 0)
 
@@ -232,12 +232,12 @@ class ServerArbiter(Arbiter):
         elif {signal.SIGTERM, signal.SIGINT}.intersection(signals):
             self.kill_workers(signal.SIGUSR1)
         else:
-            # Again: a worker that was just being forked did not hear it; one that did takes it as said.
+            # Send the signal again for a worker that was being forked; other workers ignore the repetition.
             self.kill_workers(signal.SIGTERM)
 
 
 def restart_wait(last_seconds: float, lived_seconds: float) -> float:
-    """Return the seconds to wait before a worker is started anew, from the last such wait and how long it lived."""
+    """Return the seconds to wait before the worker is restarted, from the previous wait and the life of the worker."""
     if lived_seconds >= STEADY_SECONDS:
         return 0.0
     return min(max(1.0, 2 * last_seconds), LONGEST_RESTART_WAIT)
@@ -261,7 +261,7 @@ def _settings(options: ServerOptions) -> dict[str, object]:
         "limit_request_line": 8190,
         "limit_request_fields": 2000,
         "http_parser": "python",
-        # No proxy in front is trusted with anything but by its certificate.
+        # A proxy is only trusted by its certificate.
         "forwarded_allow_ips": "",
         "forwarder_headers": "",
         "secure_scheme_headers": {},
@@ -269,19 +269,19 @@ def _settings(options: ServerOptions) -> dict[str, object]:
 
 
 def connections_within(limits: ConnectionLimits, descriptors: int) -> ConnectionLimits:
-    """Return the limits, lowered to what so many file descriptors allow: at least half of them stay for the rest."""
+    """Return the limits, lowered to the file descriptors; at least half of them are reserved for everything else."""
     most = min(limits.most, max(descriptors - SPARE_DESCRIPTORS, descriptors // 2))
     if most == limits.most:
         return limits
     _log.warning(
-        "fewer connections are allowed than otherwise: raise the hard limit of open files (ulimit -Hn)",
+        "the limit on connections is lowered: raise the hard limit of open files (ulimit -Hn)",
         extra=fields(connections=most, descriptors=descriptors),
     )
     return replace(limits, most=most, most_unfinished=min(limits.most_unfinished, max(1, most // 2)))
 
 
 def _raise_descriptor_limit(wanted: int) -> int:
-    """Return how many descriptors the process may have open: as many as wanted, or as the hard limit allows."""
+    """Raise the limit on open file descriptors as far as wanted and allowed; return the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY:
         hard = max(soft, wanted)

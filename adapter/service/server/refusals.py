@@ -1,4 +1,4 @@
-"""Answers that the server gives by itself, and after which it closes the connection."""
+"""Answers that the server sends without the application, and after which it closes the connection."""
 
 # gunicorn has no types.
 # mypy: allow-untyped-calls
@@ -16,12 +16,12 @@ _STATUS_OF: dict[type[Exception], tuple[int, str]] = {
 
 
 def parse_refusal(error: http_errors.ParseException) -> bytes:
-    """Return the answer to a request that cannot be read."""
+    """Return the answer to a malformed request."""
     return final_answer(*_STATUS_OF.get(type(error), (400, "Bad Request")), str(error))
 
 
 def final_answer(status: int, phrase: str, message: str) -> bytes:
-    """Return a whole HTTP response in plain text, after which the connection is closed."""
+    """Return a complete HTTP response in plain text that announces the end of the connection."""
     body = f"{message}\n".encode()
     head = (
         f"HTTP/1.1 {status} {phrase}\r\nContent-Type: text/plain; charset=utf-8\r\n"

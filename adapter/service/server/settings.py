@@ -1,4 +1,4 @@
-"""How a process serves: what its flags come down to, for the server and for the worker."""
+"""Settings of the server and the worker."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimits:
-    """How many connections may be open, and how many of them may be asking."""
+    """Limits on connections and on requests."""
 
     most: int = 4000
     most_unfinished: int = 1000
-    """Of those, in handshake or within a request's head."""
+    """Limit on connections in a handshake or within a request's head."""
     most_requests: int = 0
-    """Of those, with a request that is answered or waits for a thread; the next get 429. 0: as many as there are."""
+    """Limit on requests that are in progress or queued; further ones get status 429. 0 means no limit of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
-    """How a process serves."""
+    """Settings of a serving process."""
 
     program: str
-    """Begins the one line on stderr that says why it could not start."""
+    """Name of the program, which begins the line on stderr that says why it could not start."""
     version: str
     metrics_prefix: str
     address: Address
     tls: TlsSettings | None
-    """None: plain HTTP."""
+    """TLS settings; None for plain HTTP."""
     plain_address: Address | None
-    """Metrics and health, without TLS."""
+    """Address for metrics and health checks without TLS."""
     threads: int = 16
     shutdown_delay_seconds: float = 5.0
     drain_seconds: float = 5.0
     stop_seconds: float = 3.0
-    """For tasks and callbacks, after the drain."""
+    """Time limit for tasks and callbacks after the drain."""
     pin_cpu: bool = False
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
     deadlines: Deadlines = field(default_factory=Deadlines)
@@ -49,5 +49,5 @@ class ServerOptions:
 
     @property
     def end_seconds(self) -> float:
-        """Within which the worker has ended, or is killed."""
+        """Time after which a worker that has not ended is killed."""
         return self.shutdown_delay_seconds + self.drain_seconds + self.stop_seconds + 1.5

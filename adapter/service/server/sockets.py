@@ -1,4 +1,4 @@
-"""What the kernel is told, and asked, of a connection's socket (tcp(7), Linux)."""
+"""Socket options of connections (tcp(7), Linux)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import termios
 from contextlib import suppress
 
 MOST_UNSENT = 32 * 1024
-"""Bytes that the kernel takes beyond what the client's window allows to be sent. What more there is of an answer waits
-in this process, where it is counted; in the kernel it could be megabytes for each client that reads nothing."""
+"""Bytes that the kernel accepts beyond the client's window. The rest of an answer waits in this process, where it is
+counted; in the kernel, it could be megabytes for each client that reads nothing."""
 
 _TCP_NOTSENT_LOWAT = 25
 """Linux's number (linux/tcp.h); the standard library has no name for it before Python 3.12."""
@@ -18,18 +18,18 @@ _INT = struct.Struct("i")
 
 
 def prepare_accepted(sock: socket.socket) -> None:
-    """Make an accepted socket non-blocking, without delay for small segments, with little unsent in the kernel.
+    """Make an accepted socket non-blocking, with TCP_NODELAY and a small send queue in the kernel.
 
-    An option of the listener would not do: a connection that came before it was set is without it for good.
+    Setting the options on the listener is not enough: connections that arrived before that never get them.
     """
     sock.settimeout(0)
-    with suppress(OSError):  # not TCP, or the client is gone: then reading tells
+    with suppress(OSError):  # not TCP, or the client is gone, which the next read shows
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, MOST_UNSENT)
 
 
 def unacknowledged(sock: socket.socket) -> int:
-    """Return how many bytes the other side has not acknowledged; 0 where the kernel cannot tell."""
+    """Return how many bytes the client has not acknowledged; 0 if the kernel does not report it."""
     try:
         count: int = _INT.unpack(fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, bytes(_INT.size)))[0]
     except (OSError, ValueError):
@@ -38,9 +38,9 @@ def unacknowledged(sock: socket.socket) -> int:
 
 
 def reset_on_close(sock: socket.socket) -> None:
-    """Have the kernel throw away what it has not sent when the socket is closed.
+    """Make the kernel discard unsent bytes when the socket is closed.
 
-    Otherwise it would keep the bytes for minutes, for a client that does not read them.
+    Otherwise it would keep them for minutes, for a client that does not read them.
     """
     with suppress(OSError):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

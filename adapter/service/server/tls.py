@@ -1,20 +1,20 @@
-"""The server's side of TLS: one cached context, made anew when something of it changes, and no session resumption.
+"""The server's side of TLS: one cached context, replaced when its files change, without session resumption.
 
 Making a context costs about as much as a handshake, so it is made once for each state of the files (times and inodes)
-and of the authorities that clients are trusted by, not once for each connection. Connections that stand keep theirs.
-A kubelet swaps a mounted secret by one rename, a tool may write the two files one after the other: a pair that does not
-fit, or cannot be read, leaves the last good context in place.
+and of the trusted client authorities, not for each connection. Open connections keep their context. A kubelet swaps a
+mounted Secret with one rename, but a tool may write the two files one after the other: a pair that does not match or
+cannot be read leaves the last good context in place.
 
-Resumption is off because a resumed session has no verified chain: the certificate that a front proxy showed in an
-earlier connection would come back unproven. Tickets have an option for that. The session cache of TLS 1.2 has none in
-Python, but it belongs to the context: after a TLS 1.2 handshake the context, and with it the cache, is thrown away.
-(kube-apiserver speaks TLS 1.3, where nothing of this costs anything.)
+Resumption is disabled because a resumed session has no verified chain: the certificate that a front proxy presented in
+an earlier connection would be accepted unverified. Tickets have an option for that. Python has no option for the
+session cache of TLS 1.2, but the cache belongs to the context, so the context is replaced after a TLS 1.2 handshake.
+(kube-apiserver uses TLS 1.3, where this costs nothing.)
 
-Clients may show a certificate where `client_authorities` are given. Python verifies it within the handshake: a client
-whose certificate comes from another CA is cut off with the alert `unknown_ca`, where Go would let it in as anonymous.
-Nobody gains anything by it, but such a client must leave its certificate away to be answered. The same happens as long
-as no authority is known yet: a client that comes too early comes again, and does not stay on a connection on which its
-certificate was never seen.
+Clients may present a certificate if `client_authorities` are set. Python verifies it within the handshake: a client
+with a certificate of another CA is disconnected with the alert `unknown_ca`, while Go would accept it as anonymous.
+This is safe, but such a client must not present its certificate if it wants an answer. The same happens while no
+authority is known yet: an early client reconnects, and does not stay on a connection on which its certificate was never
+verified.
 """
 
 from __future__ import annotations
@@ -99,11 +99,11 @@ class TlsSettings:
     memory. None: clients are not asked for a certificate. The system's CAs never count."""
     min_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
     cipher_suites: tuple[str, ...] = ()
-    """OpenSSL's names, of TLS 1.2 (`chosen_suites`); empty: OpenSSL's default."""
+    """Cipher suites of TLS 1.2 by OpenSSL's names (`chosen_suites`); empty for OpenSSL's default."""
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Every file that the context is made of."""
+        """Return the files that the context is made of."""
         return self.certificate_file, self.key_file
 
     def trusted(self) -> frozenset[bytes]:
@@ -112,13 +112,13 @@ class TlsSettings:
 
 
 class ServerTls:
-    """Wraps accepted sockets with the newest context that could be loaded. For one thread: the one that accepts."""
+    """Wraps accepted sockets with the last good context. For the accepting thread only."""
 
     def __init__(self, settings: TlsSettings, on_reload: Callable[[bool], None] = lambda _: None) -> None:
         """Load the files once; raises StartError if they cannot be used."""
         self._settings = settings
         self.on_reload = on_reload
-        """Called after each change of files or authorities with whether they could be used."""
+        """Callback for each change of files or authorities, with whether they could be used."""
         self._state_log = StateLog(_log)
         try:
             self._followed = FollowedFiles(
@@ -133,13 +133,13 @@ class ServerTls:
         self._context: ssl.SSLContext | None = self._followed.value
 
     def wrap(self, sock: socket.socket) -> ssl.SSLSocket:
-        """Return the socket with TLS on it, the handshake not begun."""
+        """Return the socket wrapped with TLS, before the handshake."""
         return self._current().wrap_socket(
             sock, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=True
         )
 
     def shaken(self, sock: ssl.SSLSocket) -> None:
-        """Take note of a finished handshake; raises ResumedSessionError for a resumed session."""
+        """Check a finished handshake; raises ResumedSessionError for a resumed session."""
         if sock.version() != "TLSv1.3":
             self._context = None
         if sock.session_reused:
@@ -168,7 +168,7 @@ class ServerTls:
         self._context = context
         self._state_log.recovered("files", _USABLE_AGAIN)
         about = {"certificate": str(self._settings.certificate_file), "client_cas": len(self._settings.trusted())}
-        _log.info("TLS files taken in anew", extra={"fields": about})
+        _log.info("TLS files reloaded", extra={"fields": about})
         self.on_reload(True)  # noqa: FBT003 - the one argument of a callback
 
     def _refused(self, error: Exception) -> None:
@@ -189,7 +189,7 @@ def server_context(settings: TlsSettings) -> ssl.SSLContext:
     context.load_cert_chain(settings.certificate_file, settings.key_file)
     if settings.client_authorities is not None:
         context.verify_mode = ssl.CERT_OPTIONAL
-        # As in Go, every certificate of the bundle is an anchor: it may hold an intermediate without its root.
+        # As in Go, each certificate of the bundle is a trust anchor, since it may be an intermediate without its root.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         trusted = settings.trusted()
         if trusted:
@@ -199,16 +199,16 @@ def server_context(settings: TlsSettings) -> ssl.SSLContext:
 
 @dataclass(frozen=True, slots=True)
 class ChosenSuites:
-    """Which of the suites that were named are offered."""
+    """The cipher suites to offer, and the named ones that are too weak."""
 
     offered: tuple[str, ...]
-    """OpenSSL's names, of TLS 1.2; empty: OpenSSL's default."""
+    """Cipher suites of TLS 1.2 by OpenSSL's names; empty for OpenSSL's default."""
     left_out: tuple[str, ...]
-    """Go's names of the weak ones."""
+    """Weak cipher suites by Go's names, which are not offered."""
 
 
 def chosen_suites(names: tuple[str, ...]) -> ChosenSuites:
-    """Return which suites to offer where these are named; raises ValueError for a name that Go does not know."""
+    """Return the cipher suites to offer of those named; raises ValueError for a name that Go does not know."""
     for name in names:
         if name not in SUITES and name not in FIXED_SUITES and name not in WEAK_SUITES:
             raise ValueError(f"{name} is not a cipher suite: known are {', '.join(sorted(SUITES))}")
@@ -231,6 +231,6 @@ def verified_chain(sock: socket.socket) -> tuple[bytes, ...]:
 def _unusable(settings: TlsSettings, error: Exception) -> str:
     missing = [str(file) for file in settings.files if not os.access(file, os.R_OK)]
     if missing:
-        return f"cannot read the TLS files {', '.join(missing)}: check that they exist and may be read"
+        return f"cannot read the TLS files {', '.join(missing)}: check that they exist and are readable"
     names = f"{settings.certificate_file} and {settings.key_file}"
     return f"the TLS files {names} cannot be used: {error}: check that they are PEM and belong together"

@@ -1,4 +1,4 @@
-"""Where connections wait for their clients: by stage, oldest first, each with the time at which its patience ends."""
+"""Connections that wait for their clients, by stage and oldest first, each with the time at which it expires."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ _DROPPED_FIRST = (Stage.LINGER, Stage.HANDSHAKE, Stage.HEAD, Stage.SEND, Stage.I
 
 
 class WaitingRoom:
-    """All connections that are not with the request threads. For the poller thread alone."""
+    """All connections that no request thread is using. For the poller thread only."""
 
     def __init__(self, poller: selectors.BaseSelector, deadlines: Deadlines) -> None:
         self._poller = poller
         self._deadlines = deadlines
         self.heads = HeadBytes()
         self._members: dict[Stage, dict[Connection, None]] = {stage: {} for stage in _DROPPED_FIRST}
-        """In order of arrival in the stage: with one limit for each stage, also in order of expiry."""
+        """Connections in order of arrival in the stage, which is also the order of expiry."""
 
     def __len__(self) -> int:
-        """How many connections wait."""
+        """Return the number of connections."""
         return sum(map(len, self._members.values()))
 
     def counts(self) -> dict[Stage, int]:
-        """How many connections wait in each stage."""
+        """Return the number of connections in each stage."""
         return {stage: len(members) for stage, members in self._members.items()}
 
     def unfinished(self) -> int:
-        """How many have not sent a whole request yet."""
+        """Return the number of connections that have not sent a complete request yet."""
         return len(self._members[Stage.HANDSHAKE]) + len(self._members[Stage.HEAD])
 
     def all(self, *stages: Stage) -> list[Connection]:
-        """Return the connections of these stages; of every stage if none is named."""
+        """Return the connections of these stages, or of all stages if none is named."""
         return [conn for stage in stages or _DROPPED_FIRST for conn in self._members[stage]]
 
     def put(self, conn: Connection, stage: Stage, events: int = selectors.EVENT_READ) -> None:
-        """Let a connection wait in a stage, its time beginning now."""
+        """Add a connection to a stage; its time starts now."""
         self._forget(conn)
         conn.stage = stage
         conn.expires = time.monotonic() + self._deadlines.of(stage)
@@ -52,12 +52,12 @@ class WaitingRoom:
         self.poll(conn, events)
 
     def take(self, conn: Connection) -> None:
-        """Let a connection leave; nothing if it does not wait."""
+        """Remove a connection; do nothing if it is unknown."""
         self._forget(conn)
         self.poll(conn, 0)
 
     def poll(self, conn: Connection, events: int) -> None:
-        """Change what the poller looks for; 0: nothing."""
+        """Change the events that the poller waits for; 0 for none."""
         if events == conn.events:
             return
         if not conn.events:
@@ -69,25 +69,25 @@ class WaitingRoom:
         conn.events = events
 
     def shorten(self, stage: Stage, seconds: float) -> None:
-        """Leave the members of a stage at most so much time from now on; keeps their order."""
+        """Limit the time that the connections of a stage have left, keeping their order."""
         limit = time.monotonic() + seconds
         for conn in self._members[stage]:
             conn.expires = min(conn.expires, limit)
 
     def expired(self) -> list[Connection]:
-        """Return those whose time is over."""
+        """Return the connections that have expired."""
         now = time.monotonic()
         return [conn for members in self._members.values() for conn in _expired(members, now)]
 
     def next_expiry(self, longest: float) -> float:
-        """Seconds until the next one expires, at most `longest`."""
+        """Return the seconds until the next connection expires, at most `longest`."""
         firsts = [next(iter(members)).expires for members in self._members.values() if members]
         return min(longest, max(0.0, min(firsts) - time.monotonic())) if firsts else longest
 
     def least_missed(self) -> Connection | None:
-        """Return the connection to close when there are too many: the oldest unfinished, else the longest idle.
+        """Return the connection to close if there are too many: the oldest unfinished, else the longest idle.
 
-        Of those that are sent an answer it is the one that reads slowest.
+        Among connections with unread answers, it is the one that reads slowest.
         """
         stage = next((stage for stage, members in self._members.items() if members), None)
         if stage is None:
@@ -95,7 +95,7 @@ class WaitingRoom:
         return self.slowest_reader() if stage is Stage.SEND else next(iter(self._members[stage]))
 
     def slowest_reader(self) -> Connection | None:
-        """Return the connection that has read least of its answer for the time that it had; None where none is read."""
+        """Return the connection that reads its answer slowest; None if there is none."""
         now = time.monotonic()
         return min(self._members[Stage.SEND], key=lambda conn: conn.outbox.pace(now), default=None)
 

@@ -1,11 +1,10 @@
-"""gunicorn's threaded worker, with clients that cannot hold a thread by what they do not send, or do not read.
+"""gunicorn's threaded worker, changed so that slow clients cannot occupy a thread.
 
-In the stock worker handshakes and heads are read, and answers are written, by the request threads: as many silent
-clients as there are threads, and nobody is served. Here the poller thread does it for all connections (`connections`),
-each stage under a total deadline; the threads get whole heads, and keep what a socket does not take of their answer in
-an outbox (`outgoing`). When too many connections are open, the oldest unfinished ones go first, then the slowest
-readers, then those that have been idle for longest: whoever connects anew is a better guess at a caller than whoever
-says nothing.
+In the stock worker, the request threads perform handshakes, read heads and write answers, so as many silent clients as
+there are threads stop the service. Here the poller thread does this for all connections (`connections`), with a total
+deadline for each stage. The threads get complete heads, and leave what a socket does not accept of their answer in an
+outbox (`outgoing`). If too many connections are open, the oldest unfinished ones are closed first, then the slowest
+readers, then those that have been idle longest, since a new connection is more likely to be a caller than a silent one.
 
 Written against gunicorn 27.0.1, whose request handling, thread pool and signals are used as they are.
 """
@@ -43,13 +42,13 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 MOST_PER_TURN = {Stage.HANDSHAKE: 4, Stage.HEAD: 32, Stage.SEND: 16}
-"""Connections of a stage that are advanced between two looks at everybody else: about 3 ms of a handshake's arithmetic,
-heads of 16 kB, portions of answers. Who keeps a connection and asks again is never made to wait for them."""
+"""Connections of a stage to advance before other connections get a turn: about 3 ms of work for handshakes, heads of
+16 kB or portions of answers. Requests on kept connections never wait for more than that."""
 ACCEPTS_PER_TURN = 16
 LONGEST_WAIT = 1.0
-"""Seconds between two signs of life to the arbiter."""
+"""Seconds between two reports to the arbiter that the worker is alive."""
 ACCEPT_PAUSE = 0.2
-"""Seconds without accepting after the file descriptors have run out with no connection to give up."""
+"""Seconds without accepting after file descriptors ran out and no connection could be closed."""
 
 
 class TidewatchWorker(AnsweringWorker):
@@ -69,22 +68,22 @@ class TidewatchWorker(AnsweringWorker):
         self._show_life_at = 0.0
         self._room: WaitingRoom
         self.dropped: Counter[str] = Counter()
-        """Connections that were cut off, by reason."""
+        """Number of dropped connections by reason."""
 
     def init_process(self) -> None:
-        """Begin as a process of its own, after the fork."""
+        """Set up the process after the fork."""
         self.app.before_worker()
         super().init_process()
 
     def init_signals(self) -> None:
-        """Take gunicorn's signals, but leave SIGINT to the arbiter: a terminal sends it to the whole group."""
+        """Handle gunicorn's signals except SIGINT, which a terminal also sends to the arbiter."""
         super().init_signals()
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     # In the poller thread
 
     def run(self) -> None:
-        """Serve until told to end, and then in the order of `ending`."""
+        """Serve until the shutdown, and then through the phases of `ending`."""
         self._room = WaitingRoom(self.poller, self._deadlines)
         self.poller.register(self.method_queue.fileno(), selectors.EVENT_READ, self.method_queue.run_callbacks)
         self.app.context.serving(self)
@@ -100,7 +99,7 @@ class TidewatchWorker(AnsweringWorker):
         self._finish()
 
     def accept(self, listener: socket.socket) -> None:
-        """Take in new connections, a bounded number at once."""
+        """Accept new connections, a limited number at once."""
         for _ in range(ACCEPTS_PER_TURN):
             try:
                 sock, client = listener.accept()
@@ -113,25 +112,25 @@ class TidewatchWorker(AnsweringWorker):
             self._open(sock, client[:2], listener.getsockname()[:2])
 
     def finish_request(self, conn: Connection, fs: Future[bool]) -> None:
-        """Take a connection back from the request threads."""
+        """Take a connection back from a request thread."""
         self._in_request -= 1
         conn.is_kept = not (fs.cancelled() or fs.exception()) and fs.result()
         if conn.fault:
             self.dropped[conn.fault] += 1
         if conn.outbox.bodies:
-            conn.outbox.newly_read()  # what counts for the least rate is read from now on
+            conn.outbox.newly_read()  # the required rate applies to what is read from now on
             self._room.put(conn, Stage.SEND, selectors.EVENT_WRITE)
             self._make_room_for_answers()
         else:
             self._answered(conn)
 
     def open_connections(self) -> dict[str, int]:
-        """How many connections stand in each stage."""
+        """Return the number of connections by stage."""
         waiting = {stage.name.lower(): count for stage, count in self._room.counts().items()}
         return waiting | {"request": self._in_request}
 
     def _show_life(self) -> None:
-        """Tell the arbiter that the poller lives: seldom, for each time costs a system call and the interpreter."""
+        """Report to the arbiter that the poller is alive; rarely, because each report costs a system call."""
         now = time.monotonic()
         if now >= self._show_life_at:
             self.notify()
@@ -145,7 +144,7 @@ class TidewatchWorker(AnsweringWorker):
         )
 
     def _dispatch(self, timeout: float) -> None:
-        """Advance whoever has something to say: kept connections first, of others a few, the least served first."""
+        """Advance the ready connections: kept ones first, then some of the others, fewest advances first."""
         others: dict[Stage, list[Connection]] = {stage: [] for stage in MOST_PER_TURN}
         for key, _ in self.poller.select(timeout):
             if not isinstance(key.data, Connection):
@@ -158,7 +157,7 @@ class TidewatchWorker(AnsweringWorker):
             waiting.sort(key=attrgetter("steps"))
             for conn in waiting[: MOST_PER_TURN[stage]]:
                 conn.steps += 1
-                # One that came before it may have crowded it out.
+                # An earlier connection of this turn may have caused it to be closed.
                 if conn.stage is stage:
                     self._advance(conn)
 
@@ -176,7 +175,7 @@ class TidewatchWorker(AnsweringWorker):
         except OSError as e:
             self._give_up(conn, e)
         except Exception:  # noqa: BLE001 - the loop of all connections: whatever one of them causes ends that one alone
-            _log.exception("a connection failed in an unforeseen way")
+            _log.exception("a connection failed unexpectedly")
             self._drop(conn, "unforeseen")
 
     def _step(self, conn: Connection) -> None:
@@ -190,7 +189,7 @@ class TidewatchWorker(AnsweringWorker):
             self._drop(conn)
 
     def _shake_hands(self, conn: Connection) -> None:
-        """Advance the handshake. TLS is put on at the client's first byte: by then the context is the newest."""
+        """Advance the handshake. The socket is wrapped at the client's first byte, to use the newest context."""
         if self._tls is not None:
             if not isinstance(conn.sock, ssl.SSLSocket):
                 self._room.poll(conn, 0)
@@ -215,7 +214,7 @@ class TidewatchWorker(AnsweringWorker):
             self._refuse(largest, 431, "Request Header Fields Too Large", "heads_crowded_out")
 
     def _send(self, conn: Connection) -> None:
-        """Send a portion of the answer that waits; the next request is not looked at before the last one."""
+        """Send a portion of the unsent answer; the next request is read only after the last portion."""
         if conn.outbox.step():
             self._held.release(conn.outbox)
             self._answered(conn)
@@ -223,7 +222,7 @@ class TidewatchWorker(AnsweringWorker):
             self._room.poll(conn, selectors.EVENT_WRITE)
 
     def _answered(self, conn: Connection) -> None:
-        """Go on to the next request of a connection whose answer is with the kernel."""
+        """Continue with the next request of a connection whose answer has been passed to the kernel."""
         if not conn.is_kept or self._phase >= Phase.DRAINING:
             self._say_goodbye(conn)
             return
@@ -260,7 +259,7 @@ class TidewatchWorker(AnsweringWorker):
     # Ends of connections
 
     def _make_room(self, reason: str) -> bool:
-        """Close the connection that is missed the least; returns whether there was one."""
+        """Close the least useful connection; return whether there was one."""
         conn = self._room.least_missed()
         if conn is not None:
             self._cut(conn, reason)
@@ -270,7 +269,7 @@ class TidewatchWorker(AnsweringWorker):
         while self._held.total > self._answers.most_bytes:
             slowest = self._room.slowest_reader()
             if slowest is None:
-                return  # what is held belongs to answers that come to this thread next
+                return  # the bytes belong to answers that are about to return to this thread
             self._cut(slowest, "answers_crowded_out")
 
     def _expire(self, conn: Connection) -> None:
@@ -284,12 +283,12 @@ class TidewatchWorker(AnsweringWorker):
             self._cut(conn, f"{conn.stage.name.lower()}_timeout")
 
     def _is_read(self, conn: Connection) -> bool:
-        """Whether the client goes on to read its answer, fast enough, and still may."""
+        """Return whether the client reads its answer fast enough and is within the time limit."""
         enough = self._answers.least_rate * self._deadlines.of(conn.stage)
         return conn.outbox.newly_read() >= enough and time.monotonic() < conn.outbox.since + self._deadlines.send
 
     def _give_up(self, conn: Connection, error: OSError) -> None:
-        """End a connection that failed, so that the client can still read the alert that says why."""
+        """Close a connection that failed, in a way that lets the client read the alert with the reason."""
         if conn.stage is not Stage.HANDSHAKE:
             self._drop(conn, "connection_lost", error)
             return
@@ -310,7 +309,7 @@ class TidewatchWorker(AnsweringWorker):
         conn.close()
 
     def _cut(self, conn: Connection, reason: str) -> None:
-        """Drop a connection whose client may have left something unread, for which the kernel need not wait."""
+        """Drop a connection, and let the kernel discard its unread bytes."""
         if unacknowledged(conn.sock):
             reset_on_close(conn.sock)
         self._drop(conn, reason)
@@ -321,7 +320,7 @@ class TidewatchWorker(AnsweringWorker):
         self._say_goodbye(conn)
 
     def _say_goodbye(self, conn: Connection) -> None:
-        """Shut down for writing, and read on for a moment: closing with unread input would reset the answer away."""
+        """Shut down for writing and keep reading for a moment, since closing with unread input resets the answer."""
         conn.shut_down()
         conn.forget_head()
         conn.outbox.newly_read()
@@ -333,12 +332,12 @@ class TidewatchWorker(AnsweringWorker):
     # The end of the process
 
     def handle_exit(self, _sig: int, _frame: object) -> None:
-        """SIGTERM: begin the end."""
+        """SIGTERM: start the shutdown."""
         self._ending.begin(time.monotonic())
         self._wake()
 
     def handle_usr1(self, _sig: int, _frame: object) -> None:
-        """SIGUSR1, from the arbiter: go on with the end, or begin it without the delay."""
+        """SIGUSR1 from the arbiter: skip a phase of the shutdown, or start it without the delay."""
         self._ending.hurry(time.monotonic())
         self._wake()
 
@@ -370,7 +369,7 @@ class TidewatchWorker(AnsweringWorker):
         self.tpool.shutdown(wait=False, cancel_futures=True)
         self.app.context.stop()
         if self._in_request:
-            # The interpreter would wait for their threads, which are past every deadline.
+            # Exit here, because the interpreter would wait for their threads, which are past every deadline.
             _log.warning("%d requests did not finish in time and are abandoned", self._in_request)
             logging.shutdown()
             os._exit(Arbiter.WORKER_BOOT_ERROR if self.app.context.has_failed else 0)
@@ -380,4 +379,4 @@ class TidewatchWorker(AnsweringWorker):
 
 
 def _nothing() -> None:
-    """Nothing: the poller is awake by being told to do it."""
+    """Do nothing: the call itself has woken the poller."""

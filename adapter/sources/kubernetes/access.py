@@ -1,8 +1,8 @@
-"""Where kube-apiserver is and who asks: a kubeconfig, or the service account of the pod.
+"""The address and credentials for kube-apiserver: from a kubeconfig, or from the service account of the pod.
 
-The package `kubernetes` reads both. It is imported inside of functions: a process that has its objects from files does
-not pay 35 MiB for it. Of the package only configuration, authentication and transport are used; the first touch of one
-of its model classes would cost 80 MiB more.
+The package `kubernetes` reads both. It takes 35 MiB, so it is imported inside functions: a process that reads objects
+from files does not load it. Only its configuration, authentication and transport are used; the first use of one of its
+model classes would take another 80 MiB.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from kubernetes.client.configuration import Configuration
 
 CONNECTIONS = 32
-"""That are kept open: as many as threads may call at once. The package's own bound is five for each core."""
+"""Connections that are kept open: as many as threads may call at once. The package's default is five for each core."""
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 def access(kubeconfig: str | None, context: str | None) -> Callable[[], ApiClient]:
-    """Return what makes a transport with fresh credentials.
+    """Return a function that creates a transport with fresh credentials.
 
-    A kubeconfig that is named is used. Else the service account, in a pod; else `$KUBECONFIG` or `~/.kube/config`, as
-    kubectl does.
+    They come from `kubeconfig` if it is given, otherwise from the service account in a pod, otherwise, as with kubectl,
+    from `$KUBECONFIG` or `~/.kube/config`.
     """
     if kubeconfig is None and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
         return in_cluster()
@@ -36,7 +36,7 @@ def access(kubeconfig: str | None, context: str | None) -> Callable[[], ApiClien
 
 
 def from_kubeconfig(path: str, context: str | None = None) -> Callable[[], ApiClient]:
-    """Return what makes a transport from a kubeconfig (several, joined by `:`); `context` None is its current one."""
+    """Return a function that creates a transport from a context, by default the current one, of kubeconfigs (`A:B`)."""
 
     def connect() -> ApiClient:
         from kubernetes.config.kube_config import load_kube_config  # noqa: PLC0415 - see the module's docstring
@@ -56,7 +56,7 @@ def from_kubeconfig(path: str, context: str | None = None) -> Callable[[], ApiCl
 def in_cluster(
     folder: str | Path = SERVICE_ACCOUNT, environ: Mapping[str, str] = os.environ
 ) -> Callable[[], ApiClient]:
-    """Return what makes a transport from the service account of the pod, whose token is read anew each minute."""
+    """Return a function that creates a transport from the pod's service account; its token is reread each minute."""
 
     def connect() -> ApiClient:
         from kubernetes.config.incluster_config import InClusterConfigLoader  # noqa: PLC0415 - likewise
@@ -75,12 +75,12 @@ def in_cluster(
 
 
 def usual_configuration() -> Configuration:
-    """Return a configuration as all transports have it: without address, identity and CA."""
+    """Return the configuration that all transports share: without address, credentials and CA."""
     from kubernetes.client.configuration import Configuration  # noqa: PLC0415 - likewise
 
     configuration = Configuration()
-    # The caller backs off and knows how long it may take; urllib3's own three tries would triple every deadline,
-    # and a redirect would carry the token to wherever it points.
+    # The caller has its own back-off and deadline: urllib3's three attempts would triple every deadline, and a redirect
+    # would send the token to another address.
     configuration.retries = False
     configuration.keep_alive = True
     configuration.connection_pool_maxsize = CONNECTIONS
@@ -88,25 +88,27 @@ def usual_configuration() -> Configuration:
 
 
 def _load(source: str, load: Callable[[], object]) -> None:
-    """Run the package's loader. Its exceptions may quote the user's entry, token and all, so they are not chained."""
+    """Run the package's loader. Its exceptions may quote the user's entry and token, so they are not chained."""
     from kubernetes.config import ConfigException  # noqa: PLC0415 - likewise
     from yaml import MarkedYAMLError  # noqa: PLC0415 - stays unloaded where no kubeconfig is read
 
     try:
         load()
     except ConfigException as error:
-        # What follows " in " names the place by printing it.
+        # The text after " in " prints the entry itself.
         reason = str(error).split(" in ", 1)[0]
     except OSError as error:
         reason = f"{error.strerror}: {error.filename}"
     except MarkedYAMLError as error:
         reason = f"not YAML, line {error.problem_mark.line + 1}" if error.problem_mark else "not YAML"
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        # A list where the package expects a mapping, data that is not base64: it does not look before it reads.
-        reason = f"not of the form that is expected ({type(error).__name__})"
+        # The package does not validate: a list in place of a mapping, or data that is not base64, raises any of these.
+        reason = f"not in the expected form ({type(error).__name__})"
     else:
         return
-    message = f"{source}: {trimmed(reason)}: name a usable file by --kubeconfig, or run in a pod with a service account"
+    message = (
+        f"{source}: {trimmed(reason)}: name a valid file with --kubeconfig, or run in a pod with a service account"
+    )
     raise ConfigurationError(message) from None
 
 

@@ -1,12 +1,12 @@
-"""Calls to kube-apiserver: raw bytes, deadlines, errors by class, credentials that are renewed.
+"""Calls to kube-apiserver: raw bytes, deadlines, classes of errors, renewal of credentials.
 
 Lists and watches are decoded by this project's own typed decoders, 80 times faster than by the model classes of the
-package `kubernetes`. All that is asked of it is a request with the right credentials over the right TLS (`access.py`).
+package `kubernetes`. The package only provides requests with credentials and TLS (`access.py`).
 
-Rotated credentials: the package reads an in-cluster token anew each minute and runs an exec plugin again when its token
-says that it ends. It never reads a `tokenFile`, a client certificate or a CA bundle of a kubeconfig a second time.
-Therefore a refusal of the credentials, or of the server's certificate, makes a new transport from the configuration as
-it is by then, and the request is sent once more.
+Rotated credentials: the package reads an in-cluster token again each minute, and runs an exec plugin again when its
+token expires. It never reads a `tokenFile`, a client certificate or a CA bundle of a kubeconfig a second time.
+Therefore, when the credentials or the server's certificate are refused, a new transport is created from the present
+configuration, and the request is sent once more.
 """
 
 from __future__ import annotations
@@ -48,26 +48,26 @@ _RENEW_SECONDS = 10.0
 _READ_BYTES = 1 << 16
 _ERROR_BYTES = 1 << 14
 _LARGEST_BYTES = 64 << 20
-"""Of an answer that is held whole: discovery of a cluster with thousands of kinds has some MiB."""
+"""Largest answer that is read as a whole: discovery of a cluster with thousands of kinds has a few MiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestDeadlines:
-    """How long each part of a call may take, in seconds."""
+    """Time limits of the parts of a call, in seconds."""
 
     connect: float = 5.0
-    """TCP and TLS."""
+    """Time to connect with TCP and TLS."""
     silence: float = 15.0
-    """Between two pieces of an answer, and before the first."""
+    """Longest time before the first piece of an answer, and between two pieces."""
     total: float = 60.0
-    """A whole answer; not for watches, which state their own."""
+    """Time for the whole answer; watches state their own."""
 
 
 class Answer:
-    """The body of a 2xx answer, piece by piece."""
+    """The body of a 2xx answer, read piece by piece."""
 
     def __init__(self, what: str, response: urllib3.HTTPResponse, clock: Callable[[], float]) -> None:
-        """Take a response whose body is unread; `what` names the call in errors."""
+        """`response` is one whose body has not been read; `what` names the call in errors."""
         self.what = what
         self._response = response
         self._clock = clock
@@ -75,13 +75,13 @@ class Answer:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """The headers that came before the body, whatever the case of their names."""
+        """The headers of the answer, with case-insensitive names."""
         return self._response.headers
 
     def pieces(self, total_seconds: float) -> Iterator[bytes]:
         """Yield the bytes as they arrive, until the answer ends or is cancelled.
 
-        Raises UnreachableError when the connection fails, or when the answer has not ended after `total_seconds`.
+        Raises UnreachableError if the connection fails, or if the answer has not ended after `total_seconds`.
         """
         end = self._clock() + total_seconds
         while not self._cancelled:
@@ -94,7 +94,7 @@ class Answer:
                 raise UnreachableError(f"{self.what}: the answer did not end within {total_seconds:g} s")
 
     def whole(self, total_seconds: float, most_bytes: int) -> bytes:
-        """Return the whole body. Raises UnreachableError as `pieces`, and UnexpectedAnswerError if it is larger."""
+        """Return the whole body. Raises UnreachableError like `pieces`, and UnexpectedResponseError if it is larger."""
         body = bytearray()
         for piece in self.pieces(total_seconds):
             body += piece
@@ -103,32 +103,32 @@ class Answer:
         return bytes(body)
 
     def cancel(self) -> None:
-        """End a read that waits in another thread, and all later ones."""
+        """End the read that another thread is waiting in, and all later ones."""
         self._cancelled = True
         try:
             self._response.shutdown()
         except (OSError, ValueError, RuntimeError):
-            # Already ended, or the connection went away by itself.
+            # The answer has ended, or the connection was closed.
             return
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One request, whatever transport it goes out by."""
+    """One request, independent of the transport that sends it."""
 
     method: str
     path: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
     timeout: tuple[float, float] = (0.0, 0.0)
-    """Seconds for connecting and for each silence, of a call without `sending`."""
+    """Seconds to connect, and between two pieces of the answer, for a call without `sending`."""
     body: Mapping[str, object] | None = None
     sending: Sending | None = None
-    """What limits the call as a whole."""
+    """Deadline of the whole call, and whether it may be sent twice."""
 
     @property
     def what(self) -> str:
-        """The call as errors name it: nothing of its body, which may hold a credential."""
+        """Name of the call in errors, without its body, which may contain a credential."""
         return f"{self.method} {self.path}"
 
 
@@ -144,16 +144,16 @@ class KubernetesRequest:
 
     @property
     def what(self) -> str:
-        """The call as errors name it: nothing of its body, which may hold a credential."""
+        """Name of the call in errors, without its body, which may contain a credential."""
         return f"{self.method} {self.path}"
 
 
 @dataclass(frozen=True, slots=True)
 class WholeAnswer:
-    """A 2xx answer that came to its end."""
+    """A 2xx answer that was read to its end."""
 
     headers: Mapping[str, str]
-    """Whatever the case of their names."""
+    """Headers, with case-insensitive names."""
     body: bytes
 
 
@@ -169,10 +169,10 @@ class KubernetesClient:
         clock: Callable[[], float] = time.monotonic,
         may_ask: Callable[[float], bool] = lambda _: True,
     ) -> None:
-        """`connect` is what `access.py` returns; it is called at once, so that a bad configuration shows at start.
+        """`connect` is a result of `access`. It is called at once, so that an invalid configuration shows at the start.
 
-        `may_ask` is called before each request, waits for its turn for as long as it is told, and returns whether it
-        has come.
+        `may_ask` is called before each request. It waits for its turn for at most the given seconds, and returns
+        whether the request may be sent.
         """
         self._connect = connect
         self._deadlines = deadlines
@@ -193,16 +193,16 @@ class KubernetesClient:
     ) -> bytes:
         """Send a document, as POST, PUT or PATCH; return the whole body of a 2xx answer. Raises KubernetesError.
 
-        It is sent once, and once more where the credentials had to be renewed. The whole ends within `seconds`.
+        It is sent once, or twice if the credentials had to be renewed. The whole call ends within `seconds`.
         """
         request = KubernetesRequest(method, path, body=body, content_type=content_type)
         return self.exchange(request, Sending(request.what, Deadline(seconds, self._clock))).body
 
     def exchange(self, request: KubernetesRequest, sending: Sending) -> WholeAnswer:
-        """Send a request and read its answer, all of it by the deadline of `sending` as far as sockets go.
+        """Send a request and read its answer; all use of sockets ends by the deadline of `sending`.
 
-        A look-up of a name, or a program that makes tokens, may take longer: `Sending.in_time` covers those.
-        Raises KubernetesError: UnknownOutcomeError where a request that is sent once only may have taken effect.
+        DNS or a program that creates tokens may take longer; `Sending.in_time` covers these.
+        Raises KubernetesError, which is UnknownOutcomeError if a request that is sent only once may have taken effect.
         """
         headers = {"Accept": JSON} | ({} if request.body is None else {"Content-Type": request.content_type})
         call = _Call(request.method, request.path, request.query, headers, body=request.body, sending=sending)
@@ -210,7 +210,7 @@ class KubernetesClient:
             with sending.under_way():
                 return self._exchanged(call, sending)
         except ServerError as error:
-            # What failed after the change was stored, or in a proxy that had handed the request on, is 5xx too.
+            # A failure after the change was stored, or in a proxy that had passed on the request, is 5xx, too.
             if sending.is_unknown:
                 raise UnknownOutcomeError(f"{error}: it may have taken effect") from error
             raise
@@ -231,29 +231,29 @@ class KubernetesClient:
     def open(
         self, path: str, query: Mapping[str, str] | None = None, accept: str = JSON, silence: float | None = None
     ) -> Iterator[Answer]:
-        """Ask, and give the answer to the `with` block as it arrives. Raises KubernetesError.
+        """Send a request, and yield the answer while it arrives. Raises KubernetesError.
 
-        `silence`: seconds without a byte of the body after which the connection counts as dead, where they are not
-        those of the client's deadlines.
+        `silence` is the time without a byte of the body after which the connection counts as broken, in seconds; the
+        default is that of the client's deadlines.
         """
         timeout = (self._deadlines.connect, self._deadlines.silence)
         call = _Call("GET", path, query or {}, {"Accept": accept}, timeout)
         response = self._asked(call)
-        # Headers come at once, also those of a watch; only then may there be silence.
+        # The headers arrive at once, even those of a watch; only the body may be silent for longer.
         connection = response.connection
         if silence and isinstance(sock := getattr(connection, "sock", None), socket.socket):
             sock.settimeout(silence)
         try:
             yield Answer(call.what, response, self._clock)
         finally:
-            # What has not been read to its end would be the next answer on this connection.
+            # The rest of an unread answer would be taken for the next answer on this connection.
             response.close()
 
     def _asked(self, call: _Call) -> urllib3.HTTPResponse:
         sending = call.sending
         longest = self._deadlines.silence
         if not self._may_ask(longest if sending is None else sending.left(longest)):
-            raise UnreachableError(f"{call.what}: not asked: too many requests wait already (--client-qps)")
+            raise UnreachableError(f"{call.what}: not sent: too many requests are waiting already (--client-qps)")
         transport = self._transport
         try:
             return self._send(transport, call)
@@ -264,7 +264,7 @@ class KubernetesClient:
         return self._send(self._transport, call)
 
     def _renew(self, refused: ApiClient) -> bool:
-        """Make a transport from the configuration as it is now; False when that was done a moment ago."""
+        """Create a transport from the present configuration; return False if that was done a moment ago."""
         with self._lock:
             if self._transport is not refused:
                 return True
@@ -291,7 +291,7 @@ class KubernetesClient:
         try:
             refusal = response.read(_ERROR_BYTES)
         except (urllib3.exceptions.HTTPError, OSError, KubernetesError):
-            # The status alone tells what became of the request.
+            # The status alone shows the outcome of the request.
             refusal = b""
         finally:
             response.close()
@@ -309,11 +309,11 @@ class KubernetesClient:
                 auth_settings=["BearerToken"],
             )
         except (ConfigException, OSError) as error:
-            # The token file is gone or empty: a rotation under way, or the end of the volume.
+            # The token file is missing or empty, because of a rotation or because the volume was removed.
             raise ConfigurationError(f"the credentials cannot be read ({type(error).__name__})") from None
         headers["User-Agent"] = self._user_agent
         if "authorization" in headers:
-            # A token file may end with a line feed, which a header must not hold.
+            # A token file may end with a line feed, which is not allowed in a header.
             headers["authorization"] = headers["authorization"].strip()
         return method, url, headers
 
@@ -331,10 +331,10 @@ def _transport_errors(what: str) -> Iterator[None]:
     except KubernetesError:
         raise
     except ApiException as error:
-        # The transport's one use of this class: TLS. Its text is OpenSSL's, without request or headers.
+        # The transport raises this class only for TLS. Its text is that of OpenSSL, without request or headers.
         raise _CertificateError(f"{what}: TLS: {trimmed(str(error.reason))}") from None
     except urllib3.exceptions.NewConnectionError as error:
-        # Its text begins with the connection object. It counts as a time-out, though it is mostly a refusal.
+        # Its text begins with the connection object. Its class is a time-out, but mostly the connection was refused.
         raise UnreachableError(f"{what}: cannot connect: {trimmed(str(error).rsplit(': ', 1)[-1])}") from error
     except urllib3.exceptions.ReadTimeoutError as error:
         raise SilentError(f"{what}: no answer in time") from error
@@ -343,5 +343,5 @@ def _transport_errors(what: str) -> Iterator[None]:
     except (urllib3.exceptions.HTTPError, OSError) as error:
         raise UnreachableError(f"{what}: {trimmed(str(error))}") from error
     except ValueError:
-        # A header that cannot be sent; the exception quotes its value.
-        raise ConfigurationError(f"{what}: the credentials are not of a form that can be sent") from None
+        # The value of a header cannot be sent, and the exception quotes it.
+        raise ConfigurationError(f"{what}: the credentials contain characters that cannot be sent") from None

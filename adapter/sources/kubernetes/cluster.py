@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from adapter.sources.kubernetes.errors import NotFoundError
 
 StartTask: TypeAlias = "Callable[[str, Callable[[Event], None]], None]"
-"""Starts a function that runs until its event is set, as a named task of the process. Called from any thread."""
+"""Starts a function, which runs until its event is set, as a named task of the process. Thread-safe."""
 
 PODS = find_resource(BUILT_IN, "", "pods")
 
@@ -60,37 +60,37 @@ class ClusterObjects:
         return self._discovery.resource(group, name)
 
     def names(self, resource: Resource, namespace: str | None, selector: Selector) -> tuple[str, ...]:
-        """Names of the objects in the namespace (None: root-scoped) whose labels match, in ascending order.
+        """Return the names of the objects in the namespace (None: cluster-scoped) whose labels match, in order.
 
         The first call for a kind starts its watch. Raises ObjectsError.
         """
         return self._index(resource).names(namespace, selector)
 
     def labels_of(self, resource: Resource, namespace: str | None, name: str) -> Mapping[str, str] | None:
-        """Labels of one object; None if there is no such object. Raises ObjectsError.
+        """Return the labels of one object; None if there is no such object. Raises ObjectsError.
 
         The first call for a kind starts its watch.
         """
         return self._index(resource).labels(namespace, name)
 
     def namespaces_of(self, resource: Resource) -> tuple[str, ...]:
-        """Namespaces that hold an object of the kind. The first call starts its watch. Raises ObjectsError."""
+        """Return the namespaces with objects of the kind. The first call starts its watch. Raises ObjectsError."""
         return self._index(resource).namespaces()
 
     def synced(self, resource: Resource) -> bool:
-        """Whether the first list of the kind is complete (never raises; False for a kind that is not watched)."""
+        """Return whether the first list of the kind is complete; False for a kind that is not watched. Never raises."""
         watched = self._watched.get(resource)
         return watched is not None and watched.reflector.synced
 
     def await_first_list(self, resource: Resource, seconds: float) -> None:
-        """Wait until the first list of the kind is complete or has failed, at most so many seconds."""
+        """Wait until the first list of the kind is complete or has failed, for at most this many seconds."""
         watched = self._watched.get(resource)
         if watched is not None:
             watched.reflector.tried.wait(seconds)
 
     def _index(self, resource: Resource) -> ObjectIndex:
         reflector, objects = self._watched.get(resource) or self._watch(resource)
-        # What we may no longer read becomes outdated, so it is not served either.
+        # Objects that may no longer be read become outdated, so they are no longer served.
         if (refusal := reflector.refusal) is not None:
             _refuse(reflector.resource, refusal)
         if not reflector.synced:

@@ -1,7 +1,7 @@
-"""Access to a server that is not kube-apiserver and takes the same identities: this project's own, asked directly.
+"""Access to a server of this project itself, which accepts the same credentials as kube-apiserver.
 
-Of a kubeconfig only the user's entry counts, who asks: the server's address, its CA and whether it is verified are said
-apart. Nothing is sent over anything but verified TLS, whatever the kubeconfig says of its own cluster.
+Only the user's entry of a kubeconfig is used; the server's address and CA are given separately. Requests are only sent
+over verified TLS, whatever the kubeconfig states about its own cluster.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectServer:
-    """A server, and who asks it. Raises ConfigurationError for an address that cannot be one."""
+    """A server, and the credentials for it. Raises ConfigurationError for an invalid URL."""
 
     url: str
-    """`https://HOST[:PORT]`."""
+    """Address of the server: `https://HOST[:PORT]`."""
     ca_file: Path | None = None
-    """CAs that vouch for it; None: those of the system."""
+    """File with the CAs of its certificate; None for those of the system."""
     name: str | None = None
-    """Whom its certificate must be for; None: the URL's host."""
+    """Name that its certificate must be valid for; None for the host of the URL."""
     token_file: Path | None = None
     kubeconfig: str | None = None
-    """Whose user's token or client certificate is shown, where there is no token file."""
+    """Kubeconfig whose user's token or client certificate is sent if there is no token file."""
     context: str | None = None
 
     def __post_init__(self) -> None:
@@ -44,12 +44,12 @@ class DirectServer:
             usable = False
             parts = urlsplit("")
         if not usable or parts.username or parts.query or parts.fragment or parts.path not in {"", "/"}:
-            message = "the server's URL cannot be used: write https://HOST[:PORT] and nothing behind it"
+            message = "the server's URL cannot be used: write https://HOST[:PORT] and nothing after it"
             raise ConfigurationError(message)
 
 
 def direct_access(server: DirectServer) -> Callable[[], ApiClient]:
-    """Return what makes a transport with fresh credentials; it raises ConfigurationError where there are none."""
+    """Return a function that creates a transport with fresh credentials; it raises ConfigurationError without any."""
 
     def connect() -> ApiClient:
         configuration = usual_configuration()
@@ -63,18 +63,18 @@ def direct_access(server: DirectServer) -> Callable[[], ApiClient]:
 
 
 def _identify(configuration: Configuration, server: DirectServer) -> None:
-    """Enter who asks: of a kubeconfig's configuration token and certificate alone, and nothing that is about a server.
+    """Set the credentials: only the token and the certificate of a kubeconfig, and nothing about its server.
 
-    Raises ConfigurationError where nobody is known by it.
+    Raises ConfigurationError if there are none.
     """
     if server.token_file is not None:
         configuration.api_key = {"authorization": f"Bearer {_token(server.token_file)}"}
         return
     found = from_kubeconfig(server.kubeconfig or "~/.kube/config", server.context)().configuration
-    # The package has changed the name under which it keeps the token; this knows both.
+    # Versions of the package store the token under different names; this finds both.
     token = found.get_api_key_with_prefix("BearerToken", alias="authorization")
     configuration.cert_file, configuration.key_file = found.cert_file, found.key_file
-    # The package keeps a user's password there, too, for basic auth.
+    # The package also stores the password of basic authentication there.
     if token and token.startswith("Bearer "):
         configuration.api_key = {"authorization": token}
     elif not found.cert_file:
@@ -88,5 +88,5 @@ def _token(path: Path) -> str:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise ConfigurationError(f"the token file {path}: {reason}") from None
     if not token.isascii() or not token.isprintable() or not token:
-        raise ConfigurationError(f"the token file {path} holds no token")
+        raise ConfigurationError(f"the token file {path} contains no token")
     return token

@@ -1,7 +1,7 @@
 """The kinds of the cluster, by the names that rules and paths use for them.
 
-Before the first answer the built-in kinds are known, so that rules resolve at once. What was known of a group whose
-server does not answer now stays.
+Before the first answer, the built-in kinds are known, so that rules can be resolved at once. If the server of a group
+does not answer, its kinds remain known.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _PATIENCE_SECONDS = 5.0
-"""How long an unknown name waits for an attempt of somebody else."""
+"""How long the look-up of an unknown name waits for another thread's attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +40,21 @@ class _Known:
 
 
 def _merged(found: list[GroupVersion], before: tuple[Resource, ...]) -> _Known:
-    """Return what is known now: what was found, and of group versions that do not answer what was known before."""
+    """Return the kinds that were found, and the former kinds of group versions that do not answer."""
     resources: dict[tuple[str, str], Resource] = {}
     for version in found:
         held = version.resources
         if held is None:
             held = tuple(one for one in before if (one.group, one.version) == (version.group, version.version))
         for resource in held:
-            # The first version that has a resource is the preferred one.
+            # The first version with a resource is the preferred one.
             resources.setdefault((resource.group, resource.plural), resource)
     failing = (f"{version.group}/{version.version}" for version in found if version.resources is None)
     return _Known(tuple(resources.values()), tuple(failing))
 
 
 class KindDiscovery:
-    """What is known of the cluster's kinds, renewed now and then, and when somebody asks for one that is not known."""
+    """The kinds of the cluster, refreshed regularly, and when an unknown kind is looked up."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class KindDiscovery:
         refresh_seconds: float = 300.0,
         retry_seconds: float = 30.0,
     ) -> None:
-        """`retry_seconds` is also the shortest time between two attempts that unknown names may cause."""
+        """`retry_seconds` is also the shortest time between two attempts because of unknown names."""
         self._client = client
         self._pace = pace
         self._clock = clock
@@ -84,7 +84,7 @@ class KindDiscovery:
     def resource(self, group: str, name: str) -> Resource:
         """Return the resource of this name. Is a `ResolveResource`; raises UnknownResourceError.
 
-        An unknown name makes it ask the server, unless that was done a moment ago: the kind may be new.
+        For an unknown name, the server is asked, unless that was done a moment ago, because the kind may be new.
         """
         try:
             return self._resolve(group, name)
@@ -94,7 +94,7 @@ class KindDiscovery:
         return self._resolve(group, name)
 
     def refresh(self) -> None:
-        """Ask the server. Raises KubernetesError; what is known stays then."""
+        """Ask the server. Raises KubernetesError, and keeps the known kinds then."""
         with self._lock:
             self._refresh()
 
@@ -106,7 +106,7 @@ class KindDiscovery:
                 self.refresh()
             except KubernetesError as error:
                 delay = self._retry_seconds
-                logger.warning("API discovery failed, what is known stays: %s", error)
+                logger.warning("API discovery failed; the known kinds stay in use: %s", error)
             stop.wait(random.uniform(0.8, 1.2) * delay)  # noqa: S311 - spreads replicas, hides nothing
 
     def _resolve(self, group: str, name: str) -> Resource:
@@ -118,19 +118,19 @@ class KindDiscovery:
         return found
 
     def _refresh_if_due(self) -> bool:
-        """Ask the server if the last time was long enough ago; tell whether something new may be known."""
+        """Ask the server if the last time was long enough ago; return whether new kinds may be known."""
         known = self._known
         if not self._lock.acquire(timeout=_PATIENCE_SECONDS):
             return False
         try:
             if self._known is not known:
-                # Somebody else asked while this thread waited for the lock.
+                # Another thread asked while this one was waiting for the lock.
                 return True
             if self._tried_at is not None and self._clock() - self._tried_at < self._retry_seconds:
                 return False
             self._refresh()
         except KubernetesError as error:
-            logger.warning("API discovery for an unknown resource failed, what is known stays: %s", error)
+            logger.warning("API discovery for an unknown resource failed; the known kinds stay in use: %s", error)
             return False
         finally:
             self._lock.release()

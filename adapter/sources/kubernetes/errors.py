@@ -1,22 +1,22 @@
-"""What can go wrong between this program and kube-apiserver, as classes that callers can tell apart.
+"""The errors of calls to kube-apiserver, with a class for each case.
 
-The package `kubernetes` has one exception for all statuses, whose text holds the whole body and all headers; transport
-errors come through as they are, and configuration errors may quote the kubeconfig, tokens included. Here each case has
-a class, foreign text is cut, and nothing that could hold a credential is kept or chained.
+The package `kubernetes` has one exception for all statuses, whose text contains the whole body and all headers; it
+passes on transport errors, and its configuration errors may quote the kubeconfig, including tokens. Here, each case has
+a class, texts of other programs are cut, and nothing that may contain a credential is kept or chained.
 
     KubernetesError
     +-- ConfigurationError      kubeconfig or service account cannot be used
     +-- UnreachableError        no connection, TLS refused, reset, deadline passed
     |   +-- SilentError         connected, but no byte for too long
     |   +-- DeadlineError       the time for the whole call is up
-    +-- UnknownOutcomeError     a write was sent, and nothing tells whether it took effect
+    +-- UnknownOutcomeError     a write was sent, and it is unknown whether it took effect
     +-- FencedError             a write was not sent: the permission for it would not have lasted
-    +-- UnexpectedAnswerError   an answer that kube-apiserver would not give
+    +-- UnexpectedResponseError an answer that kube-apiserver would not give
     +-- StatusError             an answer other than 2xx
-        +-- UnauthorizedError   401, or 403 for system:anonymous: the credentials were not taken
+        +-- UnauthorizedError   401, or 403 for system:anonymous: the credentials were not accepted
         +-- ForbiddenError      403
         +-- NotFoundError       404: for a list, this kind is not served
-        +-- ConflictError       409: the object is of another version by now, or the name is taken
+        +-- ConflictError       409: the object has another version now, or the name is taken
         +-- ExpiredError        410: this resourceVersion or continue token is compacted
         +-- ThrottledError      429
         +-- ServerError         5xx
@@ -27,9 +27,9 @@ from __future__ import annotations
 import msgspec
 
 MESSAGE_LIMIT = 256
-"""Characters of a foreign message that are kept."""
+"""Longest part of another program's message that is kept, in characters."""
 _LONGEST_RETRY_AFTER_SECONDS = 300.0
-"""A server that asks to be left alone for longer is asked again after this."""
+"""Longest wait that a server can request in `Retry-After`."""
 
 
 class KubernetesError(Exception):
@@ -45,15 +45,15 @@ class UnreachableError(KubernetesError):
 
 
 class SilentError(UnreachableError):
-    """A connection that stood, and on which nothing came for too long."""
+    """An open connection on which nothing arrived for too long."""
 
 
 class DeadlineError(UnreachableError):
-    """The time for the whole call ended first. A write that is sent once only was not sent."""
+    """The deadline of the whole call passed. A write that is sent only once was not sent."""
 
 
 class UnknownOutcomeError(KubernetesError):
-    """A write was sent and its answer did not come, or says that the server failed: it may have taken effect.
+    """A write was sent, but it has no answer, or the server failed: it may have taken effect.
 
     Read the object before the next write.
     """
@@ -72,22 +72,22 @@ class StatusError(KubernetesError):
 
     Attributes:
         code: HTTP status, or the code of an ERROR event of a watch.
-        retry_after_seconds: how long the server asks to be left alone; 0 when it does not say.
+        retry_after_seconds: time that the server requests to wait; 0 if it requests none.
     """
 
     def __init__(self, message: str, code: int, retry_after_seconds: float = 0.0) -> None:
-        """`message` is what `str()` gives."""
+        """`message` is the text of `str()`."""
         super().__init__(message)
         self.code = code
         self.retry_after_seconds = retry_after_seconds
 
 
 class UnauthorizedError(StatusError):
-    """The credentials were not taken: expired, rotated, or none."""
+    """The credentials were not accepted: they expired, were rotated, or are missing."""
 
 
 class ForbiddenError(StatusError):
-    """The credentials are good and lack the permission."""
+    """The credentials are valid, but lack the permission."""
 
 
 class NotFoundError(StatusError):
@@ -95,7 +95,7 @@ class NotFoundError(StatusError):
 
 
 class ConflictError(StatusError):
-    """The object is of another version than the write was made for, or the name is taken; nothing was changed."""
+    """The object has another version than the write names, or the name is taken; nothing was changed."""
 
 
 class ExpiredError(StatusError):
@@ -103,7 +103,7 @@ class ExpiredError(StatusError):
 
 
 class ThrottledError(StatusError):
-    """Too many requests; `retry_after_seconds` says when to come again."""
+    """There were too many requests; `retry_after_seconds` is the time to wait."""
 
 
 class ServerError(StatusError):
@@ -133,13 +133,13 @@ def error_of_answer(what: str, code: int, body: bytes, retry_after: str | None =
     try:
         status = msgspec.json.decode(body, type=ErrorStatus)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        # A proxy in between answers in HTML or plain text.
+        # A proxy answers in HTML or plain text.
         status = ErrorStatus(message=body[: 4 * MESSAGE_LIMIT].decode(errors="replace"))
     return error_of_status(what, ErrorStatus(status.message, status.reason, code), _seconds(retry_after))
 
 
 def error_of_status(what: str, status: ErrorStatus, retry_after_seconds: float = 0.0) -> StatusError:
-    """Return the error for a Status, as an answer or an ERROR event carries it."""
+    """Return the error for the Status of an answer or of an ERROR event."""
     kind = _CLASSES.get(status.code, ServerError if status.code >= 500 else StatusError)
     if status.code == 403 and '"system:anonymous"' in status.message:
         kind = UnauthorizedError

@@ -1,7 +1,7 @@
-"""API discovery as kube-apiserver tells it: plural and singular names, kind, group, version and scope of each kind.
+"""API discovery of kube-apiserver: plural and singular names, kind, group, version and scope of each kind.
 
-Since 1.26 all of it is in two documents (aggregated discovery, KEP-3352), before that in one for each group version;
-both are read. A group whose own server is away (an aggregated API: 503, or marked stale) never stops the others.
+Since 1.26, all of it is in two documents (aggregated discovery, KEP-3352), before that in one for each group version;
+both are supported. A group whose server is unavailable (503, or marked stale) never affects the others.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ _AGGREGATED = ",".join(
     ]
 )
 _METRIC_GROUPS = frozenset({"custom.metrics.k8s.io", "external.metrics.k8s.io", "metrics.k8s.io"})
-"""Their "resources" are metrics, of which none can be watched, and their server is or may be this program."""
+"""Groups whose "resources" are metrics, which cannot be watched, and whose server may be this program."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupVersion:
-    """One API version of a group, and what it holds."""
+    """One API version of a group, and its resources."""
 
     group: str
     version: str
     resources: tuple[Resource, ...] | None
-    """None: the server of this group does not answer now."""
+    """Resources of the version; None if the server of this group does not answer."""
 
 
 class _Kind(msgspec.Struct):
@@ -87,9 +87,9 @@ class _LegacyGroup(msgspec.Struct, rename="camel"):
 
 class _LegacyRoot(msgspec.Struct):
     versions: list[str] = []
-    """Of `/api`."""
+    """Versions of `/api`."""
     groups: list[_LegacyGroup] = []
-    """Of `/apis`."""
+    """Groups of `/apis`."""
 
 
 class _LegacyResource(msgspec.Struct, rename="camel"):
@@ -104,9 +104,9 @@ class _LegacyResources(msgspec.Struct):
 
 
 def discover(client: KubernetesClient, pace: Pace = UNPACED) -> list[GroupVersion]:
-    """Ask for all group versions: core first, then in the server's order, preferred versions first.
+    """Return all group versions: core first, then in the server's order, preferred versions first.
 
-    Raises KubernetesError when a document that lists groups cannot be had.
+    Raises KubernetesError if a document that lists groups cannot be read.
     """
     return [found for root in ("/api", "/apis") for found in _discover_root(client, root, pace)]
 
@@ -140,7 +140,7 @@ def _group_versions(group: _DiscoveredGroup) -> Iterator[GroupVersion]:
 
 def _resource(group: str, version: str, found: _DiscoveredResource) -> Resource | None:
     if found.response_kind is None:
-        # Only its subresources are served.
+        # Only subresources of it are served.
         return None
     kind = found.response_kind.kind
     return Resource(

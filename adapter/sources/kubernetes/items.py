@@ -1,12 +1,12 @@
-"""Decodes the `items` of a JSON list in slices, so that a large list never holds the interpreter in one piece.
+"""Decodes the `items` of a JSON list in slices, so that a large list does not block the interpreter.
 
-A page of 500 pods is 2.5 MB and takes 6 ms to decode, a file of 50,000 pods 100 times that; every request would wait
-meanwhile. No parser at hand works in steps, so the document is cut into parts that are decoded one by one.
+A page of 500 pods is 2.5 MB and takes 6 ms to decode, a file of 50,000 pods 100 times that, during which no request
+would be answered. No available parser works in steps, so the document is cut into parts that are decoded one by one.
 
-Where to cut is guessed from the way the first item begins, and the guess is proven by decoding: a part starts at the
-start of an item, and if it is a JSON array once brackets are put around it, then it ends at the end of an item. A cut
-inside of an item or of a string leaves the part unfinished, and the next place is tried. So a cut is never wrong, at
-worst late.
+The place of a cut is guessed from the beginning of the first item, and decoding verifies the guess: a part starts at
+the start of an item, and if it is a JSON array when brackets are added, it ends at the end of an item. After a cut
+inside an item or a string, the part is not valid JSON, and the next place is tried. So a cut is never wrong, only
+sometimes late.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PART_BYTES = 1 << 17
-"""About 25 pods with all of their metadata: 0.3 ms to decode and file."""
+"""Size of a part: about 25 pods with all of their metadata, which take 0.3 ms to decode and store."""
 
 _ITEMS = re.compile(rb'"items"\s*:\s*\[')
 _FIRST_KEY = re.compile(rb'(\s*)\{\s*("[^"\\]*")')
@@ -39,14 +39,14 @@ class ListMetadata(msgspec.Struct, gc=False, rename={"resource_version": "resour
 
     resource_version: str = ""
     next_page: str = ""
-    """What to ask the next page with; empty on the last."""
+    """Continue token of the next page; empty on the last page."""
 
 
 class ListHead(msgspec.Struct, rename={"api_version": "apiVersion"}):
-    """All of a list but its items."""
+    """The fields of a list except for its items."""
 
     items: msgspec.Raw = msgspec.Raw()
-    """Empty where there is no such key, `null` or `[]` where the list is empty."""
+    """Empty if there is no such key; `null` or `[]` if the list is empty."""
 
     kind: str = ""
     api_version: str = ""
@@ -57,11 +57,11 @@ class ItemsError(ValueError):
     """The document is not JSON of the expected form.
 
     Attributes:
-        line: on which that shows, from 1; None where it is not known.
+        line: from 1; None if it is not known.
     """
 
     def __init__(self, reason: str, line: int | None) -> None:
-        """`reason` is what `str()` gives, without the line."""
+        """`reason` is the text of `str()`, without the line."""
         super().__init__(reason)
         self.line = line
 
@@ -78,10 +78,10 @@ class JsonList(Generic[T]):
     ) -> None:
         """`item` is the type of the items; a part is about `part_bytes` long.
 
-        An item of another form is an ItemsError. With `unreadable` it is left out and handed to that, with the reason.
+        An item of another type is an ItemsError. With `unreadable`, it is left out and passed to that, with the reason.
         """
         self._body = body
-        self._items = msgspec.json.Decoder(list[item])  # type: ignore[valid-type]  # known only when it runs
+        self._items = msgspec.json.Decoder(list[item])  # type: ignore[valid-type]  # only known at run time
         self._item = msgspec.json.Decoder(item)
         self._unreadable = unreadable
         self._part_bytes = part_bytes
@@ -91,12 +91,12 @@ class JsonList(Generic[T]):
 
     @property
     def prefix(self) -> ListHead:
-        """What stands before the items."""
+        """The fields before the items."""
         return decode_json(self._body[: self._start] + b"]}" if self._start >= 0 else b"{}", ListHead)
 
     @property
     def head(self) -> ListHead:
-        """What stands around the items. Known when all items were read."""
+        """The fields before and after the items. Available after all items have been read."""
         if self._head is None:
             raise RuntimeError("the items were not read to their end")
         return self._head
@@ -104,13 +104,13 @@ class JsonList(Generic[T]):
     def parts(self, pace: Pace) -> Iterator[list[T]]:
         """Yield the items in order, a part at a time, each decoded in a slice of the pace. Raises ItemsError.
 
-        As with `Pace.slices`, the work on a part belongs to the slice in which it was decoded.
+        As with `Pace.slices`, the processing of a part belongs to the slice in which it was decoded.
         """
         position = self._start
         if position < 0:
             self._head = decode_json(self._body, ListHead)
-            # For an empty list Go writes `null` where it holds no slice. Anything else is no list: an error of a proxy,
-            # or a single object, must not read as "there are none".
+            # Go writes `null` for a nil slice. Anything else is not a list: the error of a proxy, or a single object,
+            # must not be taken for an empty list.
             if bytes(self._head.items) != b"null":
                 raise ItemsError("there is no list under the key `items`", None)
         while position >= 0:
@@ -119,7 +119,7 @@ class JsonList(Generic[T]):
             yield items
 
     def _part(self, start: int) -> tuple[list[T], int]:
-        """Decode the next part; return its items and where the following part starts, -1 at the end."""
+        """Decode the next part; return its items and the start of the following part, -1 at the end."""
         reach = start + self._part_bytes
         for tried in range(_TRIES):
             end, following = self._cut(reach)
@@ -134,12 +134,12 @@ class JsonList(Generic[T]):
         return self._last_part(start), -1
 
     def _cut(self, reach: int) -> tuple[int, int]:
-        """Guess an end of an item beyond `reach`, and the start of the next; (-1, -1) where there is none."""
+        """Guess the end of an item after `reach`, and the start of the next; (-1, -1) if there is none."""
         between = self._separator.search(self._body, reach) or _BETWEEN_OBJECTS.search(self._body, reach)
         return (between.start() + 1, between.end()) if between else (-1, -1)
 
     def _last_part(self, start: int) -> list[T]:
-        """Decode up to the bracket that closes the items, and what stands around them."""
+        """Decode up to the bracket that closes the items, and the fields around them."""
         end = len(self._body)
         failure: msgspec.DecodeError | None = None
         for _ in range(_TRIES):
@@ -177,26 +177,26 @@ class JsonList(Generic[T]):
                 unreadable(content, str(error))
 
     def _failure(self, error: msgspec.DecodeError, start: int) -> ItemsError:
-        # The bracket before the part shifts all places in it by one byte; which item of the part it is says nothing.
+        # The added bracket shifts all positions in the part by one byte. The index of an item in it means nothing.
         return _items_error(error, self._body, start - 1, "$.items[]")
 
 
 def start_of_items(body: bytes) -> int:
-    """Return where the first item of the top-level key `items` starts; -1 when there is no such list."""
+    """Return the start of the first item of the top-level key `items`; -1 if there is no such list."""
     for tried, found in enumerate(_ITEMS.finditer(body)):
         if tried == _TRIES:
             break
         try:
             msgspec.json.decode(body[: found.end()] + b"]}", type=dict[str, msgspec.Raw])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            # A key of that name further in.
+            # A nested key of that name.
             continue
         return found.end()
     return -1
 
 
 def _separator(body: bytes, start: int) -> re.Pattern[bytes]:
-    """Return what is likely to stand between items: all begin with the key of the first, and on lines as far in."""
+    """Return what probably separates items: all begin with the same key as the first, with the same indentation."""
     first = _FIRST_KEY.match(body, start) if start >= 0 else None
     if first is None:
         return _BETWEEN_OBJECTS
@@ -205,7 +205,7 @@ def _separator(body: bytes, start: int) -> re.Pattern[bytes]:
 
 
 def decode_json(body: bytes, form: type[T]) -> T:
-    """Return the whole document as that type. Raises ItemsError."""
+    """Return the whole document as this type. Raises ItemsError."""
     try:
         return _decode_whole(body, form)
     except msgspec.DecodeError as error:
@@ -213,7 +213,7 @@ def decode_json(body: bytes, form: type[T]) -> T:
 
 
 def _decode_whole(body: bytes, form: type[T]) -> T:
-    """Return the whole document as that type. Raises msgspec's DecodeError, and ItemsError where that has no place."""
+    """Return the whole document as this type. Raises DecodeError of msgspec, and ItemsError for all other errors."""
     try:
         return msgspec.json.decode(body, type=form)
     except (UnicodeDecodeError, RecursionError) as error:

@@ -8,11 +8,11 @@
     …
     context.on_stopping(lambda: elector.release(2.0))
 
-What is decided stands in `lease_rules`. Here is what it needs: requests that end in time, a clock, a loop.
+All decisions are in `lease_rules`. This module has the effects: requests with deadlines, a clock, and a loop.
 
-A process that loses the Lease goes on trying to get it back; whoever acts on the leadership asks for it each time.
-`may_write`, as the permit of a write, is asked when the write's connection stands. A process that is stopped between
-that and the first byte may still write late: that is what the object's resourceVersion is for.
+A process that loses the Lease continues to try to get it back; code that depends on the leadership checks it each time.
+`may_write`, as the permit of a write, is called when the connection of the write is open. A process that is suspended
+between that and the first byte may still write late; the object's resourceVersion protects against this.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _LEAST_SECONDS = 0.05
-"""For a request that begins when the leadership is about to end."""
+"""Shortest time limit, for a request that begins when the leadership is about to end."""
 
 
 class LeaseClient(Protocol):
-    """What is asked of the API server (`writing.ObjectClient`)."""
+    """The requests to the API server (`writing.ObjectClient`)."""
 
     def get(self, path: str, *, seconds: float) -> Reply:
         """Return the object."""
@@ -54,54 +54,54 @@ class LeaseClient(Protocol):
         ...
 
     def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
-        """Put an object over the version that it names; sent at most once."""
+        """Replace the version of an object that the document names; sent at most once."""
         ...
 
 
 class LeaseEvents(Protocol):
-    """Who wants to know how the election goes. Called in the elector's own thread."""
+    """Gets the events of an election, in the elector's own thread."""
 
     def acquired(self) -> None:
-        """Take note that this process leads from now on."""
+        """Handle that this process leads from now on."""
         ...
 
     def renewed(self, until: float) -> None:
-        """Take note that this process leads until then, in seconds of the elector's clock, unless it releases first."""
+        """Handle that this process leads until this time of the elector's clock, unless it releases the Lease first."""
         ...
 
     def lost(self) -> None:
-        """Take note that this process leads no more."""
+        """Handle that this process no longer leads."""
         ...
 
     def failed(self, error: str) -> None:
-        """Count a request that failed; `error` is the name of the error's class."""
+        """Handle the failure of a request; `error` is the name of the error's class."""
         ...
 
 
 class NoEvents:
-    """Drops them."""
+    """Ignores all events."""
 
     def acquired(self) -> None:
-        """Drop it."""
+        """Do nothing."""
 
     def renewed(self, until: float) -> None:
-        """Drop it."""
+        """Do nothing."""
 
     def lost(self) -> None:
-        """Drop it."""
+        """Do nothing."""
 
     def failed(self, error: str) -> None:
-        """Drop it."""
+        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseSettings:
-    """Which Lease, and for whom."""
+    """The Lease, and the identity of this candidate."""
 
     namespace: str
     name: str
     identity: str
-    """No other process may ever have the same: see `unique_identity`."""
+    """Identity that no other process ever has; see `unique_identity`."""
     timing: LeaseTiming = field(default_factory=LeaseTiming)
 
     @property
@@ -114,18 +114,18 @@ class LeaseSettings:
 
 
 def unique_identity(pod: str) -> str:
-    """Return an identity that people recognise and that no other process has, not even the pod's next one."""
+    """Return an identity that contains the pod's name, and that no other process has, not even a restart."""
     return f"{pod}_{uuid.uuid4()}"
 
 
 def since_boot() -> float:
-    """Return seconds that go on while the machine is suspended, which those of `time.monotonic` do not."""
+    """Return seconds of a clock that, unlike `time.monotonic`, continues while the machine is suspended."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseEffects:
-    """What an elector needs of the world beside the API server."""
+    """The effects of an elector other than requests to the API server."""
 
     clock: Callable[[], float] = since_boot
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -142,7 +142,7 @@ class LeaseElector:
         events: LeaseEvents | None = None,
         effects: LeaseEffects = LeaseEffects(),
     ) -> None:
-        """Begin as a follower; nothing is asked before `run`."""
+        """Create a follower; no request is sent before `run`."""
         self._objects = objects
         self._settings = settings
         self._events = events or NoEvents()
@@ -157,20 +157,20 @@ class LeaseElector:
         """Held during a request."""
 
     def is_leader(self) -> bool:
-        """Whether this process leads at this moment, judged by its own clock: true also of a server that hangs."""
+        """Return whether this process leads now, by its own clock, even while the API server does not answer."""
         return not self._over.is_set() and self._standing.leads(self._effects.clock())
 
     def may_write(self, seconds: float) -> bool:
-        """Whether this process may write for so many more seconds: nobody else leads before they are over."""
+        """Return whether this process may write for this many seconds, during which no other process leads."""
         return not self._over.is_set() and self._standing.may_write(self._effects.clock(), seconds)
 
     def holder(self) -> str:
-        """Return who holds the Lease as far as is known; empty where nobody does."""
+        """Return the last known holder of the Lease; empty if there is none."""
         seen = self._standing.seen
         return "" if seen is None else seen.holder
 
     def run(self, stop: threading.Event) -> None:
-        """Try to lead, and to go on leading, until the stop or a release."""
+        """Try to become and to remain the leader, until the stop or a release."""
         while not stop.is_set() and not self._over.is_set():
             self._round()
             self._note()
@@ -178,10 +178,10 @@ class LeaseElector:
         self._note()
 
     def release(self, seconds: float) -> bool:
-        """Lead no more from this moment on, and let another lead at once; returns whether the Lease is let go.
+        """Stop leading at once, and let another process lead; return whether the Lease was released.
 
-        Takes no longer than `seconds`. To be called when no write is under way that the leadership permitted. Where
-        the API server does not answer, the Lease runs out by itself.
+        Takes at most `seconds`. Call it when no write is in progress that the leadership permitted. If the API server
+        does not answer, the Lease expires by itself.
         """
         self._over.set()
         end = self._effects.clock() + seconds
@@ -197,7 +197,7 @@ class LeaseElector:
             self._turn.release()
 
     def _released(self, end: float) -> bool:
-        # Once over what is known, once more over what is read.
+        # The first attempt uses the known version, the second one reads it again.
         for _ in range(2):
             write = self._standing.released(self._effects.wall())
             if write is None:
@@ -216,7 +216,7 @@ class LeaseElector:
         return max(_LEAST_SECONDS, end - self._effects.clock())
 
     def _round(self) -> None:
-        """Look at the Lease or renew it, as client-go's tryAcquireOrRenew does: one look a round at most."""
+        """Read or renew the Lease, as client-go's tryAcquireOrRenew does; read it at most once."""
         self._standing = self._standing.begun(self._effects.clock())
         self._wait_at_least = 0.0
         has_read = False
@@ -237,7 +237,7 @@ class LeaseElector:
                 return
 
     def _request_seconds(self) -> float:
-        """Return how long a request may take: the loss of the leadership is noted when it happens."""
+        """Return the time limit of a request, so that the loss of the leadership is noticed when it happens."""
         now, until = self._effects.clock(), self._standing.leads_until
         most = self._settings.timing.request_seconds
         return most if until is None or until <= now else max(_LEAST_SECONDS, min(most, until - now))
@@ -284,7 +284,7 @@ class LeaseElector:
             _log.warning("the Lease cannot be read or renewed", extra=self._fields(error=str(error)))
 
     def _note(self) -> None:
-        """Tell of what has changed."""
+        """Report changes to the log and the events."""
         leading, holder = self.is_leader(), self.holder()
         if leading:
             self._told_failure = ""
@@ -296,7 +296,7 @@ class LeaseElector:
             else:
                 self._events.lost()
                 level = logging.INFO if self._over.is_set() else logging.WARNING
-                _log.log(level, "this process leads no more", extra=self._fields())
+                _log.log(level, "this process no longer leads", extra=self._fields())
         elif holder != self._told_holder:
             _log.info("the Lease has another holder", extra=self._fields())
         self._told_holder = holder
@@ -307,7 +307,7 @@ class LeaseElector:
         delay = max(self._wait_at_least, timing.delay(leads=leads, share=self._effects.share()))
         if leads and until is not None:
             delay = min(delay, until - now)
-        # A stop that is not a release ends the loop, and the leadership runs out.
+        # After a stop without a release, the leadership expires.
         stop.wait(max(0.0, delay))
 
     def _fields(self, **more: object) -> dict[str, object]:

@@ -1,15 +1,15 @@
-"""Who may lead by a Lease: decisions alone, without clock, network or threads.
+"""Who may lead by a Lease: only the decisions, without clock, network or threads.
 
 The protocol is that of client-go's leader election (`k8s.io/client-go/tools/leaderelection`), so that both can hold one
-Lease. An elector writes its name and how long it holds on; it renews that under the resourceVersion that it knows; it
-takes over only what nobody has renewed for the whole of that time.
+Lease. An elector writes its name and the duration of its Lease, and renews the Lease with the resourceVersion that it
+knows. It takes over a Lease only if nobody has renewed it for the whole duration.
 
-No two clocks are compared. How long another has been silent is measured by this process's clock, from the moment it
-*had read* the newest record. How long this process itself may lead is measured from the moment *before* its last
-renewal was sent, so whatever the way to the server takes shortens its own time and never another's.
+No two clocks are compared. The time without a renewal by another holder is measured by this process's clock, from the
+moment *after* it read the newest record. The time for which this process itself may lead is measured from the moment
+*before* its last renewal was sent, so the duration of a request only shortens its own time.
 
-At one moment at most one elector leads: it stops `renew_deadline_seconds` after that moment, all others wait for
-`lease_seconds` from a later one. Clocks may differ in rate by the ratio of both.
+At most one elector leads at a time: it stops `renew_deadline_seconds` after its moment, and all others wait for
+`lease_seconds` from a later one. The rates of clocks may differ by the ratio of both.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 _JITTER = 1.2
-"""client-go's: a follower waits for 1 to 2.2 times the retry period."""
+"""Jitter of client-go: a follower waits for 1 to 2.2 times the retry period."""
 _REQUESTS_WITHIN_DEADLINE = 3
-"""A renewal that hangs, a look at the Lease and a second renewal fit into the renew deadline."""
+"""A renewal that hangs, a read of the Lease and a second renewal fit into the renew deadline."""
 _SLACK_RATIO = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseTiming:
-    """How long a Lease is held, and how often it is renewed. Raises ValueError for times that cannot work."""
+    """The duration of a Lease, and how often it is renewed. Raises ValueError for times that cannot work."""
 
     lease_seconds: int = 15
-    """How long the others wait after a renewal before one of them takes over."""
+    """How long other processes wait after a renewal before one of them takes over."""
     renew_deadline_seconds: float = 10.0
-    """For how long after its last renewal this process leads."""
+    """How long this process leads after its last renewal."""
     retry_seconds: float = 2.0
-    """Between two renewals, or two looks at another's Lease."""
+    """Time between two renewals, or two reads of a Lease that another process holds."""
 
     def __post_init__(self) -> None:
         if not self.lease_seconds > self.renew_deadline_seconds > _JITTER * self.retry_seconds > 0:
@@ -51,12 +51,12 @@ class LeaseTiming:
 
     @property
     def request_seconds(self) -> float:
-        """The most that one request may take."""
+        """Time limit of one request."""
         return self.renew_deadline_seconds / _REQUESTS_WITHIN_DEADLINE
 
     @property
     def slack_seconds(self) -> float:
-        """By how much clocks of two machines may drift apart during one Lease."""
+        """How far the clocks of two machines may drift apart during one Lease."""
         return _SLACK_RATIO * self.lease_seconds
 
     def delay(self, *, leads: bool, share: float) -> float:
@@ -66,13 +66,13 @@ class LeaseTiming:
 
 @dataclass(frozen=True, slots=True)
 class LeaseRecord:
-    """What a Lease says of its holder: the part of its `spec` that client-go compares."""
+    """The part of a Lease's `spec` that client-go compares."""
 
     holder: str
-    """Empty where nobody holds it."""
+    """Identity of the holder; empty if there is none."""
     lease_seconds: float
     acquire_time: str
-    """RFC 3339 with microseconds, as `renew_time`; for people alone."""
+    """Time in RFC 3339 with microseconds, like `renew_time`; only for people."""
     renew_time: str
     transitions: int
     """How often the holder has changed."""
@@ -89,7 +89,7 @@ class LeaseRecord:
 
 
 def record_of(lease: Mapping[str, Any]) -> LeaseRecord:
-    """Return what a Lease says; raises UnexpectedAnswerError for one that no API server would give."""
+    """Return the record of a Lease. Raises UnexpectedResponseError for an invalid Lease."""
     spec = lease.get("spec") or {}
     found = LeaseRecord(
         spec.get("holderIdentity") or "",
@@ -102,13 +102,13 @@ def record_of(lease: Mapping[str, Any]) -> LeaseRecord:
     if not all(isinstance(text, str) for text in texts) or not all(
         type(number) is int for number in (found.lease_seconds, found.transitions)
     ):
-        raise UnexpectedResponseError("the Lease's spec is not of the form of coordination.k8s.io/v1")
+        raise UnexpectedResponseError("the Lease's spec does not have the form of coordination.k8s.io/v1")
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Look at the Lease."""
+    """Read the Lease."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,19 +120,19 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Replace the Lease that is known by one with this record."""
+    """Replace the known version of the Lease by one with this record."""
 
     lease: Mapping[str, Any]
     record: LeaseRecord
 
     def document(self) -> dict[str, Any]:
-        """Return the object to send: what others keep in it stays."""
+        """Return the object to send, with all fields of others unchanged."""
         return {**self.lease, "spec": {**(self.lease.get("spec") or {}), **self.record.spec()}}
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing to do: another holds the Lease."""
+    """Do nothing, since another process holds the Lease."""
 
 
 Action: TypeAlias = Read | Create | Write | Wait
@@ -140,20 +140,20 @@ Action: TypeAlias = Read | Create | Write | Wait
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What one elector knows, as an immutable value. Times are seconds of its own clock."""
+    """The state of one elector, as an immutable value. Times are seconds of its own clock."""
 
     identity: str
     timing: LeaseTiming
     seen: LeaseRecord | None = None
     """The newest record that was read or written."""
     seen_at: float = 0.0
-    """When it was read first; of an own one, when it was sent."""
+    """When that record was first read; for a record of this process, when it was sent."""
     lease: Mapping[str, Any] | None = None
-    """The newest version of the object; None: it must be read first."""
+    """The newest version of the object; None if it must be read first."""
     is_absent: bool = False
     """Whether there is no such Lease."""
     renewed_at: float | None = None
-    """The moment before the last renewal that was confirmed was sent; None: this process does not hold the Lease."""
+    """When the last confirmed renewal was about to be sent; None if this process does not hold the Lease."""
 
     @property
     def leads_until(self) -> float | None:
@@ -165,17 +165,17 @@ class Standing:
         return self.leads_until is not None and now < self.leads_until
 
     def may_write(self, now: float, seconds: float) -> bool:
-        """Whether a write that begins now and takes so long ends before another may lead."""
+        """Whether a write that begins now and takes this long ends before another process may lead."""
         if self.renewed_at is None or not self.leads(now):
             return False
         return now + seconds + self.timing.slack_seconds < self.renewed_at + self.timing.lease_seconds
 
     def begun(self, now: float) -> Standing:
-        """Begin a round: who leads renews what it knows, everybody else looks first."""
+        """Begin a round: the leader renews the version that it knows; all others read the Lease first."""
         return self if self.leads(now) else self.failed()
 
     def next_action(self, now: float, wall: datetime) -> Action:
-        """Return what to do next in a round; `wall` is the time for people to read in the Lease."""
+        """Return what to do next in a round; `wall` is the time that is written to the Lease for people."""
         if self.lease is None and not self.is_absent:
             return Read()
         if self._is_held_by_another(now):
@@ -190,9 +190,9 @@ class Standing:
         return Write(self.lease, replace(fresh, transitions=self.seen.transitions + 1))
 
     def observed(self, lease: Mapping[str, Any] | None, now: float) -> Standing:
-        """Take in what was read, None for no such Lease; `now` is when it was there."""
+        """Return the state after the Lease was read at `now`; None if there is no such Lease."""
         if lease is None:
-            # Whoever held what was deleted knows nothing of it yet: its time is waited for all the same.
+            # The holder of the deleted Lease may not know that yet, so the rest of its time must pass.
             return replace(self, lease=None, is_absent=True, renewed_at=None)
         record = record_of(lease)
         return replace(
@@ -205,17 +205,17 @@ class Standing:
         )
 
     def wrote(self, lease: Mapping[str, Any], sent_at: float, now: float) -> Standing:
-        """Take in what the Lease became by a write that was sent at `sent_at` and is confirmed `now`."""
+        """Return the state after a write that was sent at `sent_at` and is confirmed `now`, with its result."""
         if record_of(lease).holder != self.identity:
             return self.observed(lease, now)
         return replace(self, seen=record_of(lease), seen_at=sent_at, lease=lease, is_absent=False, renewed_at=sent_at)
 
     def failed(self) -> Standing:
-        """Forget which version the Lease has: a request was refused, or nobody knows what became of it."""
+        """Forget the version of the Lease, because a request was refused, or its outcome is unknown."""
         return replace(self, lease=None, is_absent=False)
 
     def released(self, wall: datetime) -> Write | None:
-        """Return the write that lets go of the Lease, as client-go does it; None where it is not held or not known."""
+        """Return the write that releases the Lease, as client-go does; None if it is not held or not known."""
         if self.lease is None or self.seen is None or self.seen.holder != self.identity:
             return None
         micro_time = wall.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

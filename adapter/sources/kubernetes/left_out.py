@@ -1,7 +1,7 @@
-"""Objects that cannot be read, and so are left out: which they are, told in the log and in a metric.
+"""Records objects that are left out because they cannot be read, in the log and in a metric.
 
-One object with a label that is no text must not take all others of its kind away. Nor may it vanish without a word:
-whoever asks for "all pods with these labels" gets one fewer.
+One object with a label that is not text must not affect all other objects of its kind. But it must be reported, since a
+query for "all pods with these labels" now returns one pod fewer.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_TOLD_ONE_BY_ONE = 5
-"""Objects of one kind that a log line of their own tells of; the metric counts the others."""
+_MOST_LOGGED = 5
+"""Limit of objects of one kind with a log line each; the metric counts all of them."""
 
 
 class _Named(msgspec.Struct):
@@ -37,52 +37,52 @@ class LeftOut:
         self._resource = resource
         self._telemetry = telemetry
         self._objects: dict[tuple[str | None, str], str] = {}
-        """Namespace and name with the reason; what cannot even be named has its place in the list for a name."""
+        """Reasons by namespace and name; an object without a readable name is called by its number in the list."""
         self._listed: dict[tuple[str | None, str], str] = {}
 
     def begin_list(self) -> None:
-        """Forget what an unfinished list left out."""
+        """Start a new list, and forget the objects of an unfinished one."""
         self._listed = {}
 
     def from_list(self, content: msgspec.Raw, reason: str) -> None:
-        """Leave out an item of the list that is read now."""
+        """Record an item of the present list as left out."""
         found = named(content)
         key = (found.namespace, found.name) if found else (None, f"(one without a name, number {len(self._listed)})")
         self._listed[key] = reason
 
     def listed(self) -> int:
-        """Return how many items of the list that is read now are left out."""
+        """Return the number of items of the present list that are left out."""
         return len(self._listed)
 
     def commit_list(self) -> None:
-        """Let what the list left out be all that is left out."""
+        """Replace the recorded objects by those of the finished list."""
         before, self._objects = self._objects, self._listed
         self._listed = {}
-        self._tell({key: reason for key, reason in self._objects.items() if before.get(key) != reason})
+        self._report({key: reason for key, reason in self._objects.items() if before.get(key) != reason})
 
     def put(self, namespace: str | None, name: str, reason: str) -> None:
-        """Leave out an object that a watch tells of."""
+        """Record an object of a watch event as left out."""
         known = self._objects.get((namespace, name))
         self._objects[namespace, name] = reason
-        self._tell({} if known == reason else {(namespace, name): reason})
+        self._report({} if known == reason else {(namespace, name): reason})
 
     def discard(self, namespace: str | None, name: str) -> None:
-        """Take note that an object can be read, or is gone."""
+        """Remove the record of an object that can be read now, or was deleted."""
         if self._objects and self._objects.pop((namespace, name), None) is not None:
-            self._tell({})
+            self._report({})
 
-    def _tell(self, new: dict[tuple[str | None, str], str]) -> None:
+    def _report(self, new: dict[tuple[str | None, str], str]) -> None:
         self._telemetry.left_out(self._resource, len(self._objects))
-        for (namespace, name), reason in list(new.items())[:_TOLD_ONE_BY_ONE]:
+        for (namespace, name), reason in list(new.items())[:_MOST_LOGGED]:
             called = f"{namespace}/{name}" if namespace else name
-            _log.warning("%s: %s is left out, it cannot be read: %s", self._resource, called, reason)
-        if len(new) > _TOLD_ONE_BY_ONE:
-            further = len(new) - _TOLD_ONE_BY_ONE
-            _log.warning("%s: %d more objects are left out, they cannot be read", self._resource, further)
+            _log.warning("%s: %s is left out because it cannot be read: %s", self._resource, called, reason)
+        if len(new) > _MOST_LOGGED:
+            further = len(new) - _MOST_LOGGED
+            _log.warning("%s: %d more objects are left out because they cannot be read", self._resource, further)
 
 
 def named(content: msgspec.Raw) -> _Named | None:
-    """Return name and namespace of an object, whatever else is wrong with it; None where it does not tell."""
+    """Return name and namespace of an object that is invalid otherwise; None if they cannot be read."""
     try:
         found = msgspec.json.decode(content, type=_Object).metadata
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,12 +1,11 @@
-"""One request under one deadline: when it may still be sent, whether it was, and reads that keep to what is left.
+"""One request with one deadline: whether it may still be sent, whether it was sent, and the time limits of its reads.
 
-A time-out of urllib3 covers one read, so an API server that answers one byte a second would hold its caller for hours,
-and nobody would know whether a write was sent at all. So the connections here ask the request that uses them
-(`Sending`) how long each step may take, and for permission right before the first byte of the request leaves the
-machine.
+A time-out of urllib3 applies to one read, so an API server that answers one byte a second would block its caller for
+hours, and the caller would not know whether a write was sent at all. So the connections of this module get the time
+limit of each step from the request (`Sending`), and ask it for permission right before the first byte is sent.
 
-A write that must not be sent twice is `once`. Whoever gives such a request up learns whether it had been sent: if not,
-it never will be.
+A write that must not be sent twice is `once`. When such a request is given up, its caller learns whether it was sent;
+if not, it never will be.
 """
 
 from __future__ import annotations
@@ -57,11 +56,11 @@ class Sending:
         permit: Callable[[float], bool] = _always,
         server_seconds: float = 0.0,
     ) -> None:
-        """Begin a request that `what` names in errors, and that is never sent twice if it is `once`.
+        """Begin a request, which is named `what` in errors and is never sent twice if it is `once`.
 
-        `permit` is asked right before the request is sent, with the seconds after which it can have no effect any more:
-        what is left until the deadline, at which the connection is cut, and `server_seconds`, for which a server may go
-        on with a request that it took at the last moment.
+        `permit` is called right before the request is sent, with the seconds after which it can no longer have an
+        effect: the time until the deadline, at which the connection is closed, plus `server_seconds`, for which a
+        server may process a request that it received at the last moment.
         """
         self.what = what
         self.once = once
@@ -74,12 +73,12 @@ class Sending:
 
     @property
     def may_repeat(self) -> bool:
-        """Whether it may be sent once more after a refusal."""
+        """Whether the request may be sent once more after a refusal."""
         return not (self.once and self._sent)
 
     @property
     def is_unknown(self) -> bool:
-        """Whether a write was sent and nothing tells what became of it, unless an answer does."""
+        """Whether a write was sent, so that only its answer shows the outcome."""
         return self.once and self._sent
 
     def left(self, most: float | None = None) -> float:
@@ -91,7 +90,7 @@ class Sending:
         return left if most is None else min(left, most)
 
     def begin(self) -> None:
-        """Take note that the request is about to be sent. Raises KubernetesError where it may not be."""
+        """Record that the request is about to be sent. Raises KubernetesError if it must not be."""
         with self._lock:
             if self._given_up or not self.may_repeat:
                 raise self.overdue()
@@ -102,13 +101,13 @@ class Sending:
             self._sent = True
 
     def give_up(self) -> KubernetesError:
-        """Make sure that the request is not sent from now on; returns the error that says what is known of it."""
+        """Ensure that the request is not sent from now on; return the error that states whether it was."""
         with self._lock:
             self._given_up = True
             return self.overdue()
 
     def overdue(self) -> KubernetesError:
-        """Return the error for a request whose time is up."""
+        """Return the error for a request whose deadline has passed."""
         seconds = f"{self._deadline.seconds:.3g} s"
         if self.is_unknown:
             return UnknownOutcomeError(
@@ -120,7 +119,7 @@ class Sending:
 
     @contextmanager
     def under_way(self) -> Iterator[None]:
-        """Let the connections that this thread uses keep to this request."""
+        """Apply the limits of this request to the connections that this thread uses."""
         token = _current.set(self)
         try:
             yield
@@ -128,9 +127,9 @@ class Sending:
             _current.reset(token)
 
     def in_time(self, work: Callable[[], T]) -> T:
-        """Run the work in a thread of its own and return what it returns or raises, by the deadline at the latest.
+        """Run the work in a thread of its own, and return or raise its result, at the latest at the deadline.
 
-        What no time-out of a socket covers is given up that way: the look-up of a name, a program that makes tokens.
+        This limits steps that no time-out of a socket applies to, such as DNS and programs that create tokens.
         Raises KubernetesError.
         """
         outcome: Future[T] = Future()
@@ -156,7 +155,7 @@ def _into(outcome: Future[T], work: Callable[[], T]) -> None:
 
 
 def keep_to_deadlines(manager: PoolManager) -> None:
-    """Let the connections that the manager makes from now on keep to the `Sending` that is under way, if one is."""
+    """Apply the limits of the present `Sending`, if any, to the connections that the manager creates from now on."""
     manager.pool_classes_by_scheme = {
         scheme: _kept_pool(pool) for scheme, pool in manager.pool_classes_by_scheme.items()
     }
@@ -171,7 +170,7 @@ def _kept(connection: type) -> type:
 
 
 class _Kept(_Base):
-    """What keeps a connection of urllib3 to the deadline; requests outside of a `Sending` are as they were."""
+    """A connection of urllib3 that observes the deadline of a `Sending`; other requests are not affected."""
 
     _unanswered = False
 
@@ -200,7 +199,7 @@ class _Kept(_Base):
         return response
 
     def close(self) -> None:
-        # The kernel would go on sending what a server that is away has not taken, for minutes: a reset drops it.
+        # The kernel would retry for minutes to send unacknowledged data to an unreachable server; a reset drops it.
         if self._unanswered and self.sock is not None:
             self._unanswered = False
             with suppress(OSError):

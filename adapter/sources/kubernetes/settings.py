@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WatchSettings:
-    """How lists and watches are made, and the effects that they use."""
+    """Times and limits of lists and watches, and the effects that they use."""
 
     page_size: int = 500
     window_seconds: tuple[float, float] = (300.0, 600.0)
-    """Each watch ends after a random time between these, so that watches spread over the API servers."""
+    """Shortest and longest duration of a watch; random, so that watches spread over the API servers."""
     silence_seconds: float = 150.0
-    """A watch without a byte for this long is reopened: it may be dead. Bookmarks come each minute."""
+    """Time without a byte after which a watch is reopened. Bookmarks arrive each minute."""
     healthy_seconds: float = 30.0
-    """A watch that was open for this long resets the back-off."""
+    """Time for which a watch must be open to reset the back-off."""
     refused_seconds: float = 10.0
     """How long cached objects are still served while a server, which may just be starting, refuses the kind."""
     resumes: bool = True
-    """Whether a new watch continues from the last version. False: the objects are listed before each watch."""
+    """Whether a new watch continues from the last version; otherwise, each watch begins with a list."""
     pace: Pace = UNPACED
     telemetry: WatchTelemetry = field(default_factory=NoTelemetry)
     backoff: Callable[[], Backoff] = Backoff
@@ -42,4 +42,4 @@ class WatchSettings:
     clock: Callable[[], float] = time.monotonic
     wall_clock: Callable[[], float] = time.time
     wait: Callable[[Event, float], bool] = threading.Event.wait
-    """Waits for the event, at most so many seconds."""
+    """Waits for the event, for at most this many seconds."""

@@ -1,4 +1,4 @@
-"""What every watch needs: its rounds, whole lines out of pieces, and an end for a read that waits in another thread."""
+"""Parts that every watch needs: its rounds, whole lines, and a way to end a read in another thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from adapter.timing.backoff import Backoff
 
 LONGEST_LINE_BYTES = 16 << 20
-"""Of one event of a watch. etcd holds at most some MiB of an object, and of most only the metadata is sent."""
+"""Longest event of a watch. Objects in etcd have at most a few MiB, and mostly only the metadata is sent."""
 
 
 def in_rounds(
@@ -27,7 +27,7 @@ def in_rounds(
     once: Callable[[Backoff], float],
     failed: Callable[[KubernetesError, Backoff], float],
 ) -> None:
-    """Call `once` again and again until `stop` is set; it, or `failed` where it fails, tells how long to wait."""
+    """Call `once` repeatedly until `stop` is set. It returns the seconds to wait, or `failed` does if it fails."""
     backoff = settings.backoff()
     while not stop.is_set():
         try:
@@ -41,7 +41,7 @@ def in_rounds(
 
 
 class Interruptible:
-    """The answer that one thread reads at present, and the end that another may put to it, for good."""
+    """The answer that one thread is reading, which another thread can end for good."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -50,7 +50,7 @@ class Interruptible:
 
     @contextmanager
     def reading(self, opened: AbstractContextManager[Answer]) -> Iterator[Answer]:
-        """Open an answer and let it be ended while the block lasts; after `end` it is cancelled at once."""
+        """Open an answer, which `end` cancels during the block; after `end`, it is cancelled at once."""
         with opened as answer:
             with self._lock:
                 self._answer = answer
@@ -63,7 +63,7 @@ class Interruptible:
                     self._answer = None
 
     def end(self) -> None:
-        """Cancel the answer that is read now, and all later ones."""
+        """Cancel the present answer, and all later ones."""
         with self._lock:
             self._ended = True
             if self._answer is not None:
@@ -71,9 +71,9 @@ class Interruptible:
 
 
 def lines_of(pieces: Iterator[bytes], longest_bytes: int = LONGEST_LINE_BYTES) -> Iterator[list[bytes]]:
-    """Yield the whole lines of each piece; what is left without its end is dropped, it will be told again.
+    """Yield the whole lines of each piece. An incomplete last line is dropped, since the next watch repeats it.
 
-    Raises UnexpectedAnswerError for a line that is longer than allowed.
+    Raises UnexpectedResponseError for a line that is longer than allowed.
     """
     rest: list[bytes] = []
     held = 0
@@ -82,7 +82,7 @@ def lines_of(pieces: Iterator[bytes], longest_bytes: int = LONGEST_LINE_BYTES) -
         rest.append(first)
         held += len(first)
         if held > longest_bytes:
-            message = f"one event of a watch has more than {longest_bytes:,} bytes: is it the API server that answers?"
+            message = f"one event of a watch has more than {longest_bytes:,} bytes: is this the API server?"
             raise UnexpectedResponseError(message)
         if others:
             lines = [b"".join(rest), *others[:-1]]
@@ -92,7 +92,7 @@ def lines_of(pieces: Iterator[bytes], longest_bytes: int = LONGEST_LINE_BYTES) -
 
 @contextmanager
 def when_set(stop: Event, end: Callable[[], None]) -> Iterator[None]:
-    """Call `end` from another thread if `stop` is set during the block: a thread in a read cannot see it."""
+    """Call `end` from another thread if `stop` is set during the block, which a reading thread cannot notice."""
     left = threading.Event()
 
     def wait() -> None:

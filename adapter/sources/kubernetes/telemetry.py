@@ -1,4 +1,4 @@
-"""What the watches tell about themselves (are they there, and how old is what they know), and an election."""
+"""Metrics of watches (whether they are synced, and how old their objects are) and of an election."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 
 class WatchTelemetry(Protocol):
-    """Where a reflector puts its state; `resource` is `Resource.qualified`."""
+    """Receives the state of a reflector; `resource` is `Resource.qualified`."""
 
     def synced(self, resource: str, *, synced: bool) -> None:
-        """Say whether the first list of the kind stands."""
+        """Set whether the first list of the kind is complete."""
         ...
 
     def heard(self, resource: str, unix_seconds: float) -> None:
-        """Say when the server last spoke of the kind: a list, a change, or that there was none."""
+        """Set when the server last sent a list, a change or a bookmark of the kind."""
         ...
 
     def failed(self, resource: str, error: str) -> None:
@@ -26,7 +26,7 @@ class WatchTelemetry(Protocol):
         ...
 
     def left_out(self, resource: str, objects: int) -> None:
-        """Say how many objects of the kind are left out now, since they cannot be read."""
+        """Set how many objects of the kind are left out because they cannot be read."""
         ...
 
     def ended(self, resource: str) -> None:
@@ -35,19 +35,19 @@ class WatchTelemetry(Protocol):
 
 
 class NoTelemetry:
-    """For commands that run once, and tests."""
+    """Ignores everything: for commands that run once, and for tests."""
 
     def synced(self, resource: str, *, synced: bool) -> None:
-        """Drop it."""
+        """Do nothing."""
 
     def heard(self, resource: str, unix_seconds: float) -> None:
-        """Drop it."""
+        """Do nothing."""
 
     def failed(self, resource: str, error: str) -> None:
-        """Drop it."""
+        """Do nothing."""
 
     def left_out(self, resource: str, objects: int) -> None:
-        """Drop it."""
+        """Do nothing."""
 
     def ended(self, resource: str) -> None:
         """Drop it."""
@@ -62,13 +62,13 @@ class WatchMetrics:
 
         self._synced = Gauge(
             f"{prefix}_watch_synced",
-            "1 when the objects of this kind are known, also while they are listed anew.",
+            "1 if the objects of this kind are known, even while they are listed again.",
             ["resource"],
             registry=registry,
         )
         self._heard = Gauge(
             f"{prefix}_watch_last_heard_timestamp_seconds",
-            "When the API server last said something about this kind: how old the known state can be.",
+            "When the API server last sent data of this kind, which shows how old the known state can be.",
             ["resource"],
             registry=registry,
         )
@@ -79,7 +79,7 @@ class WatchMetrics:
             registry=registry,
         )
         self._left_out = Gauge(
-            "tidewatch_adapter_watch_unreadable_objects",
+            f"{prefix}_watch_unreadable_objects",
             "Objects of this kind that are left out because they cannot be read; the log names them.",
             ["resource"],
             registry=registry,
@@ -108,7 +108,7 @@ class WatchMetrics:
 
 
 class LeaseMetrics:
-    """An election as Prometheus metrics; takes its events (`lease.LeaseEvents`)."""
+    """An election as Prometheus metrics, which receive its events (`lease.LeaseEvents`)."""
 
     def __init__(self, registry: CollectorRegistry, prefix: str) -> None:
         """Register `tidewatch_leader`, `PREFIX_lease_changes_total` and `PREFIX_lease_failures_total`."""
@@ -117,7 +117,7 @@ class LeaseMetrics:
         self._leader = Gauge("tidewatch_leader", "1 while this process leads.", registry=registry)
         self._changes = Counter(
             f"{prefix}_lease_changes_total",
-            "How often this process began or ceased to lead: acquired, lost.",
+            "How often this process became the leader (acquired) or ceased to be (lost).",
             ["change"],
             registry=registry,
         )
@@ -135,14 +135,14 @@ class LeaseMetrics:
         self._leader.set_function(lambda: float(is_leader()))
 
     def acquired(self) -> None:
-        """Count it."""
+        """Count the event."""
         self._changes.labels("acquired").inc()
 
     def renewed(self, until: float) -> None:
-        """Drop it."""
+        """Do nothing."""
 
     def lost(self) -> None:
-        """Count it."""
+        """Count the event."""
         self._changes.labels("lost").inc()
 
     def failed(self, error: str) -> None:

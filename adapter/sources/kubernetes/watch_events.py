@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 NO_VERSIONS = frozenset({"", "0"})
-"""Not versions of anything: a watch from one of these begins anywhere, and does not report deleted objects."""
+"""Values that are not versions: a watch from one of them begins anywhere, and does not report deleted objects."""
 
 
 class _Version(msgspec.Struct, gc=False, rename={"version": "resourceVersion"}):

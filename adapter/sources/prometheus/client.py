@@ -1,9 +1,9 @@
 """Instant, range and series queries to Prometheus: the hot path, with a time limit on everything and no retries.
 
-A caller that needs an answer within 2 s gains nothing from a second try after 4 s, and a Prometheus in trouble
-does not recover under twice the load; background refreshes come round again by themselves. There are two exceptions,
-both of which cost nothing: `POST` falls back to `GET` where a proxy refuses it (once, then remembered), and a request
-that met a connection just closed by the server goes out again on a fresh one (`transport`).
+A caller that needs an answer within 2 s gains nothing from a second attempt after 4 s, and an overloaded Prometheus
+does not recover under twice the load; background refreshes are repeated anyway. There are two exceptions, which cost
+nothing: `POST` falls back to `GET` if a proxy refuses it (once, then this is remembered), and a request on a connection
+that the server has just closed is sent again on a new one (`transport`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from adapter.sources.prometheus.telemetry import PrometheusTelemetry
 
 SCRAPED_BEFORE = "count(count_over_time(up[1h]))"
-"""At the start of a server: empty for one that had scraped nothing in the hour before."""
+"""Evaluated at the start of a server: empty if it scraped nothing in the hour before."""
 _QUERY_PATH = "/api/v1/query"
 _RANGE_PATH = "/api/v1/query_range"
 _SERIES_PATH = "/api/v1/series"
@@ -58,10 +58,10 @@ _POST_REFUSED = frozenset({405, 501})
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """One query on its way."""
+    """One query that is being sent."""
 
     asked: str
-    """The expression or selector, for messages."""
+    """Expression or selector, for messages."""
     kind: str
     path: str
     parameters: tuple[tuple[str, str], ...]
@@ -71,7 +71,7 @@ class _Question:
 
 
 class PrometheusClient:
-    """Asks one Prometheus; safe to use from many threads. Every failure is a PrometheusError."""
+    """Queries one Prometheus. Thread-safe. Every failure is a PrometheusError."""
 
     def __init__(
         self,
@@ -81,15 +81,15 @@ class PrometheusClient:
         pace: Pace = UNPACED,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Read the credentials, and connect to nothing yet; raises SettingsError.
+        """Read the credentials, without connecting yet. Raises SettingsError.
 
-        `pace` is for reading an answer and for what must be looked at before it is handed out; decoding takes its own.
-        `clock` gives Unix seconds, the evaluation time of queries.
+        `pace` is for reading an answer and for the parts that are checked before it is returned; decoding takes its
+        own. `clock` returns Unix seconds, the evaluation time of queries.
         """
         self._server = Server(settings)
         self._verb: Verb = settings.verb
         self._scraped_before: tuple[float, bool] | None = None
-        """A start of the server, and whether it had scraped anything before that."""
+        """A start of the server, and whether it scraped anything before that."""
         self._telemetry = telemetry
         self._pace = pace
         self._clock = clock
@@ -105,9 +105,9 @@ class PrometheusClient:
         """Evaluate a PromQL expression.
 
         `at` is in Unix seconds, to the millisecond; None means the last whole second of this machine's clock.
-        The time is always sent, and whole unless given, so that an answer stamped T is what anybody gets for `time=T`.
-        Where Prometheus's clock differs from ours by more than a minute the answer is of another time and refused.
-        The whole exchange ends within `timeout_seconds`; Prometheus is told, so that it gives up as well. Raises
+        The time is always sent, so that an answer of time T is the one that anybody gets for `time=T`. If Prometheus's
+        clock differs from ours by more than a minute, the answer is of another time and is refused. The whole exchange
+        ends within `timeout_seconds`, which is also sent to Prometheus as the time limit of the query. Raises
         PrometheusError.
         """
         evaluated_at = float(math.floor(self._clock())) if at is None else round(at, 3)
@@ -134,10 +134,10 @@ class PrometheusClient:
     ) -> RangeAnswer:
         """Evaluate a PromQL expression at `start` and each step after it up to `end`.
 
-        Both are Unix seconds, to the millisecond. A range of more points than Prometheus gives at once is asked for in
-        parts, one after another; all of them end within `timeout_seconds`. `ranges` says what values may be. Start at a
+        Both are Unix seconds, to the millisecond. A range of more points than Prometheus returns at once is queried in
+        parts, one after another; all of them end within `timeout_seconds`. `ranges` describes the values. Start at a
         multiple of the step: some servers move the range there, and such an answer is refused. Raises PrometheusError,
-        and ValueError for a range that cannot be.
+        and ValueError for an invalid range.
         """
         parts = parts_of(start, end, step_seconds)
         deadline = Deadline(timeout_seconds)
@@ -173,9 +173,9 @@ class PrometheusClient:
     ) -> SeriesAnswer:
         """Return the label sets of the series that match a selector and had samples since `start` (Unix seconds).
 
-        Nothing is asked before they are iterated over; that ends within `timeout_seconds`, the iterating included, and
-        raises PrometheusError. A server that knows `limit` (default: that of `limits`) sends no more than that many and
-        says so in a warning; older ones ignore it.
+        The request is sent when the iteration begins. Request and iteration end within `timeout_seconds`, and raise
+        PrometheusError. A server that supports `limit` (default: that of `limits`) returns at most that many series,
+        with a warning if there are more; older ones ignore it.
         """
         most = limits.max_samples if limit is None else limit
         parameters = (("match[]", selector), ("start", _timestamp(start)), ("limit", str(most)))
@@ -183,9 +183,9 @@ class PrometheusClient:
         return SeriesAnswer(selector, lambda: self._streamed(question), limits)
 
     def started(self, timeout_seconds: float) -> Started:
-        """Return when the server began: one question, and a second where it began anew, of half of the time each.
+        """Return when the server started, by one request, and a second one after a restart, each with half of the time.
 
-        Raises PrometheusError, also where the server does not tell.
+        Raises PrometheusError, even if the server only lacks this information.
         """
         found = ask_started(self._server, timeout_seconds / 2)
         if self._scraped_before is None or self._scraped_before[0] != found.process:
@@ -234,7 +234,7 @@ class PrometheusClient:
 
     @contextmanager
     def _success(self, question: _Question) -> Iterator[OpenAnswer]:
-        """Hand out the answer if it is a success."""
+        """Yield the answer if it is a success."""
         with ExitStack() as stack:
             answer = stack.enter_context(self._opened(question))
             if answer.status in _POST_REFUSED and self._verb == "POST":
@@ -244,7 +244,7 @@ class PrometheusClient:
                 answer = stack.enter_context(self._opened(question))
             if not answer.is_success:
                 refusal = answer.beginning()
-                # Only what ends well leaves the connection to the next request.
+                # Only after an answer without an error is the connection used for the next request.
                 stack.close()
                 self._server.success(question.asked, refusal)
             yield answer
@@ -265,5 +265,5 @@ class PrometheusClient:
 
 
 def _timestamp(seconds: float) -> str:
-    """Unix seconds as the API reads them: to the millisecond, its resolution."""
+    """Return Unix seconds in the format of the API, whose resolution is a millisecond."""
     return f"{seconds:.3f}".rstrip("0").rstrip(".")

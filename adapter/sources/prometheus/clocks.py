@@ -1,8 +1,8 @@
-"""Whether Prometheus's clock and ours tell the same time, by the `Date` of its answers (RFC 9110).
+"""Whether Prometheus's clock and ours agree, by the `Date` of its answers (RFC 9110).
 
-Queries carry our time. Where our clock is an hour behind, Prometheus gives, quite rightly, what was an hour ago, and it
-would be served as what is now. A minute is as old as an answer may be by default, and far more than clocks that anybody
-keeps differ.
+Queries contain our time. If our clock is an hour slow, Prometheus correctly returns the values of an hour ago, which
+would be served as current. The limit is a minute, which is the default of the largest age of an answer, and far more
+than synchronized clocks differ.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_CLOCK_DIFFERENCE_SECONDS = 60.0
 
 
 def refuse_other_time(query: str, headers: Mapping[str, str], now: float) -> None:
-    """Raise UnexpectedAnswerError where the answer's `date` is not about `now` (Unix seconds); one may be missing."""
+    """Raise UnexpectedAnswerError if the answer has a `date` that is not about `now` (Unix seconds)."""
     try:
         told = parsedate_to_datetime(headers["date"]).timestamp()
     except (KeyError, ValueError, OverflowError):

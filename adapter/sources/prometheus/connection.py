@@ -1,7 +1,6 @@
-"""The rare calls: is there a Prometheus, and what does it know? Each opens a connection of its own and closes it.
+"""Rare calls: whether there is a Prometheus, and which label values it has. Each uses a connection of its own.
 
-They go through prometheus-api-client (`library`), which is imported by the first call: its 30 MiB are not for every
-process.
+They use prometheus-api-client (`library`), which is imported by the first call, since it takes 30 MiB.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ if TYPE_CHECKING:
 
 
 def check_connection(settings: PrometheusSettings, timeout_seconds: float) -> str:
-    """Return the version of the server, or `unknown` where it answers queries and does not tell.
+    """Return the version of the server, or `unknown` if it answers queries but does not state its version.
 
-    Raises PrometheusError when it does not answer queries, and SettingsError.
+    Raises PrometheusError if it does not answer queries, and SettingsError.
     """
     with _library(settings, timeout_seconds, "version of the server") as library:
         try:
             return library.version()
         except (UnexpectedAnswerError, LookupError, TypeError, ValueError):
-            # Some servers have the query API without this part of the status API.
+            # Some servers implement the query API without this part of the status API.
             library.custom_query("vector(1)")
             return "unknown"
 
@@ -36,7 +35,7 @@ def check_connection(settings: PrometheusSettings, timeout_seconds: float) -> st
 def label_values(
     settings: PrometheusSettings, label: str, timeout_seconds: float, selector: str | None = None
 ) -> list[str]:
-    """Return the values of a label, of all series or of those that match; raises PrometheusError, SettingsError."""
+    """Return the values of a label, of all or of matching series. Raises PrometheusError, and SettingsError."""
     with _library(settings, timeout_seconds, f"values of label {label}") as library:
         parameters = {"match[]": selector} if selector else {}
         values = library.get_label_values(quote(label, safe=""), parameters)
@@ -47,7 +46,7 @@ def label_values(
 
 @contextmanager
 def _library(settings: PrometheusSettings, timeout_seconds: float, what: str) -> Iterator[Library]:
-    """Open the library; what it fails to find in an answer becomes UnexpectedAnswerError."""
+    """Open the library, and raise UnexpectedAnswerError for its errors about the content of an answer."""
     from adapter.sources.prometheus.library import Library  # noqa: PLC0415 - large, and needed rarely
 
     with Library(settings, timeout_seconds) as library:

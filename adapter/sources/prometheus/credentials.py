@@ -1,7 +1,7 @@
-"""Credentials for Prometheus and the TLS context of connections to it, made from files that may change at any time.
+"""Credentials for Prometheus and the TLS context of connections to it, from files that may change at any time.
 
-Kubernetes renews mounted tokens about once an hour, and certificates whenever their issuer does, by swapping a folder
-under the running process. If a change cannot be read, or a key does not fit its certificate yet, the last good value
+Kubernetes renews mounted tokens about once an hour, and certificates whenever their issuer does, by replacing a folder
+while the process runs. If a change cannot be read, or a key does not fit its certificate yet, the last good value
 stays in use.
 """
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class Credentials:
-    """The headers and the TLS context of each request, as the files say now."""
+    """The headers and the TLS context of each request, from the present content of the files."""
 
     def __init__(self, settings: PrometheusSettings, clock: Callable[[], float] = time.monotonic) -> None:
         """Read all files once; raises SettingsError."""
@@ -45,14 +45,14 @@ class Credentials:
         return {**self._headers, **({"Authorization": authorization} if authorization else {})}
 
     def tls(self) -> ssl.SSLContext | None:
-        """Return the context for new connections; None without TLS. Connections that stand keep theirs."""
+        """Return the context for new connections; None without TLS. Open connections keep theirs."""
         return self._tls.current() if self._tls else None
 
 
 def followed(
     what: str, paths: tuple[Path, ...], load: Callable[[], T], clock: Callable[[], float]
 ) -> FollowedFiles[None, T]:
-    """Return a value made from files; raises SettingsError. Later failures are logged; the last good value stays."""
+    """Return a value of files. Raises SettingsError. Later failures are logged, and the last good value is kept."""
     files = f"{what} ({', '.join(map(str, paths))})"
 
     def refused(error: Exception) -> None:
@@ -101,7 +101,7 @@ def _tls_context(settings: PrometheusSettings) -> ssl.SSLContext:
 
 
 def _no_passphrase() -> str:
-    # Without this, OpenSSL asks on the terminal and waits.
+    # Without this, OpenSSL prompts on the terminal and waits.
     raise ValueError("the key is encrypted: a key without a passphrase is needed")
 
 
@@ -119,7 +119,7 @@ def _basic(user: str, password: str) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Say what is wrong without the content: errors of decoders quote it."""
+    """Return the reason without the content of the file, which errors of decoders quote."""
     if isinstance(error, UnicodeError):
         return "it is not UTF-8 text"
     if isinstance(error, OSError) and error.strerror:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _GUARD_BYTES = 256 * 1024
 _WORTH_SLICES_BYTES = 256 * 1024
-"""Decoding so many bytes of label sets takes about a millisecond, so it is cut into slices by time."""
+"""Decoding this many bytes of label sets takes about a millisecond, so it is done in slices by time."""
 _SHARED_NAME_BYTES = 32
 """msgspec keeps one copy of each key up to this length; longer ones are interned here."""
 
@@ -37,9 +37,9 @@ class AnswerLimits:
     """How much of an answer is accepted before it is AnswerTooLargeError."""
 
     max_bytes: int = 32 * 1024 * 1024
-    """Of the body, after decompression."""
+    """Size of the body after decompression."""
     max_samples: int = 100_000
-    """Samples, or series in an answer of series."""
+    """Number of samples, or of series in an answer of series."""
 
 
 INSTANT_LIMITS = AnswerLimits()
@@ -52,9 +52,9 @@ class Sample(msgspec.Struct, frozen=True, gc=False):
     """One sample of an instant answer."""
 
     labels: dict[str, str]
-    """Includes `__name__` where the expression keeps it."""
+    """Labels, including `__name__` if the expression keeps it."""
     value: float
-    """As Prometheus gave it: NaN and infinities included."""
+    """Value as Prometheus sent it, including NaN and infinities."""
     timestamp: float
     """Unix seconds of the evaluation, not of the scrape."""
 
@@ -213,7 +213,7 @@ class _WireTextSample(msgspec.Struct, gc=False):
     histogram: object = None
 
 
-# Lax: values are strings, as JSON has no NaN; the decoder reads them directly as numbers.
+# Lax: values are strings, since JSON has no NaN; the decoder converts them directly to numbers.
 _samples = msgspec.json.Decoder(list[_WireSample], strict=False)
 _text_samples = msgspec.json.Decoder(list[_WireTextSample])
 _label_sets = msgspec.json.Decoder(list[dict[str, str]])

@@ -26,7 +26,7 @@ class Envelope(msgspec.Struct):
     warnings: list[str] | None = None
     infos: list[str] | None = None
     is_partial: bool = msgspec.field(name="isPartial", default=False)
-    """Set by VictoriaMetrics."""
+    """Whether the answer is partial; only set by VictoriaMetrics."""
 
 
 class QueryData(msgspec.Struct):

@@ -1,16 +1,15 @@
-"""What can go wrong between a query and its answer, as classes that a caller can act on.
+"""The errors of queries, with a class for each case that callers distinguish.
 
     PrometheusError
-    ├── PrometheusUnreachableError     no server, no TLS, cut off, or a gateway that found none: later it may work
-    ├── PrometheusTimeoutError         not answered within its time, by our clock or by Prometheus's
-    ├── QueryRefusedError              Prometheus understood the request and says no: a narrower query may work
+    ├── PrometheusUnreachableError     no server, no TLS, cut off, or a gateway without a server: it may work later
+    ├── PrometheusTimeoutError         not answered within the time limit, by our clock or by Prometheus's
+    ├── QueryRefusedError              Prometheus refused the request: a narrower query may work
     ├── AuthenticationRefusedError     401 or 403: credentials are missing or wrong
     ├── AnswerTooLargeError            more bytes or samples than the caller allows: a narrower query may work
-    └── UnexpectedAnswerError          something answered that does not speak Prometheus's API
+    └── UnexpectedAnswerError          the answer is not one of Prometheus's API
 
-Callers never see the transport's own errors: those are chained (`raise … from`). Messages name the query, shortened,
-and the cause; they hold neither credentials nor more than a few words of a foreign body. `SettingsError` is apart:
-nothing was asked yet.
+The transport's own errors are only chained (`raise … from`). Messages contain the shortened query and the cause, but no
+credentials, and at most a few words of another program's answer. `SettingsError` is raised before any request.
 """
 
 from __future__ import annotations
@@ -21,21 +20,21 @@ _SHOWN_CHARACTERS = 200
 
 
 class SettingsError(ValueError):
-    """The connection's settings cannot work; the message says which one and what to write instead."""
+    """A setting of the connection is invalid. The message says which one, and what to write instead."""
 
 
 class PrometheusError(Exception):
     """A query has no answer."""
 
     result: ClassVar[str] = "failed"
-    """The word for it in counters."""
+    """Name of the error in counters."""
 
     def __init__(self, query: str, cause: str) -> None:
         super().__init__(query, cause)
         self.query = query
-        """The PromQL expression, series selector or API path that was asked, in full."""
+        """The whole PromQL expression, series selector or API path of the request."""
         self.cause = cause
-        """What went wrong, without the query."""
+        """The reason, without the query."""
 
     def __str__(self) -> str:
         return f"query {shortened(self.query)}: {self.cause}"
@@ -48,7 +47,7 @@ class PrometheusUnreachableError(PrometheusError):
 
 
 class PrometheusTimeoutError(PrometheusError):
-    """The answer was not there in time."""
+    """The answer did not arrive in time."""
 
     result = "timeout"
 
@@ -61,12 +60,12 @@ class QueryRefusedError(PrometheusError):
     def __init__(self, query: str, error_type: str, message: str) -> None:
         super().__init__(query, f"Prometheus refused it ({error_type}): {shortened(message)}")
         self.error_type = error_type
-        """`bad_data`, `execution`, … as Prometheus's API names it; `http_414` where only the status tells."""
+        """Type of the error in Prometheus's API, such as `bad_data`; `http_414` if there is only an HTTP status."""
         self.message = message
 
 
 class AuthenticationRefusedError(PrometheusError):
-    """HTTP 401 or 403."""
+    """The credentials are missing or wrong (HTTP 401 or 403)."""
 
     result = "unauthenticated"
 
@@ -84,7 +83,7 @@ class UnexpectedAnswerError(PrometheusError):
 
 
 def shortened(text: str) -> str:
-    """Return the text on one line and fit for a log: at most 200 characters, the middle left out."""
+    """Return the text on one line of at most 200 characters, without its middle if it is longer."""
     line = " ".join(text.split())
     if len(line) <= _SHOWN_CHARACTERS:
         return line

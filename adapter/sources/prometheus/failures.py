@@ -1,4 +1,4 @@
-"""Tells what an exchange came to, in this package's errors: the one place that knows statuses and exceptions."""
+"""Converts HTTP statuses and exceptions of the transport to the errors of this package."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TRANSPORT_ERRORS = (
     BodyTooLargeError,
     BodyUnreadableError,
 )
-"""What `Transport.opened` raises."""
+"""The exceptions that `Transport.opened` raises."""
 
 _SHOWN_BODY_BYTES = 200
 _TOO_LONG = {
@@ -53,9 +53,9 @@ class _Refusal(msgspec.Struct):
 
 
 def transport_failure(query: str, error: Exception, endpoint: Endpoint, deadline: Deadline) -> PrometheusError:
-    """Return the error for what the transport raised."""
+    """Return the error for an exception of the transport."""
     told: type[PrometheusError] = PrometheusUnreachableError
-    cause = f"{endpoint.shown} cut the answer off: {_told_cut(error)}"
+    cause = f"{endpoint.shown} cut the answer off: {_cut_reason(error)}"
     if isinstance(error, BodyTooLargeError):
         told, cause = AnswerTooLargeError, str(error)
     elif isinstance(error, BodyUnreadableError):
@@ -80,21 +80,21 @@ def answer_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> Promet
 
 
 def _foreign_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> PrometheusError:
-    """Return the error for an answer that the status alone explains, as those of gateways."""
+    """Return the error for an answer with only a status, such as that of a gateway."""
     status = answer.status
     told = f"{endpoint.shown} answers HTTP {status}"
     if status in {401, 403}:
         return AuthenticationRefusedError(
-            query, f"{endpoint.shown} refuses the credentials (HTTP {status}){_told_body(answer)}"
+            query, f"{endpoint.shown} refuses the credentials (HTTP {status}){_body_reason(answer)}"
         )
     if 300 <= status < 400:
-        return UnexpectedAnswerError(query, _told_redirect(answer, endpoint))
+        return UnexpectedAnswerError(query, _redirect_reason(answer, endpoint))
     if status in _TOO_LONG:
         return QueryRefusedError(query, f"http_{status}", _TOO_LONG[status])
     if status >= 500 or status == 429:
-        return PrometheusUnreachableError(query, f"{told}{_told_body(answer)}")
+        return PrometheusUnreachableError(query, f"{told}{_body_reason(answer)}")
     hint = ": is the path of the URL right?" if status == 404 else ""
-    return UnexpectedAnswerError(query, f"{told}{hint}{_told_body(answer)}")
+    return UnexpectedAnswerError(query, f"{told}{hint}{_body_reason(answer)}")
 
 
 def _refused(query: str, refusal: _Refusal, endpoint: Endpoint) -> PrometheusError:
@@ -108,7 +108,7 @@ def _refused(query: str, refusal: _Refusal, endpoint: Endpoint) -> PrometheusErr
 
 
 def _refusal(answer: HttpAnswer) -> _Refusal | None:
-    """Return Prometheus's own error from the body; None when somebody else wrote it."""
+    """Return Prometheus's own error in the body; None if the body is not from Prometheus."""
     try:
         refusal = msgspec.json.decode(answer.body, type=_Refusal)
     except (msgspec.DecodeError, ValueError, RecursionError):
@@ -116,7 +116,7 @@ def _refusal(answer: HttpAnswer) -> _Refusal | None:
     return refusal if refusal.status == "error" else None
 
 
-def _told_redirect(answer: HttpAnswer, endpoint: Endpoint) -> str:
+def _redirect_reason(answer: HttpAnswer, endpoint: Endpoint) -> str:
     told = f"{endpoint.shown} redirects (HTTP {answer.status})"
     try:
         target = urlsplit(answer.headers.get("location", ""))
@@ -124,12 +124,12 @@ def _told_redirect(answer: HttpAnswer, endpoint: Endpoint) -> str:
     except ValueError:
         return f"{told} to an address that cannot be read"
     scheme = f"{target.scheme}:" if target.scheme else ""
-    # Queries and user names of a foreign address stay out of messages: login pages carry secrets in both.
+    # The query and user of another address are omitted: those of login pages contain secrets.
     return f"{told} to {shortened(scheme + host + target.path)}, which is not followed: give the final address"
 
 
-def _told_body(answer: HttpAnswer) -> str:
-    """Return the first words of a body that a human may have written, without its HTML."""
+def _body_reason(answer: HttpAnswer) -> str:
+    """Return the first words of a body, without HTML."""
     text = bytes(answer.body[: 10 * _SHOWN_BODY_BYTES]).decode(errors="replace")
     words = " ".join(re.sub(r"<[^>]*>", " ", text).split())
     printable = "".join(character for character in words if character.isprintable())
@@ -142,10 +142,10 @@ def _told_timeout(error: Exception, endpoint: Endpoint, deadline: Deadline) -> s
     return f"no answer of {endpoint.shown} within {deadline.seconds:g} s"
 
 
-def _told_cut(error: BaseException) -> str:
+def _cut_reason(error: BaseException) -> str:
     if isinstance(error, urllib3.exceptions.HTTPError) and error.__cause__ is not None:
-        # Its own words are a representation of the cause.
-        return _told_cut(error.__cause__)
+        # Its own text is a representation of the cause.
+        return _cut_reason(error.__cause__)
     if isinstance(error, http.client.IncompleteRead):
         return "the end is missing"
     if isinstance(error, http.client.RemoteDisconnected):

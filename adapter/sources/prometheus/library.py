@@ -1,8 +1,8 @@
 """prometheus-api-client on this project's transport.
 
-As it comes, that client waits forever, tries again three times with pauses, follows redirects, and puts its own
-connections on the session it is given. Here its session ends in `Server`: the same credentials, deadlines, size limit
-and errors as on the hot path, one try, no redirects. Imported by `connection` alone, when first needed: it is large.
+By default, that client waits forever, retries three times with pauses, follows redirects, and replaces the connections
+of the session that it is given. Here, its session uses `Server`, with the credentials, deadlines, size limit and errors
+of the other queries, one attempt, and no redirects. Only `connection` imports it, when it is first needed.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Library(PrometheusConnect):
     def __init__(self, settings: PrometheusSettings, timeout_seconds: float) -> None:
         """Read the credentials; raises SettingsError."""
         session = requests.Session()
-        # Neither proxies nor .netrc: what is sent is what the settings say.
+        # Without proxies and .netrc: only the settings determine what is sent.
         session.trust_env = False
-        # The number is for show: the adapter below keeps the time.
+        # This time-out has no effect: the adapter below has the deadline.
         super().__init__(url=settings.endpoint.shown, session=session, timeout=math.ceil(timeout_seconds))
-        # Last, since the constructor mounts its own.
+        # After the constructor, which mounts its own.
         session.mount(self.url, _ServerAdapter(settings, timeout_seconds))
 
     def version(self) -> str:
@@ -46,7 +46,7 @@ class Library(PrometheusConnect):
 
 
 class _ServerAdapter(BaseAdapter):
-    """Sends what requests has prepared by way of a Server."""
+    """Sends prepared requests with a Server."""
 
     def __init__(self, settings: PrometheusSettings, timeout_seconds: float) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class _ServerAdapter(BaseAdapter):
     def send(self, request: requests.PreparedRequest, *_: object, **_options: object) -> requests.Response:
         """Return the whole answer if it is a success; raises PrometheusError.
 
-        The options of requests (time-out, verification, proxies) are the settings' affair here.
+        The options of the library (time-out, verification, proxies) are ignored: the settings determine them.
         """
         address = urlsplit(request.url or "")
         query = "&".join(part for part in (address.query, urlencode(self._server.endpoint.parameters)) if part)

@@ -1,4 +1,4 @@
-"""Since when a Prometheus collects samples, as it tells itself: before that, what it lacks may well have been there."""
+"""Since when a Prometheus has collected samples, by its own status: it may lack data from before that time."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MOST_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """When a Prometheus began, in Unix seconds by its own clock."""
+    """When a Prometheus started, in Unix seconds of its own clock."""
 
     process: float
-    """The start of its process; what it had stored is read after that, which may take many minutes."""
+    """Start of the process; after that, it reads its stored data, which may take many minutes."""
     configured: float
-    """When it took its configuration in last: not before it was ready, and again with each reload.
+    """When it last loaded its configuration: not before it was ready, and again with each reload.
 
-    Minus infinity for a server that has nothing from before its start: so nothing that was there can be missing.
+    Minus infinity for a server that has no data from before its start, of which nothing can be missing.
     """
 
 
@@ -43,9 +43,9 @@ class _Answer(msgspec.Struct):
 
 
 def ask_started(server: Server, timeout_seconds: float) -> Started:
-    """Return when the server began.
+    """Return when the server started.
 
-    Raises PrometheusError, also where the server has no such path, as those that speak Prometheus's API alone.
+    Raises PrometheusError, even if the server only lacks this path, like others that implement only the query API.
     """
     endpoint = server.endpoint
     query = urlencode(endpoint.parameters)

@@ -1,4 +1,4 @@
-"""One Prometheus server as its settings describe it: what every request carries, and what every failure is called."""
+"""One Prometheus server: the headers of every request, and the errors of failed ones."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Server:
-    """Sends requests with the settings' credentials; safe to use from many threads."""
+    """Sends requests with the credentials of the settings. Thread-safe."""
 
     def __init__(self, settings: PrometheusSettings) -> None:
-        """Read the credentials, and connect to nothing yet; raises SettingsError."""
+        """Read the credentials, without connecting yet. Raises SettingsError."""
         self.endpoint = settings.endpoint
         self._credentials = Credentials(settings)
         self._transport = Transport(
@@ -33,16 +33,16 @@ class Server:
         )
 
     def exchange(self, asked: str, request: HttpRequest, deadline: Deadline) -> HttpAnswer:
-        """Return the answer, whatever its status; `asked` names it in the PrometheusError of one that did not come."""
+        """Return the answer, whatever its status. `asked` names the request in the PrometheusError if there is none."""
         with self.opened(asked, request, deadline) as answer:
             return answer.whole()
 
     @contextmanager
     def opened(self, asked: str, request: HttpRequest, deadline: Deadline) -> Iterator[OpenAnswer]:
-        """Hand out the answer when its head is there; its body is read inside the `with`. Raises PrometheusError."""
+        """Yield the answer when its head has arrived; its body is read inside the `with`. Raises PrometheusError."""
         every = {
             "Accept": "application/json",
-            # On this machine, compressing costs both sides more than the bytes do: 340 ms for 9 MB.
+            # On one machine, compression takes both sides longer than sending the bytes: 340 ms for 9 MB.
             "Accept-Encoding": "identity" if self.endpoint.is_loopback else "gzip",
             "User-Agent": "tidewatch",
         }

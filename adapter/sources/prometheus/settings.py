@@ -1,4 +1,4 @@
-"""Where Prometheus is and how to be let in: checked once, before anything is asked."""
+"""The address of Prometheus and the credentials for it, which are validated before the first request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Verb = Literal["POST", "GET"]
 
 OWN_PARAMETERS = frozenset({"query", "time", "timeout", "match[]", "start", "end", "limit"})
-"""Parameters that each request sets: a base URL that carries one would change every question."""
+"""Parameters that each request sets; a base URL with one of them would change every request."""
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OWN_HEADERS = frozenset(
@@ -26,15 +26,15 @@ _OWN_HEADERS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The base URL in parts."""
+    """The parts of the base URL."""
 
     scheme: str
     host: str
     port: int
     path: str
-    """Without a trailing slash; empty for the root."""
+    """Path without a trailing slash; empty for the root."""
     parameters: tuple[tuple[str, str], ...]
-    """The base URL's own query, sent along with every request."""
+    """Query of the base URL, which is sent with every request."""
 
     @property
     def shown(self) -> str:
@@ -44,7 +44,7 @@ class Endpoint:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether the bytes stay on this machine."""
+        """Whether requests stay on this machine."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
@@ -53,32 +53,32 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class PrometheusSettings:
-    """The connection to one Prometheus (or Thanos, Mimir, VictoriaMetrics). Raises SettingsError when it cannot work.
+    """The connection to one Prometheus (or Thanos, Mimir, VictoriaMetrics). Raises SettingsError if it is invalid.
 
-    Files are named here and read by the client, which follows their changes. The representation holds no secret.
+    The client reads the files, and follows their changes. The representation contains no secret.
     """
 
     url: str = field(repr=False)
-    """Base URL; its path is a prefix, its query goes along with every request, its user and password are basic auth."""
+    """Base URL: its path is a prefix, its query is sent with every request, its user and password are basic auth."""
     verb: Verb = "POST"
-    """`POST` falls back to `GET` where the server refuses it; `GET` stays."""
+    """HTTP method; `POST` falls back to `GET` if the server refuses it."""
     ca_file: Path | None = None
-    """Certificate authorities that vouch for the server; None: those of the system."""
+    """Certificate authorities of the server's certificate; None for those of the system."""
     client_cert_file: Path | None = None
     client_key_file: Path | None = None
     token_file: Path | None = None
-    """Holds the bearer token."""
+    """File with the bearer token."""
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """Sent along with every request, a tenant's for instance."""
+    """Headers that are sent with every request, such as that of a tenant."""
     username: str | None = None
     password: str | None = field(default=None, repr=False)
     password_file: Path | None = None
     connect_timeout_seconds: float = 2.0
-    """For the connection, and again for TLS; never more than what is left of the request's own time."""
+    """Time limit of connecting, and again of TLS, if the request's deadline is not earlier."""
     read_timeout_seconds: float = 30.0
-    """Longest silence while an answer is awaited or read; never more than what is left of the request's own time."""
+    """Longest time without data while waiting for or reading an answer, if the request's deadline is not earlier."""
     pool_size: int = 30
-    """Requests at the same time; one more waits for its turn, within its own time."""
+    """Limit of concurrent requests; others wait for their turn, at most until their deadline."""
 
     def __post_init__(self) -> None:
         endpoint_of(self.url)
@@ -91,7 +91,7 @@ class PrometheusSettings:
 
     @property
     def basic_credentials(self) -> tuple[str, str | None] | None:
-        """User and password, those of the URL if need be; the password is None where it stands in `password_file`."""
+        """User and password, possibly from the URL; the password is None if it is in `password_file`."""
         if self.username is not None:
             return self.username, self.password
         parts = urlsplit(self.url)
@@ -137,7 +137,7 @@ class PrometheusSettings:
 
 
 def endpoint_of(url: str) -> Endpoint:
-    """Take a base URL apart; raises SettingsError, whose message never holds the URL's user or password."""
+    """Return the parts of a base URL. Raises SettingsError, whose message never contains its user or password."""
     try:
         parts = urlsplit(url)
         port = parts.port

@@ -1,18 +1,20 @@
 r"""Cuts an answer of many megabytes into pieces that a decoder takes one at a time.
 
-An answer is one JSON document, and a decoder that gets it whole holds the interpreter for tens of milliseconds. So the
-array with the samples is cut between its elements, and what is left, the envelope, is decoded first: it tells success,
-type and warnings, which come after the samples.
+An answer is one JSON document, and decoding it as a whole would block the interpreter for tens of milliseconds. So the
+array with the samples is cut between its elements, and the rest, the envelope, is decoded first: it contains the
+status, the type and the warnings, which follow the samples.
 
 **The compact form** that Prometheus writes has an element boundary that is found by a plain search: `},{"metric":`. It
-cannot stand inside a string: there its first quote would be written `\"`, but it follows a brace. Nor can that quote
-end a string, for a letter never follows the end of one. So the quote begins a string, the brace before it is
-structure, and an object whose first key is `metric` begins there. For lists of series `},{"__name__":` is the same; a
-label set that begins with another label (`Zone` sorts before `__name__`) is merely not cut off from the one before.
+cannot occur inside a string: there, its first quote would be written `\"`, but it follows a brace. Nor can that quote
+end a string, since a letter never follows the end of one. So the quote begins a string, the brace before it is
+structure, and an object whose first key is `metric` begins there. For lists of series, the boundary is
+`},{"__name__":`; a label set that begins with another label (`Zone` sorts before `__name__`) is not cut off from the
+one before.
 
-**Any other form** (blanks, other order of keys) is walked token by token, with pauses: about fifty times slower, exact.
+**Any other form** (white space, other order of keys) is parsed token by token, with pauses, which is about fifty times
+slower, but exact.
 
-A document that is not JSON may be cut anywhere; its pieces are decoded strictly, so it ends in an error and not in
+A document that is not JSON may be cut anywhere. Its pieces are decoded strictly, so the result is an error and never
 wrong samples.
 """
 
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from adapter.timing.pace import Pace
 
 SLICE_BYTES = 32 * 1024
-"""About 200 samples; decoded and turned into samples in a fifth of a millisecond."""
+"""Size of a slice: about 200 samples, which take a fifth of a millisecond to decode."""
 
 _WHOLE_BYTES = 2 * SLICE_BYTES
 _LONGEST_GAP_BYTES = 16 * SLICE_BYTES
@@ -37,7 +39,7 @@ _TOKENS_A_SLICE = 1000
 _SPANS_A_SLICE = 500
 
 _DEEPEST = 512
-"""Levels of nesting in a document that is walked; Prometheus writes about ten, and no decoder here takes a thousand."""
+"""Limit of nesting in a document that is parsed by tokens; Prometheus writes about ten levels."""
 
 # A string, with its colon where it is a key, or a bracket. Whatever else there is has no say in the structure. A string
 # without an end is taken as one token up to the end of the document: searching it anew from each of its quotes would
@@ -47,14 +49,14 @@ _TOKEN = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?+\Z))(\s*+:)?|[{}\[\]]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How the answers of one API path look."""
+    """The form of the answers of one API path."""
 
     path: tuple[bytes, ...]
     """Keys that lead to the array of elements."""
     head: re.Pattern[bytes]
-    """Matches the compact form up to and with the array's opening bracket."""
+    """Matches the beginning of the compact form, including the array's opening bracket."""
     boundary: bytes
-    """Between two elements of the compact form; the first two bytes end one element and separate it from the next."""
+    """Boundary of two elements in the compact form; its first two bytes end an element and separate it."""
 
 
 _HEAD = rb'\{"status":"success",(?:"isPartial":(?:true|false),)?"data":'
@@ -74,13 +76,13 @@ class Cut:
     """An answer in pieces."""
 
     envelope: bytes
-    """The document with all elements outside of `spans` left in it: all of them, the last one, or none."""
+    """The document with the elements that are not in `spans`: all of them, the last one, or none."""
     spans: tuple[Span, ...]
-    """Where the other elements are: runs of whole elements, to be decoded between brackets, in order."""
+    """Positions of the other elements, in order: runs of whole elements, to be decoded in brackets."""
 
 
 def cuts(body: bytearray, shape: Shape, pace: Pace) -> Iterator[Cut]:
-    """Yield ways to cut the body, cheapest first; the next one is for when the envelope of the last is no JSON."""
+    """Yield ways to cut the body, cheapest first; use the next one if the envelope is not valid JSON."""
     if len(body) <= _WHOLE_BYTES:
         yield Cut(bytes(body), ())
         return
@@ -107,7 +109,7 @@ def cut_compact(body: bytearray, shape: Shape, pace: Pace, slice_bytes: int = SL
 
 
 def cut_walked(body: bytearray, shape: Shape, pace: Pace, slice_bytes: int = SLICE_BYTES) -> Cut | None:
-    """Cut a document of any form; None when the array is not in it, or it is nested too deeply to be decoded."""
+    """Cut a document of any form; None if it lacks the array, or is nested too deeply to be decoded."""
     walk = _Walk(shape.path, slice_bytes)
     for tokens in pace.slices(_TOKEN.finditer(body), _TOKENS_A_SLICE):
         if any(walk.ends_with(token) for token in tokens):
@@ -121,8 +123,7 @@ def _compact_spans(body: bytearray, boundary: bytes, elements: Span, slice_bytes
     start, stop = elements
     while start < stop:
         jump = start + slice_bytes
-        # The limit of the search keeps it short; a span that reaches it is too long, and the document is walked
-        # instead.
+        # The search is limited to keep it short; if a span reaches the limit, the document is parsed by tokens instead.
         found = body.find(boundary, jump, min(stop, jump + _LONGEST_GAP_BYTES))
         if found < 0:
             found = min(stop, jump + _LONGEST_GAP_BYTES) - 1
@@ -131,7 +132,7 @@ def _compact_spans(body: bytearray, boundary: bytes, elements: Span, slice_bytes
 
 
 class _Walk:
-    """Follows the tokens of a document to the array at `path`, and through its elements."""
+    """Parses the tokens of a document up to the array at `path`, and through its elements."""
 
     def __init__(self, path: tuple[bytes, ...], slice_bytes: int) -> None:
         self.spans: list[Span] = []
@@ -139,7 +140,7 @@ class _Walk:
         self.array_end = 0
         self._path = [b'"' + key + b'"' for key in path]
         self._slice_bytes = slice_bytes
-        # The key under which each open bracket stands; None in an array and for the document itself.
+        # The key of each open bracket; None in an array and for the document itself.
         self._keys: list[bytes | None] = []
         self._key: bytes | None = None
         self._element_start: int | None = None
@@ -147,11 +148,11 @@ class _Walk:
 
     @property
     def depth(self) -> int:
-        """How many brackets are open."""
+        """Number of open brackets."""
         return len(self._keys)
 
     def ends_with(self, token: re.Match[bytes]) -> bool:
-        """Take the next token; true when it closes the array."""
+        """Process the next token; return whether it closes the array."""
         if token[1] is not None:
             self._key = token[1] if token[2] is not None else None
         elif token[0] in b"{[":

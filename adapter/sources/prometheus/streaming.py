@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from adapter.sources.prometheus.slicing import Shape
 
 MOST_WHOLE_BYTES = 16 * 1024 * 1024
-"""Of a document that cannot be cut."""
+"""Largest document that cannot be cut."""
 LONGEST_ELEMENT_BYTES = 1024 * 1024
-"""Of one label set: what is decoded in one piece holds the interpreter, here for about a millisecond."""
+"""Longest label set: decoding it in one piece blocks the interpreter for about a millisecond."""
 
 _HEAD_BYTES = 256
 _BOUNDARY = b'},{"'
@@ -28,11 +28,11 @@ _BEHIND_A_STRING = b",:]} \t\r\n"
 
 
 class TooLongToCutError(ValueError):
-    """More bytes than may be held do not come apart; the message says of what."""
+    """A part that cannot be cut is longer than the limit; the message says which part."""
 
 
 class StreamCutter:
-    """Takes bytes in, hands out runs of whole elements, and keeps what is left of the document."""
+    """Receives bytes, returns runs of whole elements, and keeps the rest of the document."""
 
     def __init__(self, shape: Shape, run_bytes: int = SLICE_BYTES) -> None:
         self._shape = shape
@@ -45,17 +45,17 @@ class StreamCutter:
 
     @property
     def held(self) -> int:
-        """Bytes that are held."""
+        """Number of bytes in memory."""
         return len(self._buffer)
 
     def feed(self, piece: bytes) -> None:
-        """Take the next bytes of the document."""
+        """Add the next bytes of the document."""
         self._buffer += piece
 
     def run(self) -> bytes | None:
         """Return the next run of elements as a JSON array; None until there are more bytes.
 
-        Raises TooLongToCutError, and then the document is given up.
+        Raises TooLongToCutError, after which the document cannot be used.
         """
         if self._is_compact is None and self.held >= _HEAD_BYTES:
             self._look_at_head()
@@ -70,7 +70,7 @@ class StreamCutter:
         return run
 
     def rest(self) -> bytearray:
-        """Return the document without the elements that were handed out: for when all bytes have come."""
+        """Return the document without the elements that were returned, after all bytes have arrived."""
         return bytearray(self._head) + self._buffer
 
     def _look_at_head(self) -> None:
@@ -81,7 +81,7 @@ class StreamCutter:
             del self._buffer[: head.end()]
 
     def _boundary(self) -> int | None:
-        """Return where the last element of the next run ends."""
+        """Return the end of the last element of the next run."""
         while (found := self._buffer.find(_BOUNDARY, self._searched)) >= 0:
             behind = found + len(_BOUNDARY)
             if behind == self.held:
@@ -90,7 +90,7 @@ class StreamCutter:
             if self._buffer[behind] not in _BEHIND_A_STRING:
                 return found
             self._searched = found + 1
-        # A boundary may have begun in the last bytes.
+        # A boundary may begin in the last bytes.
         self._searched = max(self._searched, self.held - len(_BOUNDARY) + 1)
         return None
 
@@ -98,7 +98,7 @@ class StreamCutter:
         if self._is_compact and self.held > self._run_bytes + LONGEST_ELEMENT_BYTES:
             if self._has_cut:
                 raise TooLongToCutError(f"one series has more than {LONGEST_ELEMENT_BYTES:,} bytes of labels")
-            # It only began like the compact form.
+            # Only the beginning is of the compact form.
             self._is_compact = False
             self._buffer[:0] = self._head
             self._head = b""

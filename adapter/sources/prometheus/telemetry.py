@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prometheus_client import Counter, Histogram
-
 if TYPE_CHECKING:
-    from prometheus_client import CollectorRegistry
+    from prometheus_client import CollectorRegistry, Histogram
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 
 class PrometheusTelemetry:
-    """What a `PrometheusClient` counts. One per registry."""
+    """The metrics of a `PrometheusClient`; one for each registry."""
 
     def __init__(self, registry: CollectorRegistry, prefix: str, *, request_duration_name: str | None = None) -> None:
         """Register the metrics, whose names begin with the prefix.
@@ -21,6 +19,8 @@ class PrometheusTelemetry:
         `request_duration_name` is another program's name for durations by API path and server, on which dashboards
         rely; None where no dashboard does.
         """
+        from prometheus_client import Counter, Histogram  # noqa: PLC0415 - commands that run once expose nothing
+
         self._queries = Counter(
             f"{prefix}_prometheus_queries",
             "Queries sent to Prometheus, by kind (instant, series) and result (ok, timeout, unreachable, …).",
@@ -29,7 +29,7 @@ class PrometheusTelemetry:
         )
         self._duration = Histogram(
             f"{prefix}_prometheus_query_duration_seconds",
-            "Time from the question to the whole answer, or to the failure.",
+            "Time from the request to the whole answer, or to the failure.",
             buckets=_SECONDS,
             registry=registry,
         )

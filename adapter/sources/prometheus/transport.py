@@ -1,13 +1,13 @@
 """HTTP/1.1 exchanges with one server, each of which ends by its deadline, whatever the server does.
 
-Connections are urllib3's; the pool is our own, for two reasons. A time-out of urllib3 covers one read, so that a server
-which sends a byte a second holds a thread for hours: here each read, of the head and of the body, waits no longer than
-what is left of the request's time. And urllib3 does not tell whether a connection was fresh: a server may close an idle
-connection at the very moment a request is sent on it, which says nothing about the server's health. So a request
-that was sent on a *reused* connection and got *not one byte* back is sent once more, at once, on a fresh connection.
-Queries change nothing on the server, so that is safe; any other failure is the caller's to judge.
+The connections are those of urllib3, but the pool is our own, for two reasons. A time-out of urllib3 applies to one
+read, so a server that sends a byte a second would block a thread for hours: here, each read of the head and of the body
+waits at most until the request's deadline. And urllib3 does not show whether a connection is new: a server may close an
+idle connection while a request is being sent on it, which does not mean that the server is unhealthy. So a request that
+was sent on a *reused* connection and got *no byte* back is sent once more, at once, on a new connection. Queries change
+nothing on the server, so this is safe; all other failures are raised.
 
-The name of the server is looked up by the system's resolver, which keeps its own time (resolv.conf).
+The name of the server is resolved by the system's resolver, which has time limits of its own (resolv.conf).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ERROR_BYTES = PIECE_BYTES
 
 
 class ConnectFailedError(ConnectionError):
-    """No connection came about: name, route, port or TLS."""
+    """No connection was established, because of the name, route, port or TLS."""
 
 
 class BodyTooLargeError(Exception):
@@ -55,17 +55,17 @@ def _watch_nothing(_body: bytearray) -> None:
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A request whose answer is awaited."""
+    """A request, and the limit of its answer."""
 
     method: str
     target: str
-    """Path and query."""
+    """Path and query of the URL."""
     headers: dict[str, str] = field(repr=False)
     body: bytes | None
     max_bytes: int
-    """Of the answer's body, decompressed."""
+    """Largest body of the answer after decompression."""
     watch: Callable[[bytearray], None] = _watch_nothing
-    """Sees the body after each piece that was read; ends the request by raising."""
+    """Called with the body after each piece; ends the request by raising an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +74,19 @@ class HttpAnswer:
 
     status: int
     headers: dict[str, str] = field(repr=False)
-    """Names in lower case."""
+    """Headers, with names in lower case."""
     body: bytearray = field(repr=False)
 
 
 class OpenAnswer:
-    """An answer whose head is here and whose body is read while it is iterated over, once."""
+    """An answer whose head has been read, and whose body is read by iterating over it, once."""
 
     def __init__(self, response: BaseHTTPResponse, request: HttpRequest) -> None:
         self.status = response.status
         self.headers = {name.lower(): value for name, value in response.headers.items()}
-        """Names in lower case."""
+        """Headers, with names in lower case."""
         self.is_read = False
-        """Whether the body came to its end."""
+        """Whether the body has been read to its end."""
         self._pieces = _pieces(response)
         self._request = request
 
@@ -105,7 +105,7 @@ class OpenAnswer:
         return 200 <= self.status < 300
 
     def beginning(self) -> HttpAnswer:
-        """Read no more than what an error has to say. Raises what `Transport.opened` raises."""
+        """Read only as much of the body as an error message needs. Raises what `Transport.opened` raises."""
         body = bytearray()
         for piece in self:
             body += piece
@@ -123,7 +123,7 @@ class OpenAnswer:
 
 
 class Transport:
-    """Connections to one server, at most `size` at a time; safe to use from many threads."""
+    """Connections to one server, at most `size` at a time. Thread-safe."""
 
     def __init__(
         self,
@@ -134,19 +134,19 @@ class Transport:
         read_seconds: float,
         tls: Callable[[], ssl.SSLContext | None],
     ) -> None:
-        """`tls` gives the context of a new connection; the seconds bound connecting and each silence of the server."""
+        """`tls` returns the context of a new connection. The seconds limit connecting, and each time without data."""
         self._endpoint = endpoint
         self._connect_seconds = connect_seconds
         self._read_seconds = read_seconds
         self._tls = tls
         self._size = size
         self._turns = threading.BoundedSemaphore(size)
-        # The last one used comes first, so that the surplus of a busy hour idles and is closed by the server.
+        # The connection that was used last is used first, so that the server closes those that are no longer needed.
         self._idle: deque[HTTPConnection] = deque()
 
     @contextmanager
     def opened(self, request: HttpRequest, deadline: Deadline) -> Iterator[OpenAnswer]:
-        """Send the request and hand out the answer when its head is there; its body is read inside the `with`.
+        """Send the request, and yield the answer when its head has arrived; its body is read inside the `with`.
 
         A connection whose answer was not read to its end is closed. Raises OSError (DeadlinePassedError and
         ConnectFailedError among them), http.client.HTTPException, urllib3's HTTPError, BodyTooLargeError and
@@ -160,7 +160,7 @@ class Transport:
             except BaseException:
                 connection.close()
                 raise
-            # Closed already where the server wants no further request on it.
+            # The connection is already closed if the server requested that.
             if not answer.is_read:
                 connection.close()
             elif connection.sock is not None:
@@ -182,7 +182,7 @@ class Transport:
 
     def _idle_connection(self) -> HTTPConnection | None:
         while (connection := self._taken()) is not None:
-            # Readable while nothing is awaited: the server has closed it, or speaks out of turn.
+            # A connection that is readable without a request was closed by the server, or has unexpected data.
             if connection.is_connected:
                 return connection
             connection.close()
@@ -215,7 +215,7 @@ class Transport:
     def _begun_on_reused(
         self, connection: HTTPConnection, request: HttpRequest, deadline: Deadline
     ) -> BaseHTTPResponse | None:
-        """Return None when the server closed the connection instead of answering."""
+        """Return the answer; None if the server closed the connection instead of answering."""
         reading = Reading(partial(self._wait, self._read_seconds, deadline))
         try:
             return self._begun_on(connection, request, reading)
@@ -232,14 +232,14 @@ class Transport:
             raise
 
     def _sent(self, connection: HTTPConnection, request: HttpRequest, reading: Reading) -> BaseHTTPResponse:
-        """Send the request and return the answer when its head is there."""
-        # The connection makes its answers itself; this is where their reads learn of the deadline.
+        """Send the request and return the answer when its head has arrived."""
+        # The connection creates its answers, which get the deadline here.
         connection.response_class = partial(TimedResponse, reading=reading)  # type: ignore[assignment]  # any callable
         connection.timeout = reading.next_wait()
         assert connection.sock is not None
         connection.sock.settimeout(connection.timeout)
-        # What a server said before it closed tells more than that it closed: TLS 1.3 refuses a client's certificate
-        # only after the handshake, when the request is on its way already.
+        # The server's last data explain more than the closed connection: with TLS 1.3, a client's certificate is
+        # refused after the handshake, when the request is already being sent.
         with suppress(BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
             connection.request(
                 request.method, request.target, body=request.body, headers=request.headers, preload_content=False
@@ -254,7 +254,7 @@ class Transport:
 def _connected_socket(
     endpoint: Endpoint, context: ssl.SSLContext | None, next_wait: Callable[[], float]
 ) -> socket.socket:
-    """Try the server's addresses in turn; each gets the time for connecting, and TLS the same again."""
+    """Try the server's addresses in turn; each has the time limit of connecting, and TLS has it again."""
     try:
         addresses = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as e:
@@ -311,7 +311,7 @@ def _raw_pieces(response: BaseHTTPResponse) -> Iterator[bytes]:
 
 
 def _gunzipped(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Decompress in bounded pieces: a kilobyte may hold a megabyte."""
+    """Decompress in pieces of limited size, since a kilobyte may expand to a megabyte."""
     decompressor = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     for piece in pieces:
         rest = piece

@@ -8,6 +8,8 @@ import os
 import socket
 from typing import TYPE_CHECKING
 
+from adapter.options.clients import ObjectSettings
+from adapter.options.cluster import cluster_settings
 from adapter.options.logs import configure_logs_by
 from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.service.server.process import serve_forever
@@ -15,7 +17,7 @@ from recommender.commands.program import PROGRAM
 from recommender.commands.proportional.configuration import configuration_of
 from recommender.commands.proportional.flags import PROPORTIONAL
 from recommender.commands.proportional.poll_state import PollState
-from recommender.commands.run.settings import RunSettings, cluster_settings, server_options
+from recommender.commands.run.settings import RunSettings, server_options
 from recommender.commands.run.worker import Watchers, make_worker
 from recommender.running.configuration_sources import FixedConfiguration
 
@@ -48,7 +50,7 @@ def proportional(arguments: Sequence[str]) -> None:
 def _settings(values: FlagValues, configuration: Configuration) -> RunSettings:
     return RunSettings(
         server=server_options(values, configuration.listen),
-        objects=cluster_settings(values),
+        objects=ObjectSettings(files=None, cluster=cluster_settings(values)),
         dry_run=values.boolean("dry-run"),
         pod=socket.gethostname(),
         namespace=configuration.leader_election.namespace,

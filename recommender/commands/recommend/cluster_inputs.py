@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import TYPE_CHECKING
 
 from adapter.cluster.watch import ClusterWatch
 from adapter.sources.kubernetes.discovery import KindDiscovery
 from adapter.sources.kubernetes.writing import ObjectClient
+from adapter.timing.clock import Clock
 from recommender.configuration.needs import config_maps_of, needs_of, targets_of
 from recommender.decisions.inputs import Inputs
 from recommender.running.lookups import TargetLookups
-from recommender.running.single_lookups import config_map
+from recommender.running.parameter_config_maps import ParameterConfigMaps
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from recommender.configuration.model import Configuration
 
 _LISTS_SECONDS = 30.0
-_READ_SECONDS = 5.0
 
 
 def inputs_of_cluster(client: KubernetesClient, configuration: Configuration) -> Inputs:
@@ -33,13 +32,10 @@ def inputs_of_cluster(client: KubernetesClient, configuration: Configuration) ->
     try:
         watch = ClusterWatch(client, needs_of(configuration), _threads(stop))
         watch.await_first_lists(_LISTS_SECONDS)
-        now = time.time()
+        config_maps = ParameterConfigMaps(objects, lambda _namespace, _name: None, lambda _seconds: False, Clock())
         return Inputs(
             watch.state(),
-            config_maps={
-                (namespace, name): config_map(objects, namespace, name, now, _READ_SECONDS)
-                for namespace, name in config_maps_of(configuration)
-            },
+            config_maps={name: config_maps.read(*name) for name in config_maps_of(configuration)},
             targets=TargetLookups(objects, discovery.resource).look(targets_of(configuration)),
         )
     finally:

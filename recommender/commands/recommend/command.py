@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 
@@ -22,14 +23,13 @@ from adapter.sources.kubernetes.access import access
 from adapter.sources.kubernetes.client import KubernetesClient
 from adapter.sources.kubernetes.errors import KubernetesError
 from adapter.sources.prometheus.client import PrometheusClient
-from adapter.sources.prometheus.errors import SettingsError
+from adapter.timing.pace import UNPACED
+from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.program import PROGRAM
 from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
 from recommender.commands.recommend.defaults import with_defaults
 from recommender.commands.recommend.file_inputs import inputs_of_files
-from recommender.configuration.files import read_configuration_file
 from recommender.configuration.needs import queries_of
-from recommender.configuration.reading import ConfigurationError
 from recommender.decisions.document import recommendation_list
 from recommender.decisions.failures import refused_record
 from recommender.decisions.inputs import Inputs
@@ -38,7 +38,7 @@ from recommender.decisions.memory import Memory
 from recommender.decisions.record import Status
 from recommender.decisions.table import as_text
 from recommender.proportional.calculate import calculate_proportional
-from recommender.running.single_lookups import query_value
+from recommender.running.query_values import QueryValues
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,9 +48,8 @@ if TYPE_CHECKING:
     from recommender.configuration.model import Configuration, Recommendation
     from recommender.decisions.record import Record
 
-QUERIES_SECONDS = 20.0
-"""For all queries together."""
-_SHORTEST_QUERY_SECONDS = 0.5
+QUERY_SECONDS = 20.0
+_QUERIES_AT_ONCE = 8
 
 RECOMMEND = CommandFlags(
     program=f"{PROGRAM} recommend",
@@ -91,21 +90,15 @@ def recommend(arguments: Sequence[str]) -> NoReturn:
     values = flags_or_exit(RECOMMEND, arguments, os.environ)
     configure_logs_by(values)
     try:
-        configuration = _selected(_configuration(values), values.texts("recommendation"))
+        _, configuration = configuration_or_exit(values)
+        configuration = _selected(configuration, values.texts("recommendation"))
         inputs = _inputs(values, configuration)
-    except (UsageError, ConfigurationError, ClusterFilesError, KubernetesError, SettingsError) as error:
+    except (UsageError, ClusterFilesError, KubernetesError) as error:
         exit_for_usage(PROGRAM, str(error))
     now = time.time()
     records = _records(configuration, inputs, now)
     _print(values, records, now)
     sys.exit(1 if any(record.status is Status.ERROR for record in records) else 0)
-
-
-def _configuration(values: FlagValues) -> Configuration:
-    path = values.path("config")
-    if path is None:
-        raise UsageError("--config is empty: name the configuration file")
-    return read_configuration_file(path)
 
 
 def _selected(configuration: Configuration, names: tuple[str, ...]) -> Configuration:
@@ -138,15 +131,17 @@ def _inputs(values: FlagValues, configuration: Configuration) -> Inputs:
 
 
 def _query_values(configuration: Configuration) -> dict[str, Observed[float] | Unknown]:
+    """Return the value of each query; none of them waits for another one that is slow."""
     queries = sorted(queries_of(configuration))
-    if not queries or configuration.prometheus is None:
+    if not queries:
         return {}
-    until = time.monotonic() + QUERIES_SECONDS
-    with PrometheusClient(configuration.prometheus) as prometheus:
-        return {
-            expr: query_value(prometheus, expr, max(_SHORTEST_QUERY_SECONDS, until - time.monotonic()))
-            for expr in queries
-        }
+    values = QueryValues(PrometheusClient, UNPACED, QUERY_SECONDS)
+    values.use(configuration.prometheus)
+    try:
+        with ThreadPoolExecutor(_QUERIES_AT_ONCE) as threads:
+            return dict(zip(queries, threads.map(values.value, queries), strict=True))
+    finally:
+        values.close()
 
 
 def _client(values: FlagValues) -> KubernetesClient:

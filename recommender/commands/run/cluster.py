@@ -45,7 +45,7 @@ TIMING = LeaseTiming()
 def cluster_world(settings: RunSettings, context: WorkerContext, parts: SharedParts) -> World:
     """Return the world of a cluster, and start its tasks; raises StartError."""
     try:
-        client = kubernetes_client(settings.objects)
+        client = kubernetes_client(settings.objects.cluster)
     except KubernetesError as error:
         raise StartError(f"{error}; or give --objects DIR to do without a cluster") from error
     objects = ObjectClient(client)

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, NoReturn
 from adapter.options.logs import configure_logs_by
 from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.service.server.process import serve_forever
-from adapter.timing.file_contents import FilesError, read_each
+from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.program import PROGRAM
 from recommender.commands.run.flags import RUN
 from recommender.commands.run.settings import run_settings
 from recommender.commands.run.worker import follow_file, make_worker
-from recommender.configuration.reading import ConfigurationError, read_configuration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,10 +33,7 @@ def run(arguments: Sequence[str]) -> None:
     """Run the command; leaves by SystemExit."""
     values = flags_or_exit(RUN, arguments, os.environ)
     configure_logs_by(values, queued=not values.boolean("validate"))
-    path = values.path("config")
-    if path is None:
-        exit_for_usage(PROGRAM, "--config is empty: name the configuration file")
-    configuration = _configuration(path)
+    path, configuration = configuration_or_exit(values)
     if values.boolean("validate"):
         _report(path, configuration)
     try:
@@ -51,20 +47,6 @@ def run(arguments: Sequence[str]) -> None:
 
 def _make_worker(settings: RunSettings, path: Path, context: WorkerContext) -> WsgiApp:
     return make_worker(settings, follow_file(path, context), context)
-
-
-def _configuration(path: Path) -> Configuration:
-    try:
-        (content,) = read_each([path])
-        if content.unread is not None:
-            raise content.unread
-        return read_configuration(content.text, str(content.path))
-    except FilesError as error:
-        exit_for_usage(PROGRAM, str(error))
-    except ConfigurationError as error:
-        for problem in error.problems:
-            print(f"{PROGRAM}: {problem}", file=sys.stderr)  # noqa: T201 - one line for each problem
-        sys.exit(2)
 
 
 def _report(path: Path, configuration: Configuration) -> NoReturn:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adapter.options.clients import ObjectSettings
+from adapter.options.cluster import cluster_settings
 from adapter.options.version import program_version
 from adapter.service.flags.parsing import UsageError
 from adapter.service.server.addresses import Address, parse_address
@@ -64,14 +65,7 @@ def object_settings(values: FlagValues) -> ObjectSettings:
     folder = values.path("objects")
     if folder is not None and not folder.is_dir():
         raise UsageError(f"--objects: {folder} is not a folder: name one with the objects' *.json and *.yaml")
-    return replace(cluster_settings(values), files=folder)
-
-
-def cluster_settings(values: FlagValues) -> ObjectSettings:
-    """Return how to reach the cluster."""
-    return ObjectSettings(
-        files=None, kubeconfig=values.path("kubeconfig"), context=values.text("context") or None, limit=None
-    )
+    return ObjectSettings(files=folder, cluster=cluster_settings(values))
 
 
 def server_options(values: FlagValues, listen: Listen) -> ServerOptions:

@@ -22,7 +22,7 @@ from recommender.commands.program import METRICS_PREFIX
 from recommender.commands.run.cluster import cluster_world
 from recommender.commands.run.folder import folder_world
 from recommender.commands.run.parts import SharedParts
-from recommender.configuration.reading import ConfigurationError
+from recommender.configuration.reading import ConfigurationFileError
 from recommender.outputs.metrics import RecommendationCollector
 from recommender.outputs.telemetry import RecommenderTelemetry
 from recommender.page.handler import PageHandler
@@ -145,7 +145,7 @@ def follow_file(path: Path, context: WorkerContext) -> ConfigurationReloader:
     """Return the configuration of a file; raises StartError if it cannot be used."""
     try:
         return ConfigurationReloader(path, context.registry, METRICS_PREFIX)
-    except (FilesError, ConfigurationError) as error:
+    except (FilesError, ConfigurationFileError) as error:
         raise StartError(str(error)) from error
 
 

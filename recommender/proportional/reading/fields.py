@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from adapter.documents.tree import ScalarNode, WrongKindError, nearest, shortened
 from adapter.objects.durations import DurationError, format_go_duration, parse_go_duration
-from adapter.objects.names import is_namespace_name
+from adapter.objects.names import is_namespace_name, is_object_name, label_key_problem
 from adapter.objects.quantities import Quantity, QuantityError, parse_quantity
 from adapter.objects.selectors import SelectorError, parse_selector
 from recommender.proportional.scalars import ValueTextError, count_of, ratio_of
@@ -74,6 +74,23 @@ class Fields:
         if node is None or text is None or is_namespace_name(text):
             return text
         self.problem(node, f"{shortened(text)!r} is no name of a namespace", "write lower-case letters, digits and -")
+        return None
+
+    def object_name(self, node: Node | None) -> str | None:
+        """Return the name of an object."""
+        text = self.text(node)
+        if node is None or text is None or is_object_name(text):
+            return text
+        self.problem(node, f"{shortened(text)!r} is no name of an object", "write its name")
+        return None
+
+    def taint_key(self, node: Node) -> str | None:
+        """Return the key of a taint."""
+        text = self.text(node)
+        wrong = None if text is None else label_key_problem(text)
+        if wrong is None:
+            return text
+        self.problem(node, f"{shortened(text or '')!r} is no key of a taint: {wrong}", "write the key alone")
         return None
 
     def seconds(self, node: Node | None, longest: float = math.inf) -> float | None:

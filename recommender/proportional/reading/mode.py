@@ -72,14 +72,16 @@ def _values(mapping: MappingNode, keys: Mapping[str, Kind], fields: Fields, flag
 
 
 def _rung(node: Node, fields: Fields) -> tuple[int, int] | None:
-    items = fields.sequence(node)
-    numbers = [fields.count(item) for item in items]
-    if items and len(items) != 2:
-        fields.problem(node, f"a rung has {len(items)} values instead of 2", "write [threshold, replicas]")
+    before = len(fields.problems)
+    numbers = [fields.count(item) for item in fields.sequence(node)]
+    if len(fields.problems) == before and len(numbers) != 2:
+        fields.problem(node, f"a rung has {len(numbers)} values instead of 2", "write [threshold, replicas]")
         return None
-    if not items or numbers[0] is None or numbers[1] is None:
-        return None
-    return numbers[0], numbers[1]
+    match numbers:
+        case [int(threshold), int(replicas)]:
+            return threshold, replicas
+        case _:
+            return None
 
 
 def _json_value(node: Node, kind: Kind, fields: Fields) -> str:

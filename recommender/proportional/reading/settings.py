@@ -91,7 +91,7 @@ def _config_map(node: Node | None, fields: Fields) -> ParametersConfigMap | None
     if mapping is None:
         return None
     namespace = fields.namespace(mapping.get("namespace"))
-    name = fields.text(mapping.get("name"))
+    name = fields.object_name(mapping.get("name"))
     for key in ("namespace", "name"):
         if mapping.get(key) is None:
             fields.problem(mapping, f"`{key}` of the ConfigMap is missing", f"write {key}: …")
@@ -114,7 +114,7 @@ def _default_params(node: Node | None, fields: Fields) -> dict[str, str] | None:
 
 
 def _node_filter(mapping: MappingNode, fields: Fields) -> NodeFilter:
-    taints = (fields.text(item) for item in fields.sequence(mapping.get("ignoreTaints")))
+    taints = (fields.taint_key(item) for item in fields.sequence(mapping.get("ignoreTaints")))
     return NodeFilter(
         selector=fields.selector(mapping.get("nodeSelector")) or "",
         ignore_taints=frozenset(taint for taint in taints if taint),

@@ -102,6 +102,7 @@ class Replica:
             self.wanted,
             Direct(self.cluster.store, self._before),
             self.shown.append,
+            manager="adapter",
             times=Times(self.life, self._wall_clock, self._clock),
         )
 

@@ -321,7 +321,7 @@ class TestApiServices:
         look = replica.look()
         assert not look.trusted
         assert cluster.published(CUSTOM) == frozenset()
-        assert "belongs to the service keda/keda" in replica.look().problems[0].message
+        assert "belongs to the Service keda/keda" in replica.look().problems[0].message
 
     def test_those_that_are_not_named_are_not_looked_at(self, cluster: Cluster) -> None:
         other = "v1beta1.metrics.k8s.io"
@@ -335,8 +335,8 @@ class TestApiServices:
     @pytest.mark.parametrize(
         ("changed", "said"),
         [
-            (apiservice(EXTERNAL, ObjectName("keda", "keda")), "belongs to the service keda/keda and is left alone"),
-            (apiservice(EXTERNAL, None), "kube-apiserver answers it itself"),
+            (apiservice(EXTERNAL, ObjectName("keda", "keda")), "belongs to the Service keda/keda, not to"),
+            (apiservice(EXTERNAL, None), "kube-apiserver serves it itself"),
             (apiservice(EXTERNAL, insecureSkipTLSVerify=True), "set it to false"),
             (None, "does not exist"),
         ],
@@ -383,7 +383,7 @@ class TestApiServices:
         found = cluster.store.get_without_rights(APISERVICES, "", name)
         assert found["spec"] == theirs["spec"]
         assert cluster.trusts(replica.serving)
-        assert "belongs to the service kube-system/metrics-server" in replica.look().problems[0].message
+        assert "belongs to the Service kube-system/metrics-server" in replica.look().problems[0].message
 
     def test_one_that_cert_manager_fills_is_left_to_it(self, cluster: Cluster) -> None:
         injected = apiservice(EXTERNAL)

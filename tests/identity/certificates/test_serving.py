@@ -141,7 +141,7 @@ class TestSelfMade:
 
     def test_a_folder_that_cannot_be_made_is_an_error_with_a_way_out(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
-        with pytest.raises(IdentitySettingsError, match="--cert-dir, or --tls-cert-file"):
+        with pytest.raises(IdentitySettingsError, match="--cert-dir to a writable folder, or set --tls-cert-file"):
             made(tmp_path / "file" / "certificates")
 
 

@@ -210,11 +210,12 @@ def test_default_parameters_are_named_as_such(world: World, capsys: pytest.Captu
         (whole(), ("--recommendation=a",), "--recommendation: there is no recommendation 'a': there are none"),
         (whole(entry("abc")), ("--recommendation=abd",), "there is no recommendation 'abd': did you mean abc?"),
         (whole(), ("--cluster=/nowhere.json",), "/nowhere.json: the file cannot be read: No such file or directory"),
-        (whole(), ("--config=/nowhere.yaml",), "/nowhere.yaml:1: the file cannot be read: No such file or directory"),
+        (whole(), ("--config=/nowhere.yaml",), "/nowhere.yaml"),
+        (whole(), ("--config=/",), "/: this is a folder: name the configuration file in it"),
         (whole(), ("--config=",), "--config is empty: name the configuration file"),
         (whole(), ("--colour",), "unknown flag --colour"),
     ],
-    ids=range(8),
+    ids=range(9),
 )
 def test_what_cannot_be_read_is_one_line(
     configuration: str, arguments: tuple[str, ...], message: str, world: World, capsys: pytest.CaptureFixture[str]
@@ -226,10 +227,16 @@ def test_what_cannot_be_read_is_one_line(
     assert message in err
 
 
+def test_each_problem_of_a_refused_file_has_a_line(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, err = run(world.write(whole(top="polInterval: 1s\nstaleAfter: x\n"), []), capsys)
+    assert [line.split(":")[2] for line in err.splitlines()] == ["3", "4"]
+
+
 def test_a_configuration_that_is_not_text_is_refused(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = world.write("", [])
     world.config.write_bytes(b"\xff\xfe")
-    assert run(arguments, capsys)[2].endswith(":1: the file is not UTF-8: save it as UTF-8\n")
+    code, _, err = run(arguments, capsys)
+    assert (code, err.count("\n")) == (2, 1)
 
 
 def test_without_recommendations_no_cluster_is_needed(world: World, capsys: pytest.CaptureFixture[str]) -> None:

@@ -76,7 +76,7 @@ def run(brakes: Brakes, sequence: list[Poll]) -> list[tuple[float, Poll, Memory,
 
 
 @given(all_brakes, polls)
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_a_value_is_never_below_zero_and_only_ok_and_held_have_one(brakes: Brakes, sequence: list[Poll]) -> None:
     for _, _, _, decision in run(brakes, sequence):
         record = decision.record
@@ -86,7 +86,7 @@ def test_a_value_is_never_below_zero_and_only_ok_and_held_have_one(brakes: Brake
 
 
 @given(all_brakes, polls)
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_the_binding_step_is_one_of_the_steps(brakes: Brakes, sequence: list[Poll]) -> None:
     for _, _, _, decision in run(brakes, sequence):
         record = decision.record
@@ -95,7 +95,7 @@ def test_the_binding_step_is_one_of_the_steps(brakes: Brakes, sequence: list[Pol
 
 
 @given(all_brakes, polls)
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_a_value_without_fresh_inputs_keeps_its_time_and_ends(brakes: Brakes, sequence: list[Poll]) -> None:
     for now, poll, before, decision in run(brakes, sequence):
         if poll.fault or (poll.asked is not None and poll.input_age <= 60):
@@ -109,7 +109,7 @@ def test_a_value_without_fresh_inputs_keeps_its_time_and_ends(brakes: Brakes, se
 
 
 @given(all_brakes, polls)
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_a_pause_of_decreases_never_lowers(brakes: Brakes, sequence: list[Poll]) -> None:
     pause = Brakes(Pause(Direction.DOWN), brakes.max_step, brakes.max_changes_per_hour)
     for _, _, before, decision in run(pause, sequence):
@@ -118,7 +118,7 @@ def test_a_pause_of_decreases_never_lowers(brakes: Brakes, sequence: list[Poll])
 
 
 @given(all_brakes, polls)
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_a_change_is_never_larger_than_the_step(brakes: Brakes, sequence: list[Poll]) -> None:
     for _, poll, before, decision in run(brakes, sequence):
         value, last = decision.record.replicas, before.last
@@ -129,7 +129,7 @@ def test_a_change_is_never_larger_than_the_step(brakes: Brakes, sequence: list[P
 
 
 @given(all_brakes, polls)
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_the_changes_of_an_hour_are_never_more_than_allowed(brakes: Brakes, sequence: list[Poll]) -> None:
     for now, _, _, decision in run(brakes, sequence):
         recent = [time for time in decision.memory.changes if now - 3600 < time <= now]
@@ -139,6 +139,6 @@ def test_the_changes_of_an_hour_are_never_more_than_allowed(brakes: Brakes, sequ
 
 
 @given(all_brakes, polls)
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_the_same_sequence_gives_the_same_decisions(brakes: Brakes, sequence: list[Poll]) -> None:
     assert [found[3] for found in run(brakes, sequence)] == [found[3] for found in run(brakes, sequence)]

@@ -1,4 +1,4 @@
-"""Records as JSON, as a table, and as a log line."""
+"""Records as JSON, as a table, as a log line and as an event."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from recommender.decisions.document import recommendation_list
 from recommender.decisions.log_line import log_fields
 from recommender.decisions.record import Action, Record, Status, Step, TargetOutcome
 from recommender.decisions.table import as_text
+from recommender.decisions.texts import event_text
 from tests.recommender.decisions.world import DNS, NOW
 
 RECORD = Record(
@@ -133,7 +134,7 @@ def test_the_log_line_has_what_is_known() -> None:
     assert log_fields(RECORD) == {
         "recommendation": "coredns",
         "status": "ok",
-        "value": "11 replicas",
+        "replicas": 11,
         "binding": "linear/nodes",
         "reason": "linear/nodes: ceil(176 / 16)",
     }
@@ -141,7 +142,13 @@ def test_the_log_line_has_what_is_known() -> None:
     assert log_fields(stale) == {
         "recommendation": "a",
         "status": "stale",
-        "value": "no value",
         "reason": "nodes are gone",
         "refused": "argocd keeps writing it",
     }
+
+
+def test_an_event_states_the_change_and_the_reason() -> None:
+    assert event_text(RECORD, RECORD.targets[0]) == (
+        "recommendation coredns: from 3 to 11 replicas: linear/nodes: ceil(176 / 16)"
+    )
+    assert event_text(RECORD, REFUSED) == ("recommendation coredns: not scaled to 11 replicas: argocd keeps writing it")

@@ -329,6 +329,22 @@ def test_attempts_begin_at_a_limited_rate() -> None:
     assert len(world.objects.calls) == 30
 
 
+def test_an_attempt_that_gets_no_thread_is_repeated() -> None:
+    world = World()
+    failures = [RuntimeError("can't start new thread")] * 30
+
+    def start(work: Callable[[], None]) -> None:
+        if failures:
+            raise failures.pop()
+        work()
+
+    world.writer._effects = ScaleEffects(Clock(lambda: world.now, world.wall), start)
+    world.decide(decision(5), seconds=10_000.0)
+    assert world.results == [ScaleResult.ERROR]
+    world.wait(2000)
+    assert world.size() == 5
+
+
 def test_a_target_that_hangs_does_not_delay_the_others() -> None:
     world = World()
     released, stop = threading.Event(), threading.Event()

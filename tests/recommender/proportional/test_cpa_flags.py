@@ -10,6 +10,7 @@ from recommender.decisions.record import TargetReference
 from recommender.proportional.cpa_flags import (
     FlagError,
     check_target_flag,
+    lower_case,
     parse_targets,
     read_default_params,
     read_node_labels,
@@ -54,6 +55,10 @@ def test_targets_become_references_in_the_namespace() -> None:
         TargetReference("apps/v1", "ReplicaSet", "kube-system", "b"),
         TargetReference("v1", "ReplicationController", "kube-system", "c"),
     )
+
+
+def test_lower_case_is_go_s() -> None:
+    assert lower_case("A\u0130\u03a3") == "ai\u03c3"
 
 
 @pytest.mark.parametrize("text", ["deployment/", "deployment/a/b", "daemonset/a", ""])

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING, Final
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from adapter.cluster.state import CountQuery
 from adapter.documents.load import load_documents
@@ -240,6 +244,30 @@ BAD: Final = {
             "7: the duration -1s is out of range: write 0s or more",
         ],
     ),
+    "an empty rung": (
+        "ladder: {nodesToReplicas: [[], [1, 1]]}",
+        ["1: a rung has 0 values instead of 2: write [threshold, replicas]"],
+    ),
+    "names that no object has": (
+        "configMap: {namespace: A, name: a/b}",
+        [
+            "1: 'A' is no name of a namespace: write lower-case letters, digits and -",
+            "1: 'a/b' is no name of an object: write its name",
+        ],
+    ),
+    "a taint with more than its key": (
+        "linear: {nodesPerReplica: 1}\nignoreTaints: ['a=b:NoSchedule', '']",
+        [
+            (
+                "2: 'a=b:NoSchedule' is no key of a taint: only letters, digits and - _ . are allowed, with a "
+                "letter or digit at both ends: write the key alone"
+            ),
+            (
+                "2: '' is no key of a taint: only letters, digits and - _ . are allowed, with a letter or digit "
+                "at both ends: write the key alone"
+            ),
+        ],
+    ),
     "a quiet period that outlasts the memory": (
         "linear: {nodesPerReplica: 1}\nquietPeriod: 2h",
         ["2: the duration 2h0m0s is out of range: write 0s to 1h0m0s"],
@@ -289,8 +317,23 @@ BAD: Final = {
 }
 
 
+KEYS: Final = sorted({*re.findall(r"[A-Za-z]+", " ".join(text for text, _ in GOOD.values()))})
+VALUES: Final = st.recursive(
+    st.sampled_from([None, True, 0, 1, -1, 2.5, 10**30, "5%", "1m", "", "a", "64Mi", "16"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=100)
+@given(value=st.dictionaries(st.sampled_from(KEYS), VALUES, min_size=1, max_size=4))
+def test_anything_is_settings_or_problems(value: dict[str, object]) -> None:
+    read_settings, problems = read(json.dumps(value))
+    assert (read_settings is None) == bool(problems)
+
+
 @pytest.mark.parametrize(("text", "expected"), BAD.values(), ids=BAD)
 def test_every_problem_is_reported_with_its_line_and_repair(text: str, expected: list[str]) -> None:
-    settings, problems = read(text)
-    assert settings is None
+    found, problems = read(text)
+    assert found is None
     assert [str(problem).removeprefix("config.yaml:") for problem in problems] == expected

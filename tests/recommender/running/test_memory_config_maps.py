@@ -312,13 +312,24 @@ def test_the_config_map_of_somebody_else_is_left_alone(caplog: pytest.LogCapture
     assert store.save("web", FIRST, urgent=True)
 
 
-def test_who_leads_no_more_forgets_what_it_knew() -> None:
+def test_who_leads_no_more_writes_nothing_and_loads_what_the_next_leader_has_stored() -> None:
     world = World()
-    old, new = world.process(), world.process()
+    leads = True
+    old = ConfigMapMemoryStore(
+        Direct(world.objects, world._before), "monitoring", Fence(2.0, lambda _: leads), count=world.results.append
+    )
     old.load("web")
-    old.forget()
+    old.save("web", SECOND, urgent=False)
+    leads = False
+    old.flush()
+    assert world.writes == 0
+    assert world.results == []
+    new = world.process()
     new.load("web")
     new.save("web", FIRST, urgent=True)
+    leads = True
+    old.flush()
+    assert world.stored() == FIRST
     assert old.needs_load("web")
     assert old.load("web") == FIRST
 

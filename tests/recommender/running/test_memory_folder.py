@@ -45,10 +45,10 @@ def test_equal_content_is_written_once(tmp_path: Path) -> None:
     assert results == ["ok"]
 
 
-@pytest.mark.parametrize("function", ["fsync", "replace"])
+@pytest.mark.parametrize("step", ["os.fsync", "pathlib.Path.replace"], ids=["synchronized", "renamed"])
 @pytest.mark.parametrize("before", [FIRST, None], ids=["replaced", "created"])
-def test_a_kill_leaves_the_old_content_or_the_new_one(
-    function: str, before: Memory | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_kill_before_the_content_is_synchronized_and_renamed_leaves_the_old_one(
+    step: str, before: Memory | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = FolderMemoryStore(tmp_path)
     if before is not None:
@@ -58,8 +58,7 @@ def test_a_kill_leaves_the_old_content_or_the_new_one(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, function, kill)
-        patch.setattr("pathlib.Path.replace", kill)
+        patch.setattr(step, kill)
         with pytest.raises(Killed):
             store.save("web", SECOND, urgent=True)
     started_again = FolderMemoryStore(tmp_path)

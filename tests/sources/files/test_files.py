@@ -307,7 +307,7 @@ def test_an_object_in_two_files_is_told_and_the_later_file_counts(folder: Folder
     folder.write("b.json", listed(pod("x", {"app": "second"}), pod("y")))
     assert folder.pods("app=second") == ("x",)
     assert folder.pods("app=first") == ()
-    assert folder.told() == ["b.json: Pod shop/x is also in a.json: what this file says last counts"]
+    assert folder.told() == ["b.json: Pod shop/x is also in a.json: the last definition counts"]
     (folder.path / "b.json").unlink()
     assert folder.pods("app=first") == ("x",)
     assert folder.told() == []

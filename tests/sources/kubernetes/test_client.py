@@ -317,7 +317,7 @@ class TestConfiguration:
         [
             ("", "Invalid kube-config"),
             ("a: [", "not YAML, line 1"),
-            ("- a list", "not of the form that is expected"),
+            ("- a list", "not in the expected form"),
             ("kind: Config", "Expected key current-context"),
             (
                 "{current-context: a, contexts: [{name: b}], clusters: [], users: [{name: u, user: {token: s3cret}}]}",
@@ -325,7 +325,7 @@ class TestConfiguration:
             ),
             (
                 f"{{{CONTEXT}, clusters: [], users: [{USER}, {{user: {{token: s3cret}}}}]}}",
-                "not of the form that is expected",
+                "not in the expected form",
             ),
             (
                 f"{{{CONTEXT}, clusters: [{{name: c, cluster: {CLUSTER}}}], users: [{USER}]}}",
@@ -356,7 +356,7 @@ class TestConfiguration:
     def test_a_token_that_no_header_can_hold_is_not_told(self, server: FakeApiServer, tmp_path: Path) -> None:
         kubeconfig = server.kubeconfig(tmp_path / "config", user={"token": "s3c\nret"})
         client = KubernetesClient(from_kubeconfig(str(kubeconfig)))
-        with pytest.raises(ConfigurationError, match="not of a form that can be sent") as raised:
+        with pytest.raises(ConfigurationError, match="contain characters that cannot be sent") as raised:
             client.get(PODS)
         assert raised.value.__suppress_context__
 
@@ -402,7 +402,7 @@ def test_each_request_waits_for_its_turn_and_none_is_made_without(server: FakeAp
     client = KubernetesClient(connect, RequestDeadlines(silence=7.0), may_ask=may_ask)
     for _ in range(2):
         client.get(PODS)
-    with pytest.raises(UnreachableError, match=r"^GET /api/v1/pods: not asked: .*--client-qps"):
+    with pytest.raises(UnreachableError, match=r"^GET /api/v1/pods: not sent: .*--client-qps"):
         client.get(PODS)
     assert turns == [7.0] * 3
     assert len(server.requests) == 2

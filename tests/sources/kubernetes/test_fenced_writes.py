@@ -286,7 +286,7 @@ def test_what_hangs_is_bounded_in_number(server: ObjectApiServer, client: Kubern
     objects = ObjectClient(client, 0.1)
     for _ in range(32):
         objects._turns.acquire()
-    with pytest.raises(DeadlineError, match="32 calls are under way"):
+    with pytest.raises(DeadlineError, match="32 calls are already in progress"):
         objects.get(LEASE)
     assert server.requests == []
 

@@ -279,7 +279,7 @@ def test_one_object_that_cannot_be_read_is_left_out_of_a_list_and_told(
     until(lambda: reflector.synced)
     assert pods(reflector) == ("a", "z")
     assert registry.get_sample_value("tidewatch_adapter_watch_unreadable_objects", {"resource": "pods"}) == 1.0
-    (told,) = [message for message in caplog.messages if "is left out, it cannot be read" in message]
+    (told,) = [message for message in caplog.messages if "is left out because it cannot be read" in message]
     assert named in told
 
 

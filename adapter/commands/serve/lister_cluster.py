@@ -1,0 +1,18 @@
+"""The cluster that `serve` reads objects from and keeps its certificate in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from adapter.options.cluster import cluster_settings
+
+if TYPE_CHECKING:
+    from adapter.options.cluster import ClusterSettings
+    from adapter.service.flags.table import FlagValues
+
+
+def lister_cluster(values: FlagValues) -> ClusterSettings:
+    """Return the cluster that the flags name; --lister-kubeconfig takes precedence over --kubeconfig."""
+    named = cluster_settings(values)
+    return replace(named, kubeconfig=values.path("lister-kubeconfig") or named.kubeconfig)

@@ -1,0 +1,40 @@
+"""The configuration file of a command."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from adapter.service.flags.parsing import exit_for_usage
+from adapter.timing.file_contents import FilesError, read_each
+from recommender.commands.program import PROGRAM
+from recommender.configuration.reading import ConfigurationFileError, read_configuration
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from adapter.service.flags.table import FlagValues
+    from recommender.configuration.model import Configuration
+
+
+def configuration_or_exit(values: FlagValues) -> tuple[Path, Configuration]:
+    """Return the file that `--config` names, and what it states.
+
+    Ends with status 2 if the file is refused, with one line on stderr for each problem.
+    """
+    path = values.path("config")
+    if path is None:
+        exit_for_usage(PROGRAM, "--config is empty: name the configuration file")
+    if path.is_dir():
+        exit_for_usage(PROGRAM, f"{path}: this is a folder: name the configuration file in it")
+    try:
+        (content,) = read_each([path])
+        if content.unread is not None:
+            raise content.unread
+        return path, read_configuration(content.text, str(content.path))
+    except FilesError as error:
+        exit_for_usage(PROGRAM, str(error))
+    except ConfigurationFileError as error:
+        for problem in error.problems:
+            print(f"{PROGRAM}: {problem}", file=sys.stderr)  # noqa: T201 - one line for each problem
+        sys.exit(2)

@@ -1,0 +1,37 @@
+"""The page of the recommender names what the program knows, and its example works."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from recommender.configuration import entry, prometheus, reading
+from recommender.configuration.reading import read_configuration
+from recommender.decisions.constraints import CONSTRAINTS
+from recommender.decisions.record import Action, Status
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "recommender.md").read_text()
+
+
+@pytest.mark.parametrize("key", [*reading._KEYS, *entry._KEYS, *prometheus._KEYS])
+def test_every_key_has_a_row(key: str) -> None:
+    rows = [line.split("|")[1] for line in PAGE.splitlines() if line.startswith("| `")]
+    assert re.search(rf"[`.]{key}[`.]", " ".join(rows))
+
+
+@pytest.mark.parametrize("value", [*Status, *Action])
+def test_every_status_and_action_has_a_row(value: str) -> None:
+    assert f"\n| `{value}` |" in PAGE
+
+
+def test_the_constraints_stand_in_their_order() -> None:
+    assert ", ".join(f"`{name}`" for name, _ in CONSTRAINTS) in " ".join(PAGE.split())
+
+
+def test_the_example_is_valid() -> None:
+    example = PAGE.partition("```yaml\n")[2].partition("```")[0]
+    found = read_configuration(example, "recommender.yaml")
+    assert [each.policy.name for each in found.recommendations] == ["coredns"]
+    assert found.refused == ()
