@@ -8,6 +8,7 @@ import signal
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -186,7 +187,7 @@ def test_targets_of_others_are_refused_and_their_owner_is_named(scene: Scene) ->
         "rival": "recommendation shared",
     }
     for name, owner in owners.items():
-        outcome = scene.cluster.wait_for(f"a decision about {name}", lambda name=name: scene.outcome(program, name))
+        outcome = scene.cluster.wait_for(f"a decision about {name}", partial(scene.outcome, program, name))
         assert (outcome["action"], outcome["owner"]) == ("refused", owner)
     assert program.items()["held"]["status"] == "held"
     assert "tidewatch.io/paused" in program.items()["held"]["message"]
