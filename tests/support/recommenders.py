@@ -62,6 +62,11 @@ class Recommender:
 
 
 def started(log_path: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> Recommender:
-    """Start the program on free ports of the loopback interface; its process is a context manager."""
+    """Start the program on free ports of the loopback interface, in the folder of its log.
+
+    Its process is a context manager.
+    """
     command = [PROGRAM, *arguments, "--port=0", "--plain-bind-address=127.0.0.1:0"]
-    return Recommender(start(command, log_path=log_path, name="recommender", environment=environment))
+    return Recommender(
+        start(command, log_path=log_path, name="recommender", environment=environment, folder=log_path.parent)
+    )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PollState:
-    """Counts consecutive polls that failed: without fresh inputs, without a target, or with a scale call that failed."""
+    """Counts consecutive polls that failed: for a missing input, a missing target or a scale call that failed."""
 
     def __init__(self, most_failures: int, give_up: Callable[[str], None]) -> None:
         """`give_up` is called with the reason after `most_failures` consecutive polls have failed; 0: never."""
