@@ -28,11 +28,15 @@ if TYPE_CHECKING:
 
 __all__ = ["state"]
 
+# A killed leader is waited for, and facts that must grow old.
+pytestmark = pytest.mark.timeout(300)
+
 LEASE: Final = "tidewatch-recommender"
 TAKEOVER_SECONDS: Final = 20.0
 AT_ONCE_SECONDS: Final = 12.0
 """A release is seen within the retry period of 2.0 to 4.4 s; the rest is for a machine that is busy."""
-STALE_SECONDS: Final = 6
+STALE_SECONDS: Final = 60.0
+"""The default and the least of `staleAfter`."""
 APPLY: Final = "application/apply-patch+yaml"
 KILLS: Final = int(os.environ.get("RECOMMENDER_KILLS", "10"))
 """How often the program is killed at a random moment."""
@@ -55,7 +59,7 @@ class Scene:
 
     def configure(self, *entries: str, elects: bool = True) -> None:
         election = f"leaderElection: {{enabled: {str(elects).lower()}, namespace: {self.namespace}}}\n"
-        top = f"pollInterval: 1s\nstaleAfter: {STALE_SECONDS}s\nstate: {self.folder}/state\n{election}"
+        top = f"pollInterval: 1s\nstate: {self.folder}/state\n{election}"
         replace_file(self.folder / "recommender.yaml", whole(*entries, top=top))
 
     def entry(self, name: str, *targets: Workload, more: Sequence[str] = ()) -> str:
@@ -216,7 +220,7 @@ def test_nothing_is_scaled_while_the_api_server_does_not_answer_and_all_goes_on_
     api_server = scene.cluster.plane.process("kube-apiserver")
     api_server.pause()
     try:
-        scene.cluster.wait_for("the end of the series", lambda: program.metric(series) is None)
+        scene.cluster.wait_for("the end of the series", lambda: program.metric(series) is None, STALE_SECONDS + 30.0)
         assert program.get("/healthz", plain=True)[0] == 200
         assert program.get("/readyz", plain=True)[0] == 200
     finally:
