@@ -46,7 +46,7 @@ _KEYS: Final = (
 )
 _HOUR_SECONDS: Final = 3600.0
 _LEAST_STALE_SECONDS: Final = 60.0
-"""A watch without changes is heard only every 20 to 45 s: with less, facts of a healthy cluster would count as stale."""
+"""A watch without changes is heard every 20 to 45 s: with less, the facts of a healthy cluster would count as stale."""
 
 
 class ConfigurationFileError(Exception):
