@@ -34,6 +34,8 @@ class Unknown:
 
     reason: str
     """What is missing, and how to supply it."""
+    is_refused: bool = False
+    """Whether the API server refuses to state it, so that waiting does not help: rights or the kind are missing."""
 
 
 @dataclass(frozen=True, slots=True)

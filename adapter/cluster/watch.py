@@ -254,10 +254,11 @@ def _missing(running: _Running) -> Unknown | None:
     where = f" in the namespace {running.namespace}" if running.namespace else ""
     refusal = running.reflector.refusal
     if isinstance(refusal, ForbiddenError):
-        return Unknown(f"{resource.qualified}{where}: allow list and watch on {resource.plural} in {group}: {refusal}")
+        fix = f"allow list and watch on {resource.plural} in {group}"
+        return Unknown(f"{resource.qualified}{where}: {fix}: {refusal}", is_refused=True)
     if refusal is not None:
         served = f"{resource.plural} in version {resource.version} of {group}"
-        return Unknown(f"{resource.qualified}: the API server does not serve {served}")
+        return Unknown(f"{resource.qualified}: the API server does not serve {served}", is_refused=True)
     if not running.reflector.synced:
         reason = f": {failure}" if failure else ""
         return Unknown(f"{resource.qualified}{where}: the first list has not arrived yet{reason}")

@@ -45,6 +45,8 @@ _KEYS: Final = (
     "recommendations",
 )
 _HOUR_SECONDS: Final = 3600.0
+_LEAST_STALE_SECONDS: Final = 60.0
+"""A watch without changes is heard every 20 to 45 s: with less, the facts of a healthy cluster would count as stale."""
 
 
 class ConfigurationFileError(Exception):
@@ -85,7 +87,7 @@ def _top_level(fields: MappingFields) -> Configuration:
     fields.require("apiVersion", lambda node: _exactly(node, API_VERSION), None, API_VERSION)
     fields.require("kind", lambda node: _exactly(node, KIND), None, KIND)
     poll_interval = fields.read("pollInterval", duration(1.0, _HOUR_SECONDS), 10.0)
-    stale_after = fields.read("staleAfter", duration(1.0), 60.0)
+    stale_after = fields.read("staleAfter", duration(_LEAST_STALE_SECONDS), _LEAST_STALE_SECONDS)
     if stale_after < poll_interval:
         node = fields.node.get("staleAfter") or fields.node
         message = f"staleAfter is {stale_after:g} s, shorter than pollInterval, which is {poll_interval:g} s"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recommender.decisions.owners import refusal_of, upgrade_note
+from recommender.decisions.owners import notes_about, refusal_of
 from recommender.decisions.pauses import active_pauses, stops
 from recommender.decisions.record import Action, TargetOutcome
 from recommender.decisions.settings import Direction, Output
@@ -45,7 +45,7 @@ def _outcome(
     if obstacle and replicas != current:
         return TargetOutcome(target, current, Action.NONE, message=obstacle)
     action = Action.NONE if replicas == current else Action.SCALE
-    return TargetOutcome(target, current, action, message=upgrade_note(policy.owners, state))
+    return TargetOutcome(target, current, action, message=notes_about(policy, target, state, inputs))
 
 
 def _obstacle(policy: Policy, target: KnownTarget, replicas: int, now: float) -> str:

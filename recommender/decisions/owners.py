@@ -55,7 +55,17 @@ def is_target_of(autoscaler: Autoscaler, target: TargetReference) -> bool:
     return group == group_of(target.api_version) or group in _UNSTATED_GROUPS
 
 
-def upgrade_note(owners: Owners, state: TargetState) -> str:
+def notes_about(policy: Policy, target: TargetReference, state: TargetState, inputs: Inputs) -> str:
+    """Return what the user should know of a target that is scaled; empty if there is nothing."""
+    autoscalers = inputs.cluster.autoscalers.get(target.namespace)
+    unseen = ""
+    if autoscalers is not None and _may_be_unseen(policy, autoscalers):
+        where = f"the HPAs of namespace {target.namespace} may not be read"
+        unseen = f"{where}, so it is scaled even if one of them scales it too"
+    return "; ".join(note for note in (_upgrade_note(policy.owners, state), unseen) if note)
+
+
+def _upgrade_note(owners: Owners, state: TargetState) -> str:
     """Return the note that Helm or another manager, which owns nothing, will write replicas again; else empty."""
     names = [manager.name for manager in state.replicas_managers or () if not _matches(manager.name, _SCALERS)]
     others = list(dict.fromkeys(name for name in names if not _matches(name, owners.managers)))
@@ -76,12 +86,17 @@ def _refusal_for_autoscaler(policy: Policy, target: TargetReference, inputs: Inp
         if is_fresh(autoscalers.time, now, policy.stale_after_seconds):
             return None
         reason = "the last answer is too old"
+    elif _may_be_unseen(policy, autoscalers):
+        return None
     else:
         reason = autoscalers.reason
-    if not policy.owners.autoscalers_required:
-        return None
     where = f"the HPAs of namespace {target.namespace} cannot be looked up"
     return OwnerRefusal(None, f"{where}: {reason}; one of them may own {target}")
+
+
+def _may_be_unseen(policy: Policy, autoscalers: Observed[tuple[Autoscaler, ...]] | Unknown) -> bool:
+    """Whether targets are scaled without a look at the HPAs; never while they are merely not known yet."""
+    return isinstance(autoscalers, Unknown) and autoscalers.is_refused and not policy.owners.autoscalers_required
 
 
 def _owned_by(autoscaler: Autoscaler) -> OwnerRefusal:

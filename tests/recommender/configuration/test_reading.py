@@ -108,10 +108,11 @@ def test_brakes_are_read(line: str, brakes: Brakes) -> None:
         ),
         (whole(top="pollInterval: 10\n"), ["r.yaml:3: '10' is not a duration: write numbers with units, such as 10s"]),
         (whole(top="pollInterval: 100ms\n"), ["r.yaml:3: 100ms is out of range: write 1 s to 3600 s"]),
-        (whole(top="staleAfter: -1s\n"), ["r.yaml:3: -1s is out of range: write 1 s or more"]),
+        (whole(top="staleAfter: -1s\n"), ["r.yaml:3: -1s is out of range: write 60 s or more"]),
+        (whole(top="staleAfter: 59s\n"), ["r.yaml:3: 59s is out of range: write 60 s or more"]),
         (
-            whole(top="staleAfter: 5s\n"),
-            ["r.yaml:3: staleAfter is 5 s, shorter than pollInterval, which is 10 s: write a staleAfter of several"],
+            whole(top="staleAfter: 70s\npollInterval: 2m\n"),
+            ["r.yaml:3: staleAfter is 70 s, shorter than pollInterval, which is 120 s: write a staleAfter of several"],
         ),
         (whole(top="listen: {page: nowhere}\n"), ["r.yaml:3: 'nowhere' is not an address: write HOST:PORT"]),
         (whole(top="listen: {pages: ':80'}\n"), ["r.yaml:3: unknown key listen.pages: did you mean page?"]),
@@ -131,7 +132,7 @@ def test_brakes_are_read(line: str, brakes: Brakes) -> None:
         (whole(top="state: a\nstate: b\n"), ["r.yaml:4: "]),
         (whole(top="listen: {page: ':1', page: ':2'}\n"), ["r.yaml:3: "]),
     ],
-    ids=range(23),
+    ids=range(24),
 )
 def test_an_error_at_the_top_level_refuses_the_file(content: str, problems: list[str]) -> None:
     found = refusal(content)

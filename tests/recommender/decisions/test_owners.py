@@ -139,9 +139,26 @@ def test_the_list_of_owners_can_be_changed(owners: Owners, name: str, action: Ac
     assert found.action is action
 
 
-def test_hpas_that_may_not_be_looked_up_can_be_accepted() -> None:
-    given = replace(inputs(), cluster=ClusterState(autoscalers={"kube-system": Unknown("403 Forbidden")}))
-    assert outcome(given, policy(owners=Owners(autoscalers_required=False))).action is Action.SCALE
+def test_hpas_that_may_not_be_read_can_be_accepted_with_a_note() -> None:
+    unseen = Unknown("403 Forbidden", is_refused=True)
+    given = replace(inputs(), cluster=ClusterState(autoscalers={"kube-system": unseen}))
+    found = outcome(given, policy(owners=Owners(autoscalers_required=False)))
+    assert found.action is Action.SCALE
+    assert found.message == (
+        "the HPAs of namespace kube-system may not be read, so it is scaled even if one of them scales it too"
+    )
+
+
+@pytest.mark.parametrize(
+    "known",
+    [Unknown("the first list has not arrived yet"), Observed((), NOW - 61)],
+    ids=["not listed yet", "too old"],
+)
+def test_hpas_that_are_not_known_yet_are_waited_for_in_any_case(
+    known: Observed[tuple[Autoscaler, ...]] | Unknown,
+) -> None:
+    given = replace(inputs(), cluster=ClusterState(autoscalers={"kube-system": known}))
+    assert outcome(given, policy(owners=Owners(autoscalers_required=False))).action is Action.REFUSED
 
 
 def test_a_metric_has_no_owner() -> None:

@@ -1,0 +1,104 @@
+"""Which polls have failed, as `/last-poll` answers and `--max-sync-failures` counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.cluster.state import Unknown
+from recommender.commands.proportional.poll_state import PollState
+from recommender.decisions.calculation import CalculationError, InputMissingError
+from recommender.decisions.loop import decide
+from recommender.decisions.memory import Memory
+from recommender.decisions.record import TargetReference
+from recommender.decisions.settings import Owners
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale import ScaleOutcome
+from recommender.outputs.wishes import Wish
+from tests.recommender.decisions.world import DNS, NOW, asks_for, fails_with, inputs, policy, remembers
+
+if TYPE_CHECKING:
+    from recommender.decisions.calculation import Calculate
+    from recommender.decisions.inputs import Inputs
+    from recommender.decisions.record import Record
+
+FORGETFUL = Memory()
+NAMED = policy(owners=Owners(autoscalers_required=False))
+
+
+def record(found: Inputs, calculate: Calculate | None = None, memory: Memory = FORGETFUL) -> Record:
+    return decide(NAMED, calculate or asks_for(5), found, memory, NOW).record
+
+
+def unreadable() -> Inputs:
+    found = inputs()
+    return type(found)(found.cluster, targets={DNS: Unknown("the API server did not answer")})
+
+
+@pytest.fixture
+def given_up() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def state(given_up: list[str]) -> PollState:
+    return PollState(2, given_up.append)
+
+
+@pytest.mark.parametrize(
+    "good",
+    [
+        record(inputs()),
+        record(inputs(paused="true"), memory=remembers(3)),
+        record(inputs(rollout=True), asks_for(2), remembers(3)),
+        record(inputs(), asks_for(5, note="the ConfigMap cannot be used; the parameters of … stay in use")),
+    ],
+    ids=["decided", "paused by an annotation", "held by a rollout", "last good parameters"],
+)
+def test_a_poll_with_a_decision_from_fresh_inputs_is_none_that_failed(
+    state: PollState, given_up: list[str], good: Record
+) -> None:
+    state.polled([good])
+    state.polled([good])
+    assert state.answer("").status == 200
+    assert given_up == []
+
+
+@pytest.mark.parametrize(
+    ("bad", "text"),
+    [
+        (record(inputs(), fails_with(CalculationError("no ConfigMap"))), b"no ConfigMap"),
+        (record(inputs(), fails_with(InputMissingError("no nodes"))), b"no nodes"),
+        (record(inputs(), fails_with(InputMissingError("no nodes")), remembers(3)), b"no nodes"),
+        (record(inputs(None)), b"there is no Deployment kube-system/coredns"),
+        (record(unreadable()), b"the API server did not answer"),
+    ],
+    ids=["an error", "stale", "held without inputs", "no target", "a target that does not answer"],
+)
+def test_a_poll_without_fresh_inputs_or_without_its_target_has_failed(
+    state: PollState, given_up: list[str], bad: Record, text: bytes
+) -> None:
+    state.polled([bad])
+    answer = state.answer("")
+    assert (answer.status, text in answer.body) == (500, True)
+    assert given_up == []
+    state.polled([bad])
+    assert given_up[0].startswith("2 consecutive polls have failed: ")
+
+
+def test_one_good_poll_ends_the_count(state: PollState, given_up: list[str]) -> None:
+    bad = record(inputs(), fails_with(CalculationError("no ConfigMap")))
+    for each in (bad, record(inputs()), bad):
+        state.polled([each])
+    assert given_up == []
+
+
+def test_a_scale_call_that_fails_is_the_next_polls_failure_until_one_succeeds(state: PollState) -> None:
+    wish = Wish("coredns", TargetReference("apps/v1", "Deployment", "kube-system", "coredns"), 5, NOW)
+    state.scaled(ScaleOutcome(wish, ScaleResult.ERROR, message="forbidden"))
+    state.polled([record(inputs())])
+    assert state.answer("").status == 500
+    state.scaled(ScaleOutcome(wish, ScaleResult.OK))
+    state.polled([record(inputs())])
+    assert state.answer("").status == 200
