@@ -43,11 +43,6 @@ class ClusterFilesError(Exception):
     """Files cannot be read; the message is `FILE:LINE: reason`."""
 
 
-def read_cluster(path: Path, needs: ClusterNeeds, now: float) -> ClusterState:
-    """Return the facts that a file, or all files of a folder, state at a time. Raises ClusterFilesError."""
-    return state_of(read_contents(path), needs, now, path)
-
-
 def read_contents(path: Path, pace: Pace = UNPACED) -> Contents:
     """Return what a file, or all files of a folder together, state. Raises ClusterFilesError."""
     together = Contents()

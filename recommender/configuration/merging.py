@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from adapter.cluster.autoscalers import group_of
+from adapter.cluster.targets import group_of
 from recommender.decisions.settings import Output
 
 if TYPE_CHECKING:

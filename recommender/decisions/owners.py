@@ -10,13 +10,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from adapter.cluster.autoscalers import group_of
 from adapter.cluster.state import Observed, Unknown
+from adapter.cluster.targets import group_of
 from recommender.decisions.times import is_fresh
 
 if TYPE_CHECKING:
     from adapter.cluster.state import Autoscaler
-    from recommender.decisions.inputs import FieldManager, Inputs, TargetState
+    from adapter.cluster.targets import ReplicasManager
+    from recommender.decisions.inputs import Inputs, TargetState
     from recommender.decisions.record import TargetReference
     from recommender.decisions.settings import Owners, Policy
 
@@ -105,7 +106,7 @@ def _refusal_for_state(policy: Policy, target: TargetReference, inputs: Inputs, 
     return next((_managed_by(each) for each in managers if _matches(each.name, policy.owners.managers)), None)
 
 
-def _managed_by(manager: FieldManager) -> Refusal:
+def _managed_by(manager: ReplicasManager) -> Refusal:
     owner = f"field manager {manager.name}"
     fix = "let it ignore spec.replicas, or remove it from owners"
     return Refusal(owner, f"{owner} keeps writing spec.replicas: {fix}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -101,6 +101,18 @@ def test_a_target_without_another_owner_is_scaled(given: Inputs) -> None:
 @pytest.mark.parametrize("version", ["apps/v1beta2", "extensions/v1beta1", ""])
 def test_an_hpa_owns_its_target_under_every_version_of_the_group(version: str) -> None:
     assert outcome(inputs(autoscalers=(autoscaler(target_api_version=version),))).action is Action.REFUSED
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"target_kind": "StatefulSet"},
+        {"target_name": "other"},
+        {"target_api_version": "example.com/v1"},
+    ],
+)
+def test_an_hpa_with_another_target_owns_nothing(change: dict[str, Any]) -> None:
+    assert outcome(inputs(autoscalers=(replace(autoscaler(), **change),))).action is Action.SCALE
 
 
 def test_two_recommendations_for_one_target_are_named() -> None:

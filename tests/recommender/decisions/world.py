@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from adapter.cluster.state import Autoscaler, ClusterState, Observed
+from adapter.cluster.targets import ReplicasManager
 from recommender.decisions.calculation import Calculation
-from recommender.decisions.inputs import FieldManager, Inputs, TargetState
+from recommender.decisions.inputs import Inputs, TargetState
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import Step, TargetReference
 from recommender.decisions.settings import Brakes, Output, Policy
@@ -76,8 +77,8 @@ def autoscaler(**changes: Any) -> Autoscaler:  # noqa: ANN401 - the fields of a 
     return replace(default, **changes)
 
 
-def manager(name: str, operation: str = "Update") -> FieldManager:
-    return FieldManager(name, operation, NOW - 3600)
+def manager(name: str, operation: str = "Update") -> ReplicasManager:
+    return ReplicasManager(name, operation, NOW - 3600)
 
 
 def metric_only(make: Callable[..., Policy] = policy) -> Policy:

@@ -47,7 +47,7 @@ def in_threads(work: Callable[[], None]) -> None:
 
 
 def gatherer(query: Callable[[str], Observed[float] | Unknown]) -> Gatherer:
-    return Gatherer(Sources(ClusterState, query, unused, unused), in_threads)
+    return Gatherer(Sources(ClusterState, query, unused, lambda _: {}), in_threads)
 
 
 def test_what_is_late_is_unknown_and_the_rest_is_there(queries: Queries) -> None:
