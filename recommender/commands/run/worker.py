@@ -23,6 +23,7 @@ from recommender.commands.run.cluster import cluster_world
 from recommender.commands.run.folder import folder_world
 from recommender.commands.run.parts import SharedParts
 from recommender.configuration.reading import ConfigurationError
+from recommender.decisions.settings import Output
 from recommender.outputs.metrics import RecommendationCollector
 from recommender.outputs.telemetry import RecommenderTelemetry
 from recommender.page.handler import PageHandler
@@ -87,8 +88,11 @@ def make_worker(
         )
     )
 
+    _show_scale_calls(source.current, parts.telemetry)
+
     def replace(configuration: Configuration) -> None:
         plans.replace(configuration)
+        _show_scale_calls(configuration, parts.telemetry)
         queries.use(configuration.prometheus)
         world.change(plans.current())
         parts.wake.set()
@@ -155,6 +159,13 @@ def _queries(configuration: Configuration, context: WorkerContext, pace: Pace) -
     queries.use(configuration.prometheus)
     context.on_stop(queries.close)
     return queries
+
+
+def _show_scale_calls(configuration: Configuration, telemetry: RecommenderTelemetry) -> None:
+    """Let the counters of scale calls start at 0, so that a rate shows the first call."""
+    for recommendation in configuration.recommendations:
+        if Output.SCALE in recommendation.policy.outputs:
+            telemetry.scale_output_added(recommendation.policy.name)
 
 
 def _be_ready(context: WorkerContext, world: World) -> None:
