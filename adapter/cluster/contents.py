@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import msgspec
 
-    from adapter.cluster.state import Autoscaler, CountedKind, Node
+    from adapter.cluster.state import Autoscaler, ClusterNode, CountedKind
     from adapter.cluster.targets import ScaledObject, ScaleTarget
     from adapter.sources.manifests import FileObject, Manifest
     from adapter.timing.pace import Pace
@@ -67,7 +67,7 @@ class EndpointSlice:
 class Contents:
     """Objects by namespace (empty for kinds without) and name. One that cannot be used is replaced by the reason."""
 
-    nodes: dict[str, Node | str] = field(default_factory=dict)
+    nodes: dict[str, ClusterNode | str] = field(default_factory=dict)
     autoscalers: dict[tuple[str, str], Autoscaler | str] = field(default_factory=dict)
     scaled: dict[tuple[str, str, str, str], ScaledObject | str] = field(default_factory=dict)
     """By API group, kind, namespace and name."""
@@ -126,7 +126,7 @@ def _namespace(manifest: Manifest) -> str:
     return manifest.metadata.namespace or "default"
 
 
-def _node(form: NodeForm) -> Node | str:
+def _node(form: NodeForm) -> ClusterNode | str:
     try:
         return node_of(form)
     except FactError as error:

@@ -12,7 +12,7 @@ from recommender.configuration.model import Recommendation, RefusedRecommendatio
 from recommender.configuration.needs import queries_in
 from recommender.configuration.scalars import label, object_name, text
 from recommender.decisions.record import TargetReference
-from recommender.decisions.settings import Output, Owners, Policy
+from recommender.decisions.settings import Output, Owners, RecommendationPolicy
 from recommender.proportional.reading.settings import read_proportional
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def read_entry(node: Node, shared: Shared) -> Entry:
     if problems or subject is None:
         unique = tuple(dict.fromkeys(sorted(problems, key=lambda each: (each.line, each.column))))
         return RefusedRecommendation(name or _name(mapping), unique, kind, node.line)
-    policy = Policy(name, kind, targets, outputs, limits, shared.owners, shared.stale_after_seconds)
+    policy = RecommendationPolicy(name, kind, targets, outputs, limits, shared.owners, shared.stale_after_seconds)
     return Recommendation(policy, subject, node.line)
 
 

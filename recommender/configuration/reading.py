@@ -47,7 +47,7 @@ _KEYS: Final = (
 _HOUR_SECONDS: Final = 3600.0
 
 
-class ConfigurationError(Exception):
+class ConfigurationFileError(Exception):
     """The whole file is refused. The message is the first problem, with the number of the others."""
 
     def __init__(self, problems: Sequence[DocumentProblem]) -> None:
@@ -61,20 +61,20 @@ def read_configuration(content: str, file: str) -> Configuration:
     try:
         root = load_documents(content, file).root
     except DocumentError as error:
-        raise ConfigurationError([error.problem]) from error
+        raise ConfigurationFileError([error.problem]) from error
     if root is None:
         fix = f"begin it with apiVersion: {API_VERSION} and kind: {KIND}"
-        raise ConfigurationError([DocumentProblem(file, 1, 1, "the file is empty", fix)])
+        raise ConfigurationFileError([DocumentProblem(file, 1, 1, "the file is empty", fix)])
     try:
         mapping = mapping_of(root, "the file", _KEYS)
     except DocumentError as error:
-        raise ConfigurationError([error.problem]) from error
+        raise ConfigurationFileError([error.problem]) from error
     problems: list[DocumentProblem] = []
     fields = MappingReader(mapping, _KEYS, problems)
     configuration = _top_level(fields)
     if problems:
         unique = dict.fromkeys(sorted(problems, key=lambda each: (each.line, each.column)))
-        raise ConfigurationError(list(unique))
+        raise ConfigurationFileError(list(unique))
     return configuration
 
 

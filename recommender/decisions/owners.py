@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from adapter.cluster.targets import ReplicasManager
     from recommender.decisions.inputs import Inputs, TargetState
     from recommender.decisions.record import TargetReference
-    from recommender.decisions.settings import Owners, Policy
+    from recommender.decisions.settings import Owners, RecommendationPolicy
 
 KEDA_LABEL: Final = "scaledobject.keda.sh/name"
 _UNSTATED_GROUPS: Final = frozenset({"", "extensions"})
@@ -29,7 +29,7 @@ _SCALERS: Final = ("tidewatch*", "kube-controller-manager", "cluster-proportiona
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class TargetRefusal:
     """Why a target is not scaled."""
 
     owner: str | None
@@ -37,13 +37,15 @@ class Refusal:
     message: str
 
 
-def refusal_of(policy: Policy, target: TargetReference, inputs: Inputs, now: float) -> Refusal | None:
+def refusal_of(
+    policy: RecommendationPolicy, target: TargetReference, inputs: Inputs, now: float
+) -> TargetRefusal | None:
     """Return why this program must not write the size of the target; None if it may."""
     rivals = policy.rivals.get(target, ())
     if rivals:
         owner = f"recommendation {', '.join(rivals)}"
         fix = "keep the output scale in one of them"
-        return Refusal(owner, f"{owner} scales {target} too: {fix}")
+        return TargetRefusal(owner, f"{owner} scales {target} too: {fix}")
     return _refusal_for_autoscaler(policy, target, inputs, now) or _refusal_for_state(policy, target, inputs, now)
 
 
@@ -68,7 +70,9 @@ def upgrade_note(owners: Owners, state: TargetState) -> str:
     )
 
 
-def _refusal_for_autoscaler(policy: Policy, target: TargetReference, inputs: Inputs, now: float) -> Refusal | None:
+def _refusal_for_autoscaler(
+    policy: RecommendationPolicy, target: TargetReference, inputs: Inputs, now: float
+) -> TargetRefusal | None:
     autoscalers = inputs.cluster.autoscalers.get(target.namespace, Unknown("they are not watched"))
     if isinstance(autoscalers, Observed):
         for autoscaler in autoscalers.value:
@@ -82,10 +86,10 @@ def _refusal_for_autoscaler(policy: Policy, target: TargetReference, inputs: Inp
     if not policy.owners.autoscalers_required:
         return None
     where = f"the HPAs of namespace {target.namespace} cannot be looked up"
-    return Refusal(None, f"{where}: {reason}; one of them may own {target}")
+    return TargetRefusal(None, f"{where}: {reason}; one of them may own {target}")
 
 
-def _owned_by(autoscaler: Autoscaler) -> Refusal:
+def _owned_by(autoscaler: Autoscaler) -> TargetRefusal:
     scaled_object = autoscaler.labels.get(KEDA_LABEL)
     if scaled_object:
         owner = f"ScaledObject {autoscaler.namespace}/{scaled_object}"
@@ -93,23 +97,25 @@ def _owned_by(autoscaler: Autoscaler) -> Refusal:
     else:
         owner = f"HorizontalPodAutoscaler {autoscaler.namespace}/{autoscaler.name}"
         fix = "remove the output scale, or let the HPA follow the metric recommended_replicas"
-    return Refusal(owner, f"{owner} scales it: {fix}")
+    return TargetRefusal(owner, f"{owner} scales it: {fix}")
 
 
-def _refusal_for_state(policy: Policy, target: TargetReference, inputs: Inputs, now: float) -> Refusal | None:
+def _refusal_for_state(
+    policy: RecommendationPolicy, target: TargetReference, inputs: Inputs, now: float
+) -> TargetRefusal | None:
     observed = inputs.targets.get(target, Unknown("it has not been read"))
     if isinstance(observed, Unknown):
-        return Refusal(None, f"{target} cannot be looked up: {observed.reason}")
+        return TargetRefusal(None, f"{target} cannot be looked up: {observed.reason}")
     if not is_fresh(observed.time, now, policy.stale_after_seconds):
-        return Refusal(None, f"{target} cannot be looked up: the last answer is too old")
+        return TargetRefusal(None, f"{target} cannot be looked up: the last answer is too old")
     managers = observed.value.replicas_managers or () if observed.value else ()
     return next((_managed_by(each) for each in managers if _matches(each.name, policy.owners.managers)), None)
 
 
-def _managed_by(manager: ReplicasManager) -> Refusal:
+def _managed_by(manager: ReplicasManager) -> TargetRefusal:
     owner = f"field manager {manager.name}"
     fix = "let it ignore spec.replicas, or remove it from owners"
-    return Refusal(owner, f"{owner} keeps writing spec.replicas: {fix}")
+    return TargetRefusal(owner, f"{owner} keeps writing spec.replicas: {fix}")
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.cluster.state import CountQuery
 from recommender.proportional.formulas import number_text
 from recommender.proportional.modes.rungs import ambiguous, negative
-from recommender.proportional.parameters import Driver, Query
+from recommender.proportional.parameters import Driver, DriverQuery
 from recommender.proportional.reading.mode import read_rungs
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _query(drivers: MappingNode, fields: ValueReader) -> Iterator[Driver]:
     if mapping.get("expr") is None or (expr is not None and not expr.strip()):
         fields.problem(mapping, "`query` has no `expr`", "write the PromQL of a query with one value")
     per_replica, ladder = _shape(mapping, "query", fields)
-    yield Driver("query", Query(expr or ""), per_replica, ladder)
+    yield Driver("query", DriverQuery(expr or ""), per_replica, ladder)
 
 
 def _driver(drivers: MappingNode, name: str, known: tuple[str, ...], fields: ValueReader) -> MappingNode | None:

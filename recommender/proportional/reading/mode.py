@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from adapter.documents.tree import ScalarNode
-from recommender.proportional.modes.definition import Kind, Values
+from recommender.proportional.modes.definition import ParameterKind, Values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,19 +54,21 @@ def read_rungs(node: Node | None, fields: ValueReader) -> Rungs:
     return tuple(rung for rung in rungs if rung is not None)
 
 
-def _values(mapping: MappingNode, keys: Mapping[str, Kind], fields: ValueReader, flags: dict[str, bool]) -> Values:
+def _values(
+    mapping: MappingNode, keys: Mapping[str, ParameterKind], fields: ValueReader, flags: dict[str, bool]
+) -> Values:
     ratios: dict[str, float] = {}
     counts: dict[str, int] = {}
     rungs: dict[str, Rungs] = {}
     for key, kind in keys.items():
         node = mapping.get(key)
-        if kind is Kind.RUNGS:
+        if kind is ParameterKind.RUNGS:
             rungs[key] = read_rungs(node, fields)
-        elif kind is Kind.FLAG and (flag := fields.flag(node)) is not None:
+        elif kind is ParameterKind.FLAG and (flag := fields.flag(node)) is not None:
             flags[key] = flag
-        elif kind is Kind.COUNT and (count := fields.count(node)) is not None:
+        elif kind is ParameterKind.COUNT and (count := fields.count(node)) is not None:
             counts[key] = count
-        elif kind is Kind.RATIO and (ratio := fields.ratio(node)) is not None:
+        elif kind is ParameterKind.RATIO and (ratio := fields.ratio(node)) is not None:
             ratios[key] = ratio
     return Values(ratios, counts, flags, rungs)
 
@@ -84,10 +86,10 @@ def _rung(node: Node, fields: ValueReader) -> tuple[int, int] | None:
             return None
 
 
-def _json_value(node: Node, kind: Kind, fields: ValueReader) -> str:
-    if kind is Kind.RUNGS:
+def _json_value(node: Node, kind: ParameterKind, fields: ValueReader) -> str:
+    if kind is ParameterKind.RUNGS:
         return json.dumps(read_rungs(node, fields), separators=(",", ":"))
-    if kind is Kind.FLAG:
+    if kind is ParameterKind.FLAG:
         return json.dumps(fields.flag(node))
     assert isinstance(node, ScalarNode), "a number is a scalar"
     return node.value

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from recommender.configuration.model import Configuration, LeaderElection, Listen
-from recommender.configuration.reading import ConfigurationError, read_configuration
+from recommender.configuration.reading import ConfigurationFileError, read_configuration
 from recommender.decisions.record import TargetReference
 from recommender.decisions.settings import Brakes, Direction, MaxStep, Output, Owners, Pause
 from tests.recommender.configuration.files import HEAD, TARGET, entry, problems_of, refusal, whole
@@ -144,7 +144,7 @@ def test_an_error_at_the_top_level_refuses_the_file(content: str, problems: list
 
 
 def test_all_problems_are_found_in_one_pass_and_the_message_is_one_line() -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises(ConfigurationFileError) as caught:
         read_configuration(whole(top="polInterval: 1s\nstate: []\nlisten: 1\n"), "r.yaml")
     assert [problem.line for problem in caught.value.problems] == [3, 4, 5]
     assert (

@@ -11,7 +11,7 @@ from recommender.decisions.calculation import Calculation
 from recommender.decisions.inputs import Inputs, TargetState
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import Step, TargetReference
-from recommender.decisions.settings import Brakes, Output, Policy
+from recommender.decisions.settings import Brakes, Output, RecommendationPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,11 +24,11 @@ WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
 BOTH_OUTPUTS = frozenset({Output.METRIC, Output.SCALE})
 
 
-def policy(**changes: Any) -> Policy:  # noqa: ANN401 - the fields of a dataclass
-    return replace(Policy("coredns", "proportional", (DNS,), BOTH_OUTPUTS), **changes)
+def policy(**changes: Any) -> RecommendationPolicy:  # noqa: ANN401 - the fields of a dataclass
+    return replace(RecommendationPolicy("coredns", "proportional", (DNS,), BOTH_OUTPUTS), **changes)
 
 
-def braked(**brakes: Any) -> Policy:  # noqa: ANN401 - the fields of a dataclass
+def braked(**brakes: Any) -> RecommendationPolicy:  # noqa: ANN401 - the fields of a dataclass
     return policy(brakes=Brakes(**brakes))
 
 
@@ -81,5 +81,5 @@ def manager(name: str, operation: str = "Update") -> ReplicasManager:
     return ReplicasManager(name, operation, NOW - 3600)
 
 
-def metric_only(make: Callable[..., Policy] = policy) -> Policy:
+def metric_only(make: Callable[..., RecommendationPolicy] = policy) -> RecommendationPolicy:
     return make(outputs=frozenset({Output.METRIC}))
