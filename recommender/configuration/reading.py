@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.documents.load import load_documents
 from adapter.documents.tree import DocumentError, DocumentProblem, problems_within
 from recommender.configuration.entry import Shared, read_entry
-from recommender.configuration.fields import MappingFields, mapping_of
+from recommender.configuration.fields import MappingReader, mapping_of
 from recommender.configuration.merging import with_rivals
 from recommender.configuration.model import (
     Configuration,
@@ -72,7 +72,7 @@ def read_configuration(content: str, file: str) -> Configuration:
     except DocumentError as error:
         raise ConfigurationFileError([error.problem]) from error
     problems: list[DocumentProblem] = []
-    fields = MappingFields(mapping, _KEYS, problems)
+    fields = MappingReader(mapping, _KEYS, problems)
     configuration = _top_level(fields)
     if problems:
         unique = dict.fromkeys(sorted(problems, key=lambda each: (each.line, each.column)))
@@ -80,7 +80,7 @@ def read_configuration(content: str, file: str) -> Configuration:
     return configuration
 
 
-def _top_level(fields: MappingFields) -> Configuration:
+def _top_level(fields: MappingReader) -> Configuration:
     for entry in fields.node.entries:
         if entry.name != "recommendations":
             fields.problems.extend(problems_within(entry.value))
@@ -120,20 +120,20 @@ def _exactly(node: Node, wanted: str) -> None:
 
 def _owners(node: Node, problems: list[DocumentProblem]) -> Owners:
     keys = ("managers",)
-    fields = MappingFields(mapping_of(node, "owners", keys), keys, problems, path="owners")
+    fields = MappingReader(mapping_of(node, "owners", keys), keys, problems, path="owners")
     return Owners(fields.read("managers", texts, Owners().managers))
 
 
 def _listen(node: Node, problems: list[DocumentProblem]) -> Listen:
     keys = ("page", "metrics")
-    fields = MappingFields(mapping_of(node, "listen", keys), keys, problems, path="listen")
+    fields = MappingReader(mapping_of(node, "listen", keys), keys, problems, path="listen")
     page: str | None = fields.read("page", address, "") or None
     return Listen(page, fields.read("metrics", address, "") or None)
 
 
 def _leader_election(node: Node, problems: list[DocumentProblem]) -> LeaderElection:
     keys, default = ("enabled", "namespace", "name"), LeaderElection()
-    fields = MappingFields(mapping_of(node, "leaderElection", keys), keys, problems, path="leaderElection")
+    fields = MappingReader(mapping_of(node, "leaderElection", keys), keys, problems, path="leaderElection")
     return LeaderElection(
         fields.read("enabled", boolean, default.enabled),
         fields.read("namespace", label, default.namespace),

@@ -11,7 +11,7 @@ from recommender.decisions.record import Record, Status
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from recommender.decisions.settings import Policy
+    from recommender.decisions.settings import RecommendationPolicy
 
 
 class RefusedEntry(Protocol):
@@ -33,7 +33,7 @@ class RefusedEntry(Protocol):
         ...
 
 
-def failed_record(policy: Policy, now: float, message: str, inputs: Inputs | None = None) -> Record:
+def failed_record(policy: RecommendationPolicy, now: float, message: str, inputs: Inputs | None = None) -> Record:
     """Return the record of a decision that failed; `inputs` show the present sizes of the targets."""
     targets = outcomes_of(policy, None, inputs or Inputs(), now)
     return Record(policy.name, policy.type, now, Status.ERROR, message, targets=targets)

@@ -63,7 +63,7 @@ class Owners:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class RecommendationPolicy:
     """The part of a recommendation that does not depend on its kind."""
 
     name: str

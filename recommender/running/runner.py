@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from recommender.running.gathering import Gatherer
     from recommender.running.leadership import Leadership
     from recommender.running.memories import Memories
-    from recommender.running.plans import Plan
+    from recommender.running.plans import PollPlan
 
 _log = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class Latest:
 class RunnerParts:
     """What the loop is made of."""
 
-    plan: Callable[[], Plan]
+    plan: Callable[[], PollPlan]
     gatherer: Gatherer
     leadership: Leadership
     memories: Memories
@@ -156,7 +156,7 @@ class Runner:
         self._last.clear()
         self._parts.latest.publish(Publication(leader=self._parts.leadership.holder()))
 
-    def _decided(self, plan: Plan, recommendation: Recommendation, inputs: Inputs, now: float) -> Decision:
+    def _decided(self, plan: PollPlan, recommendation: Recommendation, inputs: Inputs, now: float) -> Decision:
         policy = recommendation.policy
         started, memory = self._parts.clock.monotonic(), Memory()
         try:

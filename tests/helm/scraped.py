@@ -20,7 +20,7 @@ from demo.machine.files import replace_file
 from demo.machine.prometheus import running_prometheus
 from helm.tidewatch.dashboards.texts import DASHBOARDS
 from recommender.decisions.publication import Publication
-from recommender.decisions.record import Action, Record, Status, Step, TargetOutcome, TargetReference
+from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
 from recommender.outputs.metrics import RecommendationCollector
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.telemetry import RecommenderTelemetry
@@ -111,7 +111,7 @@ class _Recommending:
         """Decide once, be refused now and then, and be scraped with that."""
         replicas = 3 + number // 40
         present = replicas - (number % 40 < 20)
-        action = Action.NONE if present == replicas else Action.REFUSED
+        action = TargetAction.NONE if present == replicas else TargetAction.REFUSED
         record = Record(
             name="coredns",
             type="proportional",
@@ -127,7 +127,7 @@ class _Recommending:
         self._latest = Publication(leads=True, time=now, valid_until=now + 60.0, records=(record,))
         self._telemetry.polled(0.005, failures=0)
         self._telemetry.decided("coredns", 0.002)
-        if action is Action.REFUSED:
+        if action is TargetAction.REFUSED:
             self._telemetry.scale_call("coredns", ScaleResult.REFUSED)
             self._telemetry.event("created" if number % 40 == 0 else "suppressed")
         self._telemetry.memory_write("ok")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from recommender.decisions.record import Action
+from recommender.decisions.record import TargetAction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ class TargetNotes:
     def polled(self, records: Sequence[Record]) -> None:
         """Take in the records of a poll. Refusals are logged with the decision."""
         outcomes = [outcome for record in records for outcome in record.targets]
-        notes = {str(each.target): each.message for each in outcomes if each.action is not Action.REFUSED}
+        notes = {str(each.target): each.message for each in outcomes if each.action is not TargetAction.REFUSED}
         for target, note in notes.items():
             if note and self._said.get(target) != note:
                 _log.warning("%s: %s", target, note)

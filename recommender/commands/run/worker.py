@@ -23,11 +23,12 @@ from recommender.commands.run.cluster import cluster_world
 from recommender.commands.run.folder import folder_world
 from recommender.commands.run.parts import SharedParts
 from recommender.configuration.reading import ConfigurationFileError
+from recommender.decisions.settings import Output
 from recommender.outputs.metrics import RecommendationCollector
 from recommender.outputs.telemetry import RecommenderTelemetry
 from recommender.page.handler import PageHandler
 from recommender.running.configuration_reloader import ConfigurationReloader
-from recommender.running.gathering import Gatherer, Sources
+from recommender.running.gathering import Gatherer, InputSources
 from recommender.running.history_cache import HistoryCache
 from recommender.running.plans import plan_of
 from recommender.running.query_values import QueryValues
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from recommender.decisions.record import Record
     from recommender.outputs.scale import ScaleOutcome
     from recommender.running.configuration_sources import ConfigurationSource
-    from recommender.running.plans import Plan
+    from recommender.running.plans import PollPlan
 
 LOOK_UP_THREADS = 8
 QUERY_SECONDS = 5.0
@@ -71,7 +72,7 @@ def make_worker(
     world, parts = _surroundings(settings, context, plans, watchers)
     queries = _queries(source.current, context, parts.pace)
     latest = Latest()
-    sources = Sources(world.cluster, queries.value, world.config_map, world.targets)
+    sources = InputSources(world.cluster, queries.value, world.config_map, world.targets)
     runner = Runner(
         RunnerParts(
             plan=plans.current,
@@ -87,8 +88,11 @@ def make_worker(
         )
     )
 
+    _show_scale_calls(source.current, parts.telemetry)
+
     def replace(configuration: Configuration) -> None:
         plans.replace(configuration)
+        _show_scale_calls(configuration, parts.telemetry)
         queries.use(configuration.prometheus)
         world.change(plans.current())
         parts.wake.set()
@@ -132,7 +136,7 @@ class Plans:
     def __init__(self, configuration: Configuration) -> None:
         self._plan = plan_of(configuration)
 
-    def current(self) -> Plan:
+    def current(self) -> PollPlan:
         """Return the plan."""
         return self._plan
 
@@ -155,6 +159,13 @@ def _queries(configuration: Configuration, context: WorkerContext, pace: Pace) -
     queries.use(configuration.prometheus)
     context.on_stop(queries.close)
     return queries
+
+
+def _show_scale_calls(configuration: Configuration, telemetry: RecommenderTelemetry) -> None:
+    """Let the counters of scale calls start at 0, so that a rate shows the first call."""
+    for recommendation in configuration.recommendations:
+        if Output.SCALE in recommendation.policy.outputs:
+            telemetry.scale_output_added(recommendation.policy.name)
 
 
 def _be_ready(context: WorkerContext, world: World) -> None:

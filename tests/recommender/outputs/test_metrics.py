@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from recommender.decisions.publication import Publication
-from recommender.decisions.record import Action, Record, Status, Step, TargetOutcome, TargetReference
+from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
 from recommender.outputs.metrics import RecommendationCollector
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.telemetry import RecommenderTelemetry
@@ -21,7 +21,7 @@ RECORD = Record(
     message="",
     replicas=11,
     steps=(Step("linear/nodes", 11.0, "ceil(176 / 16)"), Step("linear/cores", 2.0, "ceil(32 / 16)")),
-    targets=(TargetOutcome(DNS, 3, Action.METRIC),),
+    targets=(TargetOutcome(DNS, 3, TargetAction.METRIC),),
 )
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -103,7 +103,7 @@ def test_the_series_end_when_no_poll_succeeds_any_more() -> None:
 
 
 def test_several_records_of_one_name_never_expose_a_series_twice() -> None:
-    other = TargetOutcome(replace(DNS, name="other"), 1, Action.METRIC)
+    other = TargetOutcome(replace(DNS, name="other"), 1, TargetAction.METRIC)
     records = (RECORD, replace(RECORD, time=5.0, status=Status.HELD, replicas=4, targets=(other, *RECORD.targets)))
     samples = scraped(*records)
     assert sorted(named(samples, "tidewatch_recommended_replicas").values()) == [4.0, 11.0]
