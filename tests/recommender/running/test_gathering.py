@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from adapter.cluster.state import ClusterState, Observed, Unknown
-from recommender.running.gathering import Gatherer, LookUps
+from recommender.running.gathering import Gatherer, InputSources, LookUps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
