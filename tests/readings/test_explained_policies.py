@@ -152,6 +152,12 @@ def test_nothing_stands_for_what_is_wrong(answer: Reply, verdict: ExplanationVer
     assert (found.verdict, values(found), said(found, "onNoData")) == (verdict, {}, [])
 
 
+def test_nothing_stands_for_one_object_if_a_query_for_it_returns_another() -> None:
+    found = explained(depth("web-0"), reply(sample("web-1", 5)))
+
+    assert (found.verdict, values(found), said(found, "onNoData")) == (ExplanationVerdict.NO_VALUE, {}, [])
+
+
 def test_values_of_young_samples_stay() -> None:
     times = reply(sample("web-0", SECOND - 5), sample("web-1", SECOND - 119))
     found = explained(depth(), reply(sample("web-0", 1), sample("web-1", 2)), times)
