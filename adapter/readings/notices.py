@@ -49,7 +49,7 @@ _CAUSES: Mapping[type[ReadingError], str] = {
     QueryRefusedByPrometheusError: "Prometheus refuses the query",
     PartialAnswerError: "Prometheus answers only a part",
     AmbiguousSamplesError: "several samples claim to be the value",
-    ForeignNamespaceError: "the samples bear another namespace",
+    ForeignNamespaceError: "the samples carry another namespace",
     AnswerTooOldError: "the last good answer is too old",
     NoSampleError: "Prometheus has no sample",
     TooMuchDemandError: "too many different requests are in demand in this namespace",

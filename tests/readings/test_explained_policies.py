@@ -122,7 +122,7 @@ def test_nothing_stands_for_young_samples_of_which_no_value_is_made(question: Qu
     found = explained(question, reply(), reply(sample("web-0", SECOND - 1)))
 
     assert (found.verdict, values(found)) == (ExplanationVerdict.ERROR, {})
-    assert "samples are there, and the rule's query makes no value of them" in said(found, "onNoData")[0]
+    assert "there are samples, but the rule's query makes no value of them" in said(found, "onNoData")[0]
 
 
 def test_of_young_samples_a_ratio_without_traffic_is_no_data() -> None:
