@@ -189,12 +189,18 @@ def of_pod_asked(query: str, script: Script) -> Script:
 
     The API may query the whole namespace where the explanation queries the pod alone. A sample of another pod means
     that this one has no data in the first case, and that the rule ignores the restriction in the second.
+    A stale sample stays: it makes the whole answer of a namespace doubtful.
     """
     restricted = re.search(r'pod="([^"]+)"', query)
     if restricted is None:
         return script
     possible = {None, restricted[1]}
-    return replace(script, samples=tuple(came for came in script.samples if dict(came.labels).get("pod") in possible))
+    return replace(
+        script,
+        samples=tuple(
+            came for came in script.samples if came.seconds_late > 60 or dict(came.labels).get("pod") in possible
+        ),
+    )
 
 
 def times(labels: st.SearchStrategy[tuple[tuple[str, str], ...]]) -> st.SearchStrategy[Script]:
