@@ -6,10 +6,12 @@ Both use this code, so an explanation always agrees with the API.
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from adapter.readings.answers import ByName
 from adapter.readings.errors import NoObjectsMatchError, ObjectsNotKnownError
+from adapter.readings.notices import unreadable
 from adapter.readings.samples.policies import Asking, asking_of, external_answer, objects_answer
 from adapter.sources.objects import ObjectsError
 
@@ -105,7 +107,12 @@ class Answering:
     ) -> ObjectsAnswer:
         """Return the values of the objects of these names. Raises ReadingError."""
         exists = functools.partial(self._exists, metric, namespace, until)
-        return objects_answer(self._asking(metric, reading), reading, namespace, which, names, exists)
+        answer = objects_answer(self._asking(metric, reading), reading, namespace, which, names, exists)
+        if isinstance(which, ByName) or metric.resource is None:
+            return answer
+        own = namespace if metric.resource.namespaced else None
+        lacking = unreadable(metric.resource, self._objects.unreadable(metric.resource, own))
+        return replace(answer, warnings=(*answer.warnings, *lacking)) if lacking else answer
 
     def external(
         self, metric: Metric, namespace: str | None, selector: Selector, reading: ExternalReading

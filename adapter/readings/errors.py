@@ -14,7 +14,7 @@
     ├── NoDataUncertainError          nothing is there, and that need not mean that there is no data
     ├── SampleTooOldError             what the value is made of is older than its rule allows
     ├── PartialAnswerError            an answer is there and parts of it are missing
-    ├── ForeignNamespaceError         the samples that came bear another namespace than the one asked for
+    ├── ForeignNamespaceError         the samples carry another namespace than the requested one
     └── AmbiguousSamplesError         several samples claim to be one value
 
 No failure ever turns into a number: 0 would scale a workload to its minimum. The base class itself is raised for a
@@ -90,7 +90,7 @@ class PartialAnswerError(ReadingError):
 
 
 class ForeignNamespaceError(ReadingError):
-    """The rule's own query gives samples that bear another namespace than the one that asks (`foreignNamespaces`)."""
+    """The rule's own query gives samples that carry another namespace than the request's (`foreignNamespaces`)."""
 
 
 class AmbiguousSamplesError(ReadingError):

@@ -30,6 +30,7 @@ from adapter.sources.prometheus.errors import QueryRefusedError, shortened
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 
+    from adapter.objects.resources import Resource
     from adapter.readings.failure import Failure
     from adapter.readings.samples.object_reading import Fault
     from adapter.rulebook.model import Metric, Rule, Rulebook
@@ -48,7 +49,7 @@ _CAUSES: Mapping[type[ReadingError], str] = {
     QueryRefusedByPrometheusError: "Prometheus refuses the query",
     PartialAnswerError: "Prometheus answers only a part",
     AmbiguousSamplesError: "several samples claim to be the value",
-    ForeignNamespaceError: "the samples bear another namespace",
+    ForeignNamespaceError: "the samples carry another namespace",
     AnswerTooOldError: "the last good answer is too old",
     NoSampleError: "Prometheus has no sample",
     TooMuchDemandError: "too many different requests are in demand in this namespace",
@@ -86,6 +87,14 @@ def left_out(names: Collection[str], faults: Mapping[str, Fault]) -> tuple[str, 
         return ()
     which = f"{len(lacking)} of {len(names)} objects have no value and are left out, such as {lacking[0]!r}"
     return (f"{which}: {faults[lacking[0]].reason}",)
+
+
+def unreadable(resource: Resource, count: int) -> tuple[str, ...]:
+    """Return the warning about a list that may lack objects because the adapter could not read so many of this kind."""
+    if not count:
+        return ()
+    which = f"{count} of the {resource.qualified} cannot be read"
+    return (f"{which}, so objects that match may be missing here: the adapter's log says why",)
 
 
 def usage_notices(rulebook: Rulebook, metrics: Iterable[Metric]) -> Iterator[str]:

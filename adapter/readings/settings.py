@@ -38,7 +38,7 @@ class ReadingSettings:
     serves_unseen_series: bool = True
     """Whether a rule that spells its series' name out serves before such a series was ever seen."""
     allow_foreign_namespaces: bool = False
-    """Whether samples that bear another namespace are let through where a rule does not say (`foreignNamespaces`)."""
+    """Whether samples that carry another namespace are let through where a rule does not say (`foreignNamespaces`)."""
     first_answer_wait_seconds: float = 2.0
     """How long the first request for an answer waits for it."""
     max_waiting_requests: int = 12

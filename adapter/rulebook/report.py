@@ -92,8 +92,8 @@ def rulebook_report(
     by_rule: defaultdict[str | None, list[Finding]] = defaultdict(list)
     for finding in (*rulebook.findings, *lint(documents, rulebook, resolve)):
         by_rule[finding.rule].append(finding)
-    for rule_id, told in (served or {}).items():
-        by_rule[rule_id].extend(told.findings)
+    for rule_id, metrics in (served or {}).items():
+        by_rule[rule_id].extend(metrics.findings)
     usage = rulebook.resource.rules
     rules: list[Rule | RefusedRule | ResourceRule] = [*rulebook.rules, *rulebook.refused, *usage]
     plans = {rule.id: _plan(rule, resolve) for rule in rulebook.rules} | {rule.id: _usage_plan(rule) for rule in usage}

@@ -117,6 +117,10 @@ class FileObjects:
     def await_first_list(self, resource: Resource, seconds: float) -> None:
         """Do nothing, since the objects of files are available at once."""
 
+    def unreadable(self, resource: Resource, namespace: str | None) -> int:  # noqa: ARG002 - see ObjectSource
+        """Return 0: a file is read as a whole, or its last good content stays in use."""
+        return 0
+
     def refresh(self) -> None:
         """Read new and changed files of the folder, and forget deleted ones. Never raises because of a file.
 

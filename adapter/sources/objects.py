@@ -59,3 +59,7 @@ class ObjectSource(Protocol):
     def await_first_list(self, resource: Resource, seconds: float) -> None:
         """Wait until the first list of a watched kind is complete or has failed, at most this long. Never raises."""
         ...
+
+    def unreadable(self, resource: Resource, namespace: str | None) -> int:
+        """Return how many objects of the namespace (None: of all) cannot be read and are left out. Never raises."""
+        ...

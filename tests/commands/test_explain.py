@@ -87,7 +87,7 @@ def test_objects_without_a_sample_are_named(explain: Explain) -> None:
     assert found["verdict"] == "value"
     assert {value["object"] for value in found["values"]} == {"web-0", "web-1", "web-2", "db-0"}
     assert "idle-0 has no sample" in [step["detail"] for step in found["steps"]]
-    assert "gone-0 has samples that are not asked about" in [step["detail"] for step in found["steps"]]
+    assert "gone-0 has samples that were not requested" in [step["detail"] for step in found["steps"]]
 
 
 @pytest.mark.parametrize(

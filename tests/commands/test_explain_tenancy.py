@@ -160,5 +160,5 @@ def test_who_asks_about_one_object_learns_of_no_other(shared: Shared) -> None:
     answer = shared.explained(metric="namespaces/merged", object="namespaces/shop")
 
     assert (answer.status, answer.document["verdict"]) == (200, "value"), answer.text
-    assert "1 other object has samples that are not asked about" in answer.text
+    assert "1 other object has samples that were not requested" in answer.text
     assert_tells_nothing(answer.text)

@@ -154,6 +154,7 @@ class MadeUpObjects:
     syncs_when_awaited: bool = False
     awaited: list[float] = field(default_factory=list)
     """How long the first list was waited for, in seconds."""
+    unreadable_by_namespace: dict[str | None, int] = field(default_factory=dict)
 
     def resource(self, group: str, name: str) -> Resource:
         return find_resource(BUILT_IN, group, name)
@@ -180,6 +181,11 @@ class MadeUpObjects:
         assert resource.plural
         self.awaited.append(seconds)
         self.not_synced = self.not_synced and not self.syncs_when_awaited
+
+    def unreadable(self, resource: Resource, namespace: str | None) -> int:
+        assert resource.plural
+        counts = self.unreadable_by_namespace
+        return sum(counts.values()) if namespace is None else counts.get(namespace, 0)
 
 
 class Threads:

@@ -27,7 +27,7 @@ from adapter.readings.errors import (
     ObjectsNotKnownError,
     ReadingError,
 )
-from adapter.readings.notices import cause_of
+from adapter.readings.notices import cause_of, unreadable
 from adapter.readings.samples.object_reading import ROOT
 from adapter.rulebook.parsing.resource_rules import NODES
 from adapter.sources.objects import ObjectsError
@@ -150,8 +150,10 @@ class UsageReadings:
             # What could not be asked may well be there.
             raise failures.first or _no_sample(answered, which.name)
         moments = [reading.evaluated.wall for space in answered for reading in space.readings.values()]
-        unlisted = _unlisted(kind, answered, metrics) if isinstance(which, BySelector) and not items else ()
-        warnings = (*self._aged(answered), *failures.warnings(), *unlisted, *_cautions(answered))
+        is_list = isinstance(which, BySelector)
+        unlisted = _unlisted(kind, answered, metrics) if is_list and not items else ()
+        lacking = unreadable(kind, self._objects.unreadable(kind, namespace)) if is_list else ()
+        warnings = (*self._aged(answered), *failures.warnings(), *unlisted, *_cautions(answered), *lacking)
         return UsageAnswer(items, catalogue.resource.window_seconds, min(moments, default=None), warnings)
 
     def _spaces(

@@ -1,7 +1,7 @@
 """The way from a metric to its answer, gone as a request goes it, for one explanation.
 
 The queries are those that a request would wait for, asked now (`asked_now`); what they bring is filed by `Refresher`,
-and made an answer by `Answering` and `UsageReadings`, as for the API. Here is said what was met on the way.
+and made an answer by `Answering` and `UsageReadings`, as for the API. This module notes what it meets on the way.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class AnswerSteps:
             try:
                 reading = cast("ObjectReading", self._now.current(self._now.entry(metric, request)))
             except ReadingError:
-                # Told by the answer.
+                # The answer reports it.
                 continue
             yield from names_in(reading, self._namespace)
 
@@ -232,7 +232,9 @@ class AnswerSteps:
         return own_alone and self._way.question.object is None
 
     def _note_came(self, what: str) -> None:
-        text = f"samples of {what} came" if what else "no sample came that could be a value"
+        text = (
+            f"Prometheus returned samples of {what}" if what else "Prometheus returned no sample that could be a value"
+        )
         self._way.note("query", Outcome.OK if what else Outcome.NO, text)
 
     def _names(self, resource: Resource, which: ByName | BySelector) -> Collection[str] | None:

@@ -198,6 +198,10 @@ class SeenObjects:
     def await_first_list(self, _resource: Resource, _seconds: float) -> None:
         """Wait for nothing: there is no list."""
 
+    def unreadable(self, _resource: Resource, _namespace: str | None) -> int:
+        """Return 0: no object is read."""
+        return 0
+
 
 def _query(metric: Metric, request: DemandedRequest, kind: PlanKind) -> Query:
     """Return the query that answers a request by this plan. Raises UnanswerableSelectorError."""

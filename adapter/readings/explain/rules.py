@@ -123,7 +123,7 @@ class RuleSearch:
             _time_left(way, rule)
         if missing := what_is_missing(shapes, answer.warnings):
             text = missing if way.to_owner else without_series(missing)
-            way.note("series", Outcome.INFO, f"{place(rule)}: only a part of its series came: {text}")
+            way.note("series", Outcome.INFO, f"{place(rule)}: Prometheus returned only a part of its series: {text}")
             way.sees_all = False
         return shapes
 
@@ -222,7 +222,7 @@ def _no_rule(way: Way, rulebook: Rulebook, found: list[Trace], names: set[str]) 
         cause = f"no rule makes {metric}: {place(first.rule)}: {first.obstacle}"
         return Answered(ExplanationVerdict.NO_VALUE, cause, "change that rule")
     if not way.sees_all:
-        fix = "ask again when Prometheus answers the look-ups that failed"
+        fix = "try again when Prometheus answers the look-ups that failed"
         return way.end("rule", ExplanationVerdict.ERROR, f"it is not known whether a rule makes {metric}", fix)
     near = difflib.get_close_matches(way.question.name, sorted(names), n=3)
     hint = f"did you mean {', '.join(near)}?" if near else "check whether Prometheus has such a series at all"

@@ -26,8 +26,8 @@ _NOBODYS: Mapping[Dropped, str] = {
     Dropped.FOREIGN_NAMESPACE: (
         "samples of other namespaces are left out: the rule's metricsQuery does not use <<.LabelMatchers>>"
     ),
-    Dropped.UNKNOWN_OBJECT: "samples that are not asked about, or name no object or container, are left out",
-    Dropped.STALE: "samples that are older than answers may be are left out",
+    Dropped.UNKNOWN_OBJECT: "samples that were not requested, or that name no object or container, are left out",
+    Dropped.STALE: "samples that are too old for an answer are left out",
 }
 
 
@@ -72,7 +72,7 @@ def steps_of_objects(
     strangers = sorted({*values, *faults}.difference(names))
     if strangers:
         what = listed(strangers) if name_strangers else count(len(strangers), "other object")
-        yield ExplanationStep("values", Outcome.NO, f"{what} {_have(len(strangers))} samples that are not asked about")
+        yield ExplanationStep("values", Outcome.NO, f"{what} {_have(len(strangers))} samples that were not requested")
 
 
 def steps_of_rows(rows: Sequence[Row], note: str | None) -> Iterator[ExplanationStep]:

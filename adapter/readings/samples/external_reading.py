@@ -185,7 +185,7 @@ class ExternalReading:
                 f"{len(twins)} series have the same labels as another ({_shown(twins)}): a sum would count them twice"
             )
             return _Refused(
-                AmbiguousSamplesError, f"{reason}; ask a server that merges its replicas, or aggregate them"
+                AmbiguousSamplesError, f"{reason}; query a server that merges its replicas, or aggregate them"
             )
         histograms = [row for row in rows if id(row) in flawed.histograms]
         if histograms:
@@ -224,7 +224,7 @@ class _Refused:
 
 def _of_others(label: str, namespace: str, others: Sequence[Row]) -> str:
     return (
-        f"{len(others)} series bear another namespace, {label}={others[0].labels[label]!r} in place of {namespace!r}: "
+        f"{len(others)} series carry another namespace, {label}={others[0].labels[label]!r} in place of {namespace!r}: "
         f"{FOREIGN_REPAIR}"
     )
 

@@ -92,9 +92,12 @@ class ForeignSample:
     def refused(self, namespace: str | None) -> Fault:
         """Return why they are no value in the namespace that was asked for."""
         instead = f"{self.label}={self.namespace!r} in place of {namespace!r}"
-        reason = f"its samples bear another namespace, {instead}"
+        reason = f"its samples carry another namespace, {instead}"
         if self.of_many:
-            reason = f"samples of too many objects bear another namespace, such as {instead}, to know which are its own"
+            reason = (
+                f"too many objects have samples that carry another namespace, such as {instead}, to know which are its "
+                "own"
+            )
         return Fault(f"{reason}: {FOREIGN_REPAIR}", error=ForeignNamespaceError)
 
 

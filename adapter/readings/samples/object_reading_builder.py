@@ -59,11 +59,11 @@ NAMELESS = ""
 MOST_CONTAINERS = 1000
 """Of one pod. No pod has so many: a rule that takes another label for the container's finds them."""
 _CROWDED = Fault(
-    f"more than {MOST_CONTAINERS} values of the label for containers came for one pod: "
+    f"more than {MOST_CONTAINERS} values of the label for containers are in the samples of one pod: "
     "`containerLabel` must be the label that holds the names of containers"
 )
 
-LATE = "samples came that are older than answers may be"
+LATE = "Prometheus returned samples that are too old for an answer"
 """Why there may be more data than was filed."""
 
 
@@ -331,7 +331,7 @@ class ObjectReadingBuilder:
         if label is None or self._has_named or not self._whole:
             return None
         return (
-            f"no sample came with the label {label!r}, which names its container, so each pod is one container without "
+            f"no sample has the label {label!r}, which names its container, so each pod is one container without "
             "a name: keep that label in the result of the rule's containerQuery, or correct `containerLabel`"
         )
 

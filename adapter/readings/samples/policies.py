@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from adapter.readings.settings import ReadingSettings
     from adapter.rulebook.model import Metric, Policy
 
-STANDS_IN = "no data in Prometheus: the rule's onNoData value stands for it"
+STANDS_IN = "Prometheus has no data: the rule's onNoData value is served instead"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Asking:
     ranges_seconds: float = 0.0
     """The longest range that the rule's query looks over."""
     allow_foreign: bool = False
-    """Whether samples that bear another namespace are let through."""
+    """Whether samples that carry another namespace are let through."""
 
 
 def asking_of(metric: Metric, age: float, settings: ReadingSettings) -> Asking:
@@ -59,7 +59,7 @@ def asking_of(metric: Metric, age: float, settings: ReadingSettings) -> Asking:
 
 
 def allows_foreign(metric: Metric, settings: ReadingSettings) -> bool:
-    """Return whether samples that bear another namespace than the one that asks are let through."""
+    """Return whether samples that carry another namespace than the request's are let through."""
     said = metric.rule.policy.foreign_namespaces
     # An external rule that uses nothing of what is asked gives everybody what its author wrote.
     is_fixed = metric.resource is None and not metric.rule.metrics_query.uses_request
@@ -86,7 +86,7 @@ def objects_answer(
         _refuse_aged(reading, namespace, names, age, limit)
         if stand_in is not None:
             if isinstance(which, ByName) and not exists(which.name):
-                raise NoSampleError(f"there is no object {which.name!r}, so nothing stands for its value")
+                raise NoSampleError(f"there is no object {which.name!r}, so the onNoData value is not served for it")
             _refuse_unmade(asking, reading, namespace, names)
             _refuse_unsteady(asking, reading.steady_seconds)
             return ObjectsAnswer(tuple((name, stand_in) for name in names), evaluated_at, (STANDS_IN,), window)
@@ -167,8 +167,8 @@ def unsteady(steady: float, needed: float) -> str:
 
 def _unmade(who: str) -> str:
     return (
-        f"{who} has no value: samples are there, and the rule's query makes no value of them (too few for its range, "
-        "a filter, or a partner that is missing), so the onNoData value does not stand for it"
+        f"{who} has no value: there are samples, but the rule's query makes no value of them (too few for its range, "
+        "a filter, or a missing partner), so the onNoData value is not served instead"
     )
 
 
@@ -198,7 +198,7 @@ def _is_too_old(sample_age: float | None, age: float, limit: float) -> bool:
 
 
 def _too_old_reason(who: str, sample_age: float | None, age: float, limit: float) -> str:
-    allowed = f"the rule allows {limit:g} s (maxSampleAge): look whether its targets are up"
+    allowed = f"the rule allows {limit:g} s (maxSampleAge): check whether its targets are up"
     if sample_age is None:
         return f"{who} has no value: Prometheus has no current sample of its series, and {allowed}"
     return f"{who} has no value: its series' last samples are {sample_age + age:.1f} s old, and {allowed}"

@@ -88,6 +88,11 @@ class ClusterObjects:
         if watched is not None:
             watched.reflector.tried.wait(seconds)
 
+    def unreadable(self, resource: Resource, namespace: str | None) -> int:
+        """Return how many objects of the namespace (None: of all) cannot be read and are left out. Never raises."""
+        watched = self._watched.get(resource)
+        return 0 if watched is None else watched.reflector.unreadable(namespace)
+
     def _index(self, resource: Resource) -> ObjectIndex:
         reflector, objects = self._watched.get(resource) or self._watch(resource)
         # Objects that may no longer be read become outdated, so they are no longer served.

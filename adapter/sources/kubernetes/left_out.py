@@ -7,11 +7,14 @@ query for "all pods with these labels" now returns one pod fewer.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from adapter.sources.kubernetes.telemetry import WatchTelemetry
 
 _log = logging.getLogger(__name__)
@@ -30,7 +33,7 @@ class _Object(msgspec.Struct):
 
 
 class LeftOut:
-    """The objects of one kind that are left out now. One thread writes."""
+    """The objects of one kind that are left out now. One thread writes; any thread may call `count`."""
 
     def __init__(self, resource: str, telemetry: WatchTelemetry) -> None:
         """`resource` is `Resource.qualified`."""
@@ -39,6 +42,16 @@ class LeftOut:
         self._objects: dict[tuple[str | None, str], str] = {}
         """Reasons by namespace and name; an object without a readable name is called by its number in the list."""
         self._listed: dict[tuple[str | None, str], str] = {}
+        self._counts: Mapping[str | None, int] = {}
+        """Numbers of objects by namespace; replaced as a whole, since other threads read it."""
+
+    def count(self, namespace: str | None) -> int:
+        """Return how many objects of a namespace are left out; None: of all namespaces, and outside of them.
+
+        An object whose namespace cannot be read counts in each namespace.
+        """
+        counts = self._counts
+        return sum(counts.values()) if namespace is None else counts.get(namespace, 0) + counts.get(None, 0)
 
     def begin_list(self) -> None:
         """Start a new list, and forget the objects of an unfinished one."""
@@ -72,6 +85,7 @@ class LeftOut:
             self._report({})
 
     def _report(self, new: dict[tuple[str | None, str], str]) -> None:
+        self._counts = Counter(namespace for namespace, _ in self._objects)
         self._telemetry.left_out(self._resource, len(self._objects))
         for (namespace, name), reason in list(new.items())[:_MOST_LOGGED]:
             called = f"{namespace}/{name}" if namespace else name

@@ -122,6 +122,10 @@ class Reflector(Generic[T]):
         lasts = self._settings.clock() - since >= self._settings.refused_seconds
         return failure if lasts or not self._synced else None
 
+    def unreadable(self, namespace: str | None) -> int:
+        """Return how many objects of a namespace (None: of all) are left out because they cannot be read."""
+        return self._left_out.count(namespace)
+
     def run(self, stop: threading.Event) -> None:
         """List and watch until `stop` is set, which also ends a read that is waiting."""
         with when_set(stop, self._reads.end):

@@ -21,10 +21,10 @@ MOST_CLOCK_DIFFERENCE_SECONDS = 60.0
 def refuse_other_time(query: str, headers: Mapping[str, str], now: float) -> None:
     """Raise UnexpectedAnswerError if the answer has a `date` that is not about `now` (Unix seconds)."""
     try:
-        told = parsedate_to_datetime(headers["date"]).timestamp()
+        theirs = parsedate_to_datetime(headers["date"]).timestamp()
     except (KeyError, ValueError, OverflowError):
         return
-    difference = told - now
+    difference = theirs - now
     if abs(difference) > MOST_CLOCK_DIFFERENCE_SECONDS:
         behind = "behind" if difference > 0 else "ahead of"
         raise UnexpectedAnswerError(

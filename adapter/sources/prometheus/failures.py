@@ -54,19 +54,19 @@ class _Refusal(msgspec.Struct):
 
 def transport_failure(query: str, error: Exception, endpoint: Endpoint, deadline: Deadline) -> PrometheusError:
     """Return the error for an exception of the transport."""
-    told: type[PrometheusError] = PrometheusUnreachableError
+    kind: type[PrometheusError] = PrometheusUnreachableError
     cause = f"{endpoint.shown} cut the answer off: {_cut_reason(error)}"
     if isinstance(error, BodyTooLargeError):
-        told, cause = AnswerTooLargeError, str(error)
+        kind, cause = AnswerTooLargeError, str(error)
     elif isinstance(error, BodyUnreadableError):
-        told, cause = UnexpectedAnswerError, str(error)
+        kind, cause = UnexpectedAnswerError, str(error)
     elif isinstance(error, ConnectFailedError):
         cause = str(error)
     elif isinstance(error, (TimeoutError, urllib3.exceptions.TimeoutError)):
-        told, cause = PrometheusTimeoutError, _told_timeout(error, endpoint, deadline)
+        kind, cause = PrometheusTimeoutError, _timeout_reason(error, endpoint, deadline)
     elif isinstance(error, http.client.HTTPException) and not isinstance(error, _CUT_OFF):
-        told, cause = UnexpectedAnswerError, f"{endpoint.shown} does not answer in proper HTTP: is it the right port?"
-    return told(query, cause)
+        kind, cause = UnexpectedAnswerError, f"{endpoint.shown} does not answer in proper HTTP: is it the right port?"
+    return kind(query, cause)
 
 
 def answer_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> PrometheusError | None:
@@ -82,7 +82,7 @@ def answer_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> Promet
 def _foreign_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> PrometheusError:
     """Return the error for an answer with only a status, such as that of a gateway."""
     status = answer.status
-    told = f"{endpoint.shown} answers HTTP {status}"
+    answered = f"{endpoint.shown} answers HTTP {status}"
     if status in {401, 403}:
         return AuthenticationRefusedError(
             query, f"{endpoint.shown} refuses the credentials (HTTP {status}){_body_reason(answer)}"
@@ -92,9 +92,9 @@ def _foreign_failure(query: str, answer: HttpAnswer, endpoint: Endpoint) -> Prom
     if status in _TOO_LONG:
         return QueryRefusedError(query, f"http_{status}", _TOO_LONG[status])
     if status >= 500 or status == 429:
-        return PrometheusUnreachableError(query, f"{told}{_body_reason(answer)}")
+        return PrometheusUnreachableError(query, f"{answered}{_body_reason(answer)}")
     hint = ": is the path of the URL right?" if status == 404 else ""
-    return UnexpectedAnswerError(query, f"{told}{hint}{_body_reason(answer)}")
+    return UnexpectedAnswerError(query, f"{answered}{hint}{_body_reason(answer)}")
 
 
 def _refused(query: str, refusal: _Refusal, endpoint: Endpoint) -> PrometheusError:
@@ -117,15 +117,15 @@ def _refusal(answer: HttpAnswer) -> _Refusal | None:
 
 
 def _redirect_reason(answer: HttpAnswer, endpoint: Endpoint) -> str:
-    told = f"{endpoint.shown} redirects (HTTP {answer.status})"
+    redirects = f"{endpoint.shown} redirects (HTTP {answer.status})"
     try:
         target = urlsplit(answer.headers.get("location", ""))
         host = f"//{target.hostname}{f':{target.port}' if target.port else ''}" if target.hostname else ""
     except ValueError:
-        return f"{told} to an address that cannot be read"
+        return f"{redirects} to an address that cannot be read"
     scheme = f"{target.scheme}:" if target.scheme else ""
     # The query and user of another address are omitted: those of login pages contain secrets.
-    return f"{told} to {shortened(scheme + host + target.path)}, which is not followed: give the final address"
+    return f"{redirects} to {shortened(scheme + host + target.path)}, which is not followed: give the final address"
 
 
 def _body_reason(answer: HttpAnswer) -> str:
@@ -136,10 +136,10 @@ def _body_reason(answer: HttpAnswer) -> str:
     return f": {printable[:_SHOWN_BODY_BYTES]}" if printable else ""
 
 
-def _told_timeout(error: Exception, endpoint: Endpoint, deadline: Deadline) -> str:
+def _timeout_reason(error: Exception, endpoint: Endpoint, deadline: Deadline) -> str:
     if error.args and isinstance(error.args[0], str):
-        return f"no answer of {endpoint.shown} within {deadline.seconds:g} s: {error.args[0]}"
-    return f"no answer of {endpoint.shown} within {deadline.seconds:g} s"
+        return f"no answer from {endpoint.shown} within {deadline.seconds:g} s: {error.args[0]}"
+    return f"no answer from {endpoint.shown} within {deadline.seconds:g} s"
 
 
 def _cut_reason(error: BaseException) -> str:

@@ -87,7 +87,7 @@ def test_a_query_that_drops_the_containers_gives_one_without_a_name_and_says_so(
     answer = house.readings.usage(PODS, "shop", ALL)
     assert [(item.name, item.used) for item in answer.items] == [("db-0", {"": {"cpu": 1.0, "memory": 1.0}})]
     for resource, warning in zip(("cpu", "memory"), answer.warnings, strict=True):
-        assert warning.startswith(f"pods/{resource}: no sample came with the label 'container', which names its")
+        assert warning.startswith(f"pods/{resource}: no sample has the label 'container', which names its")
     (item,) = house.readings.usage(PODS, "shop", ByName("db-0")).items
     assert item.used == {"": {"cpu": 1.0, "memory": 1.0}}
 

@@ -122,7 +122,7 @@ def test_nothing_stands_for_young_samples_of_which_no_value_is_made(question: Qu
     found = explained(question, reply(), reply(sample("web-0", SECOND - 1)))
 
     assert (found.verdict, values(found)) == (ExplanationVerdict.ERROR, {})
-    assert "samples are there, and the rule's query makes no value of them" in said(found, "onNoData")[0]
+    assert "there are samples, but the rule's query makes no value of them" in said(found, "onNoData")[0]
 
 
 def test_of_young_samples_a_ratio_without_traffic_is_no_data() -> None:
@@ -150,6 +150,12 @@ def test_nothing_stands_for_what_is_wrong(answer: Reply, verdict: ExplanationVer
     found = explained(depth(), answer)
 
     assert (found.verdict, values(found), said(found, "onNoData")) == (verdict, {}, [])
+
+
+def test_nothing_stands_for_one_object_if_a_query_for_it_returns_another() -> None:
+    found = explained(depth("web-0"), reply(sample("web-1", 5)))
+
+    assert (found.verdict, values(found), said(found, "onNoData")) == (ExplanationVerdict.NO_VALUE, {}, [])
 
 
 def test_values_of_young_samples_stay() -> None:

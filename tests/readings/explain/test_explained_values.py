@@ -50,8 +50,8 @@ def test_objects_that_nobody_asked_about_are_named_only_where_they_may_be() -> N
     reading = ObjectReading(NOW, {"shop": {"a": 1.0, "secret-0": 1.0}}, {"shop": {"secret-1": Fault("odd")}})
     named, counted = (steps_of(reading, "a", served=("a",), strangers=tell) for tell in (True, False))
 
-    assert named == [("values", "secret-0, secret-1 have samples that are not asked about")]
-    assert counted == [("values", "2 other objects have samples that are not asked about")]
+    assert named == [("values", "secret-0, secret-1 have samples that were not requested")]
+    assert counted == [("values", "2 other objects have samples that were not requested")]
 
 
 def test_of_other_namespaces_nothing_is_told() -> None:

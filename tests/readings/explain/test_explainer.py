@@ -98,7 +98,7 @@ def test_what_is_missing_from_a_cut_answer_is_not_called_absent() -> None:
 
     assert (whole.verdict, cut.verdict) == (ExplanationVerdict.NO_VALUE, ExplanationVerdict.ERROR)
     assert cut.cause == "it is not known whether a rule makes unheard_of"
-    assert any("only a part of its series came" in step.detail for step in cut.steps)
+    assert any("Prometheus returned only a part of its series" in step.detail for step in cut.steps)
 
 
 def test_look_ups_that_take_long_do_not_add_up_beyond_their_common_deadline() -> None:

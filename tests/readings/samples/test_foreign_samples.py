@@ -96,7 +96,7 @@ class TestOfObjects:
         answer = ask(house_with(both, rules()), WEB)
         assert answer.values == (("web-1", 1.0),)
         (warning,) = answer.warnings
-        assert warning.startswith("1 of 2 objects have no value and are left out, such as 'web-0': its samples bear")
+        assert warning.startswith("1 of 2 objects have no value and are left out, such as 'web-0': its samples carry")
 
     def test_a_value_that_is_none_is_none_when_it_is_let_in(self) -> None:
         nan = reply(({"namespace": "other", "pod": "web-0"}, "NaN"))
@@ -120,7 +120,9 @@ class TestOfObjects:
         house = house_with(answer, rules("onNoData: 0"))
         assert ask(house, ByName("web-1")).values == ask(house, WEB).values == (("web-1", 1.0),)
         for name in ("web-0", "db-0"):
-            with pytest.raises(ForeignNamespaceError, match="samples of too many objects bear another namespace"):
+            with pytest.raises(
+                ForeignNamespaceError, match="too many objects have samples that carry another namespace"
+            ):
                 ask(house, ByName(name))
         assert ask(house_with(answer, rules(ALLOW)), WEB).values == (("web-0", 70.0), ("web-1", 1.0))
 
@@ -138,7 +140,7 @@ class TestOfExternalMetrics:
     def test_they_are_an_error_where_the_asker_has_a_part_in_the_query(self) -> None:
         house = house_with(ROWS, rules())
         for _ in range(2):
-            with pytest.raises(ForeignNamespaceError, match="1 series bear another namespace, namespace='other'"):
+            with pytest.raises(ForeignNamespaceError, match="1 series carry another namespace, namespace='other'"):
                 ask_external(house)
         assert house.counter("tidewatch_adapter_dropped_samples_total", reason="foreign_namespace") == 1
 

@@ -151,7 +151,7 @@ class TestSampleAge:
         """As a `rate` of one sample, and a join with what is missing."""
         house = house_of(told(reply(), reply(at("web-0", 1))), "maxSampleAge: 2m", "onNoData: 0")
 
-        with pytest.raises(NoDataUncertainError, match="'web-0' has no value: samples are there"):
+        with pytest.raises(NoDataUncertainError, match="'web-0' has no value: there are samples"):
             ask(house, which)
         assert ask(house, ByName("web-1")).values == (("web-1", 0.0),)
 
@@ -160,7 +160,7 @@ class TestSampleAge:
             told(reply(), reply(({"namespace": "shop"}, str(SECOND - 1)))), "maxSampleAge: 2m", "onNoData: 0"
         )
 
-        with pytest.raises(NoDataUncertainError, match="the metric has no value: samples are there"):
+        with pytest.raises(NoDataUncertainError, match="the metric has no value: there are samples"):
             ask_external(house)
 
     def test_of_young_samples_a_ratio_without_traffic_is_no_data(self) -> None:

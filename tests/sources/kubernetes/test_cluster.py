@@ -107,6 +107,18 @@ def test_kinds_without_a_namespace(server: FakeApiServer, cluster: ClusterObject
     assert cluster.labels_of(NODES, None, "n2") is None
 
 
+def test_objects_that_cannot_be_read_are_counted_by_namespace(server: FakeApiServer, cluster: ClusterObjects) -> None:
+    odd = '{"metadata":{"name":"odd","namespace":"shop","labels":{"app":1}}}'
+    fine = '{"metadata":{"name":"web-0","namespace":"shop"}}'
+    body = f'{{"metadata":{{"resourceVersion":"1"}},"items":[{odd},{fine}]}}'
+    until(lambda: cluster.synced(PODS))
+    server.faults.append(Fault("list", "garbage", body=body.encode()))
+
+    assert cluster.unreadable(SERVICES, None) == 0, "nothing is known of a kind that is not watched"
+    until(lambda: failure_of(cluster, SERVICES) is None)
+    assert [cluster.unreadable(SERVICES, one) for one in ("shop", "other", None)] == [1, 0, 1]
+
+
 def test_labels_start_a_watch_as_well(server: FakeApiServer, cluster: ClusterObjects) -> None:
     server.put("services", "shop", "front", {"tier": "a"})
     with pytest.raises(ObjectsNotSyncedError):

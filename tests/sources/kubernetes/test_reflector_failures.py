@@ -104,8 +104,11 @@ def test_one_object_that_cannot_be_read_is_left_out_of_a_list_and_told(
     until(lambda: reflector.synced)
     assert pods(reflector) == ("a", "z")
     assert registry.get_sample_value("tidewatch_adapter_watch_unreadable_objects", {"resource": "pods"}) == 1.0
-    (told,) = [message for message in caplog.messages if "is left out because it cannot be read" in message]
-    assert named in told
+    (message,) = [message for message in caplog.messages if "is left out because it cannot be read" in message]
+    assert named in message
+    # Without a name there is no namespace either, so the object counts in each.
+    elsewhere = 1 if named == "without a name" else 0
+    assert [reflector.unreadable(one) for one in (None, "shop", "other")] == [1, 1, elsewhere]
 
 
 def test_an_object_that_cannot_be_read_any_more_is_left_out_until_it_can_be(

@@ -197,7 +197,7 @@ def test_killed_paused_and_back_again(start_prometheus: Callable[..., ScrapedPro
 
         assert answers()
         process.pause()
-        with pytest.raises(PrometheusTimeoutError, match=r"no answer of .* within 0\.2 s"):
+        with pytest.raises(PrometheusTimeoutError, match=r"no answer from .* within 0\.2 s"):
             client.instant("vector(1)", timeout_seconds=0.2)
         process.resume()
         assert answers()
