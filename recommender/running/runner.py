@@ -36,6 +36,8 @@ _log = logging.getLogger(__name__)
 
 COLLECT_SECONDS = 1.0
 """How long changes of the cluster are collected before they lead to a poll."""
+_STOP_NOTICED_SECONDS = 1.0
+"""Each look costs processor time, which an idle recommender should not take."""
 GATHER_SECONDS = 8.0
 """Longest time that a poll waits for its lookups."""
 
@@ -185,8 +187,8 @@ class Runner:
             left = until - self._parts.clock.monotonic()
             if left <= 0:
                 return
-            # Short, so that a stop ends the wait too.
-            if self._parts.wake.wait(min(left, 0.2)):
+            # Not all of it, so that a stop ends the wait too.
+            if self._parts.wake.wait(min(left, _STOP_NOTICED_SECONDS)):
                 stop.wait(min(COLLECT_SECONDS, left))
                 self._parts.wake.clear()
                 return
