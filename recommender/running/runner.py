@@ -50,7 +50,7 @@ class Effects(Protocol):
         ...
 
     def stand_down(self) -> None:
-        """Abandon what is under way: this process does not lead any more."""
+        """Abandon what is under way: this process no longer leads."""
         ...
 
 
@@ -62,7 +62,7 @@ class RunnerTelemetry(Protocol):
         ...
 
     def decided(self, recommendation: str, seconds: float) -> None:
-        """Take in how long the decision of a recommendation took."""
+        """Record how long the decision of a recommendation took."""
         ...
 
 
@@ -126,7 +126,7 @@ class Runner:
         inputs = parts.gatherer.gather(plan.look_ups, min(GATHER_SECONDS, plan.configuration.poll_interval_seconds))
         now = parts.clock.wall()
         decisions = [self._decided(plan, each, inputs, now) for each in plan.configuration.recommendations]
-        # Whatever takes long may have cost the leadership in the meantime.
+        # The leadership may have ended while inputs were gathered.
         if not parts.leadership.is_leader():
             self._follow()
             return
