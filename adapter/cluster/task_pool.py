@@ -25,7 +25,7 @@ class Work:
 
     run: Callable[[Event], None]
     stop: Event = field(default_factory=threading.Event)
-    """Set by whoever started the work, or when the process stops."""
+    """Set by the caller that started the work, or when the process stops."""
 
 
 class TaskPool:

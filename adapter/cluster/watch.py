@@ -52,7 +52,7 @@ _CountStore: TypeAlias = "NameStore | AddressStore"
 
 
 class _Reflecting(Protocol):
-    """A Reflector, whatever it decodes."""
+    """A Reflector of any kind of object."""
 
     resource: Resource
     tried: threading.Event
@@ -161,7 +161,7 @@ class ClusterWatch:
         return all(running.reflector.tried.is_set() for running in self._watches.running)
 
     def await_first_lists(self, seconds: float) -> None:
-        """Wait until the first list of each watch is complete or has failed, at most so many seconds in all."""
+        """Wait until the first list of each watch is complete or has failed, for at most this many seconds in all."""
         until = monotonic() + seconds
         for running in self._watches.running:
             running.reflector.tried.wait(max(0.0, until - monotonic()))

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 SUMMARIES = {
-    "run": "decide again and again, publish what is recommended, and scale what may be scaled",
+    "run": "decide repeatedly, publish the recommendations, and scale targets that may be scaled",
     "recommend": "calculate each recommendation once, show how, and write nothing",
-    "proportional": "stand in for cluster-proportional-autoscaler, with its command line and its rights",
+    "proportional": "replace cluster-proportional-autoscaler, with its command line and its rights",
 }
 
 USAGE = f"""\

@@ -35,7 +35,7 @@ Entry: TypeAlias = "Recommendation | RefusedRecommendation"
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What the whole file settles for each of its recommendations."""
+    """What the file states once for all of its recommendations."""
 
     stale_after_seconds: float
     owners: Owners
@@ -84,7 +84,7 @@ def _subject(fields: MappingReader) -> tuple[str, Subject | None]:
         fields.problems.append(fields.node.problem("the recommendation does not state what it calculates", fix))
     elif len(kinds) > 1:
         fix = "write an entry with a name of its own for each"
-        fields.problems.append(fields.node.problem(f"{' and '.join(kinds)} stand in one recommendation", fix))
+        fields.problems.append(fields.node.problem(f"{' and '.join(kinds)} are both in one recommendation", fix))
     if kind not in _READERS:
         return kind, None
     if fields.node.get(kind) is None:

@@ -1,7 +1,7 @@
 """Strict reading of mappings: each key once, in its type, and none that is not known.
 
 Problems are collected, so that one reading names all of them. Where a value cannot be read, its default stands in for
-it; whoever reads must look at the problems before using the values.
+it; the caller must check the problems before it uses the values.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class MappingReader:
         path: str = "",
         later: Iterable[str] = (),
     ) -> None:
-        """`path` is what the keys stand in, for messages; `later` are keys that a later version will know."""
+        """`path` names the mapping in messages; `later` are keys that a later version will support."""
         self.node = node
         self.problems = problems
         self._path = path

@@ -149,7 +149,7 @@ def _entries(node: Node, shared: Shared) -> tuple[Entry, ...]:
         entry = read_entry(item, shared)
         name = entry.policy.name if isinstance(entry, Recommendation) else entry.name
         if name in lines:
-            message = f"the name {name!r} stands in line {lines[name]} already"
+            message = f"the name {name!r} is already used in line {lines[name]}"
             problem = item.problem(message, "give each recommendation a name of its own")
             others = entry.problems if isinstance(entry, RefusedRecommendation) else ()
             kind = entry.policy.type if isinstance(entry, Recommendation) else entry.type

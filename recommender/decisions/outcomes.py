@@ -45,7 +45,7 @@ def _outcome(
     if refusal is not None:
         return TargetOutcome(target, current, TargetAction.REFUSED, refusal.owner, refusal.message)
     if state is None:
-        # Whatever else may be unknown about a target is a refusal.
+        # Anything else that is unknown about a target leads to a refusal.
         return TargetOutcome(target, None, published, message=f"there is no {target}")
     obstacle = _obstacle(policy, KnownTarget(target, state), replicas, now) if fresh else INPUTS_MISSING
     if obstacle and replicas != current:

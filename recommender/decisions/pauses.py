@@ -1,6 +1,6 @@
 """Pauses: how they are written, which ones are in force, and what they stop.
 
-A pause stands in the configuration (`paused`) or on a target (the annotation `tidewatch.io/paused`): `true`, `up`,
+A pause is set in the configuration (`paused`) or on a target (the annotation `tidewatch.io/paused`): `true`, `up`,
 `down`, or the time until which both directions are stopped. `false` is no pause. An annotation that cannot be read
 stops both directions: somebody wanted a pause.
 """

@@ -20,7 +20,7 @@ argument, and what the controller remembers between two looks is a value that go
 
 An External metric is observed as `Totals((milli, ...))`, one number a series, and an Object metric likewise with one.
 All amounts are whole thousandths (`Quantity.milli_value` of `adapter.objects.quantities`), all times seconds on one
-clock. A metric that could not be had is `Unavailable`; it is never 0. What the parts do is told by the modules:
+clock. A metric without a value is `Unavailable`; it is never 0. The modules describe the parts:
 `replicas` (values for each pod), `totals` (Object and External), `behaviour` (look-back and rates), `evaluation` (all
 of it, in order).
 """

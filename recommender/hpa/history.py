@@ -51,7 +51,7 @@ _D = TypeVar("_D", bound=_Dated)
 def with_recommendation(
     history: HpaHistory, recommendation: PastRecommendation, *, obsolete_before: float
 ) -> HpaHistory:
-    """Return the history with the recommendation in it, in the place of one that no window reaches any more."""
+    """Return the history with the recommendation in it, in the place of one that no window reaches."""
     return replace(history, recommendations=_stored(history.recommendations, recommendation, obsolete_before))
 
 

@@ -58,7 +58,7 @@ class Pod:
     name: str
     phase: PodPhase = PodPhase.RUNNING
     deleted: bool = False
-    """Whether it has been told to end."""
+    """Whether its deletion has been requested."""
     started_at: float | None = None
     readiness: Readiness | None = None
     requests_milli: Mapping[str, int] | None = None

@@ -163,7 +163,7 @@ class ScaleWriter:
             self._changed.notify_all()
 
     def retain(self, recommendations: Collection[str]) -> None:
-        """Drop the wishes of all other recommendations: they are not configured any more."""
+        """Drop the wishes of all other recommendations, which are no longer configured."""
         with self._changed:
             self._wishes.withdraw(lambda wish: wish.recommendation in recommendations)
             self._changed.notify_all()

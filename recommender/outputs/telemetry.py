@@ -86,13 +86,13 @@ class RecommenderTelemetry:
         self._scale_calls.labels(recommendation, result.value).inc()
 
     def polled(self, seconds: float, failures: int) -> None:
-        """Take in a poll: its duration, and how many recommendations had no value because of an error."""
+        """Record a poll: its duration, and how many recommendations had no value because of an error."""
         self._poll_duration.observe(seconds)
         self._polls.labels("error" if failures else "ok").inc()
         self._last_poll.set_to_current_time()
 
     def decided(self, recommendation: str, seconds: float) -> None:
-        """Take in a decision and its duration."""
+        """Record a decision and its duration."""
         self._duration.labels(recommendation).observe(seconds)
 
     def event(self, result: str) -> None:

@@ -73,7 +73,7 @@ class Wishes:
     _due: DueQueue[TargetReference] = field(default_factory=DueQueue)
 
     def put(self, wish: Wish, now: Moment) -> None:
-        """Take in a wish; an older one for the same target is superseded."""
+        """Add a wish; it replaces an older one for the same target."""
         entry = self._entries.get(wish.target)
         if entry is None:
             entry = self._entries[wish.target] = _Entry(self.backoff())
@@ -111,14 +111,14 @@ class Wishes:
         return None
 
     def may_send(self, wish: Wish, now: Moment) -> ScaleResult | None:
-        """Return why the call of a running attempt may not be sent any more; None if it may."""
+        """Return why the call of a running attempt may no longer be sent; None if it may."""
         entry = self._entries[wish.target]
         if entry.wish is None or not _same(entry.wish, wish):
             return ScaleResult.SUPERSEDED
         return ScaleResult.EXPIRED if self._is_over(entry, entry.wish, now) else None
 
     def ended(self, wish: Wish, result: ScaleResult, now: Moment, at_least_seconds: float = 0.0) -> None:
-        """Take in the result of an attempt; `at_least_seconds` is the wait that the server asked for."""
+        """Record the result of an attempt; `at_least_seconds` is the wait that the server asked for."""
         entry = self._entries[wish.target]
         entry.running = None
         is_current = entry.wish is not None and _same(entry.wish, wish)

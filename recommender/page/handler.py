@@ -25,7 +25,7 @@ _SAFE = (
     ("Referrer-Policy", "no-referrer"),
     ("X-Frame-Options", "DENY"),
 )
-"""Nothing is loaded from elsewhere and nothing runs, whatever the names on the page contain."""
+"""Nothing is loaded from elsewhere and nothing runs, no matter what the names on the page contain."""
 
 
 class PageHistory(Protocol):

@@ -1,7 +1,7 @@
 """The parameter ConfigMap of cluster-proportional-autoscaler, with the laxness of Go's encoding/json.
 
 Keys match in any case, unknown ones are ignored, of duplicate ones the last wins, and null leaves a value as it is.
-What cluster-proportional-autoscaler refuses is refused here too, and in the same order. All modes can stand in a
+What cluster-proportional-autoscaler refuses is refused here too, and in the same order. All modes can be used in a
 ConfigMap, also those that it does not have.
 """
 

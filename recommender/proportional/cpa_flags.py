@@ -54,7 +54,7 @@ def check_target_flag(text: str) -> None:
 
 
 def parse_targets(text: str) -> tuple[NamedTarget, ...]:
-    """Return the targets that a lower-case text names, whatever their kinds; raises FlagError."""
+    """Return the targets that a lower-case text names, of any kind; raises FlagError."""
     return tuple(_named(part) for part in _parts(text))
 
 

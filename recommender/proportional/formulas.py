@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from recommender.proportional.parameters import Rungs
 
 _LARGEST: Final = 2.0**53
-"""A ratio close to 0 has no larger result. Nothing has so many replicas, and up to here floats are exact."""
+"""A ratio close to 0 has no larger result. No workload has that many replicas, and floats are exact up to here."""
 
 
 def number_text(value: float) -> str:

@@ -20,7 +20,7 @@ _VIRTUAL_TAINTS: Final = frozenset({"virtual-kubelet.io/provider", "eks.amazonaw
 
 
 def is_virtual(node: ClusterNode) -> bool:
-    """Return whether the node is one of virtual-kubelet or EKS Fargate: no machine, whatever size it states."""
+    """Return whether the node belongs to virtual-kubelet or EKS Fargate, whose sizes are not those of machines."""
     for key, value in _VIRTUAL_LABELS:
         if node.labels.get(key) == value:
             return True

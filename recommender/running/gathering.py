@@ -109,7 +109,7 @@ class _Parallel(Generic[K, T]):
         for key in keys:
             under_way = self._under_way[key]
             found[key] = under_way.result if under_way.done.wait(left()) else self._late
-        # A lookup that nobody wants any more is forgotten once it is done, too.
+        # A lookup that is no longer wanted is forgotten, too, once it is done.
         self._under_way = {key: each for key, each in self._under_way.items() if not each.done.is_set()}
         return found
 

@@ -7,7 +7,7 @@
     history.read("coredns", since)
 
 What is added is written in batches by the task's thread, so that no decision waits for a disk. A file that is corrupt
-is moved aside and begun anew; with a full disk the recommender goes on without a history.
+is moved aside and replaced by an empty one; with a full disk the recommender continues without a history.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class HistoryCache:
             self._states.failed("write", f"{self._path} cannot be used nor moved aside: {error.strerror}")
             return
         about = fields(file=str(self._path), problem=str(problem), moved_to=str(aside))
-        _log.warning("the history cannot be used and is begun anew", extra=about)
+        _log.warning("the history cannot be used and is replaced by an empty one", extra=about)
 
     def _close(self) -> None:
         if self._connection is not None:

@@ -18,7 +18,7 @@ class Leadership(Protocol):
         ...
 
     def may_write(self, seconds: float) -> bool:
-        """Whether this process may write for so many more seconds."""
+        """Return whether this process may write for that many more seconds."""
         ...
 
     def holder(self) -> str:

@@ -87,7 +87,7 @@ class TargetLookups:
         wanted = tuple(dict.fromkeys(targets))
         with self._ended:
             self._found = {}
-            # A look-up that is still under way from an earlier time is not begun again: its answer is waited for.
+            # A look-up that an earlier call started is not repeated while it runs; this call waits for its answer.
             new = [target for target in wanted if target not in self._running]
             self._running.update(new)
         for target in new:

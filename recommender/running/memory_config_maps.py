@@ -240,7 +240,7 @@ class ConfigMapMemoryStore:
         stored.document, stored.ours, stored.sent, stored.is_known = after, text, None, True
 
     def _read(self, name: str, stored: _Stored) -> None:
-        """Take in what the server has. Raises KubernetesError and _ForeignError."""
+        """Load what the server has. Raises KubernetesError and _ForeignError."""
         try:
             found = self._objects.get(f"{self._collection}/{stored_name(name)}", seconds=_READ_SECONDS).document
         except NotFoundError:

@@ -49,7 +49,7 @@ class ParameterConfigMaps:
     ) -> None:
         """`default_params` returns the data of a missing ConfigMap by its namespace and name; None: it is not created.
 
-        `may_create` says whether this process may write for so many more seconds.
+        `may_create` returns whether this process may write for the given number of seconds.
         """
         self._objects = objects
         self._default_params = default_params

@@ -36,6 +36,8 @@ _log = logging.getLogger(__name__)
 
 COLLECT_SECONDS = 1.0
 """How long changes of the cluster are collected before they lead to a poll."""
+_STOP_NOTICED_SECONDS = 1.0
+"""Each look costs processor time, which an idle recommender should not take."""
 GATHER_SECONDS = 8.0
 """Longest time that a poll waits for its lookups."""
 
@@ -48,7 +50,7 @@ class Effects(Protocol):
         ...
 
     def stand_down(self) -> None:
-        """Abandon what is under way: this process does not lead any more."""
+        """Abandon what is under way: this process no longer leads."""
         ...
 
 
@@ -60,7 +62,7 @@ class RunnerTelemetry(Protocol):
         ...
 
     def decided(self, recommendation: str, seconds: float) -> None:
-        """Take in how long the decision of a recommendation took."""
+        """Record how long the decision of a recommendation took."""
         ...
 
 
@@ -124,7 +126,7 @@ class Runner:
         inputs = parts.gatherer.gather(plan.look_ups, min(GATHER_SECONDS, plan.configuration.poll_interval_seconds))
         now = parts.clock.wall()
         decisions = [self._decided(plan, each, inputs, now) for each in plan.configuration.recommendations]
-        # Whatever takes long may have cost the leadership in the meantime.
+        # The leadership may have ended while inputs were gathered.
         if not parts.leadership.is_leader():
             self._follow()
             return
@@ -185,8 +187,8 @@ class Runner:
             left = until - self._parts.clock.monotonic()
             if left <= 0:
                 return
-            # Short, so that a stop ends the wait too.
-            if self._parts.wake.wait(min(left, 0.2)):
+            # Not all of it, so that a stop ends the wait too.
+            if self._parts.wake.wait(min(left, _STOP_NOTICED_SECONDS)):
                 stop.wait(min(COLLECT_SECONDS, left))
                 self._parts.wake.clear()
                 return

@@ -75,7 +75,7 @@ def test_the_rooms_of_a_folder_are_modules_and_folders_of_it(folder: str) -> Non
 
 
 def test_the_modules_that_the_rooms_mention_exist() -> None:
-    known = {path.stem for path in (ROOT / "adapter").rglob("*")}
+    known = {path.stem for package in ("adapter", "recommender") for path in (ROOT / package).rglob("*")}
     mentioned = {name for *_, text in rooms() for name in re.findall(r"`([a-z][a-z_]*)`", text)}
     assert mentioned - known == set()
 

@@ -33,3 +33,10 @@ def test_the_heavier_tests_that_are_named_exist() -> None:
     named |= set(re.findall(r"`((?:tests|docs|benchmarks)/[a-z0-9_/]+(?:\.py|/))`", PAGE))
     assert named
     assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_the_tests_of_other_folders_that_the_page_names_exist() -> None:
+    named = {name for name in re.findall(r"`(test_\w+)`", PAGE) if "__" not in name}
+    assert named
+    known = {name for module in (ROOT / "tests").rglob("test_*.py") for name in names_in(module)}
+    assert named - known == set()

@@ -29,7 +29,7 @@ class PollState:
         self._failures = 0
 
     def scaled(self, outcome: ScaleOutcome) -> None:
-        """Take in what became of a scale call."""
+        """Record the result of a scale call."""
         with self._lock:
             if outcome.result is ScaleResult.ERROR:
                 self._scale_failures[outcome.wish.target] = outcome.message
@@ -37,7 +37,7 @@ class PollState:
                 self._scale_failures.pop(outcome.wish.target, None)
 
     def polled(self, records: Sequence[Record]) -> None:
-        """Take in the records of a poll."""
+        """Record the outcome of a poll."""
         with self._lock:
             reasons = [reason for record in records for reason in _failures_of(record)]
             reasons += self._scale_failures.values()

@@ -64,7 +64,7 @@ RECOMMEND = CommandFlags(
             name="cluster",
             kind=PATH,
             help="Objects as `kubectl get … -o json` prints them: a file, or a folder of *.json and *.yaml. "
-            "They stand in for a cluster.",
+            "They replace the cluster.",
         ),
         Flag(
             name="recommendation",

@@ -102,7 +102,7 @@ def _released(elector: LeaseElector) -> None:
 def _memories(
     settings: RunSettings, context: WorkerContext, parts: SharedParts, objects: ObjectClient, fence: Fence
 ) -> Memories:
-    """Return the memories; a process that keeps none in the cluster begins anew with each start."""
+    """Return the memories; a process that keeps none in the cluster starts without any."""
     if not settings.writes or not settings.stores_memories:
         return Memories(ProcessMemoryStore())
     store = ConfigMapMemoryStore(

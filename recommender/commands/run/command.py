@@ -1,4 +1,4 @@
-"""`tidewatch-recommender run`: decides again and again, until it is stopped."""
+"""`tidewatch-recommender run`: decides repeatedly until it is stopped."""
 
 from __future__ import annotations
 

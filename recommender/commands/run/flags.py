@@ -50,7 +50,7 @@ SERVING_FLAGS: tuple[Flag, ...] = (
 RUN = CommandFlags(
     program=f"{PROGRAM} run",
     version=program_version(),
-    summary="Decides again and again, publishes what it recommends, and scales the targets whose outputs say so.",
+    summary="Decides repeatedly, publishes its recommendations, and scales targets that have the output scale.",
     flags=(
         Flag(name="config", kind=PATH, required=True, help="The configuration file.", group=_RECOMMENDATIONS),
         Flag(

@@ -1,4 +1,4 @@
-"""`linear`: a replica for so many nodes, and for so many cores, as in cluster-proportional-autoscaler."""
+"""`linear`: one replica per number of nodes and per number of cores, as in cluster-proportional-autoscaler."""
 
 from __future__ import annotations
 

@@ -225,7 +225,7 @@ def test_a_name_belongs_to_the_first_entry_that_has_it() -> None:
     found = read_configuration(whole(entry("a"), entry("b"), entry("a")), "r.yaml")
     assert [each.policy.name for each in found.recommendations] == ["a", "b"]
     assert [str(each) for each in found.refused[0].problems] == [
-        "r.yaml:8: the name 'a' stands in line 4 already: give each recommendation a name of its own"
+        "r.yaml:8: the name 'a' is already used in line 4: give each recommendation a name of its own"
     ]
 
 

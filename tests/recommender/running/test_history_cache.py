@@ -101,7 +101,7 @@ def test_a_file_that_is_no_database_is_moved_aside(
     assert len(world.read()) == 1
     aside = world.path.with_name("history.sqlite.broken")
     assert aside.exists() is bool(content), "SQLite takes an empty file for an empty database"
-    assert ("begun anew" in caplog.text) is bool(content)
+    assert ("replaced by an empty one" in caplog.text) is bool(content)
 
 
 def test_a_database_with_damaged_pages_is_moved_aside(world: World) -> None:
@@ -143,7 +143,7 @@ def test_the_file_of_a_newer_version_is_moved_aside(world: World, caplog: pytest
     world.add(0, RECORD)
     world.add(1, RECORD)
     assert len(world.read()) == 1
-    assert "begun anew" in caplog.text
+    assert "replaced by an empty one" in caplog.text
 
 
 def test_a_full_disk_is_said_once_and_nothing_else_suffers(world: World, caplog: pytest.LogCaptureFixture) -> None:

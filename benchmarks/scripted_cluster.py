@@ -1,0 +1,170 @@
+"""A scripted API server with a large cluster: `python -m benchmarks.scripted_cluster --nodes 5000 --pods 50000 …`.
+
+It serves lists in pages and watches of nodes, pods and services over HTTP, and sends the nodes' heartbeats. It prints
+its port. Whole nodes have the size of real ones, most of it the list of their images.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CORES_OF_A_NODE = 16
+_PAGE = 500
+_IMAGES = 40
+_CONDITIONS = ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
+_NO_HEARTBEATS_POLL_SECONDS = 0.2
+
+
+def node(number: int, heartbeat: int = 0) -> dict[str, Any]:
+    """Return a Node after so many heartbeats of the cluster."""
+    time_text = f"2026-01-01T{heartbeat // 3600 % 24:02d}:{heartbeat // 60 % 60:02d}:{heartbeat % 60:02d}Z"
+    name = f"ip-10-0-{number // 256}-{number % 256}.eu-central-1.compute.internal"
+    labels = {f"node.example.com/label-{key}": f"value-{number * key % 7}" for key in range(18)}
+    sizes = {"pods": "110", "ephemeral-storage": "100Gi", "hugepages-1Gi": "0", "hugepages-2Mi": "0"}
+    return {
+        "metadata": {
+            "name": name,
+            "uid": f"{number:036d}",
+            "resourceVersion": str(10_000 + heartbeat),
+            "creationTimestamp": "2025-01-01T00:00:00Z",
+            "labels": labels | {"kubernetes.io/hostname": name},
+            "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true", "note": "x" * 200},
+            "managedFields": [{"manager": "kubelet", "operation": "Update", "fieldsV1": _fields("f:status")}],
+        },
+        "spec": {"podCIDR": "10.0.0.0/24", "providerID": f"example:///{number}"},
+        "status": {
+            "capacity": sizes | {"cpu": str(CORES_OF_A_NODE), "memory": f"{32_000_000 + number}Ki"},
+            "allocatable": sizes | {"cpu": str(CORES_OF_A_NODE), "memory": f"{31_000_000 + number}Ki"},
+            "conditions": [_condition(kind, time_text) for kind in _CONDITIONS],
+            "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
+            "nodeInfo": {"kernelVersion": "6.1", "osImage": "Linux"},
+            "images": [
+                {"names": [f"registry.example.com/team/image-{image}@sha256:{'a' * 64}"], "sizeBytes": 123_456}
+                for image in range(_IMAGES)
+            ],
+        },
+    }
+
+
+def metadata(kind: str, number: int) -> dict[str, Any]:
+    """Return a pod or a service as a list of metadata has it."""
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": {
+            "name": f"{kind}-{number // 5:06d}-{number % 5}-abcde",
+            "namespace": f"team-{number % 500}",
+            "uid": f"{number:036d}",
+            "resourceVersion": "1",
+            "creationTimestamp": "2025-01-01T00:00:00Z",
+            "labels": {"app": f"app-{number // 50}", "pod-template-hash": f"{number // 50:010d}"},
+            "managedFields": [{"manager": "kube-controller-manager", "fieldsV1": _fields("f:metadata")}],
+        },
+    }
+
+
+class ScriptedCluster(ThreadingHTTPServer):
+    """The server."""
+
+    daemon_threads = True
+
+    def __init__(self, sizes: dict[str, int], heartbeats_per_second: float) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.sizes = sizes
+        self.heartbeats_per_second = heartbeats_per_second
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: ScriptedCluster
+
+    def log_message(self, *_: object) -> None:
+        """Stay silent."""
+
+    def do_GET(self) -> None:
+        """Answer a list or a watch."""
+        url = urlsplit(self.path)
+        query = dict(parse_qsl(url.query))
+        kind = url.path.rpartition("/")[2]
+        if kind not in self.server.sizes:
+            self.send_error(404)
+        elif query.get("watch"):
+            self._watch(kind, float(query.get("timeoutSeconds", "30")))
+        else:
+            self._list(kind, int(query.get("continue", "0")), int(query.get("limit", _PAGE)))
+
+    def _list(self, kind: str, start: int, limit: int) -> None:
+        end = min(self.server.sizes[kind], start + limit)
+        about = {"resourceVersion": "5000"}
+        if end < self.server.sizes[kind]:
+            about["continue"] = str(end)
+        items = [node(number) if kind == "nodes" else metadata(kind, number) for number in range(start, end)]
+        body = _json({"kind": "List", "apiVersion": "v1", "metadata": about, "items": items})
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _watch(self, kind: str, seconds: float) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        rate = self.server.heartbeats_per_second if kind == "nodes" else 0.0
+        until, heartbeat = time.monotonic() + seconds, int(time.time())
+        try:
+            while time.monotonic() < until:
+                time.sleep(1 / rate if rate else _NO_HEARTBEATS_POLL_SECONDS)
+                if rate:
+                    heartbeat += 1
+                    event = {"type": "MODIFIED", "object": node(heartbeat % self.server.sizes["nodes"], heartbeat)}
+                    line = _json(event) + b"\n"
+                    self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+            self.wfile.write(b"0\r\n\r\n")
+        except OSError:
+            return
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve until the process is ended."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scripted_cluster", description=__doc__)
+    for kind in ("nodes", "pods", "services"):
+        parser.add_argument(f"--{kind}", type=int, default=0)
+    parser.add_argument("--heartbeats-per-second", type=float, default=0.0)
+    options = parser.parse_args(arguments)
+    sizes = {"nodes": options.nodes, "pods": options.pods, "services": options.services}
+    server = ScriptedCluster(sizes, options.heartbeats_per_second)
+    print(server.server_address[1], flush=True)
+    server.serve_forever()
+
+
+def _condition(kind: str, heartbeat: str) -> dict[str, str]:
+    return {
+        "type": kind,
+        "status": "True" if kind == "Ready" else "False",
+        "lastHeartbeatTime": heartbeat,
+        "lastTransitionTime": "2025-01-01T00:00:00Z",
+        "reason": "KubeletHasSufficientMemory",
+        "message": "kubelet has sufficient memory available",
+    }
+
+
+def _fields(part: str) -> dict[str, Any]:
+    return {part: {f"f:{number}": {} for number in range(30)}}
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+if __name__ == "__main__":
+    main()
