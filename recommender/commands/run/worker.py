@@ -23,6 +23,7 @@ from recommender.commands.run.cluster import cluster_world
 from recommender.commands.run.folder import folder_world
 from recommender.commands.run.parts import SharedParts
 from recommender.configuration.reading import ConfigurationError
+from recommender.decisions.settings import Output
 from recommender.outputs.metrics import RecommendationCollector
 from recommender.outputs.telemetry import RecommenderTelemetry
 from recommender.page.handler import PageHandler
@@ -89,10 +90,12 @@ def make_worker(
 
     def replace(configuration: Configuration) -> None:
         plans.replace(configuration)
+        _show_scale_calls(parts.telemetry, configuration)
         queries.use(configuration.prometheus)
         world.change(plans.current())
         parts.wake.set()
 
+    _show_scale_calls(parts.telemetry, source.current)
     source.on_change(replace)
     context.registry.register(RecommendationCollector(latest.get, world.leadership.is_leader))
     context.add_path("/healthz", lambda _query: PlainAnswer(200, b"ok\n"))
@@ -124,6 +127,13 @@ def _surroundings(
     world = make(settings, context, parts)
     parts.lease_metrics.show(world.leadership.is_leader)
     return world, parts
+
+
+def _show_scale_calls(telemetry: RecommenderTelemetry, configuration: Configuration) -> None:
+    """Let the counters of scale calls exist before the first call: `increase` misses what begins with 1."""
+    for recommendation in configuration.recommendations:
+        if Output.SCALE in recommendation.policy.outputs:
+            telemetry.scale_output_added(recommendation.policy.name)
 
 
 class Plans:
