@@ -1,0 +1,143 @@
+"""Which rights in the cluster a configuration needs, so that a role grants these and no others.
+
+The chart derives the same rights from its values (`helm/tidewatch/templates/_rights.tpl`); a test compares the two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from adapter.objects.resources import UnknownResourceError
+from recommender.configuration.needs import needs_of, targets_of
+from recommender.decisions.settings import Output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from adapter.objects.resources import ResolveResource
+    from recommender.configuration.model import Configuration
+    from recommender.decisions.record import TargetReference
+
+_GET: Final = ("get",)
+_CREATE: Final = ("create",)
+_KEEP: Final = ("get", "update", "patch")
+_WATCH: Final = ("list", "watch")
+_COUNTED: Final = {"endpoints": ("discovery.k8s.io", "endpointslices")}
+"""API group and resource by which a kind is counted, where that is not the core group's resource of the same name."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Right:
+    """A right, as one rule of a Role or ClusterRole grants it."""
+
+    namespace: str
+    """Empty: in the whole cluster."""
+    api_group: str
+    """Empty: the core group."""
+    resource: str
+    """The plural name."""
+    subresource: str
+    """Empty: the object itself."""
+    verbs: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    """Empty: all objects of the resource. RBAC cannot limit `create`, `list` and `watch` by name."""
+
+
+def rights_of(
+    configuration: Configuration,
+    *,
+    namespace: str,
+    resolve: ResolveResource,
+    memory_name: Callable[[str], str],
+) -> tuple[Right, ...]:
+    """Return the rights that `run` needs for a configuration, sorted.
+
+    `namespace` is that of the process: its memories are there, and its Lease unless the configuration names another
+    namespace. `memory_name` returns the name of the ConfigMap with the memory of a recommendation. A target whose kind
+    is not known needs no right, since it cannot be addressed.
+    """
+    return _merged(
+        (
+            *_of_targets(configuration, resolve),
+            *_of_parameters(configuration),
+            *_of_process(configuration, namespace, memory_name),
+            *_of_facts(configuration),
+        )
+    )
+
+
+def _of_targets(configuration: Configuration, resolve: ResolveResource) -> Iterator[Right]:
+    """Yield the rights on targets, on what owns them, and on their events."""
+    scaled = {
+        target
+        for each in configuration.recommendations
+        if Output.SCALE in each.policy.outputs
+        for target in each.policy.targets
+    }
+    for target in targets_of(configuration):
+        yield Right(target.namespace, "", "events", "", _CREATE)
+        plural = _plural(target, resolve)
+        if plural is not None:
+            group = target.api_version.rpartition("/")[0]
+            yield Right(target.namespace, group, plural, "", _GET, (target.name,))
+            if target in scaled:
+                yield Right(target.namespace, group, plural, "scale", _KEEP, (target.name,))
+
+
+def _plural(target: TargetReference, resolve: ResolveResource) -> str | None:
+    group = target.api_version.rpartition("/")[0]
+    try:
+        resource = resolve(group, target.kind)
+    except UnknownResourceError:
+        return None
+    return resource.plural if resource.group == group else None
+
+
+def _of_parameters(configuration: Configuration) -> Iterator[Right]:
+    for each in configuration.recommendations:
+        config_map = each.subject.config_map
+        if config_map is not None:
+            yield Right(config_map.namespace, "", "configmaps", "", _GET, (config_map.name,))
+            if config_map.default_params is not None:
+                yield Right(config_map.namespace, "", "configmaps", "", _CREATE)
+
+
+def _of_process(configuration: Configuration, namespace: str, memory_name: Callable[[str], str]) -> Iterator[Right]:
+    """Yield the rights on memories and on the Lease."""
+    for each in configuration.recommendations:
+        yield Right(namespace, "", "configmaps", "", _CREATE)
+        yield Right(namespace, "", "configmaps", "", _KEEP, (memory_name(each.policy.name),))
+    election = configuration.leader_election
+    if election.enabled:
+        place = election.namespace or namespace
+        yield Right(place, "coordination.k8s.io", "leases", "", _CREATE)
+        yield Right(place, "coordination.k8s.io", "leases", "", _KEEP, (election.name,))
+
+
+def _of_facts(configuration: Configuration) -> Iterator[Right]:
+    """Yield the rights to watch nodes, HPAs, and what is counted."""
+    needs = needs_of(configuration)
+    if needs.nodes:
+        yield Right("", "", "nodes", "", _WATCH)
+    for namespace in needs.autoscaler_namespaces:
+        yield Right(namespace, "autoscaling", "horizontalpodautoscalers", "", _WATCH)
+    everywhere = {count.kind for count in needs.counts if not count.namespace}
+    for count in needs.counts:
+        group, resource = _COUNTED.get(count.kind, ("", count.kind))
+        if not count.namespace or count.kind not in everywhere:
+            yield Right(count.namespace, group, resource, "", _WATCH)
+
+
+def _merged(rights: Iterable[Right]) -> tuple[Right, ...]:
+    """Return one right for each resource and list of verbs, with all of its names."""
+    names: dict[Right, set[str]] = {}
+    for right in rights:
+        rule = Right(right.namespace, right.api_group, right.resource, right.subresource, right.verbs)
+        names.setdefault(rule, set()).update(right.names)
+    return tuple(
+        sorted(
+            Right(rule.namespace, rule.api_group, rule.resource, rule.subresource, rule.verbs, tuple(sorted(found)))
+            for rule, found in names.items()
+        )
+    )
