@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
-import sys
-import urllib.error
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from demo.machine.files import replace_file
-from demo.machine.processes import ManagedProcess, start
+from tests.recommender.commands.process import running
 from tests.recommender.configuration.files import entry, whole
 from tests.support.cluster_objects import metadata_of, node_object
 from tests.support.waiting import until
@@ -22,7 +18,8 @@ from tests.support.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PROGRAM = str(Path(sys.executable).with_name("tidewatch-recommender"))
+    from tests.recommender.commands.process import Recommender
+
 TARGETS = "targets: [{apiVersion: apps/v1, kind: Deployment, namespace: kube-system, name: coredns}]"
 HEAVY = ("numpy", "pandas", "scipy", "statsmodels", "sklearn")
 
@@ -55,34 +52,6 @@ class Folder:
         replace_file(self.objects / "all.json", json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
 
 
-@dataclass(frozen=True, slots=True)
-class Recommender:
-    """A running program."""
-
-    process: ManagedProcess
-
-    @property
-    def log(self) -> str:
-        return self.process.log_path.read_text()
-
-    def get(self, path: str, *, plain: bool = False) -> tuple[int, str, dict[str, str]]:
-        pattern = r"metrics and health are served address=(\S+)" if plain else r" serving address=http://(\S+)"
-        address = until(lambda: "".join(re.findall(pattern, self.log)[-1:]))
-        try:
-            with urllib.request.urlopen(f"http://{address}{path}", timeout=5) as answer:
-                return answer.status, answer.read().decode(), dict(answer.headers)
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode(), dict(error.headers)
-
-    def items(self) -> dict[str, dict[str, Any]]:
-        status, text, _ = self.get("/api/v1/recommendations")
-        return {item["name"]: item for item in json.loads(text)["items"]} if status == 200 else {}
-
-    def metric(self, series: str) -> str | None:
-        found = re.search(rf"^{re.escape(series)} (\S+)$", self.get("/metrics", plain=True)[1], re.MULTILINE)
-        return found[1] if found else None
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
     found = Folder(tmp_path_factory.mktemp("run"))
@@ -94,16 +63,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
 
 @pytest.fixture(scope="module")
 def recommender(folder: Folder) -> Iterator[Recommender]:
-    command = [
-        PROGRAM,
-        "run",
-        f"--config={folder.configuration}",
-        f"--objects={folder.objects}",
-        "--port=0",
-        "--plain-bind-address=127.0.0.1:0",
-    ]
-    with start(command, log_path=folder.root / "recommender.log", name="recommender") as process:
-        found = Recommender(process)
+    flags = (f"--config={folder.configuration}", f"--objects={folder.objects}")
+    with running("run", *flags, log_path=folder.root / "recommender.log") as found:
         until(found.items, 20)
         yield found
 
