@@ -10,7 +10,7 @@ import pytest
 from tests.recommender.commands.cluster_world import cluster_server, put_nodes, replicas_of
 from tests.recommender.commands.process import running
 from tests.recommender.configuration.files import entry, whole
-from tests.support.apiserver_objects import CONFIG_MAPS, EVENTS, LEASES
+from tests.support.apiserver_objects import CONFIG_MAPS, DEPLOYMENTS, EVENTS, LEASES
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
@@ -90,6 +90,8 @@ def test_without_the_api_server_the_value_ends_and_nothing_is_scaled_until_it_is
     until(lambda: leader.metric(STALE) == "1.0", 20)
     assert leader.metric(REPLICAS) is None
     assert leader.items()["coredns"]["status"] == "stale"
+    # A decision on the 48 nodes from before would write 3 here first.
+    server.objects.change(DEPLOYMENTS, "kube-system", "coredns", lambda one: one["spec"].update(replicas=9))
     put_nodes(server, 80)
     asked = len(server.requests)
     server.start()
