@@ -16,7 +16,7 @@ from recommender.decisions.log_line import log_fields
 from recommender.decisions.loop import Decision, decide
 from recommender.decisions.memory import Memory
 from recommender.decisions.publication import Publication
-from recommender.decisions.record import Status
+from recommender.decisions.record import Action, Status
 from recommender.running.memory_store import MemoryUnavailableError
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class Runner:
 
     def _log_changes(self, records: Sequence[Record]) -> None:
         for record in records:
-            facts = (record.status, record.replicas, record.binding)
+            facts = _worth_a_line(record)
             if self._last.get(record.name) != facts:
                 self._last[record.name] = facts
                 level = logging.WARNING if record.status in {Status.ERROR, Status.STALE} else logging.INFO
@@ -190,6 +190,14 @@ class Runner:
                 stop.wait(min(COLLECT_SECONDS, left))
                 self._parts.wake.clear()
                 return
+
+
+def _worth_a_line(record: Record) -> tuple[object, ...]:
+    """Return what is logged when it changes. Ages and counts are left out, since they change with every poll."""
+    refused = tuple((each.target, each.owner) for each in record.targets if each.action is Action.REFUSED)
+    explained = {f"{step.step}: {step.detail}" for step in record.steps}
+    note = record.message if record.status is Status.OK and record.message not in explained else ""
+    return record.status, record.replicas, record.binding, refused, note
 
 
 def _valid_seconds(configuration: Configuration) -> float:
