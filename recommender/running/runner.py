@@ -15,6 +15,7 @@ from recommender.decisions.failures import failed_record, refused_record
 from recommender.decisions.log_line import log_fields
 from recommender.decisions.loop import Decision, decide
 from recommender.decisions.memory import Memory
+from recommender.decisions.notes import note_of
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Action, Status
 from recommender.running.memory_store import MemoryUnavailableError
@@ -195,9 +196,7 @@ class Runner:
 def _worth_a_line(record: Record) -> tuple[object, ...]:
     """Return what is logged when it changes. Ages and counts are left out, since they change with every poll."""
     refused = tuple((each.target, each.owner) for each in record.targets if each.action is Action.REFUSED)
-    explained = {f"{step.step}: {step.detail}" for step in record.steps}
-    note = record.message if record.status is Status.OK and record.message not in explained else ""
-    return record.status, record.replicas, record.binding, refused, note
+    return record.status, record.replicas, record.binding, refused, note_of(record)
 
 
 def _valid_seconds(configuration: Configuration) -> float:

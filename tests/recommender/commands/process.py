@@ -51,8 +51,10 @@ class Recommender:
 
 @contextmanager
 def running(command: str, *flags: str, log_path: Path) -> Iterator[Recommender]:
-    """Run a command on free ports; it is stopped at the end of the block."""
+    """Run a command on free ports, in the folder of its log; it is stopped at the end of the block."""
     arguments = [PROGRAM, command, *flags, "--port=0", "--plain-bind-address=127.0.0.1:0"]
     environment = {"no_proxy": "*", "POD_NAMESPACE": "monitoring"}
-    with start(arguments, log_path=log_path, name="recommender", environment=environment) as process:
+    with start(
+        arguments, log_path=log_path, name="recommender", environment=environment, folder=log_path.parent
+    ) as process:
         yield Recommender(process)

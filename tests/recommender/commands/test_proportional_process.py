@@ -83,12 +83,13 @@ def test_the_target_follows_the_nodes(proportional: Recommender, server: ObjectA
 
 def test_a_broken_config_map_keeps_the_last_good_parameters(proportional: Recommender, server: ObjectApiServer) -> None:
     parameters(server, '{"nodesPerReplica": ')
-    until(lambda: "JSON" in proportional.items()["dns"]["message"])
+    until(lambda: proportional.get(LAST_POLL, plain=True)[0] == 500)
+    assert "this is not JSON" in proportional.get(LAST_POLL, plain=True)[1]
     put_nodes(server, 16)
     until(lambda: replicas_of(server) == 8)
     parameters(server, '{"nodesPerReplica": 4}')
     until(lambda: replicas_of(server) == 4)
-    assert "JSON" not in proportional.items()["dns"]["message"]
+    until(lambda: proportional.get(LAST_POLL, plain=True)[0] == 200)
 
 
 def test_a_scale_call_that_fails_is_shown_by_last_poll(proportional: Recommender, server: ObjectApiServer) -> None:
