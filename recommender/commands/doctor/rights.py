@@ -22,7 +22,7 @@ _LOST: Final = {
     "configmaps": ("parameters and memories: a recommendation without them has no value", CheckStatus.ERROR),
     "leases": ("the election of a leader: nothing is decided", CheckStatus.ERROR),
     "nodes": ("the number of nodes and cores", CheckStatus.ERROR),
-    "horizontalpodautoscalers": ("HPAs that own a target: it is refused", CheckStatus.ERROR),
+    "horizontalpodautoscalers": ("HPAs that own a target: the output scale is refused", CheckStatus.ERROR),
     "scale": ("scale calls: the targets keep their sizes", CheckStatus.ERROR),
     "target": ("field managers, rollouts and the annotation of a pause", CheckStatus.WARNING),
     "counted": ("what is counted by this kind", CheckStatus.ERROR),
@@ -45,13 +45,18 @@ def look_at_right(client: ObjectClient, right: Right, subject: Subject) -> tuple
 def judge_right(right: Right, subject: Subject, missing: tuple[AccessRight, ...]) -> Line:
     """Return the line about a right, of which some verbs on some objects may be missing."""
     if not missing:
-        return ok(_name(right), f"{subject} may {', '.join(_sent(right))}{_names(right.names)}")
+        return ok(_name(right), f"{subject} may {', '.join(_sent(right))} {_resource(right)}{_names(right.names)}")
     verbs = ", ".join(dict.fromkeys(one.verb for one in missing))
     names = tuple(dict.fromkeys(one.object_name for one in missing if one.object_name))
     lost, status = _LOST[_subject_matter(right)]
     role = f"a Role in {right.namespace}" if right.namespace else "a ClusterRole"
     fix = f"grant {', '.join(right.verbs)} on {_resource(right)} by {role}, as the chart does"
-    return Line(_name(right), status, f"{subject} may not {verbs}{_names(names)}; lost without it: {lost}", fix)
+    return Line(
+        _name(right),
+        status,
+        f"{subject} may not {verbs} {_resource(right)}{_names(names)}; lost without it: {lost}",
+        fix,
+    )
 
 
 def _single(right: Right) -> Iterator[AccessRight]:
