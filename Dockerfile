@@ -35,19 +35,34 @@ LABEL org.opencontainers.image.title="Tidewatch" \
 RUN python -m compileall -q -x '/(idlelib|lib2to3|site-packages|tkinter|turtledemo)/' /usr/local/lib/python3.11 \
     && python -m pip uninstall --quiet --yes --root-user-action ignore setuptools wheel pip
 COPY --from=build /opt/tidewatch /opt/tidewatch
-# prometheus-adapter's image has its program at this path, so its users only change the image: its chart has
-# `args: [/adapter, --config=…]`, other manifests `args: [--config=…]`. Any other command is run unchanged.
+# One entrypoint, so that users of two other programs only change the image. Their manifests name the program's path as
+# `command` or as the first of `args` (/adapter of prometheus-adapter, /cluster-proportional-autoscaler), or have flags
+# alone: --target and --configmap together are cluster-proportional-autoscaler's. Any other command is run unchanged.
 # The dollar signs belong to the script.
 # hadolint ignore=SC2016
 RUN printf '%s\n' '#!/bin/sh' \
-        'case "$1" in /adapter) shift ;; -*) ;; *) exec "$@" ;; esac' \
-        'exec /opt/tidewatch/bin/tidewatch-adapter serve "$@"' >/adapter \
-    && chmod 0755 /adapter
+        'name=${0##*/} bin=/opt/tidewatch/bin target= configmap=' \
+        'case "$1" in /adapter|/cluster-proportional-autoscaler) name=${1#/}; shift ;; esac' \
+        'if [ "$name" = tidewatch ]; then' \
+        '    case "$1" in "") exec "$bin/tidewatch-adapter" --help ;; -*) name=adapter ;; *) exec "$@" ;; esac' \
+        '    for flag; do case "$flag" in' \
+        '        --target|--target=*) target=1 ;; --configmap|--configmap=*) configmap=1 ;;' \
+        '    esac; done' \
+        '    [ -z "$target" ] || [ -z "$configmap" ] || name=cluster-proportional-autoscaler' \
+        'fi' \
+        'case "$name" in' \
+        '    adapter) exec "$bin/tidewatch-adapter" serve "$@" ;;' \
+        '    *) exec "$bin/tidewatch-recommender" proportional "$@" ;;' \
+        'esac' >/tidewatch \
+    && chmod 0755 /tidewatch \
+    && ln -s tidewatch /adapter \
+    && ln -s tidewatch /cluster-proportional-autoscaler
 ENV PATH=/opt/tidewatch/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1
 USER 10001:10001
 WORKDIR /
-EXPOSE 6443 9180
-# No init is needed: as process 1, `serve` handles its signals and reaps its children.
-ENTRYPOINT ["/adapter"]
+# The adapter: HTTPS, and metrics. The recommender: metrics and health, and the page.
+EXPOSE 6443 9180 8080 8081
+# No init is needed: as process 1, each program handles its signals and reaps its children.
+ENTRYPOINT ["/tidewatch"]
 CMD ["tidewatch-adapter", "--help"]

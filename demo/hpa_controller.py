@@ -23,7 +23,7 @@ from recommender.hpa import (
     AverageValue,
     Behaviour,
     ExternalMetric,
-    History,
+    HpaHistory,
     HPASpec,
     Pod,
     PodPhase,
@@ -65,7 +65,7 @@ class HpaController:
     def __init__(self, api: Api, target: Target) -> None:
         """Set the adapter to ask; nothing is sent yet."""
         self._spec = _spec(target)
-        self._history = History()
+        self._history = HpaHistory()
         self._pool = urllib3.connection_from_url(
             api.url,
             ca_certs=str(api.ca_file),

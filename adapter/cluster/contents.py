@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from adapter.cluster.autoscalers import group_of
 from adapter.cluster.facts import FactError, autoscaler_of, node_of, ready_addresses, service_of
 from adapter.cluster.forms import AutoscalerForm, NodeForm, SliceForm
-from adapter.cluster.targets import ScaledForm, scaled_object
+from adapter.cluster.state import Observed, Unknown
+from adapter.cluster.targets import ScaledForm, group_of, scaled_object
 from adapter.sources.manifests import GroupKind, group_kind, read_objects
 
 if TYPE_CHECKING:
@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 
     import msgspec
 
-    from adapter.cluster.autoscalers import ScaleTarget
-    from adapter.cluster.state import Autoscaler, CountedKind, Node
-    from adapter.cluster.targets import ScaledObject
+    from adapter.cluster.state import Autoscaler, ClusterNode, CountedKind
+    from adapter.cluster.targets import ScaledObject, ScaleTarget
     from adapter.sources.manifests import FileObject, Manifest
     from adapter.timing.pace import Pace
 
@@ -68,7 +67,7 @@ class EndpointSlice:
 class Contents:
     """Objects by namespace (empty for kinds without) and name. One that cannot be used is replaced by the reason."""
 
-    nodes: dict[str, Node | str] = field(default_factory=dict)
+    nodes: dict[str, ClusterNode | str] = field(default_factory=dict)
     autoscalers: dict[tuple[str, str], Autoscaler | str] = field(default_factory=dict)
     scaled: dict[tuple[str, str, str, str], ScaledObject | str] = field(default_factory=dict)
     """By API group, kind, namespace and name."""
@@ -76,9 +75,10 @@ class Contents:
     labels: dict[CountedKind, dict[tuple[str, str], Mapping[str, str]]] = field(default_factory=dict)
     """Of the objects that can be counted; of `endpoints`, those of the EndpointSlices."""
 
-    def target(self, target: ScaleTarget) -> ScaledObject | str | None:
-        """Return the size of an object, or why it cannot be stated; None if there is no such object."""
-        return self.scaled.get((group_of(target.api_version), target.kind, target.namespace, target.name))
+    def target(self, target: ScaleTarget, time: float) -> Observed[ScaledObject | None] | Unknown:
+        """Return the size of an object, as it was at a time; None if there is no such object."""
+        found = self.scaled.get((group_of(target.api_version), target.kind, target.namespace, target.name))
+        return Unknown(found) if isinstance(found, str) else Observed(found, time)
 
     def update(self, other: Contents) -> None:
         """Add the objects of other contents, which replace those of the same name."""
@@ -126,7 +126,7 @@ def _namespace(manifest: Manifest) -> str:
     return manifest.metadata.namespace or "default"
 
 
-def _node(form: NodeForm) -> Node | str:
+def _node(form: NodeForm) -> ClusterNode | str:
     try:
         return node_of(form)
     except FactError as error:

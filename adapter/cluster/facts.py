@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from adapter.cluster.state import Autoscaler, Node, Taint
+from adapter.cluster.state import Autoscaler, ClusterNode, Taint
 from adapter.objects.quantities import Quantity, QuantityError, parse_quantity
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         MetricForm,
         NodeForm,
         QuantityText,
-        ScalingRules,
+        ScalingRulesForm,
         SliceForm,
         TaintForm,
     )
@@ -38,10 +38,10 @@ class FactError(ValueError):
     """
 
 
-def node_of(form: NodeForm) -> Node:
+def node_of(form: NodeForm) -> ClusterNode:
     """Return the node. Raises FactError for a quantity or time that cannot be read."""
     name, spec, status = form.metadata.name, form.spec, form.status
-    return Node(
+    return ClusterNode(
         name=name,
         labels=_interned(form.metadata.labels or {}),
         taints=tuple(map(_taint, (spec.taints or ()) if spec else ())),
@@ -143,7 +143,7 @@ def _quantity(text: str) -> Quantity:
     return parse_quantity(text)
 
 
-def _tolerance(where: str, direction: str, rules: ScalingRules | None) -> float | None:
+def _tolerance(where: str, direction: str, rules: ScalingRulesForm | None) -> float | None:
     if rules is None or rules.tolerance is None:
         return None
     try:

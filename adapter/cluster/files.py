@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from adapter.cluster.contents import Contents, contents_of
 from adapter.cluster.counts import distinct
 from adapter.cluster.queries import selector_of
-from adapter.cluster.state import Autoscaler, ClusterState, Node, Observed, Unknown
+from adapter.cluster.state import Autoscaler, ClusterNode, ClusterState, Observed, Unknown
 from adapter.sources.manifests import ManifestError
 from adapter.timing.file_contents import read_regular
 from adapter.timing.pace import UNPACED
@@ -41,11 +41,6 @@ _COMMANDS = {
 
 class ClusterFilesError(Exception):
     """Files cannot be read; the message is `FILE:LINE: reason`."""
-
-
-def read_cluster(path: Path, needs: ClusterNeeds, now: float) -> ClusterState:
-    """Return the facts that a file, or all files of a folder, state at a time. Raises ClusterFilesError."""
-    return state_of(read_contents(path), needs, now, path)
 
 
 def read_contents(path: Path, pace: Pace = UNPACED) -> Contents:
@@ -106,8 +101,8 @@ def _missing(kind: str, where: Path) -> Unknown:
     return Unknown(f"{where} contains no {kind}: add the output of `{command}`")
 
 
-def _nodes(contents: Contents, time: float, where: Path) -> Observed[tuple[Node, ...]] | Unknown:
-    nodes = [node for node in contents.nodes.values() if isinstance(node, Node)]
+def _nodes(contents: Contents, time: float, where: Path) -> Observed[tuple[ClusterNode, ...]] | Unknown:
+    nodes = [node for node in contents.nodes.values() if isinstance(node, ClusterNode)]
     if nodes:
         return Observed(tuple(sorted(nodes, key=lambda node: node.name)), time)
     problem = next((node for node in contents.nodes.values() if isinstance(node, str)), None)

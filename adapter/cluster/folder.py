@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from adapter.cluster.autoscalers import ScaleTarget
     from adapter.cluster.state import ClusterNeeds
-    from adapter.cluster.targets import ScaledObject
+    from adapter.cluster.targets import ScaledObject, ScaleTarget
     from adapter.timing.pace import Pace
 
 T = TypeVar("T")
@@ -115,8 +114,7 @@ class ClusterFolder:
         known = self._known
         if known is None:
             return self._unread()
-        found = known.contents.target(target)
-        return Unknown(found) if isinstance(found, str) else Observed(found, known.time)
+        return known.contents.target(target, known.time)
 
     def _unread(self) -> Unknown:
         return Unknown(f"the files in {self._directory} have not been read yet")

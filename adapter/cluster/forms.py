@@ -84,7 +84,7 @@ class MetricForm(msgspec.Struct, gc=False):
     external: MetricSource | None = None
 
 
-class ScalingRules(msgspec.Struct, gc=False):
+class ScalingRulesForm(msgspec.Struct, gc=False):
     """`autoscaling/v2 HPAScalingRules`."""
 
     tolerance: QuantityText | None = None
@@ -93,8 +93,8 @@ class ScalingRules(msgspec.Struct, gc=False):
 class Behavior(msgspec.Struct, gc=False, rename={"scale_up": "scaleUp", "scale_down": "scaleDown"}):
     """`autoscaling/v2 HorizontalPodAutoscalerBehavior`."""
 
-    scale_up: ScalingRules | None = None
-    scale_down: ScalingRules | None = None
+    scale_up: ScalingRulesForm | None = None
+    scale_down: ScalingRulesForm | None = None
 
 
 class AutoscalerSpec(

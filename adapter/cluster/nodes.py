@@ -10,7 +10,7 @@ from adapter.objects.selectors import EVERYTHING
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from adapter.cluster.state import Node
+    from adapter.cluster.state import ClusterNode
     from adapter.objects.selectors import Selector
 
 _NANOS_PER_CORE = 10**9
@@ -29,7 +29,7 @@ class NodeCounts:
 
 
 def count_nodes(
-    nodes: Iterable[Node], selector: Selector = EVERYTHING, ignore_taints: Collection[str] = ()
+    nodes: Iterable[ClusterNode], selector: Selector = EVERYTHING, ignore_taints: Collection[str] = ()
 ) -> NodeCounts:
     """Count the nodes that the selector matches and that have no taint with one of these keys.
 
@@ -50,7 +50,7 @@ def count_nodes(
     return NodeCounts(total, schedulable, _whole_cores(nanos), _whole_cores(schedulable_nanos))
 
 
-def _matching(nodes: Iterable[Node], selector: Selector) -> Iterator[Node]:
+def _matching(nodes: Iterable[ClusterNode], selector: Selector) -> Iterator[ClusterNode]:
     """Yield the nodes that the selector matches. Thousands of nodes have few different values of its labels."""
     keys = tuple(selector.keys)
     verdicts: dict[tuple[str | None, ...], bool] = {}

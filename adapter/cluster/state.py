@@ -34,6 +34,8 @@ class Unknown:
 
     reason: str
     """What is missing, and how to supply it."""
+    is_refused: bool = False
+    """Whether the API server refuses to state it, so that waiting does not help: rights or the kind are missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Taint:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ClusterNode:
     """The part of a Node on which decisions depend. Two values are equal if only heartbeats differ."""
 
     name: str
@@ -110,7 +112,7 @@ class ClusterNeeds:
 class ClusterState:
     """The facts that were needed, at one moment."""
 
-    nodes: Observed[tuple[Node, ...]] | Unknown = Unknown("nodes are not watched")
+    nodes: Observed[tuple[ClusterNode, ...]] | Unknown = Unknown("nodes are not watched")
     autoscalers: Mapping[str, Observed[tuple[Autoscaler, ...]] | Unknown] = field(default_factory=dict)
     """By namespace."""
     counts: Mapping[CountQuery, Observed[int] | Unknown] = field(default_factory=dict)

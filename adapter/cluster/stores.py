@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.cluster.forms import AutoscalerForm, NodeForm
-    from adapter.cluster.state import Autoscaler, Node
+    from adapter.cluster.state import Autoscaler, ClusterNode
 
 F = TypeVar("F", bound=KubernetesObject)
 V = TypeVar("V")
@@ -136,7 +136,7 @@ class _Replacement(Generic[F, V]):
         self._store.replace(self._values, self._problems)
 
 
-def node_store(changed: Callable[[], None]) -> ValueStore[NodeForm, Node]:
+def node_store(changed: Callable[[], None]) -> ValueStore[NodeForm, ClusterNode]:
     """Return a store of nodes, ordered by name."""
     return ValueStore(node_of, attrgetter("name"), changed)
 

@@ -3,19 +3,50 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from adapter.cluster.facts import FactError, seconds_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 PAUSED_ANNOTATION = "tidewatch.io/paused"
 
+_COUNTS_UPDATED = frozenset({"Deployment", "StatefulSet"})
+"""Kinds whose status always has `updatedReplicas`; the API server omits a 0."""
+
 _ONE_BY_DEFAULT = frozenset({"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"})
 """Kinds of which the API server sets `spec.replicas` to 1; a file may omit it."""
+
+
+class ScaleTarget(Protocol):
+    """An object with a scale subresource."""
+
+    @property
+    def api_version(self) -> str:
+        """`apps/v1`."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """`Deployment`."""
+        ...
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the object."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The name of the object."""
+        ...
+
+
+class NoReplicasError(FactError):
+    """The object has no `spec.replicas` that is a whole number; its scale subresource may still state a size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +67,9 @@ class ScaledObject:
     replicas: int
     """`spec.replicas`; 1 if it is not stated, as the API server sets it."""
     ready_replicas: int | None
-    """`status.readyReplicas`; None if the object has no status."""
+    """`status.readyReplicas`; None if the status does not count replicas."""
     rollout: bool
-    """Whether pods of an earlier version of its template are still there."""
+    """Whether a new version of its pods is being rolled out."""
     paused: str | None
     """The annotation `tidewatch.io/paused`."""
     replicas_managers: tuple[ReplicasManager, ...]
@@ -46,7 +77,7 @@ class ScaledObject:
 
 
 class _Fields(msgspec.Struct, gc=False, rename={"spec": "f:spec"}):
-    spec: dict[str, msgspec.Raw] = {}
+    spec: dict[str, Any] = {}
 
 
 class _ManagedFields(msgspec.Struct, gc=False, rename={"fields": "fieldsV1"}):
@@ -57,17 +88,20 @@ class _ManagedFields(msgspec.Struct, gc=False, rename={"fields": "fieldsV1"}):
 
 
 class _ScaledMeta(msgspec.Struct, gc=False, rename={"managed": "managedFields"}):
-    name: str
+    name: str = ""
     namespace: str | None = None
+    generation: int | None = None
     annotations: dict[str, str] | None = None
     managed: list[_ManagedFields] | None = None
 
 
-class _ScaledSpec(msgspec.Struct, gc=False):
-    replicas: int | None = None
+class _ScaledSpec(msgspec.Struct, gc=False, rename={"update_strategy": "updateStrategy"}):
+    replicas: Any = None
+    update_strategy: Any = None
 
 
 _RENAMED = {
+    "observed_generation": "observedGeneration",
     "ready_replicas": "readyReplicas",
     "updated_replicas": "updatedReplicas",
     "current_revision": "currentRevision",
@@ -76,11 +110,14 @@ _RENAMED = {
 
 
 class _ScaledStatus(msgspec.Struct, gc=False, rename=_RENAMED):
-    replicas: int = 0
-    ready_replicas: int = 0
-    updated_replicas: int | None = None
-    current_revision: str | None = None
-    update_revision: str | None = None
+    """What a status tells of the size. Custom kinds use some of these keys with types of their own."""
+
+    observed_generation: Any = None
+    replicas: Any = None
+    ready_replicas: Any = None
+    updated_replicas: Any = None
+    current_revision: Any = None
+    update_revision: Any = None
 
 
 class ScaledForm(msgspec.Struct, gc=False, rename={"api_version": "apiVersion"}):
@@ -93,48 +130,87 @@ class ScaledForm(msgspec.Struct, gc=False, rename={"api_version": "apiVersion"})
     status: msgspec.Raw = msgspec.Raw(b"null")
 
 
-def scaled_object_of(body: bytes) -> ScaledObject:
-    """Return what an object states, from its JSON as the API server sends it. Raises FactError."""
+def group_of(api_version: str) -> str:
+    """Return the API group of `GROUP/VERSION`; empty for the core group."""
+    return api_version.rpartition("/")[0]
+
+
+def scaled_object_of(document: Mapping[str, Any]) -> ScaledObject:
+    """Return what a document from the API server states. Raises FactError, which is NoReplicasError without a size."""
+    kind = document.get("kind")
+    kind = kind if isinstance(kind, str) else ""
     try:
-        form = msgspec.json.decode(body, type=ScaledForm)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise FactError(f"the object cannot be read: {error}") from error
-    return scaled_object(form)
+        metadata = msgspec.convert(document.get("metadata") or {}, _ScaledMeta)
+        spec = msgspec.convert(document.get("spec"), _ScaledSpec | None)
+        status = msgspec.convert(document.get("status"), _ScaledStatus | None)
+    except msgspec.ValidationError as error:
+        raise FactError(f"{kind}: the size cannot be read: {error}") from error
+    return _scaled_object(kind, metadata, spec or _ScaledSpec(), status or _ScaledStatus())
 
 
 def scaled_object(form: ScaledForm) -> ScaledObject:
-    """Return what the object states. Raises FactError if its kind has no `spec.replicas`, or it cannot be read."""
+    """Return what an object in a file states. Raises FactError, which is NoReplicasError without a size."""
     try:
         metadata = msgspec.json.decode(form.metadata, type=_ScaledMeta)
         spec = msgspec.json.decode(form.spec, type=_ScaledSpec | None)
         status = msgspec.json.decode(form.status, type=_ScaledStatus | None)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise FactError(f"{form.kind}: the size cannot be read: {error}") from error
-    replicas = spec.replicas if spec else None
+    return _scaled_object(form.kind, metadata, spec or _ScaledSpec(), status or _ScaledStatus())
+
+
+def _scaled_object(kind: str, metadata: _ScaledMeta, spec: _ScaledSpec, status: _ScaledStatus) -> ScaledObject:
+    replicas = _count(spec.replicas)
     if replicas is None:
-        if form.kind not in _ONE_BY_DEFAULT:
-            raise FactError(f"{form.kind} {metadata.name} has no spec.replicas: name an object that can be scaled")
+        if spec.replicas is not None:
+            message = f"{kind} {metadata.name}: the size cannot be read: spec.replicas is not a whole number"
+            raise NoReplicasError(message)
+        if kind not in _ONE_BY_DEFAULT:
+            message = f"{kind} {metadata.name} has no spec.replicas: name an object that can be scaled"
+            raise NoReplicasError(message)
         replicas = 1
+    ready = _count(status.ready_replicas)
+    # The API server omits a 0 where the status counts replicas.
+    ready = 0 if ready is None and _count(status.replicas) is not None else ready
     return ScaledObject(
         replicas=replicas,
-        ready_replicas=None if status is None else status.ready_replicas,
-        rollout=status is not None and _rolls_out(form.kind, status),
+        ready_replicas=ready,
+        rollout=_rolls_out(kind, metadata, spec, status),
         paused=(metadata.annotations or {}).get(PAUSED_ANNOTATION),
         replicas_managers=tuple(_managers(metadata.managed or [])),
     )
 
 
-def _rolls_out(kind: str, status: _ScaledStatus) -> bool:
-    """Return whether pods of an earlier template remain.
+def _rolls_out(kind: str, metadata: _ScaledMeta, spec: _ScaledSpec, status: _ScaledStatus) -> bool:
+    """Return whether a new version of the pods is being rolled out.
 
-    A change of `spec.replicas` alone is no rollout, so the conditions of `kubectl rollout status` that compare with it
-    are left out. Only a Deployment without any updated pod omits `updatedReplicas`.
+    It is while the controller has not seen the newest generation, and while pods of an earlier template remain. A
+    change of `spec.replicas` alone is no rollout, so the conditions of `kubectl rollout status` that compare with it
+    are left out. A StatefulSet that is meant to keep pods of an earlier template is not rolling out either, or it never
+    would be done.
     """
-    if status.update_revision is not None:
+    observed = _count(status.observed_generation)
+    if metadata.generation is not None and observed is not None and observed < metadata.generation:
+        return True
+    if _keeps_old_pods(spec.update_strategy):
+        return False
+    if isinstance(status.current_revision, str) and isinstance(status.update_revision, str):
         return status.current_revision != status.update_revision
-    if status.updated_replicas is None:
-        return kind == "Deployment" and status.replicas > 0
-    return status.updated_replicas < status.replicas
+    updated = _count(status.updated_replicas)
+    if updated is None and kind in _COUNTS_UPDATED:
+        updated = 0
+    return updated is not None and updated < (_count(status.replicas) or 0)
+
+
+def _keeps_old_pods(strategy: object) -> bool:
+    if not isinstance(strategy, dict):
+        return False
+    rolling = strategy.get("rollingUpdate")
+    return strategy.get("type") == "OnDelete" or bool(isinstance(rolling, dict) and rolling.get("partition"))
+
+
+def _count(value: object) -> int | None:
+    return value if type(value) is int and value >= 0 else None
 
 
 def _managers(managed: list[_ManagedFields]) -> Iterator[ReplicasManager]:

@@ -26,7 +26,7 @@ from adapter.sources.kubernetes.settings import WatchSettings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from adapter.cluster.state import Autoscaler, ClusterNeeds, Node
+    from adapter.cluster.state import Autoscaler, ClusterNeeds, ClusterNode
     from adapter.cluster.watch_records import WatchRecord
     from adapter.objects.resources import Resource
     from adapter.sources.kubernetes.client import KubernetesClient
@@ -46,7 +46,7 @@ _PAGE_OF_WHOLE_OBJECTS = 100
 S = TypeVar("S")
 V = TypeVar("V")
 
-_NodeStore: TypeAlias = "ValueStore[NodeForm, Node]"
+_NodeStore: TypeAlias = "ValueStore[NodeForm, ClusterNode]"
 _AutoscalerStore: TypeAlias = "ValueStore[AutoscalerForm, Autoscaler]"
 _CountStore: TypeAlias = "NameStore | AddressStore"
 
@@ -212,7 +212,7 @@ def _values(watch: _Watch[ValueStore[F, V]]) -> Observed[tuple[V, ...]] | Unknow
     return _missing(watch.running) or Observed(watch.store.snapshot, _heard(watch.running))
 
 
-def _nodes(watch: _Watch[_NodeStore]) -> Observed[tuple[Node, ...]] | Unknown:
+def _nodes(watch: _Watch[_NodeStore]) -> Observed[tuple[ClusterNode, ...]] | Unknown:
     """Return the nodes; unknown if there are some and none of them can be used."""
     nodes = _values(watch)
     problems = (*watch.store.problems, *_left_out(watch.running))
@@ -254,10 +254,11 @@ def _missing(running: _Running) -> Unknown | None:
     where = f" in the namespace {running.namespace}" if running.namespace else ""
     refusal = running.reflector.refusal
     if isinstance(refusal, ForbiddenError):
-        return Unknown(f"{resource.qualified}{where}: allow list and watch on {resource.plural} in {group}: {refusal}")
+        fix = f"allow list and watch on {resource.plural} in {group}"
+        return Unknown(f"{resource.qualified}{where}: {fix}: {refusal}", is_refused=True)
     if refusal is not None:
         served = f"{resource.plural} in version {resource.version} of {group}"
-        return Unknown(f"{resource.qualified}: the API server does not serve {served}")
+        return Unknown(f"{resource.qualified}: the API server does not serve {served}", is_refused=True)
     if not running.reflector.synced:
         reason = f": {failure}" if failure else ""
         return Unknown(f"{resource.qualified}{where}: the first list has not arrived yet{reason}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
 _LONGEST_WORD = 100
 """Longest word that is compared, in characters: the time of a comparison grows with the product of the lengths."""
@@ -218,6 +218,13 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     by_lower = {candidate.lower(): candidate for candidate in known if len(candidate) <= _LONGEST_WORD}
     matches = difflib.get_close_matches(word.lower(), by_lower, n=1)
     return by_lower[matches[0]] if matches else None
+
+
+def unknown_key(entry: MappingEntry, known: Collection[str]) -> DocumentProblem:
+    """Return the problem of a key that is not among the known ones; it names the most similar one, if there is any."""
+    meant = nearest(entry.name, known)
+    fix = f"did you mean {meant!r}?" if meant else f"remove it; the keys here are {', '.join(known)}"
+    return entry.key.problem(f"the key {shortened(entry.name)!r} is not known", fix)
 
 
 def shortened(text: str, limit: int = 60) -> str:

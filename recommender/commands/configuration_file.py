@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from adapter.service.flags.parsing import exit_for_usage
 from adapter.timing.file_contents import FilesError, read_each
 from recommender.commands.program import PROGRAM
-from recommender.configuration.reading import ConfigurationError, read_configuration
+from recommender.configuration.reading import ConfigurationFileError, read_configuration
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ def configuration_or_exit(values: FlagValues) -> tuple[Path, Configuration]:
         return path, read_configuration(content.text, str(content.path))
     except FilesError as error:
         exit_for_usage(PROGRAM, str(error))
-    except ConfigurationError as error:
+    except ConfigurationFileError as error:
         for problem in error.problems:
             print(f"{PROGRAM}: {problem}", file=sys.stderr)  # noqa: T201 - one line for each problem
         sys.exit(2)

@@ -12,12 +12,12 @@ from recommender.decisions.settings import Brakes, Direction, MaxStep, Pause
 
 if TYPE_CHECKING:
     from adapter.documents.tree import Node
-    from recommender.configuration.fields import Fields
+    from recommender.configuration.fields import MappingReader
 
 KEYS = ("paused", "maxStep", "maxChangesPerHour")
 
 
-def read_brakes(fields: Fields) -> Brakes:
+def read_brakes(fields: MappingReader) -> Brakes:
     """Return the brakes of a recommendation."""
     return Brakes(
         paused=fields.read("paused", _paused, None),

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.documents.tree import DocumentError, nearest, problems_within
 from recommender.configuration import brakes
-from recommender.configuration.fields import Fields, mapping_of
+from recommender.configuration.fields import MappingReader, mapping_of
 from recommender.configuration.model import Recommendation, RefusedRecommendation
 from recommender.configuration.needs import queries_in
 from recommender.configuration.scalars import label, object_name, text
 from recommender.decisions.record import TargetReference
-from recommender.decisions.settings import Output, Owners, Policy
+from recommender.decisions.settings import Output, Owners, RecommendationPolicy
 from recommender.proportional.reading.settings import read_proportional
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def read_entry(node: Node, shared: Shared) -> Entry:
         mapping = mapping_of(node, "the recommendation", ("name", *_READERS))
     except DocumentError as error:
         return RefusedRecommendation("", (*problems, error.problem), line=node.line)
-    fields = Fields(mapping, _KEYS, problems, later=(*_LATER_KINDS, *_LATER_OUTPUTS))
+    fields = MappingReader(mapping, _KEYS, problems, later=(*_LATER_KINDS, *_LATER_OUTPUTS))
     name = fields.require("name", label, "", "NAME")
     kind, subject = _subject(fields)
     targets = fields.read("targets", lambda each: _targets(each, problems), ())
@@ -62,7 +62,7 @@ def read_entry(node: Node, shared: Shared) -> Entry:
     if problems or subject is None:
         unique = tuple(dict.fromkeys(sorted(problems, key=lambda each: (each.line, each.column))))
         return RefusedRecommendation(name or _name(mapping), unique, kind, node.line)
-    policy = Policy(name, kind, targets, outputs, limits, shared.owners, shared.stale_after_seconds)
+    policy = RecommendationPolicy(name, kind, targets, outputs, limits, shared.owners, shared.stale_after_seconds)
     return Recommendation(policy, subject, node.line)
 
 
@@ -75,7 +75,7 @@ def _name(mapping: MappingNode) -> str:
         return ""
 
 
-def _subject(fields: Fields) -> tuple[str, Subject | None]:
+def _subject(fields: MappingReader) -> tuple[str, Subject | None]:
     """Return the key of the kind, and the settings; none after a problem."""
     kinds = [key for key in (*_READERS, *_LATER_KINDS) if fields.node.entry(key)]
     kind = kinds[0] if kinds else ""
@@ -95,7 +95,7 @@ def _subject(fields: Fields) -> tuple[str, Subject | None]:
 def _targets(node: Node, problems: list[DocumentProblem]) -> tuple[TargetReference, ...]:
     targets: list[TargetReference] = []
     for item in node.sequence():
-        fields = Fields(mapping_of(item, "the target", _TARGET_KEYS), _TARGET_KEYS, problems, path="targets")
+        fields = MappingReader(mapping_of(item, "the target", _TARGET_KEYS), _TARGET_KEYS, problems, path="targets")
         target = TargetReference(
             fields.require("apiVersion", text, "", "apps/v1"),
             fields.require("kind", text, "", "Deployment"),

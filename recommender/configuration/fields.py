@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from adapter.documents.tree import DocumentError, MappingNode, nearest
+from adapter.documents.tree import DocumentError, MappingNode, unknown_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -19,7 +19,7 @@ T = TypeVar("T")
 D = TypeVar("D")
 
 
-class Fields:
+class MappingReader:
     """The keys of one mapping, while they are read."""
 
     def __init__(
@@ -58,12 +58,9 @@ class Fields:
         return self.read(key, reader, default)
 
     def _unknown(self, entry: MappingEntry, known: tuple[str, ...]) -> DocumentProblem:
-        named = self._named(entry.name)
         if entry.name in self._later:
-            return entry.key.problem(f"{named} is not supported by this version yet", "remove it")
-        meant = nearest(entry.name, known)
-        fix = f"did you mean {meant}?" if meant else f"the keys are {', '.join(known)}"
-        return entry.key.problem(f"unknown key {named}", fix)
+            return entry.key.problem(f"{self._named(entry.name)} is not supported by this version yet", "remove it")
+        return unknown_key(entry, known)
 
     def _named(self, key: str) -> str:
         return f"{self._path}.{key}" if self._path else key

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from adapter.cluster.autoscalers import group_of
+from adapter.cluster.targets import group_of
 from recommender.decisions.settings import Output
 
 if TYPE_CHECKING:
     from recommender.configuration.model import Configuration, Recommendation, RefusedRecommendation
     from recommender.decisions.record import TargetReference
-    from recommender.decisions.settings import Policy
+    from recommender.decisions.settings import RecommendationPolicy
 
 
 def with_last_good(read: Configuration, last: Configuration) -> Configuration:
@@ -48,7 +48,9 @@ def _kept(last: Recommendation, refused: RefusedRecommendation, read: Configurat
     return replace(last, policy=policy)
 
 
-def _rivals(policy: Policy, policies: list[Policy]) -> dict[TargetReference, tuple[str, ...]]:
+def _rivals(
+    policy: RecommendationPolicy, policies: list[RecommendationPolicy]
+) -> dict[TargetReference, tuple[str, ...]]:
     if Output.SCALE not in policy.outputs:
         return {}
     found: dict[TargetReference, tuple[str, ...]] = {}
@@ -59,7 +61,7 @@ def _rivals(policy: Policy, policies: list[Policy]) -> dict[TargetReference, tup
     return found
 
 
-def _scales(policy: Policy, target: TargetReference) -> bool:
+def _scales(policy: RecommendationPolicy, target: TargetReference) -> bool:
     """Whether a recommendation scales this object, in whichever version of its API group it is named."""
     if Output.SCALE not in policy.outputs:
         return False

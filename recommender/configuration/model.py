@@ -11,7 +11,7 @@ from recommender.decisions.settings import Owners
 if TYPE_CHECKING:
     from adapter.documents.tree import DocumentProblem
     from adapter.sources.prometheus.settings import PrometheusSettings
-    from recommender.decisions.settings import Policy
+    from recommender.decisions.settings import RecommendationPolicy
     from recommender.proportional.parameters import ProportionalSettings
 
 
@@ -23,7 +23,7 @@ Subject: TypeAlias = "ProportionalSettings"
 class Recommendation:
     """One entry of `recommendations`."""
 
-    policy: Policy
+    policy: RecommendationPolicy
     subject: Subject
     line: int = 0
     """Where it begins in the file."""

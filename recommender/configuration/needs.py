@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.cluster.state import ClusterNeeds, CountQuery
-from recommender.proportional.parameters import Query
+from recommender.proportional.parameters import DriverQuery
 
 if TYPE_CHECKING:
     from recommender.configuration.model import Configuration, Subject
@@ -43,7 +43,7 @@ def config_maps_of(configuration: Configuration) -> frozenset[tuple[str, str]]:
 
 def queries_in(subject: Subject) -> frozenset[str]:
     """Return the queries of one recommendation."""
-    return frozenset(driver.source.expr for driver in subject.drivers if isinstance(driver.source, Query))
+    return frozenset(driver.source.expr for driver in subject.drivers if isinstance(driver.source, DriverQuery))
 
 
 def _needs_nodes(subject: Subject) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.documents.tree import DocumentError
 from adapter.sources.prometheus.errors import SettingsError
 from adapter.sources.prometheus.settings import PrometheusSettings
-from recommender.configuration.fields import Fields, mapping_of
+from recommender.configuration.fields import MappingReader, mapping_of
 from recommender.configuration.scalars import duration, path, text
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _TIMEOUT_SECONDS: Final = 30.0
 def read_prometheus(node: Node, problems: list[DocumentProblem]) -> PrometheusSettings | None:
     """Return the connection; None after a problem."""
     before = len(problems)
-    fields = Fields(mapping_of(node, "prometheus", _KEYS), _KEYS, problems, path="prometheus")
+    fields = MappingReader(mapping_of(node, "prometheus", _KEYS), _KEYS, problems, path="prometheus")
     url = fields.require("url", text, "", "http://prometheus:9090")
     username, password_file = fields.read("basicAuth", lambda each: _basic_auth(each, problems), (None, None))
     files = {key: fields.read(key, path, None) for key in ("tokenFile", "caFile", "certFile", "keyFile")}
@@ -51,7 +51,7 @@ def read_prometheus(node: Node, problems: list[DocumentProblem]) -> PrometheusSe
 
 def _basic_auth(node: Node, problems: list[DocumentProblem]) -> tuple[str | None, Path | None]:
     where = "prometheus.basicAuth"
-    fields = Fields(mapping_of(node, where, _BASIC_AUTH), _BASIC_AUTH, problems, path=where)
+    fields = MappingReader(mapping_of(node, where, _BASIC_AUTH), _BASIC_AUTH, problems, path=where)
     username = fields.require("username", text, "", "NAME")
     password_file = fields.require("passwordFile", path, None, "/path/to/password")
     return username, password_file

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.documents.load import load_documents
 from adapter.documents.tree import DocumentError, DocumentProblem, problems_within
 from recommender.configuration.entry import Shared, read_entry
-from recommender.configuration.fields import Fields, mapping_of
+from recommender.configuration.fields import MappingReader, mapping_of
 from recommender.configuration.merging import with_rivals
 from recommender.configuration.model import (
     Configuration,
@@ -45,9 +45,11 @@ _KEYS: Final = (
     "recommendations",
 )
 _HOUR_SECONDS: Final = 3600.0
+_LEAST_STALE_SECONDS: Final = 60.0
+"""A watch without changes is heard every 20 to 45 s: with less, the facts of a healthy cluster would count as stale."""
 
 
-class ConfigurationError(Exception):
+class ConfigurationFileError(Exception):
     """The whole file is refused. The message is the first problem, with the number of the others."""
 
     def __init__(self, problems: Sequence[DocumentProblem]) -> None:
@@ -57,35 +59,35 @@ class ConfigurationError(Exception):
 
 
 def read_configuration(content: str, file: str) -> Configuration:
-    """Return the configuration; `file` is its name in messages. Raises ConfigurationError."""
+    """Return the configuration; `file` is its name in messages. Raises ConfigurationFileError."""
     try:
         root = load_documents(content, file).root
     except DocumentError as error:
-        raise ConfigurationError([error.problem]) from error
+        raise ConfigurationFileError([error.problem]) from error
     if root is None:
         fix = f"begin it with apiVersion: {API_VERSION} and kind: {KIND}"
-        raise ConfigurationError([DocumentProblem(file, 1, 1, "the file is empty", fix)])
+        raise ConfigurationFileError([DocumentProblem(file, 1, 1, "the file is empty", fix)])
     try:
         mapping = mapping_of(root, "the file", _KEYS)
     except DocumentError as error:
-        raise ConfigurationError([error.problem]) from error
+        raise ConfigurationFileError([error.problem]) from error
     problems: list[DocumentProblem] = []
-    fields = Fields(mapping, _KEYS, problems)
+    fields = MappingReader(mapping, _KEYS, problems)
     configuration = _top_level(fields)
     if problems:
         unique = dict.fromkeys(sorted(problems, key=lambda each: (each.line, each.column)))
-        raise ConfigurationError(list(unique))
+        raise ConfigurationFileError(list(unique))
     return configuration
 
 
-def _top_level(fields: Fields) -> Configuration:
+def _top_level(fields: MappingReader) -> Configuration:
     for entry in fields.node.entries:
         if entry.name != "recommendations":
             fields.problems.extend(problems_within(entry.value))
     fields.require("apiVersion", lambda node: _exactly(node, API_VERSION), None, API_VERSION)
     fields.require("kind", lambda node: _exactly(node, KIND), None, KIND)
     poll_interval = fields.read("pollInterval", duration(1.0, _HOUR_SECONDS), 10.0)
-    stale_after = fields.read("staleAfter", duration(1.0), 60.0)
+    stale_after = fields.read("staleAfter", duration(_LEAST_STALE_SECONDS), _LEAST_STALE_SECONDS)
     if stale_after < poll_interval:
         node = fields.node.get("staleAfter") or fields.node
         message = f"staleAfter is {stale_after:g} s, shorter than pollInterval, which is {poll_interval:g} s"
@@ -118,20 +120,20 @@ def _exactly(node: Node, wanted: str) -> None:
 
 def _owners(node: Node, problems: list[DocumentProblem]) -> Owners:
     keys = ("managers",)
-    fields = Fields(mapping_of(node, "owners", keys), keys, problems, path="owners")
+    fields = MappingReader(mapping_of(node, "owners", keys), keys, problems, path="owners")
     return Owners(fields.read("managers", texts, Owners().managers))
 
 
 def _listen(node: Node, problems: list[DocumentProblem]) -> Listen:
     keys = ("page", "metrics")
-    fields = Fields(mapping_of(node, "listen", keys), keys, problems, path="listen")
+    fields = MappingReader(mapping_of(node, "listen", keys), keys, problems, path="listen")
     page: str | None = fields.read("page", address, "") or None
     return Listen(page, fields.read("metrics", address, "") or None)
 
 
 def _leader_election(node: Node, problems: list[DocumentProblem]) -> LeaderElection:
     keys, default = ("enabled", "namespace", "name"), LeaderElection()
-    fields = Fields(mapping_of(node, "leaderElection", keys), keys, problems, path="leaderElection")
+    fields = MappingReader(mapping_of(node, "leaderElection", keys), keys, problems, path="leaderElection")
     return LeaderElection(
         fields.read("enabled", boolean, default.enabled),
         fields.read("namespace", label, default.namespace),

@@ -28,7 +28,7 @@ _COUNTED: Final = {"endpoints": ("discovery.k8s.io", "endpointslices")}
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Right:
+class RoleRule:
     """A right, as one rule of a Role or ClusterRole grants it."""
 
     namespace: str
@@ -50,11 +50,11 @@ def rights_of(
     namespace: str,
     resolve: ResolveResource,
     memory_name: Callable[[str], str],
-) -> tuple[Right, ...]:
+) -> tuple[RoleRule, ...]:
     """Return the rights that `run` needs for a configuration, sorted.
 
-    `namespace` is that of the process: its memories are there, and its Lease unless the configuration names another
-    namespace. `memory_name` returns the name of the ConfigMap with the memory of a recommendation. A target whose kind
+    `namespace` is that of the process: its Lease and its memories are there, unless `leaderElection` names another one.
+    `memory_name` returns the name of the ConfigMap with the memory of a recommendation. A target whose kind
     is not known needs no right, since it cannot be addressed.
     """
     return _merged(
@@ -67,7 +67,7 @@ def rights_of(
     )
 
 
-def _of_targets(configuration: Configuration, resolve: ResolveResource) -> Iterator[Right]:
+def _of_targets(configuration: Configuration, resolve: ResolveResource) -> Iterator[RoleRule]:
     """Yield the rights on targets, on what owns them, and on their events."""
     scaled = {
         target
@@ -76,13 +76,13 @@ def _of_targets(configuration: Configuration, resolve: ResolveResource) -> Itera
         for target in each.policy.targets
     }
     for target in targets_of(configuration):
-        yield Right(target.namespace, "", "events", "", _CREATE)
+        yield RoleRule(target.namespace, "", "events", "", _CREATE)
         plural = _plural(target, resolve)
         if plural is not None:
             group = target.api_version.rpartition("/")[0]
-            yield Right(target.namespace, group, plural, "", _GET, (target.name,))
+            yield RoleRule(target.namespace, group, plural, "", _GET, (target.name,))
             if target in scaled:
-                yield Right(target.namespace, group, plural, "scale", _KEEP, (target.name,))
+                yield RoleRule(target.namespace, group, plural, "scale", _KEEP, (target.name,))
 
 
 def _plural(target: TargetReference, resolve: ResolveResource) -> str | None:
@@ -94,50 +94,50 @@ def _plural(target: TargetReference, resolve: ResolveResource) -> str | None:
     return resource.plural if resource.group == group else None
 
 
-def _of_parameters(configuration: Configuration) -> Iterator[Right]:
+def _of_parameters(configuration: Configuration) -> Iterator[RoleRule]:
     for each in configuration.recommendations:
         config_map = each.subject.config_map
         if config_map is not None:
-            yield Right(config_map.namespace, "", "configmaps", "", _GET, (config_map.name,))
+            yield RoleRule(config_map.namespace, "", "configmaps", "", _GET, (config_map.name,))
             if config_map.default_params is not None:
-                yield Right(config_map.namespace, "", "configmaps", "", _CREATE)
+                yield RoleRule(config_map.namespace, "", "configmaps", "", _CREATE)
 
 
-def _of_process(configuration: Configuration, namespace: str, memory_name: Callable[[str], str]) -> Iterator[Right]:
-    """Yield the rights on memories and on the Lease."""
-    for each in configuration.recommendations:
-        yield Right(namespace, "", "configmaps", "", _CREATE)
-        yield Right(namespace, "", "configmaps", "", _KEEP, (memory_name(each.policy.name),))
+def _of_process(configuration: Configuration, namespace: str, memory_name: Callable[[str], str]) -> Iterator[RoleRule]:
+    """Yield the rights on memories and on the Lease, which are in one namespace."""
     election = configuration.leader_election
+    place = election.namespace or namespace
+    for each in configuration.recommendations:
+        yield RoleRule(place, "", "configmaps", "", _CREATE)
+        yield RoleRule(place, "", "configmaps", "", _KEEP, (memory_name(each.policy.name),))
     if election.enabled:
-        place = election.namespace or namespace
-        yield Right(place, "coordination.k8s.io", "leases", "", _CREATE)
-        yield Right(place, "coordination.k8s.io", "leases", "", _KEEP, (election.name,))
+        yield RoleRule(place, "coordination.k8s.io", "leases", "", _CREATE)
+        yield RoleRule(place, "coordination.k8s.io", "leases", "", _KEEP, (election.name,))
 
 
-def _of_facts(configuration: Configuration) -> Iterator[Right]:
+def _of_facts(configuration: Configuration) -> Iterator[RoleRule]:
     """Yield the rights to watch nodes, HPAs, and what is counted."""
     needs = needs_of(configuration)
     if needs.nodes:
-        yield Right("", "", "nodes", "", _WATCH)
+        yield RoleRule("", "", "nodes", "", _WATCH)
     for namespace in needs.autoscaler_namespaces:
-        yield Right(namespace, "autoscaling", "horizontalpodautoscalers", "", _WATCH)
+        yield RoleRule(namespace, "autoscaling", "horizontalpodautoscalers", "", _WATCH)
     everywhere = {count.kind for count in needs.counts if not count.namespace}
     for count in needs.counts:
         group, resource = _COUNTED.get(count.kind, ("", count.kind))
         if not count.namespace or count.kind not in everywhere:
-            yield Right(count.namespace, group, resource, "", _WATCH)
+            yield RoleRule(count.namespace, group, resource, "", _WATCH)
 
 
-def _merged(rights: Iterable[Right]) -> tuple[Right, ...]:
+def _merged(rights: Iterable[RoleRule]) -> tuple[RoleRule, ...]:
     """Return one right for each resource and list of verbs, with all of its names."""
-    names: dict[Right, set[str]] = {}
+    names: dict[RoleRule, set[str]] = {}
     for right in rights:
-        rule = Right(right.namespace, right.api_group, right.resource, right.subresource, right.verbs)
+        rule = RoleRule(right.namespace, right.api_group, right.resource, right.subresource, right.verbs)
         names.setdefault(rule, set()).update(right.names)
     return tuple(
         sorted(
-            Right(rule.namespace, rule.api_group, rule.resource, rule.subresource, rule.verbs, tuple(sorted(found)))
+            RoleRule(rule.namespace, rule.api_group, rule.resource, rule.subresource, rule.verbs, tuple(sorted(found)))
             for rule, found in names.items()
         )
     )

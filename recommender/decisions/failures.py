@@ -11,10 +11,10 @@ from recommender.decisions.record import Record, Status
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from recommender.decisions.settings import Policy
+    from recommender.decisions.settings import RecommendationPolicy
 
 
-class Refused(Protocol):
+class RefusedEntry(Protocol):
     """An entry of the configuration that cannot be used."""
 
     @property
@@ -33,13 +33,13 @@ class Refused(Protocol):
         ...
 
 
-def failed_record(policy: Policy, now: float, message: str, inputs: Inputs | None = None) -> Record:
+def failed_record(policy: RecommendationPolicy, now: float, message: str, inputs: Inputs | None = None) -> Record:
     """Return the record of a decision that failed; `inputs` show the present sizes of the targets."""
     targets = outcomes_of(policy, None, inputs or Inputs(), now)
     return Record(policy.name, policy.type, now, Status.ERROR, message, targets=targets)
 
 
-def refused_record(refused: Refused, now: float) -> Record:
+def refused_record(refused: RefusedEntry, now: float) -> Record:
     """Return the record of an entry of the configuration that is refused."""
     message = "; ".join(str(problem) for problem in refused.problems)
     return Record(refused.name, refused.type, now, Status.ERROR, message)

@@ -11,18 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from adapter.cluster.state import Observed, Unknown
+    from adapter.cluster.targets import ReplicasManager
     from recommender.decisions.record import TargetReference
-
-
-@dataclass(frozen=True, slots=True)
-class FieldManager:
-    """Who wrote `spec.replicas`, as `metadata.managedFields` states it."""
-
-    name: str
-    operation: str
-    """`Apply` or `Update`."""
-    time: float | None
-    """Seconds since the Unix epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +27,7 @@ class TargetState:
     """Whether a rollout is under way."""
     paused: str | None = None
     """The annotation `tidewatch.io/paused`; None if there is none, or the rights do not allow to look."""
-    replicas_managers: tuple[FieldManager, ...] | None = None
+    replicas_managers: tuple[ReplicasManager, ...] | None = None
     """None if field managers may not be looked up, as with cluster-proportional-autoscaler's rights."""
 
 

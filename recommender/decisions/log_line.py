@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recommender.decisions.record import Action
+from recommender.decisions.record import TargetAction
 
 if TYPE_CHECKING:
     from recommender.decisions.record import Record
@@ -18,6 +18,6 @@ def log_fields(record: Record) -> dict[str, object]:
         "replicas": record.replicas,
         "binding": record.binding,
         "reason": record.message,
-        "refused": "; ".join(each.message for each in record.targets if each.action is Action.REFUSED),
+        "refused": "; ".join(each.message for each in record.targets if each.action is TargetAction.REFUSED),
     }
     return {key: value for key, value in found.items() if value not in {None, ""}}

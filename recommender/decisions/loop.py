@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from recommender.decisions.calculation import Calculate, Calculation
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.memory import Memory
-    from recommender.decisions.settings import Policy
+    from recommender.decisions.settings import RecommendationPolicy
     from recommender.decisions.situation import Situation
 
 LARGEST_REPLICAS = 2**31 - 1
@@ -39,7 +39,7 @@ class Decision:
     memory: Memory
 
 
-def decide(policy: Policy, calculate: Calculate, inputs: Inputs, memory: Memory, now: float) -> Decision:
+def decide(policy: RecommendationPolicy, calculate: Calculate, inputs: Inputs, memory: Memory, now: float) -> Decision:
     """Return the decision at `now`, in seconds since the Unix epoch. Never raises because of a calculation."""
     memory = _usable(memory, now)
     try:
@@ -57,7 +57,7 @@ def decide(policy: Policy, calculate: Calculate, inputs: Inputs, memory: Memory,
     return _constrained(policy, calculation, calculation.replicas, inputs, memory, now)
 
 
-def _check(calculation: Calculation, policy: Policy, now: float) -> None:
+def _check(calculation: Calculation, policy: RecommendationPolicy, now: float) -> None:
     """Raise InputMissingError for inputs that are too old, and CalculationError for a value that cannot be a size."""
     age = age_seconds(calculation.confirmed, now)
     if age == float("inf"):
@@ -83,7 +83,7 @@ def _is_possible(last: LastValue) -> bool:
     return 0 <= last.replicas <= LARGEST_REPLICAS and all(0 <= time <= LATEST_TIME for time in times)
 
 
-def _without_inputs(policy: Policy, inputs: Inputs, memory: Memory, now: float, reason: str) -> Record:
+def _without_inputs(policy: RecommendationPolicy, inputs: Inputs, memory: Memory, now: float, reason: str) -> Record:
     """Return the last value with its old time as long as it is recent enough, then no value."""
     last = memory.last
     if last is not None and is_fresh(last.confirmed, now, policy.stale_after_seconds):
@@ -99,7 +99,7 @@ def _without_inputs(policy: Policy, inputs: Inputs, memory: Memory, now: float, 
     return Record(policy.name, policy.type, time, Status.STALE, f"{reason}{known}", targets=targets)
 
 
-def _sizes(policy: Policy, calculation: Calculation, inputs: Inputs, now: float) -> Record:
+def _sizes(policy: RecommendationPolicy, calculation: Calculation, inputs: Inputs, now: float) -> Record:
     """Return the record of a recommendation that only sizes containers."""
     return Record(
         policy.name,
@@ -124,7 +124,7 @@ class _Limited:
     holds: tuple[str, ...]
 
 
-def _limited(policy: Policy, situation: Situation, value: int) -> _Limited:
+def _limited(policy: RecommendationPolicy, situation: Situation, value: int) -> _Limited:
     steps: list[Step] = []
     holds: list[str] = []
     for name, constraint in CONSTRAINTS:
@@ -140,7 +140,7 @@ def _limited(policy: Policy, situation: Situation, value: int) -> _Limited:
 
 
 def _constrained(
-    policy: Policy, calculation: Calculation, raw: int, inputs: Inputs, memory: Memory, now: float
+    policy: RecommendationPolicy, calculation: Calculation, raw: int, inputs: Inputs, memory: Memory, now: float
 ) -> Decision:
     situation = situation_of(policy, inputs, memory, now)
     limited = _limited(policy, situation, raw)

@@ -4,51 +4,57 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recommender.decisions.owners import refusal_of, upgrade_note
+from recommender.decisions.owners import notes_about, refusal_of
 from recommender.decisions.pauses import active_pauses, stops
-from recommender.decisions.record import Action, TargetOutcome
+from recommender.decisions.record import TargetAction, TargetOutcome
 from recommender.decisions.settings import Direction, Output
 from recommender.decisions.situation import KnownTarget, fresh_state
 
 if TYPE_CHECKING:
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.record import TargetReference
-    from recommender.decisions.settings import Policy
+    from recommender.decisions.settings import RecommendationPolicy
 
 INPUTS_MISSING = "nothing is written until all inputs are known again"
 
 
 def outcomes_of(
-    policy: Policy, replicas: int | None, inputs: Inputs, now: float, *, fresh: bool = True
+    policy: RecommendationPolicy, replicas: int | None, inputs: Inputs, now: float, *, fresh: bool = True
 ) -> tuple[TargetOutcome, ...]:
     """Return the outcome for each target; `fresh` is False for a value that is held because an input is missing."""
     return tuple(_outcome(policy, target, replicas, inputs, now, fresh=fresh) for target in policy.targets)
 
 
 def _outcome(
-    policy: Policy, target: TargetReference, replicas: int | None, inputs: Inputs, now: float, *, fresh: bool
+    policy: RecommendationPolicy,
+    target: TargetReference,
+    replicas: int | None,
+    inputs: Inputs,
+    now: float,
+    *,
+    fresh: bool,
 ) -> TargetOutcome:
     state = fresh_state(target, policy, inputs, now)
     current = None if state is None else state.replicas
     if replicas is None:
-        return TargetOutcome(target, current, Action.NONE)
-    published = Action.METRIC if Output.METRIC in policy.outputs and current != replicas else Action.NONE
+        return TargetOutcome(target, current, TargetAction.NONE)
+    published = TargetAction.METRIC if Output.METRIC in policy.outputs and current != replicas else TargetAction.NONE
     if Output.SCALE not in policy.outputs:
         return TargetOutcome(target, current, published)
     refusal = refusal_of(policy, target, inputs, now)
     if refusal is not None:
-        return TargetOutcome(target, current, Action.REFUSED, refusal.owner, refusal.message)
+        return TargetOutcome(target, current, TargetAction.REFUSED, refusal.owner, refusal.message)
     if state is None:
         # Whatever else may be unknown about a target is a refusal.
         return TargetOutcome(target, None, published, message=f"there is no {target}")
     obstacle = _obstacle(policy, KnownTarget(target, state), replicas, now) if fresh else INPUTS_MISSING
     if obstacle and replicas != current:
-        return TargetOutcome(target, current, Action.NONE, message=obstacle)
-    action = Action.NONE if replicas == current else Action.SCALE
-    return TargetOutcome(target, current, action, message=upgrade_note(policy.owners, state))
+        return TargetOutcome(target, current, TargetAction.NONE, message=obstacle)
+    action = TargetAction.NONE if replicas == current else TargetAction.SCALE
+    return TargetOutcome(target, current, action, message=notes_about(policy, target, state, inputs))
 
 
-def _obstacle(policy: Policy, target: KnownTarget, replicas: int, now: float) -> str:
+def _obstacle(policy: RecommendationPolicy, target: KnownTarget, replicas: int, now: float) -> str:
     """Return what stops this change of this target; empty if nothing does.
 
     The value itself has passed the constraints. But a pause also keeps a size that somebody has set by hand, and of

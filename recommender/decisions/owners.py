@@ -10,15 +10,16 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from adapter.cluster.autoscalers import group_of
 from adapter.cluster.state import Observed, Unknown
+from adapter.cluster.targets import group_of
 from recommender.decisions.times import is_fresh
 
 if TYPE_CHECKING:
     from adapter.cluster.state import Autoscaler
-    from recommender.decisions.inputs import FieldManager, Inputs, TargetState
+    from adapter.cluster.targets import ReplicasManager
+    from recommender.decisions.inputs import Inputs, TargetState
     from recommender.decisions.record import TargetReference
-    from recommender.decisions.settings import Owners, Policy
+    from recommender.decisions.settings import Owners, RecommendationPolicy
 
 KEDA_LABEL: Final = "scaledobject.keda.sh/name"
 _UNSTATED_GROUPS: Final = frozenset({"", "extensions"})
@@ -28,7 +29,7 @@ _SCALERS: Final = ("tidewatch*", "kube-controller-manager", "cluster-proportiona
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class TargetRefusal:
     """Why a target is not scaled."""
 
     owner: str | None
@@ -36,13 +37,15 @@ class Refusal:
     message: str
 
 
-def refusal_of(policy: Policy, target: TargetReference, inputs: Inputs, now: float) -> Refusal | None:
+def refusal_of(
+    policy: RecommendationPolicy, target: TargetReference, inputs: Inputs, now: float
+) -> TargetRefusal | None:
     """Return why this program must not write the size of the target; None if it may."""
     rivals = policy.rivals.get(target, ())
     if rivals:
         owner = f"recommendation {', '.join(rivals)}"
         fix = "keep the output scale in one of them"
-        return Refusal(owner, f"{owner} scales {target} too: {fix}")
+        return TargetRefusal(owner, f"{owner} scales {target} too: {fix}")
     return _refusal_for_autoscaler(policy, target, inputs, now) or _refusal_for_state(policy, target, inputs, now)
 
 
@@ -55,7 +58,17 @@ def is_target_of(autoscaler: Autoscaler, target: TargetReference) -> bool:
     return group == group_of(target.api_version) or group in _UNSTATED_GROUPS
 
 
-def upgrade_note(owners: Owners, state: TargetState) -> str:
+def notes_about(policy: RecommendationPolicy, target: TargetReference, state: TargetState, inputs: Inputs) -> str:
+    """Return what the user should know of a target that is scaled; empty if there is nothing."""
+    autoscalers = inputs.cluster.autoscalers.get(target.namespace)
+    unseen = ""
+    if autoscalers is not None and _may_be_unseen(policy, autoscalers):
+        where = f"the HPAs of namespace {target.namespace} may not be read"
+        unseen = f"{where}, so it is scaled even if one of them scales it too"
+    return "; ".join(note for note in (_upgrade_note(policy.owners, state), unseen) if note)
+
+
+def _upgrade_note(owners: Owners, state: TargetState) -> str:
     """Return the note that Helm or another manager, which owns nothing, will write replicas again; else empty."""
     names = [manager.name for manager in state.replicas_managers or () if not _matches(manager.name, _SCALERS)]
     others = list(dict.fromkeys(name for name in names if not _matches(name, owners.managers)))
@@ -67,7 +80,9 @@ def upgrade_note(owners: Owners, state: TargetState) -> str:
     )
 
 
-def _refusal_for_autoscaler(policy: Policy, target: TargetReference, inputs: Inputs, now: float) -> Refusal | None:
+def _refusal_for_autoscaler(
+    policy: RecommendationPolicy, target: TargetReference, inputs: Inputs, now: float
+) -> TargetRefusal | None:
     autoscalers = inputs.cluster.autoscalers.get(target.namespace, Unknown("they are not watched"))
     if isinstance(autoscalers, Observed):
         for autoscaler in autoscalers.value:
@@ -76,15 +91,20 @@ def _refusal_for_autoscaler(policy: Policy, target: TargetReference, inputs: Inp
         if is_fresh(autoscalers.time, now, policy.stale_after_seconds):
             return None
         reason = "the last answer is too old"
+    elif _may_be_unseen(policy, autoscalers):
+        return None
     else:
         reason = autoscalers.reason
-    if not policy.owners.autoscalers_required:
-        return None
     where = f"the HPAs of namespace {target.namespace} cannot be looked up"
-    return Refusal(None, f"{where}: {reason}; one of them may own {target}")
+    return TargetRefusal(None, f"{where}: {reason}; one of them may own {target}")
 
 
-def _owned_by(autoscaler: Autoscaler) -> Refusal:
+def _may_be_unseen(policy: RecommendationPolicy, autoscalers: Observed[tuple[Autoscaler, ...]] | Unknown) -> bool:
+    """Whether targets are scaled without a look at the HPAs; never while they are merely not known yet."""
+    return isinstance(autoscalers, Unknown) and autoscalers.is_refused and not policy.owners.autoscalers_required
+
+
+def _owned_by(autoscaler: Autoscaler) -> TargetRefusal:
     scaled_object = autoscaler.labels.get(KEDA_LABEL)
     if scaled_object:
         owner = f"ScaledObject {autoscaler.namespace}/{scaled_object}"
@@ -92,23 +112,25 @@ def _owned_by(autoscaler: Autoscaler) -> Refusal:
     else:
         owner = f"HorizontalPodAutoscaler {autoscaler.namespace}/{autoscaler.name}"
         fix = "remove the output scale, or let the HPA follow the metric recommended_replicas"
-    return Refusal(owner, f"{owner} scales it: {fix}")
+    return TargetRefusal(owner, f"{owner} scales it: {fix}")
 
 
-def _refusal_for_state(policy: Policy, target: TargetReference, inputs: Inputs, now: float) -> Refusal | None:
+def _refusal_for_state(
+    policy: RecommendationPolicy, target: TargetReference, inputs: Inputs, now: float
+) -> TargetRefusal | None:
     observed = inputs.targets.get(target, Unknown("it has not been read"))
     if isinstance(observed, Unknown):
-        return Refusal(None, f"{target} cannot be looked up: {observed.reason}")
+        return TargetRefusal(None, f"{target} cannot be looked up: {observed.reason}")
     if not is_fresh(observed.time, now, policy.stale_after_seconds):
-        return Refusal(None, f"{target} cannot be looked up: the last answer is too old")
+        return TargetRefusal(None, f"{target} cannot be looked up: the last answer is too old")
     managers = observed.value.replicas_managers or () if observed.value else ()
     return next((_managed_by(each) for each in managers if _matches(each.name, policy.owners.managers)), None)
 
 
-def _managed_by(manager: FieldManager) -> Refusal:
+def _managed_by(manager: ReplicasManager) -> TargetRefusal:
     owner = f"field manager {manager.name}"
     fix = "let it ignore spec.replicas, or remove it from owners"
-    return Refusal(owner, f"{owner} keeps writing spec.replicas: {fix}")
+    return TargetRefusal(owner, f"{owner} keeps writing spec.replicas: {fix}")
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:

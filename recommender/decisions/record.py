@@ -26,7 +26,7 @@ class Status(StrEnum):
     """There is no value, because the configuration or an input is wrong."""
 
 
-class Action(StrEnum):
+class TargetAction(StrEnum):
     """What happens to a target."""
 
     NONE = "none"
@@ -72,7 +72,7 @@ class TargetOutcome:
     target: TargetReference
     current_replicas: int | None
     """None if it is not known."""
-    action: Action
+    action: TargetAction
     owner: str | None = None
     """What owns the size, where the action is `refused`."""
     message: str = ""

@@ -59,11 +59,11 @@ class Owners:
 
     managers: tuple[str, ...] = ("argocd-*", "kustomize-controller")
     autoscalers_required: bool = True
-    """Whether a target is refused if the HPAs of its namespace cannot be looked up."""
+    """Whether a target is refused if the HPAs of its namespace may not be read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class RecommendationPolicy:
     """The part of a recommendation that does not depend on its kind."""
 
     name: str

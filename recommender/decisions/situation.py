@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from recommender.decisions.inputs import Inputs, TargetState
     from recommender.decisions.memory import LastValue, Memory
     from recommender.decisions.record import TargetReference
-    from recommender.decisions.settings import Policy
+    from recommender.decisions.settings import RecommendationPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,16 @@ class Situation:
         return None if self.present is None else self.present.state.replicas
 
 
-def situation_of(policy: Policy, inputs: Inputs, memory: Memory, now: float) -> Situation:
+def situation_of(policy: RecommendationPolicy, inputs: Inputs, memory: Memory, now: float) -> Situation:
     """Return the situation of one recommendation. Facts older than `staleAfter` count as unknown."""
     known = ((target, fresh_state(target, policy, inputs, now)) for target in policy.targets)
     targets = tuple(KnownTarget(target, state) for target, state in known if state is not None)
     return Situation(now, targets, memory.last, memory.changes)
 
 
-def fresh_state(target: TargetReference, policy: Policy, inputs: Inputs, now: float) -> TargetState | None:
+def fresh_state(
+    target: TargetReference, policy: RecommendationPolicy, inputs: Inputs, now: float
+) -> TargetState | None:
     """Return what is known of a target; None if it does not exist, or nothing recent is known."""
     observed = inputs.targets.get(target)
     if isinstance(observed, Observed) and is_fresh(observed.time, now, policy.stale_after_seconds):

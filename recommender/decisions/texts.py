@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recommender.decisions.record import Action
+from recommender.decisions.record import TargetAction
 
 if TYPE_CHECKING:
     from recommender.decisions.record import Record, TargetOutcome
@@ -32,6 +32,6 @@ def change_text(recommendation: str, before: int | None, after: str, message: st
 
 def event_text(record: Record, outcome: TargetOutcome) -> str:
     """Return the message of an event on a target: what happens to it, and why."""
-    if outcome.action is Action.REFUSED:
+    if outcome.action is TargetAction.REFUSED:
         return f"recommendation {record.name}: not scaled to {value_text(record)}: {outcome.message}"
     return change_text(record.name, outcome.current_replicas, value_text(record), record.message)

@@ -16,7 +16,7 @@ from recommender.decisions.settings import Output
 if TYPE_CHECKING:
     from adapter.cluster.state import Autoscaler
     from recommender.decisions.inputs import Inputs
-    from recommender.decisions.settings import Policy
+    from recommender.decisions.settings import RecommendationPolicy
     from recommender.decisions.situation import KnownTarget, Situation
 
 STEP: Final = "hpa-tolerance"
@@ -24,7 +24,7 @@ DEFAULT_TOLERANCE_RATIO: Final = 0.1
 METRIC_NAME: Final = "recommended_replicas"
 
 
-def tolerated(policy: Policy, situation: Situation, inputs: Inputs, value: int) -> Step | None:
+def tolerated(policy: RecommendationPolicy, situation: Situation, inputs: Inputs, value: int) -> Step | None:
     """Return the step that names the HPA which will ignore the value; None if none will."""
     if Output.METRIC not in policy.outputs:
         return None

@@ -26,9 +26,9 @@ of it, in order).
 """
 
 from recommender.hpa.behaviour import LimitReason
-from recommender.hpa.decision import AbleReason, ActiveReason, Decision, Step
+from recommender.hpa.decision import AbleReason, ActiveReason, HpaDecision, HpaStep
 from recommender.hpa.evaluation import evaluate
-from recommender.hpa.history import History, Recommendation, ScaleEvent
+from recommender.hpa.history import HpaHistory, PastRecommendation, ScaleEvent
 from recommender.hpa.pods import Pod, PodPhase, PodSample, Readiness
 from recommender.hpa.proposals import Observation, PodSamples, Proposal, Totals, Unavailable, Workload
 from recommender.hpa.rules import (
@@ -61,14 +61,16 @@ __all__ = [
     "AverageUtilization",
     "AverageValue",
     "Behaviour",
-    "Decision",
     "ExternalMetric",
     "HPASpec",
-    "History",
+    "HpaDecision",
+    "HpaHistory",
+    "HpaStep",
     "LimitReason",
     "MetricSpec",
     "ObjectMetric",
     "Observation",
+    "PastRecommendation",
     "Pod",
     "PodPhase",
     "PodSample",
@@ -77,14 +79,12 @@ __all__ = [
     "PolicyType",
     "Proposal",
     "Readiness",
-    "Recommendation",
     "ResourceMetric",
     "ScaleEvent",
     "ScalingPolicy",
     "ScalingRules",
     "SelectPolicy",
     "Settings",
-    "Step",
     "Totals",
     "Unavailable",
     "Value",

@@ -10,11 +10,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from recommender.hpa.arithmetic import whole_replicas
-from recommender.hpa.history import Recommendation, change_since, with_recommendation
+from recommender.hpa.history import PastRecommendation, change_since, with_recommendation
 from recommender.hpa.rules import PolicyType, SelectPolicy
 
 if TYPE_CHECKING:
-    from recommender.hpa.history import History
+    from recommender.hpa.history import HpaHistory
     from recommender.hpa.rules import Behaviour, ScalingPolicy, ScalingRules, Windows
 
 _SCALE_UP_FACTOR: Final = 2
@@ -44,18 +44,18 @@ class Stabilized:
     """A number of replicas that the recent past agrees with, and the history with the new recommendation in it."""
 
     replicas: int
-    history: History
+    history: HpaHistory
 
 
-def stabilize_by_default(desired: int, history: History, window_seconds: float, now: float) -> Stabilized:
+def stabilize_by_default(desired: int, history: HpaHistory, window_seconds: float, now: float) -> Stabilized:
     """Return the largest recommendation of the window: without a `behavior`, only scaling down waits."""
     start = now - window_seconds
     recent = (past.replicas for past in history.recommendations if past.at >= start)
-    remembered = with_recommendation(history, Recommendation(desired, now), obsolete_before=start)
+    remembered = with_recommendation(history, PastRecommendation(desired, now), obsolete_before=start)
     return Stabilized(max([desired, *recent]), remembered)
 
 
-def stabilize(current: int, desired: int, windows: Windows, history: History, now: float) -> Stabilized:
+def stabilize(current: int, desired: int, windows: Windows, history: HpaHistory, now: float) -> Stabilized:
     """Return what every recommendation of both windows agrees with, moving as little as need be.
 
     What is remembered is the desired number itself, not the stabilised one.
@@ -64,7 +64,7 @@ def stabilize(current: int, desired: int, windows: Windows, history: History, no
     lowest = min([desired, *(past.replicas for past in history.recommendations if past.at > up_start)])
     highest = max([desired, *(past.replicas for past in history.recommendations if past.at > down_start)])
     obsolete_before = min(up_start, down_start)
-    remembered = with_recommendation(history, Recommendation(desired, now), obsolete_before=obsolete_before)
+    remembered = with_recommendation(history, PastRecommendation(desired, now), obsolete_before=obsolete_before)
     return Stabilized(min(max(current, lowest), highest), remembered)
 
 
@@ -80,7 +80,7 @@ def limit_by_default(current: int, desired: int, minimum: int, maximum: int) -> 
     return Limited(maximum, LimitReason.TOO_MANY_REPLICAS)
 
 
-def limit_rate(current: int, desired: int, behaviour: Behaviour, history: History, now: float) -> int:
+def limit_rate(current: int, desired: int, behaviour: Behaviour, history: HpaHistory, now: float) -> int:
     """Return how far the policies let the number go toward the desired one; they never turn it around."""
     if desired > current:
         return max(current, _limit(current, behaviour.scale_up, history, now, up=True))
@@ -100,7 +100,7 @@ def limit(current: int, desired: int, minimum: int, maximum: int, rate: int) -> 
     return Limited(desired, LimitReason.DESIRED_WITHIN_RANGE)
 
 
-def _limit(current: int, rules: ScalingRules, history: History, now: float, *, up: bool) -> int:
+def _limit(current: int, rules: ScalingRules, history: HpaHistory, now: float, *, up: bool) -> int:
     if rules.select is SelectPolicy.DISABLED or not rules.policies:
         return current
     allowed = [_allowed_by(policy, current, history, now, up=up) for policy in rules.policies]
@@ -108,7 +108,7 @@ def _limit(current: int, rules: ScalingRules, history: History, now: float, *, u
     return max(allowed) if most else min(allowed)
 
 
-def _allowed_by(policy: ScalingPolicy, current: int, history: History, now: float, *, up: bool) -> int:
+def _allowed_by(policy: ScalingPolicy, current: int, history: HpaHistory, now: float, *, up: bool) -> int:
     """Return how far one policy lets the number go, seen from where the period began."""
     start = now - policy.period_seconds
     at_start = current - change_since(history.ups, start) + change_since(history.downs, start)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from recommender.hpa.behaviour import LimitReason
-    from recommender.hpa.history import History
+    from recommender.hpa.history import HpaHistory
     from recommender.hpa.proposals import Proposal
 
 
@@ -33,7 +33,7 @@ class AbleReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class HpaStep:
     """One step of the way to the number."""
 
     step: str
@@ -43,7 +43,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class HpaDecision:
     """How many replicas there shall be, and why."""
 
     current: int
@@ -52,7 +52,7 @@ class Decision:
     """What made the number what it is: a limit, else the look-back; or why nothing is done."""
     message: str
     """The same for people, with the metric that asked for most."""
-    steps: tuple[Step, ...]
+    steps: tuple[HpaStep, ...]
     proposals: tuple[Proposal, ...]
     """One for each metric, in the order of the spec; empty where the metrics were not looked at."""
     scaling_active: ActiveReason | None
@@ -61,9 +61,9 @@ class Decision:
     """None where the look-back had no part."""
     scaling_limited: LimitReason | None
     """None where the limits had no part; `DesiredWithinRange` where they changed nothing."""
-    history: History
+    history: HpaHistory
     """What to remember once `desired` stands: after the scale call, or at once where `scales` is False."""
-    history_if_not_scaled: History
+    history_if_not_scaled: HpaHistory
     """What to remember instead if the scale call failed."""
 
     @property

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 from recommender.hpa.behaviour import LimitReason, limit, limit_by_default, limit_rate, stabilize, stabilize_by_default
-from recommender.hpa.decision import AbleReason, ActiveReason, Decision, Step
-from recommender.hpa.history import History, Recommendation, with_change
+from recommender.hpa.decision import AbleReason, ActiveReason, HpaDecision, HpaStep
+from recommender.hpa.history import HpaHistory, PastRecommendation, with_change
 from recommender.hpa.proposals import propose
 from recommender.hpa.spec import ExternalMetric, ObjectMetric, PodsMetric, ResourceMetric
 
@@ -22,10 +22,10 @@ def evaluate(
     spec: HPASpec,
     workload: Workload,
     observations: Sequence[Observation],
-    history: History | None = None,
+    history: HpaHistory | None = None,
     *,
     now: float,
-) -> Decision:
+) -> HpaDecision:
     """Return what the HPA controller decides at this moment (`now` in seconds, on the clock of the history).
 
     There is one observation for each metric of the spec, in its order; raises ValueError where the numbers differ and
@@ -36,8 +36,8 @@ def evaluate(
         raise ValueError(f"{len(observations)} observations came for {len(spec.metrics)} metrics")
     current = workload.spec_replicas
     if history is None or not history.recommendations:
-        past = history or History()
-        history = History((Recommendation(current, now),), past.ups, past.downs)
+        past = history or HpaHistory()
+        history = HpaHistory((PastRecommendation(current, now),), past.ups, past.downs)
     if current == 0 and spec.min_replicas != 0:
         return _unchanged(current, ActiveReason.SCALING_DISABLED, "scaled to 0 by hand: autoscaling is off", history)
     if not spec.min_replicas <= current <= spec.max_replicas:
@@ -64,13 +64,13 @@ def largest_usable(proposals: Sequence[int | None], spec_replicas: int) -> int |
     return largest
 
 
-def _unchanged(current: int, reason: ActiveReason, message: str, history: History) -> Decision:
-    return Decision(
+def _unchanged(current: int, reason: ActiveReason, message: str, history: HpaHistory) -> HpaDecision:
+    return HpaDecision(
         current=current,
         desired=current,
         reason=reason,
         message=message,
-        steps=(Step("unchanged", current, message),),
+        steps=(HpaStep("unchanged", current, message),),
         proposals=(),
         scaling_active=reason,
         able_to_scale=None,
@@ -80,17 +80,17 @@ def _unchanged(current: int, reason: ActiveReason, message: str, history: Histor
     )
 
 
-def _into_range(spec: HPASpec, current: int, history: History, now: float) -> Decision:
+def _into_range(spec: HPASpec, current: int, history: HpaHistory, now: float) -> HpaDecision:
     """Return the decision for a number outside of minimum and maximum: neither metrics nor behaviour are looked at."""
     above = current > spec.max_replicas
     desired = spec.max_replicas if above else spec.min_replicas
     message = f"{current} replicas are {'above maxReplicas' if above else 'below minReplicas'} {desired}"
-    return Decision(
+    return HpaDecision(
         current=current,
         desired=desired,
         reason=LimitReason.TOO_MANY_REPLICAS if above else LimitReason.TOO_FEW_REPLICAS,
         message=message,
-        steps=(Step("into range", desired, message),),
+        steps=(HpaStep("into range", desired, message),),
         proposals=(),
         scaling_active=None,
         able_to_scale=None,
@@ -100,7 +100,7 @@ def _into_range(spec: HPASpec, current: int, history: History, now: float) -> De
     )
 
 
-def _metrics_failed(current: int, proposals: tuple[Proposal, ...], history: History) -> Decision:
+def _metrics_failed(current: int, proposals: tuple[Proposal, ...], history: HpaHistory) -> HpaDecision:
     failed = [proposal for proposal in proposals if proposal.replicas is None]
     message = f"{len(failed)} of {len(proposals)} metrics failed, first {failed[0].metric.name}: {failed[0].detail}"
     decision = _unchanged(current, _failure_reason(failed[0].metric), message, history)
@@ -123,14 +123,14 @@ def _failure_reason(metric: MetricSpec) -> ActiveReason:
             assert_never(metric)
 
 
-def _metric_step(proposal: Proposal) -> Step:
+def _metric_step(proposal: Proposal) -> HpaStep:
     kind = type(proposal.metric).__name__.removesuffix("Metric").lower()
-    return Step(f"metric/{kind}/{proposal.metric.name}", proposal.replicas, proposal.detail)
+    return HpaStep(f"metric/{kind}/{proposal.metric.name}", proposal.replicas, proposal.detail)
 
 
 def _by_metrics(
-    spec: HPASpec, current: int, wanted: int, proposals: tuple[Proposal, ...], history: History, now: float
-) -> Decision:
+    spec: HPASpec, current: int, wanted: int, proposals: tuple[Proposal, ...], history: HpaHistory, now: float
+) -> HpaDecision:
     """Return the decision for what the metrics want, after the look-back and the limits."""
     minimum, maximum, behaviour = spec.min_replicas, spec.max_replicas, spec.behaviour
     if behaviour is None:
@@ -144,16 +144,16 @@ def _by_metrics(
     scaling_limited = limited.reason
     unlimited = scaling_limited is LimitReason.DESIRED_WITHIN_RANGE
     held = able is not AbleReason.READY_FOR_NEW_SCALE
-    return Decision(
+    return HpaDecision(
         current=current,
         desired=limited.replicas,
         reason=able if unlimited and held else scaling_limited,
         message=_message(current, limited.replicas, wanted, proposals),
         steps=(
             *map(_metric_step, proposals),
-            Step("largest", wanted, "the largest of what the metrics ask for, at least 0"),
-            Step("stabilized", stable.replicas, able.value),
-            Step("limited", limited.replicas, scaling_limited.value),
+            HpaStep("largest", wanted, "the largest of what the metrics ask for, at least 0"),
+            HpaStep("stabilized", stable.replicas, able.value),
+            HpaStep("limited", limited.replicas, scaling_limited.value),
         ),
         proposals=proposals,
         scaling_active=ActiveReason.VALID_METRIC_FOUND,

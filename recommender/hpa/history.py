@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Recommendation:
+class PastRecommendation:
     """What the metrics asked for, before anything held it back."""
 
     replicas: int
@@ -32,10 +32,10 @@ class ScaleEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class HpaHistory:
     """Recommendations and changes, as far back as they may still count."""
 
-    recommendations: tuple[Recommendation, ...] = ()
+    recommendations: tuple[PastRecommendation, ...] = ()
     ups: tuple[ScaleEvent, ...] = ()
     downs: tuple[ScaleEvent, ...] = ()
 
@@ -48,12 +48,16 @@ class _Dated(Protocol):
 _D = TypeVar("_D", bound=_Dated)
 
 
-def with_recommendation(history: History, recommendation: Recommendation, *, obsolete_before: float) -> History:
+def with_recommendation(
+    history: HpaHistory, recommendation: PastRecommendation, *, obsolete_before: float
+) -> HpaHistory:
     """Return the history with the recommendation in it, in the place of one that no window reaches any more."""
     return replace(history, recommendations=_stored(history.recommendations, recommendation, obsolete_before))
 
 
-def with_change(history: History, behaviour: Behaviour | None, previous: int, replicas: int, now: float) -> History:
+def with_change(
+    history: HpaHistory, behaviour: Behaviour | None, previous: int, replicas: int, now: float
+) -> HpaHistory:
     """Return the history after a scale call; without a behaviour, changes are not remembered."""
     if behaviour is None or replicas == previous:
         return history

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from recommender.decisions.record import Action
+from recommender.decisions.record import TargetAction
 from recommender.decisions.texts import change_text, event_text, replicas_text, value_text
 from recommender.outputs.results import ScaleResult
 
@@ -42,9 +42,9 @@ def events_of_record(before: Record | None, after: Record) -> tuple[TargetEvent,
     found = []
     has_changed = before is not None and None not in {before.replicas, after.replicas}
     for outcome in after.targets:
-        if outcome.action is Action.REFUSED:
+        if outcome.action is TargetAction.REFUSED:
             found.append(TargetEvent(outcome.target, "ScaleRefused", event_text(after, outcome), is_warning=True))
-        elif outcome.action is not Action.SCALE and has_changed and before and before.replicas != after.replicas:
+        elif outcome.action is not TargetAction.SCALE and has_changed and before and before.replicas != after.replicas:
             text = change_text(after.name, before.replicas, value_text(after), after.message)
             found.append(TargetEvent(outcome.target, "RecommendationChanged", text))
     return tuple(found)

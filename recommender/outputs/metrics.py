@@ -52,10 +52,22 @@ class RecommendationCollector(Collector):
             _replicas(records),
         )
         yield _family(
+            "tidewatch_target_replicas",
+            "Replicas that each target had when the value was decided. A target of unknown size has no sample.",
+            _TARGET_LABELS,
+            _current_replicas(records),
+        )
+        yield _family(
             "tidewatch_recommendation_step",
             "The value after each step of the calculation.",
             ("recommendation", "step"),
             _steps(records),
+        )
+        yield _family(
+            "tidewatch_recommendation_binding",
+            "1 for the step that decides the value: the last one that changed it.",
+            ("recommendation", "step"),
+            _bindings(records),
         )
         yield _family(
             "tidewatch_recommendation_timestamp_seconds",
@@ -91,6 +103,16 @@ def _replicas(records: Iterable[Record]) -> dict[tuple[str, ...], float]:
     return samples
 
 
+def _current_replicas(records: Iterable[Record]) -> dict[tuple[str, ...], float]:
+    return {
+        (record.name, outcome.target.namespace, outcome.target.kind, outcome.target.name): float(current)
+        for record in records
+        if record.status in _WITH_VALUE
+        for outcome in record.targets
+        if (current := outcome.current_replicas) is not None
+    }
+
+
 def _steps(records: Iterable[Record]) -> dict[tuple[str, ...], float]:
     return {
         (record.name, step.step): step.value
@@ -98,6 +120,14 @@ def _steps(records: Iterable[Record]) -> dict[tuple[str, ...], float]:
         if record.status in _WITH_VALUE
         for step in record.steps
         if math.isfinite(step.value)
+    }
+
+
+def _bindings(records: Iterable[Record]) -> dict[tuple[str, ...], float]:
+    return {
+        (record.name, record.binding): 1.0
+        for record in records
+        if record.status in _WITH_VALUE and record.binding is not None
     }
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from adapter.timing.backoff import Backoff
 from adapter.timing.due_queue import DueQueue
-from recommender.decisions.record import Action
+from recommender.decisions.record import TargetAction
 from recommender.outputs.results import ScaleResult
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def wishes_of(record: Record, valid_until: float) -> tuple[Wish, ...]:
     return tuple(
         Wish(record.name, outcome.target, record.replicas, valid_until, record.message)
         for outcome in record.targets
-        if outcome.action is Action.SCALE
+        if outcome.action is TargetAction.SCALE
     )
 
 
@@ -174,7 +174,7 @@ def refused_targets(records: Iterable[Record]) -> tuple[tuple[str, TargetReferen
         (record.name, outcome.target)
         for record in records
         for outcome in record.targets
-        if outcome.action is Action.REFUSED
+        if outcome.action is TargetAction.REFUSED
     )
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from recommender.decisions.publication import Publication
-    from recommender.page.history import HistoryPoint
+    from recommender.page.history import ChartPoint
 
 HTML = "text/html; charset=utf-8"
 _SHOWN_SECONDS = 86_400.0
@@ -28,10 +28,10 @@ _SAFE = (
 """Nothing is loaded from elsewhere and nothing runs, whatever the names on the page contain."""
 
 
-class History(Protocol):
+class PageHistory(Protocol):
     """The decisions of the last day."""
 
-    def read(self, name: str, since: float) -> Sequence[HistoryPoint]:
+    def read(self, name: str, since: float) -> Sequence[ChartPoint]:
         """Return the points of a recommendation from that time on, the oldest first; never raises."""
         ...
 
@@ -39,7 +39,7 @@ class History(Protocol):
 class PageHandler:
     """Answers from memory."""
 
-    def __init__(self, latest: Callable[[], Publication], history: History, version: str) -> None:
+    def __init__(self, latest: Callable[[], Publication], history: PageHistory, version: str) -> None:
         self._latest = latest
         self._history = history
         self._renderer = PageRenderer(version)

@@ -27,7 +27,7 @@ LARGEST_GAP_SECONDS = 150.0
 is noted once a minute."""
 
 
-class HistoryPoint(Protocol):
+class ChartPoint(Protocol):
     """One decision of the past."""
 
     @property
@@ -68,7 +68,7 @@ class Chart:
     """The chart in one sentence, for people who do not see it."""
 
 
-def chart_of(points: Sequence[HistoryPoint]) -> Chart | None:
+def chart_of(points: Sequence[ChartPoint]) -> Chart | None:
     """Return the chart of these points, which are in ascending order of time; None if there is no value to draw."""
     values = [value for point in points for value in (point.replicas, point.current) if value is not None]
     if not values:
@@ -136,7 +136,7 @@ def _time_labels(scale: _Scale) -> tuple[Label, ...]:
     )
 
 
-def _summary(points: Sequence[HistoryPoint], span_seconds: float) -> str:
+def _summary(points: Sequence[ChartPoint], span_seconds: float) -> str:
     recommended = [point.replicas for point in points if point.replicas is not None]
     hours = span_seconds / 3600
     period = f"{hours:.0f} hours" if hours >= 2 else f"{span_seconds / 60:.0f} minutes"

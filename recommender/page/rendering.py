@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from recommender.decisions.record import Action, Status
+from recommender.decisions.record import Status, TargetAction
 from recommender.page import history
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ _STATUS_TEXTS = {
     Status.ERROR: "Error",
 }
 _ACTION_TEXTS = {
-    Action.NONE: "no change",
-    Action.METRIC: "published as a metric",
-    Action.SCALE: "scale call",
-    Action.REFUSED: "refused",
+    TargetAction.NONE: "no change",
+    TargetAction.METRIC: "published as a metric",
+    TargetAction.SCALE: "scale call",
+    TargetAction.REFUSED: "refused",
 }
 
 
@@ -51,7 +51,7 @@ class PageRenderer:
         environment.globals |= {"version": version, "chart": history}
         self._template = environment.get_template("page.html")
 
-    def page(self, publication: Publication, points: Mapping[str, Sequence[history.HistoryPoint]]) -> str:
+    def page(self, publication: Publication, points: Mapping[str, Sequence[history.ChartPoint]]) -> str:
         """Return the whole document."""
         charts = {record.name: history.chart_of(points.get(record.name, ())) for record in publication.records}
         return self._template.render(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 
 from adapter.documents.tree import nearest, shortened
-from recommender.proportional.modes.definition import Kind, Values
+from recommender.proportional.modes.definition import ParameterKind, Values
 from recommender.proportional.modes.registry import MODES
 from recommender.proportional.scalars import ValueTextError, count_of, ratio_of
 
@@ -113,15 +113,15 @@ def _folded(key: str) -> str:
     return key.lower().replace("\u017f", "s")
 
 
-def _take(fields: _Fields, key: str, kind: Kind, value: _Json) -> None:
+def _take(fields: _Fields, key: str, kind: ParameterKind, value: _Json) -> None:
     """Take a value over the former one of the key."""
-    if kind is Kind.RUNGS:
+    if kind is ParameterKind.RUNGS:
         fields.rungs.setdefault(key, _Slots()).take(key, value)
     elif value is None:
         return
-    elif kind is Kind.FLAG:
+    elif kind is ParameterKind.FLAG:
         fields.flags[key] = value if isinstance(value, bool) else _refuse(key, value, "true or false")
-    elif kind is Kind.COUNT:
+    elif kind is ParameterKind.COUNT:
         fields.counts[key] = _count(key, value)
     else:
         fields.ratios[key] = _ratio(key, value)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from recommender.proportional.formulas import by_ratio, by_rungs
 from recommender.proportional.hysteresis import raised
-from recommender.proportional.modes.definition import Counts, Limit, ModeSteps
+from recommender.proportional.modes.definition import ClusterSize, Limit, ModeSteps
 from recommender.proportional.modes.registry import steps_of
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Drivers:
             nodes, cores = counts.nodes, counts.cores
         else:
             nodes, cores = counts.schedulable_nodes, counts.schedulable_cores
-        return steps_of(Counts(_raised(nodes, ratio), _raised(cores, ratio)), self._mode)
+        return steps_of(ClusterSize(_raised(nodes, ratio), _raised(cores, ratio)), self._mode)
 
     def _other_steps(self, ratio: float) -> tuple[Step, ...]:
         return tuple(_step(driver, _raised(count, ratio)) for driver, count in self._others)

@@ -9,7 +9,7 @@ from adapter.cluster.state import Observed, Unknown
 from adapter.documents.tree import shortened
 from recommender.decisions.calculation import CalculationError, InputMissingError
 from recommender.proportional.node_filter import counted
-from recommender.proportional.parameters import Query
+from recommender.proportional.parameters import DriverQuery
 
 if TYPE_CHECKING:
     from adapter.cluster.nodes import NodeCounts
@@ -49,7 +49,7 @@ class Facts:
 
     def driver(self, driver: Driver) -> float:
         """Return the count of a driver; raises CalculationError if a query's value cannot be a count."""
-        if isinstance(driver.source, Query):
+        if isinstance(driver.source, DriverQuery):
             value = self._query(driver.source.expr)
         else:
             name = f"the number of {driver.name}"

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adapter.cluster.nodes import NodeCounts
-    from adapter.cluster.state import Node
+    from adapter.cluster.state import ClusterNode
     from adapter.objects.selectors import Selector
     from recommender.proportional.parameters import NodeFilter
 
@@ -19,7 +19,7 @@ _VIRTUAL_TAINTS: Final = frozenset({"virtual-kubelet.io/provider", "eks.amazonaw
 """Taints by which virtual-kubelet's node and EKS's Fargate nodes keep other pods away."""
 
 
-def is_virtual(node: Node) -> bool:
+def is_virtual(node: ClusterNode) -> bool:
     """Return whether the node is one of virtual-kubelet or EKS Fargate: no machine, whatever size it states."""
     for key, value in _VIRTUAL_LABELS:
         if node.labels.get(key) == value:
@@ -27,7 +27,7 @@ def is_virtual(node: Node) -> bool:
     return not _VIRTUAL_TAINTS.isdisjoint(taint.key for taint in node.taints) if node.taints else False
 
 
-def counted(nodes: Sequence[Node], node_filter: NodeFilter, selector: Selector, now: float) -> NodeCounts:
+def counted(nodes: Sequence[ClusterNode], node_filter: NodeFilter, selector: Selector, now: float) -> NodeCounts:
     """Return the counts of the nodes that pass the filter, of which `selector` is the parsed selector.
 
     `now` is in seconds since the Unix epoch.

@@ -61,7 +61,7 @@ class Interpolated(Mode):
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class DriverQuery:
     """A Prometheus query with one value, as a driver."""
 
     expr: str
@@ -73,7 +73,7 @@ class Driver:
 
     name: str
     """`services`, `pods`, `namespaces`, `endpoints` or `query`."""
-    source: CountQuery | Query
+    source: CountQuery | DriverQuery
     per_replica: float | None = None
     ladder: Rungs = ()
 

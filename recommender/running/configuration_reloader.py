@@ -16,7 +16,7 @@ from adapter.timing.file_contents import FilesError
 from adapter.timing.followed_files import FollowedFiles, by_content
 from recommender.configuration.merging import with_last_good
 from recommender.configuration.model import Configuration
-from recommender.configuration.reading import ConfigurationError, read_configuration
+from recommender.configuration.reading import ConfigurationFileError, read_configuration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ class ConfigurationReloader:
     """Follows one file. `check` is for one thread, `current` for any."""
 
     def __init__(self, path: Path, registry: CollectorRegistry, metrics_prefix: str) -> None:
-        """Read the file; raises FilesError or ConfigurationError: at the start there is no last good version."""
+        """Read the file; raises FilesError or ConfigurationFileError: at the start there is no last good version."""
         self._well = Gauge(
             f"{metrics_prefix}_config_last_reload_successful",
             "Whether all that the configuration file says now is in force; 0 while any of it is refused.",
@@ -56,7 +56,7 @@ class ConfigurationReloader:
         self._files = FollowedFiles(
             by_content([path]),
             _read,
-            unusable=(FilesError, ConfigurationError),
+            unusable=(FilesError, ConfigurationFileError),
             settled_after=LOOKS_UNTIL_SETTLED,
             on_success=self._changed,
             on_failure=self._refused,

@@ -34,7 +34,7 @@ ReadTargets: TypeAlias = "Callable[[Collection[TargetReference]], Mapping[Target
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class InputSources:
     """Where inputs come from. Each function answers within its own time limit and never raises."""
 
     cluster: ReadCluster
@@ -57,7 +57,7 @@ class LookUps:
 class Gatherer:
     """Collects inputs. `gather` is for one thread."""
 
-    def __init__(self, sources: Sources, submit: Submit, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, sources: InputSources, submit: Submit, clock: Callable[[], float] = time.monotonic) -> None:
         self._cluster = sources.cluster
         self._queries = _Parallel(sources.query, submit, "the query has not been answered yet")
         self._config_maps: _Parallel[ConfigMapName, ConfigMapData | None] = _Parallel(

@@ -15,7 +15,9 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from adapter.cluster.facts import FactError
 from adapter.cluster.state import Observed, Unknown
+from adapter.cluster.targets import NoReplicasError, scaled_object_of
 from adapter.objects.resources import UnknownResourceError
 from adapter.service.runtime.logs import StateLog
 from adapter.service.runtime.threads import DaemonThreads
@@ -24,7 +26,7 @@ from adapter.timing.clock import Clock
 from recommender.decisions.inputs import TargetState
 from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of, uid_of
 from recommender.outputs.target_paths import target_path
-from recommender.running.lookup_documents import target_state
+from recommender.running.target_states import target_state_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -122,7 +124,7 @@ class TargetLookups:
                 state = self._of_scale(target, path)
         except NotFoundError:
             return Observed(None, now)
-        except (UnknownResourceError, ScaleDocumentError, KubernetesError) as error:
+        except (UnknownResourceError, ScaleDocumentError, FactError, KubernetesError) as error:
             return Unknown(f"{target}: {error}")
         return Observed(state, now)
 
@@ -140,7 +142,10 @@ class TargetLookups:
         self._scale_only_until.pop(target, None)
         self._states.recovered(str(target), f"{target} may be read now")
         self._uids[target] = uid_of(document)
-        return target_state(document)
+        try:
+            return target_state_of(scaled_object_of(document))
+        except NoReplicasError:
+            return None
 
     def _of_scale(self, target: TargetReference, path: str) -> TargetState:
         document = self._objects.get(f"{path}/scale", seconds=_EACH_SECONDS).document

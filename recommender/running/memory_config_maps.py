@@ -49,7 +49,7 @@ _SHOWN_CHARACTERS = 2000
 """Of content that cannot be used, in the log: that is where it is kept."""
 
 
-class ConfigMapClient(Protocol):
+class MemoryClient(Protocol):
     """What is asked of the API server (`writing.ObjectClient`)."""
 
     def get(self, path: str, *, seconds: float) -> Reply:
@@ -93,7 +93,7 @@ class ConfigMapMemoryStore:
 
     def __init__(
         self,
-        objects: ConfigMapClient,
+        objects: MemoryClient,
         namespace: str,
         fence: Fence,
         *,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PollPlan:
     """A configuration, with what follows from it."""
 
     configuration: Configuration
@@ -28,11 +28,11 @@ class Plan:
     """By name of the recommendation."""
 
 
-def plan_of(configuration: Configuration) -> Plan:
+def plan_of(configuration: Configuration) -> PollPlan:
     """Return the plan of a configuration."""
     look_ups = LookUps(queries_of(configuration), config_maps_of(configuration), targets_of(configuration))
     calculate = {each.policy.name: _calculate(each) for each in configuration.recommendations}
-    return Plan(configuration, needs_of(configuration), look_ups, calculate)
+    return PollPlan(configuration, needs_of(configuration), look_ups, calculate)
 
 
 def _calculate(recommendation: Recommendation) -> Calculate:

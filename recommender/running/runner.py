@@ -17,7 +17,7 @@ from recommender.decisions.loop import Decision, decide
 from recommender.decisions.memory import Memory
 from recommender.decisions.notes import note_of
 from recommender.decisions.publication import Publication
-from recommender.decisions.record import Action, Status
+from recommender.decisions.record import Status, TargetAction
 from recommender.running.memory_store import MemoryUnavailableError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from recommender.running.gathering import Gatherer
     from recommender.running.leadership import Leadership
     from recommender.running.memories import Memories
-    from recommender.running.plans import Plan
+    from recommender.running.plans import PollPlan
 
 _log = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ class Latest:
 class RunnerParts:
     """What the loop is made of."""
 
-    plan: Callable[[], Plan]
+    plan: Callable[[], PollPlan]
     gatherer: Gatherer
     leadership: Leadership
     memories: Memories
@@ -157,7 +157,7 @@ class Runner:
         self._last.clear()
         self._parts.latest.publish(Publication(leader=self._parts.leadership.holder()))
 
-    def _decided(self, plan: Plan, recommendation: Recommendation, inputs: Inputs, now: float) -> Decision:
+    def _decided(self, plan: PollPlan, recommendation: Recommendation, inputs: Inputs, now: float) -> Decision:
         policy = recommendation.policy
         started, memory = self._parts.clock.monotonic(), Memory()
         try:
@@ -195,7 +195,7 @@ class Runner:
 
 def _worth_a_line(record: Record) -> tuple[object, ...]:
     """Return what is logged when it changes. Ages and counts are left out, since they change with every poll."""
-    refused = tuple((each.target, each.owner) for each in record.targets if each.action is Action.REFUSED)
+    refused = tuple((each.target, each.owner) for each in record.targets if each.action is TargetAction.REFUSED)
     return record.status, record.replicas, record.binding, refused, note_of(record)
 
 

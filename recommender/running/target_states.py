@@ -1,13 +1,15 @@
-"""From the object of a target to what a decision has to know of it."""
+"""From what an object states of its size to what a decision has to know of a target."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recommender.decisions.inputs import FieldManager, TargetState
+from adapter.cluster.state import Observed, Unknown
+from recommender.decisions.inputs import TargetState
 
 if TYPE_CHECKING:
     from adapter.cluster.targets import ScaledObject
+    from recommender.running.gathering import TargetInput
 
 
 def target_state_of(found: ScaledObject) -> TargetState:
@@ -17,5 +19,12 @@ def target_state_of(found: ScaledObject) -> TargetState:
         ready_replicas=found.ready_replicas,
         rollout=found.rollout,
         paused=found.paused,
-        replicas_managers=tuple(FieldManager(each.name, each.operation, each.time) for each in found.replicas_managers),
+        replicas_managers=found.replicas_managers,
     )
+
+
+def target_input(found: Observed[ScaledObject | None] | Unknown) -> TargetInput:
+    """Return what files state of a target, as an input."""
+    if isinstance(found, Unknown):
+        return found
+    return Observed(None if found.value is None else target_state_of(found.value), found.time)

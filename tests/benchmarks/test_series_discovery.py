@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from benchmarks import series_discovery
 from benchmarks.adapter_stage import running_adapter
 from benchmarks.cluster_of_series import Cluster, Series, listed
 from benchmarks.cores import Cores
@@ -33,14 +34,14 @@ if TYPE_CHECKING:
 
     from benchmarks.series_stage import SeriesStage
 
-SETTINGS = Settings(series=1, seconds=3.0, starts=1, scrape_seconds=2)
+SETTINGS = Settings(series=1, seconds=2.0, starts=1, scrape_seconds=1)
 QUIET = Progress("test", io.StringIO())
 
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeriesStage]:
     cluster = Cluster.of_series(1)
-    with series_stage(tmp_path_factory.mktemp("series"), cluster, Cores.of_this_machine(), 2) as standing:
+    with series_stage(tmp_path_factory.mktemp("series"), cluster, Cores.of_this_machine(), 1) as standing:
         wait_for_series(standing, QUIET)
         yield standing
 
@@ -75,7 +76,9 @@ def test_what_the_default_rules_list() -> None:
     }
 
 
-def test_a_start_lists_everything_and_tells_what_it_took(stage: SeriesStage) -> None:
+def test_a_start_lists_everything_and_tells_what_it_took(stage: SeriesStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Whether memory has settled is of interest to the benchmark alone.
+    monkeypatch.setattr(series_discovery, "SETTLE_SECONDS", 0.1)
     row = started(stage, QUIET)
     assert row["errors"] == 0
     # The rules have two queries for series between them, and each was asked once.
@@ -89,7 +92,7 @@ def test_every_phase_is_answered_without_an_error(stage: SeriesStage) -> None:
     rows = {str(row["phase"]): row for row in (*undisturbed(stage, SETTINGS, QUIET), relisting(stage, SETTINGS, QUIET))}
     assert list(rows) == ["quiet", "quiet-prometheus-busy", "relists"]
     for row in rows.values():
-        assert (row["errors"], row["value_requests"], row["list_requests"]) == (0, 600, 30), row
+        assert (row["errors"], row["value_requests"], row["list_requests"]) == (0, 400, 20), row
         assert all(
             isinstance(row[f"{what}_{which}_ms"], float) for what in ("value", "list") for which in ("p99", "max")
         )

@@ -9,7 +9,7 @@ import pytest
 
 from adapter.cluster.facts import FactError, autoscaler_of, node_of, ready_addresses, service_of
 from adapter.cluster.forms import AutoscalerForm, NodeForm, SliceForm
-from adapter.cluster.state import Autoscaler, Node, Taint
+from adapter.cluster.state import Autoscaler, ClusterNode, Taint
 from adapter.objects.quantities import parse_quantity
 from tests.support.cluster_objects import autoscaler_object, endpoint, node_object, slice_object
 
@@ -19,7 +19,7 @@ WEB = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 def test_a_node_keeps_what_decisions_depend_on() -> None:
     content = node_object("n1", "3920m", labels={"pool": "a"}, taints=["gpu"], unschedulable=True, ready="Unknown")
     found = node_of(msgspec.convert(content, NodeForm))
-    assert found == Node(
+    assert found == ClusterNode(
         name="n1",
         labels={"pool": "a"},
         taints=(Taint("gpu", "", "NoSchedule"),),
@@ -79,7 +79,7 @@ def test_the_least_replicas_of_an_hpa_are_1_unless_it_states_them(stated: dict[s
     )
 
 
-def fact_of(content: dict[str, Any]) -> Node | Autoscaler:
+def fact_of(content: dict[str, Any]) -> ClusterNode | Autoscaler:
     if content["kind"] == "Node":
         return node_of(msgspec.convert(content, NodeForm))
     return autoscaler_of(msgspec.convert(content, AutoscalerForm))

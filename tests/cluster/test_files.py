@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from adapter.cluster.files import ClusterFilesError, read_cluster, read_contents
+from adapter.cluster.files import ClusterFilesError, read_contents, state_of
 from adapter.cluster.state import ClusterNeeds, ClusterState, CountQuery, Observed, Unknown
 from recommender.decisions.record import TargetReference
 from tests.support.cluster_objects import (
@@ -81,7 +81,7 @@ def written(path: Path, *objects: Json) -> Path:
 
 
 def read(path: Path, needs: ClusterNeeds = NEEDS) -> ClusterState:
-    return read_cluster(path, needs, NOW)
+    return state_of(read_contents(path), needs, NOW, path)
 
 
 @pytest.mark.parametrize("name", ["cluster.json", "cluster.yaml", "cluster"])
@@ -195,10 +195,11 @@ def test_targets_of_any_kind_are_found(tmp_path: Path) -> None:
         scaled | {"apiVersion": "example.com/v1", "kind": "Fleet", "metadata": {"name": "f"}},
     )
     contents = read_contents(path)
-    deployment = contents.target(TargetReference("apps/v1beta1", "Deployment", "shop", "web"))
-    fleet = contents.target(TargetReference("example.com/v2", "Fleet", "default", "f"))
-    assert [getattr(found, "replicas", None) for found in (deployment, fleet)] == [4, 4]
-    game = contents.target(TargetReference("example.com/v1", "Game", "shop", "web"))
-    assert isinstance(game, str)
-    assert game.startswith("Game: the size cannot be read")
-    assert contents.target(TargetReference("apps/v1", "Deployment", "talk", "web")) is None
+    deployment = contents.target(TargetReference("apps/v1beta1", "Deployment", "shop", "web"), NOW)
+    fleet = contents.target(TargetReference("example.com/v2", "Fleet", "default", "f"), NOW)
+    sizes = [found.value.replicas for found in (deployment, fleet) if isinstance(found, Observed) and found.value]
+    assert sizes == [4, 4]
+    game = contents.target(TargetReference("example.com/v1", "Game", "shop", "web"), NOW)
+    assert isinstance(game, Unknown)
+    assert game.reason.startswith("Game web: the size cannot be read")
+    assert contents.target(TargetReference("apps/v1", "Deployment", "talk", "web"), NOW) == Observed(None, NOW)

@@ -18,10 +18,10 @@ from adapter.objects.selectors import parse_selector
 from tests.support.cluster_objects import node_object
 
 if TYPE_CHECKING:
-    from adapter.cluster.state import Node
+    from adapter.cluster.state import ClusterNode
 
 
-def node(name: str, *arguments: Any, **named: Any) -> Node:  # noqa: ANN401 - those of node_object
+def node(name: str, *arguments: Any, **named: Any) -> ClusterNode:  # noqa: ANN401 - those of node_object
     return node_of(msgspec.convert(node_object(name, *arguments, **named), NodeForm))
 
 
@@ -40,7 +40,7 @@ def test_nodes_of_the_upstream_case_are_counted_as_upstream() -> None:
     assert count_nodes(CASE, parse_selector("app=autoscaler")) == NodeCounts(4, 2, 9, 3)
 
 
-TABLE: dict[str, tuple[list[Node], str, set[str], NodeCounts]] = {
+TABLE: dict[str, tuple[list[ClusterNode], str, set[str], NodeCounts]] = {
     "no nodes": ([], "", set(), NodeCounts(0, 0, 0, 0)),
     "the sum is rounded up, not each node": ([node("a", "1930m")] * 3, "", set(), NodeCounts(3, 3, 6, 6)),
     "a part of a core is a core": ([node("a", "1m")], "", set(), NodeCounts(1, 1, 1, 1)),
@@ -60,7 +60,7 @@ TABLE: dict[str, tuple[list[Node], str, set[str], NodeCounts]] = {
 
 
 @pytest.mark.parametrize(("nodes", "selector", "ignored", "expected"), TABLE.values(), ids=TABLE.keys())
-def test_counting(nodes: list[Node], selector: str, ignored: set[str], expected: NodeCounts) -> None:
+def test_counting(nodes: list[ClusterNode], selector: str, ignored: set[str], expected: NodeCounts) -> None:
     assert count_nodes(nodes, parse_selector(selector), ignored) == expected
 
 

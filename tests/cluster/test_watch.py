@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
-from adapter.cluster.files import read_cluster
+from adapter.cluster.files import read_contents, state_of
 from adapter.cluster.state import ClusterNeeds, CountQuery, Observed, Unknown
 from adapter.cluster.watch import ClusterWatch
 from adapter.sources.kubernetes.settings import WatchSettings
@@ -92,7 +92,8 @@ def test_a_watch_states_the_same_as_files(
         content | {"metadata": content["metadata"] | {"creationTimestamp": "2026-01-01T00:00:00Z"}}
         for content in OBJECTS
     ]
-    assert watch.state() == read_cluster(written(tmp_path / "all.json", *stated), NEEDS, NOW)
+    path = written(tmp_path / "all.json", *stated)
+    assert watch.state() == state_of(read_contents(path), NEEDS, NOW, path)
 
 
 def test_only_what_is_needed_is_watched_and_counts_share_watches(

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.commands.world import OBJECTS, RULES, prometheus_of_the_world
-from tests.support.serving import Adapter, Trust, eventually, running_adapter
+from tests.commands.world import SHOP
+from tests.support.serving import Adapter, Trust, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusProcess]:
     """One for all tests that leave it alone."""
-    with prometheus_of_the_world(tmp_path_factory.mktemp("prometheus")) as running:
+    with SHOP.prometheus(tmp_path_factory.mktemp("prometheus")) as running:
         yield running
 
 
@@ -24,8 +24,6 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusP
 def adapter(tmp_path_factory: pytest.TempPathFactory, trust: Trust, prometheus: PrometheusProcess) -> Iterator[Adapter]:
     """One for all tests that leave it as they found it."""
     folder = tmp_path_factory.mktemp("adapter")
-    with running_adapter(
-        folder, trust, "--refresh-interval=1s", prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS
-    ) as running:
+    with SHOP.adapter(folder, trust, prometheus, "--refresh-interval=1s") as running:
         eventually(lambda: running.plain("/readyz").status == 200)
         yield running

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.commands.world import OBJECTS, RULES
+from tests.commands.world import SHOP
 from tests.support.caller import CUSTOM, EXTERNAL, Answer, Caller
-from tests.support.serving import Adapter, Trust, running_adapter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from demo.machine.prometheus import PrometheusProcess
+    from tests.support.serving import Adapter, Trust
 
 WEB = {"labelSelector": "app=web"}
 
@@ -136,15 +136,7 @@ def strict_adapter(
     tmp_path_factory: pytest.TempPathFactory, trust: Trust, prometheus: PrometheusProcess
 ) -> Iterator[Adapter]:
     folder: Path = tmp_path_factory.mktemp("strict")
-    with running_adapter(
-        folder,
-        trust,
-        "--on-no-data=error",
-        "--max-demand-per-namespace=3",
-        prometheus_url=prometheus.url,
-        rules=RULES,
-        objects=OBJECTS,
-    ) as running:
+    with SHOP.adapter(folder, trust, prometheus, "--on-no-data=error", "--max-demand-per-namespace=3") as running:
         yield running
 
 

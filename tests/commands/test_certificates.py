@@ -7,9 +7,10 @@ import ssl
 from typing import TYPE_CHECKING
 
 from demo.machine.files import replace_file
-from tests.commands.world import OBJECTS, RULES
+from tests.commands.world import OBJECTS, RULES, SHOP
 from tests.support.caller import PATIENCE_SECONDS, Caller
-from tests.support.serving import Adapter, Trust, eventually, run, running_adapter, serving_flags
+from tests.support.forked import run
+from tests.support.serving import Adapter, Trust, eventually, running_adapter, serving_flags
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,9 +36,7 @@ def test_a_self_made_certificate_is_verified_by_its_own_authority_and_kept(
     flags = ("--tls-cert-file=", "--tls-private-key-file=", f"--cert-dir={folder}")
     certificates: list[bytes] = []
     for start in ("first", "second"):
-        with running_adapter(
-            tmp_path / start, trust, *flags, prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS
-        ) as adapter:
+        with SHOP.adapter(tmp_path / start, trust, prometheus, *flags) as adapter:
             said = adapter.said("the serving certificate is self-signed")[-1]
             assert f"ca_file={folder / 'tidewatch-ca.crt'}" in said
             context = ssl.create_default_context(cafile=folder / "tidewatch-ca.crt")
@@ -84,9 +83,7 @@ def test_renewed_files_are_shown_to_new_connections_and_a_bad_renewal_is_not(
     replace_file(certificate_file, first.certificate_file.read_text())
     flags = (f"--tls-cert-file={certificate_file}", f"--tls-private-key-file={key_file}")
     with (
-        running_adapter(
-            tmp_path, trust, *flags, prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS
-        ) as adapter,
+        SHOP.adapter(tmp_path, trust, prometheus, *flags) as adapter,
         adapter.caller() as old,
     ):
 
@@ -112,14 +109,7 @@ def test_a_front_proxy_with_a_renewed_authority_is_served(
     bundle = tmp_path / "front-proxies.crt"
     replace_file(bundle, trust.front_proxies.ca_file.read_text())
     renewed = trust.strangers.client("front-proxy-client")
-    with running_adapter(
-        tmp_path,
-        trust,
-        f"--requestheader-client-ca-file={bundle}",
-        prometheus_url=prometheus.url,
-        rules=RULES,
-        objects=OBJECTS,
-    ) as adapter:
+    with SHOP.adapter(tmp_path, trust, prometheus, f"--requestheader-client-ca-file={bundle}") as adapter:
 
         def status() -> int:
             try:

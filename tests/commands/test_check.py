@@ -10,8 +10,8 @@ import pytest
 from adapter.commands.check.command import check as check_command
 from tests.commands.world import RULES
 from tests.support.apiserver_objects import CONFIG_MAPS
+from tests.support.forked import run
 from tests.support.object_apiserver import ObjectApiServer
-from tests.support.serving import run
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,10 @@ from adapter.commands.serve.flags import SERVE
 from adapter.commands.serve.settings import serve_settings
 from adapter.service.flags.parsing import UsageError, parse_flags
 from tests.commands.world import OBJECTS, RULES
+from tests.support import serving
 from tests.support.caller import PATIENCE_SECONDS
-from tests.support.serving import Trust, run, running_adapter, serving_flags
+from tests.support.forked import run
+from tests.support.serving import Trust, running_adapter, serving_flags
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,11 +64,11 @@ def test_a_port_in_use_is_one_line(tmp_path: Path, trust: Trust, flag: str) -> N
 
 
 def test_version_and_help() -> None:
-    versions = [run("--version"), run("serve", "--version")]
+    versions = [serving.run("--version"), serving.run("serve", "--version")]
     assert len(set(versions)) == 1
     assert (versions[0].code, versions[0].error) == (0, "")
     assert versions[0].out.startswith("tidewatch-adapter 0.")
-    serve = run("serve", "--help")
+    serve = serving.run("serve", "--help")
     assert (serve.code, serve.error) == (0, "")
     for flag in SERVE.flags:
         assert f"--{flag.name}" in serve.out

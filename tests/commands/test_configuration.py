@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from demo.machine.files import replace_file
-from tests.commands.world import NAMESPACES, OBJECTS, OPEN_RULE, PODS, QUEUE_RULE, prometheus_of_the_world
+from tests.commands.world import OBJECTS, OPEN_RULE, QUEUE_RULE, SHOP
 from tests.support.caller import CUSTOM, EXTERNAL, Answer
-from tests.support.serving import Trust, eventually, run, running_adapter, serving_flags
+from tests.support.forked import run
+from tests.support.serving import Trust, eventually, running_adapter, serving_flags
+from tests.support.worlds import NAMESPACES, PODS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,7 +83,7 @@ def test_a_broken_file_of_a_folder_stops_neither_the_start_nor_the_other_files(
     replace_file(folder / "a.yaml", WITHOUT_QUEUE)
     replace_file(folder / "b.yaml", "externalRules: [")
     with (
-        running_adapter(tmp_path, trust, prometheus_url=prometheus.url, rules=folder, objects=OBJECTS) as adapter,
+        SHOP.adapter(tmp_path, trust, prometheus, rules=folder) as adapter,
         adapter.caller() as caller,
     ):
         (said,) = adapter.said(rf" ERROR .*{folder}/b\.yaml:[0-9]+: .*; nothing is served from it")
@@ -108,7 +110,7 @@ def test_flawed_rules_are_each_one_line_and_the_good_ones_serve(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     with (
-        running_adapter(tmp_path, trust, prometheus_url=prometheus.url, rules=FLAWED, objects=OBJECTS) as adapter,
+        SHOP.adapter(tmp_path, trust, prometheus, rules=FLAWED) as adapter,
         adapter.caller() as caller,
     ):
         for line, code, words in (
@@ -149,7 +151,7 @@ def test_changes_are_taken_in_without_losing_a_request_and_broken_ones_are_not(
 ) -> None:
     rules = tmp_path / "rules.yaml"
     over, answers = threading.Event(), list[Answer]()
-    with running_adapter(tmp_path, trust, prometheus_url=prometheus.url, rules=GOOD, objects=OBJECTS) as adapter:
+    with SHOP.adapter(tmp_path, trust, prometheus, rules=GOOD) as adapter:
 
         def ask_on() -> None:
             with adapter.caller() as caller:
@@ -196,7 +198,7 @@ def test_a_mounted_config_map_is_taken_in_when_its_link_is_swapped(
     (mounted / "config.yaml").symlink_to("..data/config.yaml")
     # The folder as a whole, whose hidden parts are not rules of their own.
     with (
-        running_adapter(tmp_path, trust, prometheus_url=prometheus.url, rules=mounted, objects=OBJECTS) as adapter,
+        SHOP.adapter(tmp_path, trust, prometheus, rules=mounted) as adapter,
         adapter.caller() as caller,
     ):
         assert caller.external("queue_depth").status == 404
@@ -209,8 +211,7 @@ def test_a_mounted_config_map_is_taken_in_when_its_link_is_swapped(
 def test_a_reload_does_not_make_anybody_wait_again(tmp_path: Path, trust: Trust) -> None:
     """With Prometheus gone nothing could be read anew: what is still answered has been kept."""
     with (
-        prometheus_of_the_world(tmp_path / "prometheus") as prometheus,
-        running_adapter(tmp_path, trust, prometheus_url=prometheus.url, rules=GOOD, objects=OBJECTS) as adapter,
+        SHOP.running(tmp_path, trust, rules=GOOD) as (prometheus, adapter),
         adapter.caller() as caller,
     ):
         before = caller.pods("open_connections", **WEB)

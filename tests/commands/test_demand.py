@@ -1,16 +1,12 @@
-"""What many askers cost Prometheus, told by its own counter."""
+"""What many askers cost Prometheus, by its own counter."""
 
 from __future__ import annotations
 
-import re
 import time
-import urllib.request
 from typing import TYPE_CHECKING, Any
 
-from demo.machine.prometheus import running_prometheus
-from tests.commands.world import PODS
-from tests.support.prometheus import backfill
-from tests.support.serving import Trust, eventually, listed, pod, running_adapter
+from tests.support.serving import Trust, eventually, listed, pod
+from tests.support.worlds import PODS, World, always, moments, queries_counted, samples
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,23 +31,17 @@ def value_of(metric: str, namespace: str) -> int:
     return 100 * METRICS.index(metric) + NAMESPACES.index(namespace) + 1
 
 
-def history() -> str:
-    """One value for the next hour, told every two minutes: Prometheus looks back for five."""
-    now = int(time.time())
-    lines = [
-        f'{metric}{{namespace="{namespace}",pod="web-0"}} {value_of(metric, namespace)} {moment}'
+def _samples_at(now: int) -> list[str]:
+    """One value for the next hour, with a sample every two minutes: Prometheus looks back for five."""
+    courses = {
+        f'{metric}{{namespace="{namespace}",pod="web-0"}}': always(value_of(metric, namespace))
         for metric in METRICS
         for namespace in NAMESPACES
-        for moment in range(now - 60, now + 3600, 120)
-    ]
-    return "\n".join([*lines, "# EOF", ""])
+    }
+    return samples(courses, moments(now, step_seconds=120, past_seconds=240))
 
 
-def queries_counted(prometheus: PrometheusProcess) -> int:
-    with urllib.request.urlopen(f"{prometheus.url}/metrics", timeout=10) as response:
-        text: str = response.read().decode()
-    counted = re.findall(r'^prometheus_http_requests_total\{.*handler="/api/v1/query".*\} (\S+)$', text, re.MULTILINE)
-    return sum(int(float(number)) for number in counted)
+WORLD = World(RULES, OBJECTS, _samples_at)
 
 
 def ask_all(caller: Caller) -> list[tuple[str, str, Answer]]:
@@ -64,11 +54,8 @@ def ask_all(caller: Caller) -> list[tuple[str, str, Answer]]:
 
 
 def test_two_hundred_requests_cost_one_query_a_metric_and_refresh(tmp_path: Path, trust: Trust) -> None:
-    folder = tmp_path / "prometheus"
-    backfill(folder, history())
     with (
-        running_prometheus(folder) as prometheus,
-        running_adapter(tmp_path, trust, prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS) as adapter,
+        WORLD.running(tmp_path, trust) as (prometheus, adapter),
         adapter.caller() as caller,
     ):
         eventually(lambda: len([name for name in caller.listed() if name.startswith("pods/")]) == len(METRICS))

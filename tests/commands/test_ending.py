@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.commands.world import OBJECTS, RULES, prometheus_of_the_world
+from tests.commands.world import SHOP
 from tests.support.caller import PATIENCE_SECONDS
-from tests.support.serving import Adapter, Trust, eventually, running_adapter
+from tests.support.serving import Adapter, Trust, eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from demo.machine.prometheus import PrometheusProcess
@@ -25,19 +24,11 @@ GRACE_SECONDS = 15.0
 WEB = {"labelSelector": "app=web"}
 
 
-@contextlib.contextmanager
-def started(tmp_path: Path, trust: Trust, prometheus: PrometheusProcess, *flags: str) -> Iterator[Adapter]:
-    with running_adapter(
-        tmp_path, trust, *flags, prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS
-    ) as adapter:
-        yield adapter
-
-
 def test_sigterm_is_not_ready_at_once_serves_on_for_the_delay_and_ends_with_0(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
     with (
-        started(tmp_path, trust, prometheus, "--shutdown-delay=3s") as adapter,
+        SHOP.adapter(tmp_path, trust, prometheus, "--shutdown-delay=3s") as adapter,
         adapter.caller() as old,
     ):
         assert old.pods("open_connections", **WEB).status == 200
@@ -55,8 +46,7 @@ def test_sigterm_is_not_ready_at_once_serves_on_for_the_delay_and_ends_with_0(
 
 def test_it_ends_in_time_while_prometheus_hangs_and_clients_hold_on(tmp_path: Path, trust: Trust) -> None:
     with (
-        prometheus_of_the_world(tmp_path / "prometheus") as prometheus,
-        started(tmp_path, trust, prometheus, "--shutdown-delay=1s", "--refresh-interval=1s") as adapter,
+        SHOP.running(tmp_path, trust, "--shutdown-delay=1s", "--refresh-interval=1s") as (prometheus, adapter),
         contextlib.ExitStack() as stack,
     ):
         caller = stack.enter_context(adapter.caller())
@@ -76,7 +66,7 @@ def test_it_ends_in_time_while_prometheus_hangs_and_clients_hold_on(tmp_path: Pa
 
 
 def test_sigint_ends_without_the_delay(tmp_path: Path, trust: Trust, prometheus: PrometheusProcess) -> None:
-    with started(tmp_path, trust, prometheus, "--shutdown-delay=1h") as adapter:
+    with SHOP.adapter(tmp_path, trust, prometheus, "--shutdown-delay=1h") as adapter:
         # As a terminal does it: to all processes of the group.
         os.killpg(adapter.process.pid, signal.SIGINT)
         assert adapter.process.wait(GRACE_SECONDS) == 0
@@ -87,7 +77,7 @@ def test_sigint_ends_without_the_delay(tmp_path: Path, trust: Trust, prometheus:
 def test_a_worker_that_is_killed_is_replaced_and_serves_again(
     tmp_path: Path, trust: Trust, prometheus: PrometheusProcess
 ) -> None:
-    with started(tmp_path, trust, prometheus) as adapter:
+    with SHOP.adapter(tmp_path, trust, prometheus) as adapter:
         with adapter.caller() as caller:
             assert caller.pods("open_connections", **WEB).status == 200
         first, ports = adapter.worker, (adapter.port, adapter.plain_port)
@@ -102,7 +92,7 @@ def test_a_worker_that_is_killed_is_replaced_and_serves_again(
 
 
 def test_no_worker_outlives_a_killed_arbiter(tmp_path: Path, trust: Trust, prometheus: PrometheusProcess) -> None:
-    with started(tmp_path, trust, prometheus) as adapter:
+    with SHOP.adapter(tmp_path, trust, prometheus) as adapter:
         os.kill(adapter.process.pid, signal.SIGKILL)
         adapter.process.wait(GRACE_SECONDS)
         eventually(adapter.group_is_gone)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.commands.world import OBJECTS, RULES
 from tests.support.fake_apiserver import FakeApiServer
-from tests.support.serving import run
+from tests.support.forked import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable

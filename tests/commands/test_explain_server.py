@@ -14,7 +14,8 @@ import yaml
 from adapter.readings.explain.explanation import NoExplanationError, explanation_of
 from tests.commands.world import OBJECTS, RULES
 from tests.support.fake_apiserver import FakeApiServer, TokenUser
-from tests.support.serving import eventually, pod, run, running_adapter
+from tests.support.forked import run
+from tests.support.serving import eventually, pod, running_adapter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,9 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.support.fake_apiserver import FakeApiServer
+from tests.support.forked import run
 from tests.support.prometheus import scraped_prometheus
-from tests.support.serving import eventually, listed, pod, run, running_adapter
+from tests.support.serving import eventually, listed, pod, running_adapter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,18 +14,10 @@ from adapter.service.flags.parsing import UsageError, parse_flags
 from adapter.service.flags.table import PATH, Ignored, Refused
 from demo.machine.ports import free_port
 from demo.machine.processes import start
-from tests.commands.world import OBJECTS, RULES
+from tests.commands.world import RULES, SHOP
 from tests.support.fake_apiserver import TOKEN, FakeApiServer
-from tests.support.serving import (
-    FRONT_PROXY,
-    PROGRAM,
-    Adapter,
-    Trust,
-    eventually,
-    run,
-    running_adapter,
-    serving_flags,
-)
+from tests.support.forked import run
+from tests.support.serving import FRONT_PROXY, PROGRAM, Adapter, Trust, eventually, serving_flags
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -155,9 +147,7 @@ def test_every_flag_is_taken_and_those_that_mean_nothing_are_said_so_once(
         flags = [part for name, value in pairs.items() for part in (f"--{name}", value)]
         flags += [f"--{name}" for name in IGNORED_SWITCHES]
     with (
-        running_adapter(
-            tmp_path, trust, *flags, prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS
-        ) as adapter,
+        SHOP.adapter(tmp_path, trust, prometheus, *flags) as adapter,
         adapter.caller() as caller,
     ):
         # With --compatibility nothing is served before its series were looked up.

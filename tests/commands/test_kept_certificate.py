@@ -15,13 +15,14 @@ import pytest
 
 from adapter.identity.certificates.certificate_secret import Content, new_secret
 from adapter.identity.certificates.generations import make_generation
-from tests.commands.world import OBJECTS, RULES
+from tests.commands.world import OBJECTS, RULES, SHOP
 from tests.identity.certificates.keeping_world import CUSTOM, EXTERNAL, LIFE, SECRET, SERVICE, WANTED, apiservice
 from tests.support.apiserver_objects import APISERVICES, SECRETS
 from tests.support.caller import PATIENCE_SECONDS, Caller
 from tests.support.fake_apiserver import TOKEN
+from tests.support.forked import run
 from tests.support.object_apiserver import ObjectApiServer
-from tests.support.serving import Adapter, Trust, eventually, run, running_adapter, serving_flags
+from tests.support.serving import Adapter, Trust, eventually, serving_flags
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,9 +62,7 @@ def flags(folder: Path, cluster: ObjectApiServer) -> tuple[str, ...]:
 def replica(
     folder: Path, trust: Trust, prometheus: PrometheusProcess, cluster: ObjectApiServer, *more: str
 ) -> Iterator[Adapter]:
-    with running_adapter(
-        folder, trust, *flags(folder, cluster), *more, prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS
-    ) as adapter:
+    with SHOP.adapter(folder, trust, prometheus, *flags(folder, cluster), *more) as adapter:
         yield adapter
 
 

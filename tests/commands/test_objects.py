@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from demo.machine.files import replace_file
 from tests.commands.world import RULES
-from tests.support.serving import Adapter, Trust, eventually, listed, pod, run, running_adapter, serving_flags
+from tests.support.forked import run
+from tests.support.serving import Adapter, Trust, eventually, listed, pod, running_adapter, serving_flags
 
 if TYPE_CHECKING:
     from pathlib import Path

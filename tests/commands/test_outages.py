@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.commands.world import OBJECTS, RULES, prometheus_of_the_world
+from tests.commands.world import SHOP
 from tests.support.caller import PATIENCE_SECONDS, Answer
-from tests.support.serving import Adapter, Trust, eventually, running_adapter
+from tests.support.serving import Adapter, Trust, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ WEB = {"labelSelector": "app=web"}
 @pytest.fixture
 def own_prometheus(tmp_path: Path) -> Iterator[PrometheusProcess]:
     """One that the test may harm."""
-    with prometheus_of_the_world(tmp_path / "prometheus") as running:
+    with SHOP.prometheus(tmp_path / "prometheus") as running:
         yield running
 
 
@@ -36,9 +36,7 @@ def adapter_of_its_own(
     """One that asks the Prometheus to be harmed; a test may set how old its answers may grow."""
     age: str = getattr(request, "param", "60s")
     flags = (f"--max-answer-age={age}", "--refresh-interval=1s")
-    with running_adapter(
-        tmp_path, trust, *flags, prometheus_url=own_prometheus.url, rules=RULES, objects=OBJECTS
-    ) as running:
+    with SHOP.adapter(tmp_path, trust, own_prometheus, *flags) as running:
         eventually(lambda: running.plain("/readyz").status == 200)
         yield running
 
@@ -181,7 +179,7 @@ def test_a_crowd_of_first_askers_takes_no_thread_from_the_others(
 def test_prometheus_is_not_there_at_the_start(tmp_path: Path, trust: Trust, own_prometheus: PrometheusProcess) -> None:
     own_prometheus.kill()
     with (
-        running_adapter(tmp_path, trust, prometheus_url=own_prometheus.url, rules=RULES, objects=OBJECTS) as adapter,
+        SHOP.adapter(tmp_path, trust, own_prometheus) as adapter,
         adapter.caller() as caller,
     ):
         eventually(lambda: adapter.plain("/readyz").status == 200)

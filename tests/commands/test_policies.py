@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from demo.machine.prometheus import running_prometheus
-from tests.commands.world import NAMESPACES, PODS, ask_prometheus
 from tests.support.caller import CUSTOM
-from tests.support.prometheus import backfill
-from tests.support.serving import Adapter, Trust, eventually, listed, pod, running_adapter
+from tests.support.serving import Adapter, Trust, eventually, listed, pod
+from tests.support.worlds import HOUR_SECONDS, NAMESPACES, PODS, World, ask_prometheus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,11 +20,13 @@ if TYPE_CHECKING:
     from demo.machine.prometheus import PrometheusProcess
     from tests.support.caller import Answer, Caller
 
-_FUTURE_SECONDS = 3600
-_ENDS_IN_SECONDS = 12
-"""Long enough for the program to start; what ends is backfilled, so Prometheus marks no end of it."""
+STEP_SECONDS = 2
+ENDINGS = range(4, 60, 4)
+"""So many seconds after the start, one series ends each; it is backfilled, so Prometheus marks no end of it."""
 _ENDED_BEFORE_SECONDS = 60
-LIMIT_SECONDS = 6
+LIMIT_SECONDS = 4
+"""Twice the distance of samples."""
+LIMIT = f"maxSampleAge: {LIMIT_SECONDS}s"
 FLAGS = ("--refresh-interval=1s", "--prometheus-look-back=1s")
 """Values stand for no data once Prometheus has been there for a second."""
 
@@ -43,73 +43,77 @@ SUM = "sum(<<.Series>>{<<.LabelMatchers>>})"
 RULES = "\n".join(
     [
         "rules:",
-        rule("load", PODS, SUM_BY, f"maxSampleAge: {LIMIT_SECONDS}s", "onNoData: 0"),
+        rule("load", PODS, SUM_BY, LIMIT, "onNoData: 0"),
         rule("load", PODS, SUM_BY, "name: {as: unguarded}"),
-        rule(
-            "load", PODS, f"{SUM_BY} / {SUM_BY.replace('<<.Series>>', 'base')}", "name: {as: ratio}", "maxSampleAge: 6s"
-        ),
+        rule("load", PODS, f"{SUM_BY} / {SUM_BY.replace('<<.Series>>', 'base')}", "name: {as: ratio}", LIMIT),
         rule("nothing", PODS, SUM_BY, "onNoData: 2500m", "window: 90s"),
         rule("nothing", PODS, SUM_BY, "name: {as: nothing_is_an_error}", "onNoData: error"),
         rule("clock", PODS, SUM_BY, "name: {as: seldom}", "refresh: 45s"),
         # Not the same query: of two rules that share one the shorter refresh counts.
         rule("clock", PODS, SUM_BY.replace("sum", "max"), "name: {as: often}"),
         "externalRules:",
-        rule("queue", NAMESPACES, SUM, f"maxSampleAge: {LIMIT_SECONDS}s", "window: 1m"),
+        rule("queue", NAMESPACES, SUM, LIMIT, "window: 1m"),
         rule("no_queue", NAMESPACES, SUM, "onNoData: {value: 0}"),
         "",
     ]
 )
 OBJECTS: dict[str, Any] = {
-    "pods.json": listed(*(pod(f"{app}-0", app=app, part="load") for app in ("steady", "ending", "ended", "silent")))
+    "pods.json": listed(
+        *(pod(f"{app}-0", app=app, part="load") for app in ("steady", "ended", "silent")),
+        *(pod(f"ending-{seconds}", app="ending", part="load") for seconds in ENDINGS),
+    )
 }
 
 
+def _samples_at(now: int) -> list[str]:
+    ends = {
+        "steady-0": now + HOUR_SECONDS,
+        "ended-0": now - _ENDED_BEFORE_SECONDS,
+        "calm-0": now + HOUR_SECONDS,
+        **{f"ending-{seconds}": now + seconds for seconds in ENDINGS},
+    }
+    lines = [
+        f'load{{namespace="shop",pod="{name}"}} {VALUES.get(name, 2)} {moment}'
+        for name, end in ends.items()
+        for moment in range(now - 120, end + 1, STEP_SECONDS)
+    ]
+    lines += [
+        f'base{{namespace="shop",pod="{name}"}} 2 {moment}'
+        for name, end in (("steady-0", ends["steady-0"]), ("calm-0", ends["ended-0"]))
+        for moment in range(now - 120, end + 1, STEP_SECONDS)
+    ]
+    lines += [
+        f'queue{{namespace="shop",queue="{name}"}} 10 {moment}'
+        for name, end in ends.items()
+        for moment in range(now - 120, end + 1, STEP_SECONDS)
+    ]
+    return lines + [
+        f'clock{{namespace="shop",pod="steady-0"}} {moment} {moment}'
+        for moment in range(now - 60, now + HOUR_SECONDS, STEP_SECONDS)
+    ]
+
+
+VALUES = {"steady-0": 1, "ended-0": 3, "calm-0": 4}
+"""Of `load`; series that end have 2."""
+WORLD = World(RULES, OBJECTS, _samples_at)
+EMPTY_WORLD = World(RULES, OBJECTS, lambda now: [f"anything 1 {now}"])
+
+
 @dataclass
-class World:
+class Running:
     prometheus: PrometheusProcess
     adapter: Adapter
 
 
-def history(now: int) -> str:
-    ends = {
-        "steady": now + _FUTURE_SECONDS,
-        "ending": now + _ENDS_IN_SECONDS,
-        "ended": now - _ENDED_BEFORE_SECONDS,
-        "calm": now + _FUTURE_SECONDS,
-    }
-    lines = [
-        f'load{{namespace="shop",pod="{app}-0"}} {number} {moment}'
-        for number, (app, end) in enumerate(ends.items(), start=1)
-        for moment in range(now - 120, end + 1, 2)
-    ]
-    lines += [
-        f'base{{namespace="shop",pod="{app}-0"}} 2 {moment}'
-        for app, end in (("steady", ends["steady"]), ("calm", ends["ended"]))
-        for moment in range(now - 120, end + 1, 2)
-    ]
-    lines += [
-        f'queue{{namespace="shop",queue="{queue}"}} 10 {moment}'
-        for queue, end in ends.items()
-        for moment in range(now - 120, end + 1, 2)
-    ]
-    lines += [f'clock{{namespace="shop",pod="steady-0"}} {moment} {moment}' for moment in range(now - 60, now + 600, 2)]
-    return "\n".join([*lines, "# EOF", ""])
-
-
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, trust: Trust) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("policies")
-    backfill(folder / "prometheus", history(int(time.time())))
-    with (
-        running_prometheus(folder / "prometheus") as prometheus,
-        running_adapter(folder, trust, *FLAGS, prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS) as adapter,
-    ):
+def world(tmp_path_factory: pytest.TempPathFactory, trust: Trust) -> Iterator[Running]:
+    with WORLD.running(tmp_path_factory.mktemp("policies"), trust, *FLAGS) as (prometheus, adapter):
         eventually(lambda: adapter.plain("/readyz").status == 200)
-        yield World(prometheus, adapter)
+        yield Running(prometheus, adapter)
 
 
 @pytest.fixture
-def caller(world: World) -> Iterator[Caller]:
+def caller(world: Running) -> Iterator[Caller]:
     with world.adapter.caller() as caller:
         yield caller
 
@@ -118,22 +122,33 @@ def one(caller: Caller, metric: str, pod_name: str) -> Answer:
     return caller.get(f"{CUSTOM}/v1beta2/namespaces/shop/pods/{pod_name}/{metric}")
 
 
-def test_a_series_that_stops_loses_its_value_and_not_before(world: World, caller: Caller) -> None:
-    assert one(caller, "load", "ending-0").values == {"ending-0": 2}
-    assert caller.external("queue", labelSelector="queue=ending").items[0]["value"] == "10"
+def the_next_that_ends(world: Running) -> str:
+    """Return the pod whose series end next, and not at once."""
+    soon = time.time() + 2 * STEP_SECONDS
+    for seconds in ENDINGS:
+        name = f"ending-{seconds}"
+        if ask_prometheus(world.prometheus, f'last_over_time(load{{pod="{name}"}}[{STEP_SECONDS}s])', soon):
+            return name
+    raise AssertionError("it took too long to start")
 
-    eventually(lambda: one(caller, "load", "ending-0").status != 200)
-    refused = one(caller, "load", "ending-0")
+
+def test_a_series_that_stops_loses_its_value_and_not_before(world: Running, caller: Caller) -> None:
+    ending = the_next_that_ends(world)
+    assert one(caller, "load", ending).values == {ending: 2}
+    assert caller.external("queue", labelSelector=f"queue={ending}").items[0]["value"] == "10"
+
+    eventually(lambda: one(caller, "load", ending).status != 200)
+    refused = one(caller, "load", ending)
     assert refused.status == 503
-    assert "'ending-0' has no value: its series' last samples are" in refused.message
+    assert f"'{ending}' has no value: its series' last samples are" in refused.message
     assert f"the rule allows {LIMIT_SECONDS} s (maxSampleAge)" in refused.message
-    assert refused.message.endswith("(more: tidewatch-adapter explain pods/load -n shop --object pods/ending-0)")
+    assert refused.message.endswith(f"(more: tidewatch-adapter explain pods/load -n shop --object pods/{ending})")
     # Prometheus itself goes on with the last sample for minutes, and so does a rule without the key.
-    alive = ask_prometheus(world.prometheus, 'load{pod="ending-0"}', time.time())
+    alive = ask_prometheus(world.prometheus, f'load{{pod="{ending}"}}', time.time())
     assert [value for _, value in alive] == ["2"]
-    assert one(caller, "unguarded", "ending-0").values == {"ending-0": 2}
-    eventually(lambda: caller.external("queue", labelSelector="queue=ending").status != 200)
-    external = caller.external("queue", labelSelector="queue=ending")
+    assert one(caller, "unguarded", ending).values == {ending: 2}
+    eventually(lambda: caller.external("queue", labelSelector=f"queue={ending}").status != 200)
+    external = caller.external("queue", labelSelector=f"queue={ending}")
     assert (external.status, "maxSampleAge" in external.message) == (503, True)
     assert world.adapter.metric("tidewatch_adapter_dropped_samples_total", reason="stale") > 0
 
@@ -154,8 +169,8 @@ def test_of_several_series_of_one_object_the_oldest_counts(caller: Caller) -> No
 
 
 def test_an_external_metric_with_one_aged_series_is_an_error(caller: Caller) -> None:
-    assert caller.external("queue", labelSelector="queue=steady").items[0]["value"] == "10"
-    answer = caller.external("queue", labelSelector="queue in (steady,ended)")
+    assert caller.external("queue", labelSelector="queue=steady-0").items[0]["value"] == "10"
+    answer = caller.external("queue", labelSelector="queue in (steady-0,ended-0)")
     assert (answer.status, "maxSampleAge" in answer.message) == (503, True)
 
 
@@ -177,12 +192,9 @@ def test_it_is_not_served_for_an_object_that_does_not_exist(caller: Caller) -> N
 
 
 def test_after_an_outage_it_is_not_served_until_prometheus_can_know(tmp_path: Path, trust: Trust) -> None:
-    flags = ("--refresh-interval=1s", "--prometheus-look-back=6s", "--max-answer-age=4s")
+    flags = ("--refresh-interval=1s", "--prometheus-look-back=5s", "--max-answer-age=3s")
     with (
-        running_prometheus(tmp_path / "prometheus") as prometheus,
-        running_adapter(
-            tmp_path, trust, *flags, prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS
-        ) as adapter,
+        EMPTY_WORLD.running(tmp_path, trust, *flags) as (prometheus, adapter),
         adapter.caller() as caller,
     ):
         eventually(lambda: one(caller, "nothing", "steady-0").status == 200)
@@ -197,7 +209,7 @@ def test_after_an_outage_it_is_not_served_until_prometheus_can_know(tmp_path: Pa
 
         eventually(is_served_again)
         assert {answer.status for answer in answers[:-1]} == {503}
-        told = [answer.message for answer in answers[:-1] if "is not known before 6 s" in answer.message]
+        told = [answer.message for answer in answers[:-1] if "is not known before 5 s" in answer.message]
         assert told
         assert told[0].endswith("(more: tidewatch-adapter explain pods/nothing -n shop --object pods/steady-0)")
 
@@ -206,7 +218,7 @@ def test_the_window_stands_where_each_version_has_it(caller: Caller) -> None:
     asked = {"labelSelector": "app=steady"}
     newer, older = (caller.pods("nothing", version=version, **asked).items[0] for version in ("v1beta2", "v1beta1"))
     assert (newer["windowSeconds"], older["window"]) == (90, 90)
-    assert caller.external("queue", labelSelector="queue=steady").items[0]["window"] == 60
+    assert caller.external("queue", labelSelector="queue=steady-0").items[0]["window"] == 60
     assert not {"window", "windowSeconds"} & caller.pods("unguarded", **asked).items[0].keys()
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 
 from adapter.commands.serve.command import metrics_probe
-from tests.commands.world import OBJECTS, RULES, prometheus_of_the_world
-from tests.support.serving import Adapter, Trust, eventually, running_adapter
+from tests.commands.world import SHOP
+from tests.support.serving import Trust, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,15 +20,8 @@ if TYPE_CHECKING:
 @pytest.fixture
 def own_prometheus(tmp_path: Path) -> Iterator[PrometheusProcess]:
     """One that the test may harm."""
-    with prometheus_of_the_world(tmp_path / "prometheus") as running:
+    with SHOP.prometheus(tmp_path / "prometheus") as running:
         yield running
-
-
-@contextmanager
-def adapter_before(prometheus: PrometheusProcess, folder: Path, trust: Trust) -> Iterator[Adapter]:
-    url = prometheus.url
-    with running_adapter(folder, trust, prometheus_url=url, rules=RULES, objects=OBJECTS) as adapter:
-        yield adapter
 
 
 def test_the_series_of_all_rules_are_waited_for_and_not_for_long() -> None:
@@ -47,6 +39,6 @@ def test_a_prometheus_that_hangs_does_not_keep_it_from_being_ready(
     tmp_path: Path, trust: Trust, own_prometheus: PrometheusProcess
 ) -> None:
     own_prometheus.pause()
-    with adapter_before(own_prometheus, tmp_path, trust) as adapter:
+    with SHOP.adapter(tmp_path, trust, own_prometheus) as adapter:
         eventually(lambda: adapter.plain("/readyz").status == 200)
     own_prometheus.resume()

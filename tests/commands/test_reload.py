@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from demo.machine.files import replace_file
-from tests.commands.world import NAMESPACES, OBJECTS, OPEN_RULE, PODS, QUEUE_RULE
+from tests.commands.world import OPEN_RULE, QUEUE_RULE, SHOP
 from tests.support.caller import EXTERNAL, Answer
-from tests.support.serving import Adapter, Trust, eventually, running_adapter
+from tests.support.serving import Adapter, Trust, eventually
 from tests.support.waiting import until
+from tests.support.worlds import NAMESPACES, PODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +80,7 @@ def test_a_rule_that_a_change_broke_goes_on_as_it_last_held(
     rules = tmp_path / "rules.yaml"
     good = external(QUEUE_RULE, TOTAL_RULE)
     with (
-        running_adapter(tmp_path, trust, prometheus_url=prometheus.url, rules=good, objects=OBJECTS) as adapter,
+        SHOP.adapter(tmp_path, trust, prometheus, rules=good) as adapter,
         adapter.caller() as caller,
     ):
         assert (is_well(adapter), reloads(adapter)) == (True, {"success": 0, "partial": 0, "failure": 0})
@@ -123,7 +124,7 @@ def test_two_rules_that_break_go_on_and_what_was_never_good_does_not(
     never_good = broken(QUEUE_RULE).replace("queue_depth", "queue_never")
     good = f"rules:\n{OPEN_RULE}\n{external(never_good, QUEUE_RULE, TOTAL_RULE)}"
     with (
-        running_adapter(tmp_path, trust, prometheus_url=prometheus.url, rules=good, objects=OBJECTS) as adapter,
+        SHOP.adapter(tmp_path, trust, prometheus, rules=good) as adapter,
         adapter.caller() as caller,
     ):
         assert not is_well(adapter)
@@ -151,7 +152,7 @@ def test_a_typo_in_a_query_does_not_end_a_metric_that_works(
     without_bracket = good.replace("'sum(<<.Series>>{<<.LabelMatchers>>})'", "'sum(<<.Series>>{<<.LabelMatchers>>}'")
     unknown_word = good.replace("{<<.LabelMatchers>>})'", "{<<.LabelMatchers>>}) over later'")
     with (
-        running_adapter(tmp_path, trust, prometheus_url=prometheus.url, rules=good, objects=OBJECTS) as adapter,
+        SHOP.adapter(tmp_path, trust, prometheus, rules=good) as adapter,
         adapter.caller() as caller,
     ):
         for text, code in ((without_bracket, "unbalanced-query"), (unknown_word, "query-refused")):
@@ -214,9 +215,7 @@ def test_a_mounted_folder_changes_under_load_and_loses_no_request_and_no_reading
     mount(kept=kept)
     flags = ("--max-answer-age=1h", "--metrics-relist-interval=10m")
     with (
-        running_adapter(
-            tmp_path, trust, *flags, prometheus_url=prometheus.url, rules=mounted, objects=OBJECTS
-        ) as adapter,
+        SHOP.adapter(tmp_path, trust, prometheus, *flags, rules=mounted) as adapter,
         adapter.caller() as caller,
     ):
         first = caller.pods("seldom_asked", **WEB)
@@ -248,7 +247,7 @@ def test_files_of_which_nothing_can_be_used_leave_all_as_it_is(
     rules = tmp_path / "rules.yaml"
     good = external(QUEUE_RULE)
     with (
-        running_adapter(tmp_path, trust, prometheus_url=prometheus.url, rules=good, objects=OBJECTS) as adapter,
+        SHOP.adapter(tmp_path, trust, prometheus, rules=good) as adapter,
         adapter.caller() as caller,
     ):
         for text in (

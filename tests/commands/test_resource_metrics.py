@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from demo.machine.files import replace_file
-from tests.commands.test_demand import queries_counted
-from tests.commands.usage_world import CPU, OBJECTS, OTHER_NAMESPACES, RULES, prometheus_of_usage
-from tests.support.serving import Adapter, Trust, eventually, run, running_adapter
+from tests.commands.usage_world import CPU, OTHER_NAMESPACES, RULES, USAGE
+from tests.support.forked import run
+from tests.support.serving import Adapter, Trust, eventually
+from tests.support.worlds import queries_counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +33,7 @@ Usage = dict[tuple[str, str], dict[str, dict[str, str]]]
 @pytest.fixture(scope="module")
 def usage_prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusProcess]:
     """One for all tests that leave it alone."""
-    with prometheus_of_usage(tmp_path_factory.mktemp("usage-prometheus")) as running:
+    with USAGE.prometheus(tmp_path_factory.mktemp("usage-prometheus")) as running:
         yield running
 
 
@@ -41,7 +42,7 @@ def usage_adapter(
     tmp_path_factory: pytest.TempPathFactory, trust: Trust, usage_prometheus: PrometheusProcess
 ) -> Iterator[Adapter]:
     folder = tmp_path_factory.mktemp("usage-adapter")
-    with running_adapter(folder, trust, prometheus_url=usage_prometheus.url, rules=RULES, objects=OBJECTS) as running:
+    with USAGE.adapter(folder, trust, usage_prometheus) as running:
         yield running
 
 
@@ -143,8 +144,7 @@ def test_a_table_for_kubectl(caller: Caller) -> None:
 
 def test_who_asks_and_how_often_costs_prometheus_nothing(trust: Trust, tmp_path: Path) -> None:
     with (
-        prometheus_of_usage(tmp_path / "prometheus") as prometheus,
-        running_adapter(tmp_path, trust, prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS) as adapter,
+        USAGE.running(tmp_path, trust) as (prometheus, adapter),
         adapter.caller() as caller,
     ):
         adapter.wait_for("Prometheus answers")
@@ -187,7 +187,7 @@ def test_a_query_that_cannot_be_shared_is_asked_for_each_namespace(
     trust: Trust, tmp_path: Path, usage_prometheus: PrometheusProcess
 ) -> None:
     with (
-        running_adapter(tmp_path, trust, prometheus_url=usage_prometheus.url, rules=NARROW, objects=OBJECTS) as adapter,
+        USAGE.adapter(tmp_path, trust, usage_prometheus, rules=NARROW) as adapter,
         adapter.caller() as caller,
     ):
         answer = caller.get(f"{API}/pods")
@@ -209,10 +209,7 @@ def test_a_query_that_cannot_be_shared_is_asked_for_each_namespace(
 def test_prometheus_killed_ages_answers_and_then_fails_them(trust: Trust, tmp_path: Path) -> None:
     flags = ("--max-answer-age=3s", "--refresh-interval=1s")
     with (
-        prometheus_of_usage(tmp_path / "prometheus") as prometheus,
-        running_adapter(
-            tmp_path, trust, *flags, prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS
-        ) as adapter,
+        USAGE.running(tmp_path, trust, *flags) as (prometheus, adapter),
         adapter.caller() as caller,
     ):
         assert used(caller.get(SHOP)) == WEB
@@ -233,9 +230,7 @@ def test_a_reload_adds_the_api_and_takes_it_away(
     rules = tmp_path / "rules.yaml"
     without = "rules: []\n"
     with (
-        running_adapter(
-            tmp_path, trust, prometheus_url=usage_prometheus.url, rules=without, objects=OBJECTS
-        ) as adapter,
+        USAGE.adapter(tmp_path, trust, usage_prometheus, rules=without) as adapter,
         adapter.caller() as caller,
     ):
         assert [caller.get(path).status for path in (SHOP, f"{API}/nodes")] == [404, 404]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.commands.world import ask_prometheus
 from tests.support.caller import CUSTOM, EXTERNAL, Answer, Caller, number
 from tests.support.serving import Adapter, eventually
+from tests.support.worlds import ask_prometheus
 
 if TYPE_CHECKING:
     from demo.machine.prometheus import PrometheusProcess

@@ -5,19 +5,11 @@ Counters grow by their rate from the past into the future, so that what is right
 
 from __future__ import annotations
 
-import time
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
-from demo.machine.prometheus import running_prometheus
-from tests.support.prometheus import backfill
 from tests.support.serving import listed, pod
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from demo.machine.prometheus import PrometheusProcess
+from tests.support.worlds import World, always, moments, samples
 
 MIB = 1024**2
 _STEP_SECONDS = 15
@@ -119,19 +111,15 @@ _CONSTANT = {
 }
 
 
-@contextmanager
-def prometheus_of_usage(folder: Path) -> Iterator[PrometheusProcess]:
-    """Run a Prometheus that knows the past and the next half an hour."""
-    backfill(folder, _history(int(time.time())))
-    with running_prometheus(folder) as prometheus:
-        yield prometheus
+def _samples_at(now: int) -> list[str]:
+    times = moments(now, _STEP_SECONDS, _PAST_SECONDS, _FUTURE_SECONDS)
+    counters = {series: partial(_counted, rate, times[0]) for series, rate in _RATES.items()}
+    return samples(counters, times) + samples({series: always(value) for series, value in _CONSTANT.items()}, times)
 
 
-def _history(now: int) -> str:
-    start = now - now % _STEP_SECONDS - _PAST_SECONDS
-    moments = range(start, now + _FUTURE_SECONDS, _STEP_SECONDS)
-    lines = [
-        f"{series} {(moment - start) * rate} {moment}" for series, rate in sorted(_RATES.items()) for moment in moments
-    ]
-    lines += [f"{series} {value} {moment}" for series, value in sorted(_CONSTANT.items()) for moment in moments]
-    return "\n".join([*lines, "# EOF", ""])
+def _counted(rate: float, start: int, moment: int) -> float:
+    """Return what a counter of this rate shows that started at 0."""
+    return (moment - start) * rate
+
+
+USAGE = World(RULES, OBJECTS, _samples_at)

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from demo.machine.prometheus import PrometheusProcess, running_prometheus
 from tests.compatibility.cluster import OBJECTS
-from tests.compatibility.form import history
+from tests.compatibility.form import samples_of
 from tests.compatibility.worlds import MODES, WORLDS
-from tests.support.prometheus import backfill
 from tests.support.serving import Trust, eventually, running_adapter
+from tests.support.worlds import prometheus_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from demo.machine.prometheus import PrometheusProcess
     from tests.support.caller import Caller
     from tests.support.serving import Adapter
 
@@ -40,8 +40,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, 
         @cache
         def prometheus(world: str) -> PrometheusProcess:
             folder = tmp_path_factory.mktemp(f"prometheus-{world}")
-            backfill(folder, history(WORLDS[world], int(time.time())))
-            return stack.enter_context(running_prometheus(folder))
+            return stack.enter_context(prometheus_with(folder, samples_of(WORLDS[world], int(time.time()))))
 
         @cache
         def start(world: str, mode: str) -> Served:

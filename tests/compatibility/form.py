@@ -152,17 +152,16 @@ def _target(path: str, **parameters: str) -> str:
     return f"{encoded}?{urllib.parse.urlencode(given)}" if given else encoded
 
 
-def history(cases: Iterable[Case], now: int) -> str:
-    """Return all series in OpenMetrics' format, from the past to the future: nothing needs to be scraped."""
+def samples_of(cases: Iterable[Case], now: int) -> list[str]:
+    """Return the samples of all series as lines of OpenMetrics, from the past to the future."""
     start = now - now % STEP_SECONDS
     moments = range(start - PAST_SECONDS, start + FUTURE_SECONDS, STEP_SECONDS)
     lines = sorted(line for case in cases for line in case.series.splitlines() if line)
-    samples = [
+    return [
         f"{series} {_value(said, moment - start)} {moment}"
         for series, said in map(_parted, lines)
         for moment in moments
     ]
-    return "\n".join([*samples, "# EOF", ""])
 
 
 def _parted(line: str) -> tuple[str, str]:

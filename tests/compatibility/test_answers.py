@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
-from tests.commands.world import ask_prometheus
 from tests.compatibility.cases import external, walkthrough
 from tests.compatibility.cluster import OBJECTS
 from tests.compatibility.form import Custom, External, Usage
@@ -21,6 +20,7 @@ from tests.compatibility.worlds import ALL, AS_BEFORE, CROWDED, MODES, OURS, WOR
 from tests.support.caller import CUSTOM, EXTERNAL, Answer, number
 from tests.support.serving import eventually
 from tests.support.waiting import until
+from tests.support.worlds import ask_prometheus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

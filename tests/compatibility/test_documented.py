@@ -17,10 +17,10 @@ _ANSWERS: Final = "tests/commands/test_answers.py"
 _CASES: Final = "tests/compatibility/cases"
 _MISSING: Final = "tests/complaints/test_missing_metrics.py"
 _COMPATIBILITY: Final = "tests/apis/test_compatibility.py"
-_DISCOVERY: Final = "tests/readings/test_discovery.py"
+_DISCOVERY: Final = "tests/readings/catalogue/test_discovery.py"
 _OUTAGES: Final = "tests/commands/test_outages.py"
-_FOREIGN: Final = "tests/readings/test_foreign_namespaces.py"
-_ROWS: Final = "tests/readings/test_rows.py"
+_FOREIGN: Final = "tests/readings/samples/test_foreign_samples.py"
+_ROWS: Final = "tests/readings/samples/test_external_reading.py"
 _USAGE: Final = "tests/commands/test_resource_metrics.py"
 
 HELD_BY: Final[dict[str, tuple[str, ...]]] = {
@@ -60,15 +60,15 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "objects come in the order": ("tests/compatibility/test_answers.py::test_custom_metrics_in_both_versions",),
     "each request is a query": (
         "tests/commands/test_demand.py::test_two_hundred_requests_cost_one_query_a_metric_and_refresh",
-        "tests/readings/test_demand.py::test_a_metric_is_refreshed_twice_in_the_interval_of_its_askers",
+        "tests/readings/asking/test_demand.py::test_a_metric_is_refreshed_twice_in_the_interval_of_its_askers",
         f"{_OUTAGES}::test_prometheus_is_killed_under_load_and_comes_back",
     ),
     "names of objects go into regular expressions": (
-        "tests/rulebook/test_render.py::test_names_match_themselves_and_nothing_else",
+        "tests/rulebook/rendering/test_render.py::test_names_match_themselves_and_nothing_else",
     ),
     "`.LabelValuesByName` is put": (
-        "tests/rulebook/test_placing.py::test_nobody_reads_series_of_another_namespace",
-        "tests/rulebook/test_placing.py::test_values_that_would_break_out_are_refused",
+        "tests/rulebook/rendering/test_argument_escaping.py::test_nobody_reads_series_of_another_namespace",
+        "tests/rulebook/rendering/test_argument_escaping.py::test_values_that_would_break_out_are_refused",
     ),
     "what Prometheus warns of": ("tests/readings/test_answers.py::test_a_partial_answer_is_an_error_and_not_a_number",),
     "a metric selector with `!=`": (f"{_CASES}/walkthrough.py::WALKTHROUGH",),
@@ -78,7 +78,7 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         f"{_DISCOVERY}::test_a_metric_whose_series_vanished_stays_for_its_time_of_grace",
     ),
     "an API without a rule": (
-        "tests/apis/test_lists.py::test_without_metrics_the_list_is_empty_and_not_null",
+        "tests/apis/discovery/test_lists.py::test_without_metrics_the_list_is_empty_and_not_null",
         f"{_CASES}/chart.py::CHART",
     ),
     "metrics on cluster-scoped kinds": (f"{_CASES}/kinds.py::CLUSTER_SCOPED",),
@@ -91,14 +91,16 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
         "tests/web/test_negotiation.py::test_json_or_yaml_or_neither",
     ),
     "a sample without the container's label": (
-        "tests/readings/test_filing.py::test_a_sample_of_a_whole_pod_is_its_container_where_the_pod_has_no_other",
-        "tests/readings/test_usage.py::test_a_query_that_drops_the_containers_gives_one_without_a_name_and_says_so",
+        "tests/readings/samples/test_object_reading_builder.py::test_a_sample_of_a_whole_pod_is_its_container_where_the_pod_has_no_other",
+        "tests/readings/asking/test_usage_left_out.py::test_a_query_that_drops_the_containers_gives_one_without_a_name_and_says_so",
     ),
     "two labels for one kind": (f"{_CASES}/kinds.py::TWO_LABELS",),
     "an external rule that is namespaced": (
-        "tests/rulebook/test_parse.py::test_an_external_rule_needs_a_namespace_label_or_none_at_all",
+        "tests/rulebook/parsing/test_parse.py::test_an_external_rule_needs_a_namespace_label_or_none_at_all",
     ),
-    "kinds are looked up once": ("tests/rulebook/test_parse.py::test_a_resource_that_comes_later_heals_its_rule",),
+    "kinds are looked up once": (
+        "tests/rulebook/parsing/test_parse.py::test_a_resource_that_comes_later_heals_its_rule",
+    ),
     "the file is read once": (
         "tests/commands/test_configuration.py::test_changes_are_taken_in_without_losing_a_request_and_broken_ones_are_not",
     ),
@@ -122,10 +124,10 @@ HELD_BY: Final[dict[str, tuple[str, ...]]] = {
     "a metric selector whose key": (f"{_ANSWERS}::test_what_cannot_be_asked_is_400",),
     "a selector that is given twice": (
         f"{_COMPATIBILITY}::test_a_request_that_cannot_be_read_is_400_with_both",
-        "tests/apis/test_parameters.py::test_parameters_that_decide_and_cannot_be_told_are_400",
+        "tests/apis/values/test_parameters.py::test_parameters_that_decide_and_cannot_be_told_are_400",
     ),
     "a namespaced external metric": (f"{_CASES}/external.py::NAMESPACED",),
-    "an unknown path": ("tests/apis/test_handler.py::test_unknown_paths_are_404_for_every_method",),
+    "an unknown path": ("tests/apis/test_handler_documents.py::test_unknown_paths_are_404_for_every_method",),
     "a slow query": (f"{_OUTAGES}::test_prometheus_hangs_and_only_those_who_ask_for_something_new_notice",),
     "a namespace may ask": (
         f"{_ANSWERS}::test_a_namespace_that_asks_for_too_much_is_429_and_others_are_served",

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.complaints.world import OBJECTS, RULES, SHORT_LOOK_BACK, prometheus_with
-from tests.support.serving import Adapter, Trust, eventually, running_adapter
+from tests.complaints.world import COMPLAINTS, SHORT_LOOK_BACK
+from tests.support.serving import Adapter, Trust, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusProcess]:
     """One for all tests that leave it alone."""
-    with prometheus_with(tmp_path_factory.mktemp("prometheus")) as running:
+    with COMPLAINTS.prometheus(tmp_path_factory.mktemp("prometheus")) as running:
         yield running
 
 
@@ -24,9 +24,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusP
 def adapter(tmp_path_factory: pytest.TempPathFactory, trust: Trust, prometheus: PrometheusProcess) -> Iterator[Adapter]:
     """One for all tests that leave it as they found it."""
     folder = tmp_path_factory.mktemp("adapter")
-    with running_adapter(
-        folder, trust, SHORT_LOOK_BACK, prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS
-    ) as running:
+    with COMPLAINTS.adapter(folder, trust, prometheus, SHORT_LOOK_BACK) as running:
         with running.caller() as caller:
             eventually(lambda: {"pods/found_requests", "pods/ratio"} <= caller.listed())
         yield running

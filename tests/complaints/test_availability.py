@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.complaints.world import OBJECTS, RULES, SAMPLES, SHORT_LOOK_BACK, prometheus_with
+from tests.complaints.world import SHORT_LOOK_BACK, SMALL_COMPLAINTS
 from tests.support.caller import CUSTOM, EXTERNAL, Answer, Caller
-from tests.support.serving import Adapter, Trust, eventually, running_adapter
+from tests.support.serving import Adapter, Trust, eventually
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,8 +23,7 @@ BEFORE_A_WORKER_IS_LOST_SECONDS = 10.0
 @pytest.fixture(scope="module")
 def own_prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusProcess]:
     """One that the tests may harm, and mend again."""
-    few = {series: value for series, value in SAMPLES.items() if '"big"' not in series}
-    with prometheus_with(tmp_path_factory.mktemp("harmed"), few) as running:
+    with SMALL_COMPLAINTS.prometheus(tmp_path_factory.mktemp("harmed")) as running:
         yield running
 
 
@@ -34,9 +33,7 @@ def own_adapter(
 ) -> Iterator[Adapter]:
     folder = tmp_path_factory.mktemp("adapter")
     flags = ("--refresh-interval=1s", "--max-answer-age=4s", SHORT_LOOK_BACK)
-    with running_adapter(
-        folder, trust, *flags, prometheus_url=own_prometheus.url, rules=RULES, objects=OBJECTS
-    ) as running:
+    with SMALL_COMPLAINTS.adapter(folder, trust, own_prometheus, *flags) as running:
         with running.caller() as caller:
             eventually(lambda: {"pods/found_requests", "pods/ratio"} <= caller.listed())
         eventually(lambda: running.plain("/readyz").status == 200)
@@ -93,7 +90,7 @@ def test_a_restarted_adapter_is_ready_while_prometheus_hangs__prometheus_adapter
 ) -> None:
     folder = tmp_path_factory.mktemp("restarted")
     assert hanging.get("/readyz").status == 200
-    with running_adapter(folder, trust, prometheus_url=own_prometheus.url, rules=RULES, objects=OBJECTS) as restarted:
+    with SMALL_COMPLAINTS.adapter(folder, trust, own_prometheus) as restarted:
         eventually(lambda: restarted.plain("/readyz").status == 200)
         with restarted.caller() as caller:
             assert "pods/connections" in caller.listed()

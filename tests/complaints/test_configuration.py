@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from demo.machine.files import replace_file
-from tests.complaints.world import CONNECTIONS_RULE, NAMESPACES, OBJECTS, PODS, QUEUE_RULE
-from tests.support.serving import Adapter, Trust, eventually, run, running_adapter
+from tests.complaints.world import COMPLAINTS, CONNECTIONS_RULE, QUEUE_RULE
+from tests.support.forked import run
+from tests.support.serving import Adapter, Trust, eventually
+from tests.support.worlds import NAMESPACES, PODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +52,7 @@ def mounted(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def reloading(tmp_path: Path, trust: Trust, prometheus: PrometheusProcess, mounted: Path) -> Iterator[Adapter]:
-    with running_adapter(tmp_path, trust, prometheus_url=prometheus.url, rules=mounted, objects=OBJECTS) as running:
+    with COMPLAINTS.adapter(tmp_path, trust, prometheus, rules=mounted) as running:
         yield running
 
 
@@ -114,7 +116,7 @@ def test_file_and_flags_of_the_old_program_are_taken_as_they_are__prometheus_ada
         "--v=2",
     )
     with (
-        running_adapter(tmp_path, trust, *flags, prometheus_url=prometheus.url, rules=OLD, objects=OBJECTS) as adapter,
+        COMPLAINTS.adapter(tmp_path, trust, prometheus, *flags, rules=OLD) as adapter,
         adapter.caller() as caller,
     ):
         eventually(lambda: "pods/found_requests_per_second" in caller.listed())

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.complaints.world import CONNECTIONS_RULE, NAMESPACES, OBJECTS, PODS, QUEUE_RULE, RULES
+from tests.complaints.world import COMPLAINTS, CONNECTIONS_RULE, OBJECTS, QUEUE_RULE, RULES
 from tests.support.caller import CUSTOM, EXTERNAL, Caller
-from tests.support.serving import Adapter, Trust, eventually, run, running_adapter
+from tests.support.forked import run
+from tests.support.serving import Adapter, Trust, eventually
+from tests.support.worlds import NAMESPACES, PODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +53,7 @@ def flawed_adapter(
     tmp_path_factory: pytest.TempPathFactory, trust: Trust, prometheus: PrometheusProcess
 ) -> Iterator[Adapter]:
     folder = tmp_path_factory.mktemp("flawed")
-    with running_adapter(folder, trust, prometheus_url=prometheus.url, rules=FLAWED, objects=OBJECTS) as running:
+    with COMPLAINTS.adapter(folder, trust, prometheus, rules=FLAWED) as running:
         yield running
 
 
@@ -160,7 +162,7 @@ externalRules:
   metricsQuery: 'sum(<<.Series>>{{<<.LabelMatchers>>}})'
 """
     folder = tmp_path_factory.mktemp("empty")
-    with running_adapter(folder, trust, prometheus_url=prometheus.url, rules=rules, objects=OBJECTS) as running:
+    with COMPLAINTS.adapter(folder, trust, prometheus, rules=rules) as running:
         eventually(lambda: running.plain("/readyz").status == 200)
         yield running
 

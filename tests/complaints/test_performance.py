@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.objects.resources import Resource
-from tests.complaints.world import BIG, CONNECTIONS_RULE, MANY, OBJECTS, PODS, queries_of
+from tests.complaints.world import BIG, COMPLAINTS, CONNECTIONS_RULE, MANY, OBJECTS
 from tests.support.caller import CUSTOM, PATIENCE_SECONDS, Answer, Caller
 from tests.support.fake_apiserver import FakeApiServer
 from tests.support.raw_server import Peer, RawServer, raw_server
 from tests.support.serving import Adapter, Trust, eventually, running_adapter
+from tests.support.worlds import PODS, queries_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -162,7 +163,7 @@ def counted_adapter(
 ) -> Iterator[Adapter]:
     """One whose queries can be told from those of others."""
     folder = tmp_path_factory.mktemp("counted")
-    with running_adapter(folder, trust, prometheus_url=prometheus.url, rules=MARKED_RULE, objects=OBJECTS) as running:
+    with COMPLAINTS.adapter(folder, trust, prometheus, rules=MARKED_RULE) as running:
         yield running
 
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.complaints.world import OBJECTS, queries_of
+from tests.complaints.world import COMPLAINTS
 from tests.helm.chart import default_values
 from tests.identity.certificates.keeping_world import SERVICE, apiservice
 from tests.support.apiserver_objects import APISERVICES
+from tests.support.forked import run
 from tests.support.object_apiserver import ObjectApiServer
-from tests.support.serving import Adapter, Trust, run, running_adapter
+from tests.support.worlds import queries_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from demo.machine.prometheus import PrometheusProcess
     from tests.support.caller import Caller
+    from tests.support.serving import Adapter, Trust
 
 API = "/apis/metrics.k8s.io/v1beta1"
 APISERVICE = "v1beta1.metrics.k8s.io"
@@ -45,7 +47,7 @@ def usage_adapter(
     tmp_path_factory: pytest.TempPathFactory, trust: Trust, prometheus: PrometheusProcess
 ) -> Iterator[Adapter]:
     folder = tmp_path_factory.mktemp("usage")
-    with running_adapter(folder, trust, prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS) as running:
+    with COMPLAINTS.adapter(folder, trust, prometheus, rules=RULES) as running:
         yield running
 
 

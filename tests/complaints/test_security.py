@@ -15,9 +15,10 @@ from tests.complaints.world import CONNECTIONS_RULE, OBJECTS
 from tests.helm.chart import CHART
 from tests.identity.certificates.keeping_world import CUSTOM, EXTERNAL, SERVICE, apiservice
 from tests.support.apiserver_objects import APISERVICES
+from tests.support.forked import run
 from tests.support.object_apiserver import ObjectApiServer
 from tests.support.raw_server import RawServer, answering, raw_server
-from tests.support.serving import Adapter, Trust, eventually, run, running_adapter
+from tests.support.serving import Adapter, Trust, eventually, running_adapter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.complaints.world import CONNECTIONS_RULE, NAMESPACES, OBJECTS, PODS, QUEUE_RULE, RULES, series_now
+from tests.complaints.world import COMPLAINTS, CONNECTIONS_RULE, OBJECTS, QUEUE_RULE
 from tests.support.caller import CUSTOM, EXTERNAL, number
 from tests.support.prometheus import ScrapedPrometheus, scraped_prometheus
 from tests.support.serving import Adapter, Trust, eventually, running_adapter
+from tests.support.worlds import NAMESPACES, PODS, series_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +71,7 @@ def test_two_replicas_give_the_same_lists_and_values__prometheus_adapter_320_397
 ) -> None:
     """One that has just started included. `tests/e2e/test_replicas.py` takes one of two away under load."""
     with (
-        running_adapter(tmp_path, trust, prometheus_url=prometheus.url, rules=RULES, objects=OBJECTS) as replica,
+        COMPLAINTS.adapter(tmp_path, trust, prometheus) as replica,
         replica.caller() as other,
     ):
         eventually(lambda: replica.plain("/readyz").status == 200 and other.listed() == caller.listed())

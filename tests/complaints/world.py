@@ -5,36 +5,26 @@ Samples lie in the past and in the next hour, so that nothing must be scraped; e
 
 from __future__ import annotations
 
-import json
-import time
-import urllib.parse
-import urllib.request
-from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from demo.machine.prometheus import running_prometheus
-from tests.support.prometheus import backfill, reload
 from tests.support.serving import listed, pod
+from tests.support.worlds import NAMESPACES, PODS, World, always, moments, samples
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Mapping
 
-    from demo.machine.prometheus import PrometheusProcess
+    from tests.support.worlds import Course
 
 STEP_SECONDS = 30
 SHORT_LOOK_BACK = "--prometheus-look-back=1s"
 """So that a rule's value for no data need not wait for five minutes after each start of a Prometheus."""
 _PAST_SECONDS = 90
-_FUTURE_SECONDS = 3600
-_QUERY_LOG = "queries.log"
 
 MANY = 1500
 """Pods of the namespace `big`, as many as made a query too long for VictoriaMetrics."""
 BIG = [f"checkout-frontend-7d9c5b6f4-{number:05}" for number in range(MANY)]
 
-PODS = "{overrides: {namespace: {resource: namespace}, pod: {resource: pod}}}"
-NAMESPACES = "{overrides: {namespace: {resource: namespace}}}"
 CONNECTIONS_RULE = f"""
 - seriesQuery: 'connections{{namespace!="",pod!=""}}'
   resources: {PODS}
@@ -112,39 +102,21 @@ SAMPLES: Mapping[str, str] = {
 }
 
 
-def history(samples: Mapping[str, str] = SAMPLES) -> str:
-    """Return these values from a minute and a half ago to an hour from now."""
-    now = int(time.time())
-    moments = range(now - _PAST_SECONDS, now + _FUTURE_SECONDS, STEP_SECONDS)
+def _samples_at(now: int) -> list[str]:
+    times = moments(now, STEP_SECONDS, _PAST_SECONDS)
     # A series is there only near a sample; with 1,500 of them, and looked up by nobody, every fourth minute is enough.
-    lines = [
-        f"{series} {value} {moment}"
-        for series, value in sorted(samples.items())
-        for moment in (moments[::8] if '"big"' in series else moments)
-    ]
-    return "\n".join([*lines, "# EOF", ""])
+    return samples(_courses(few=True), times) + samples(_courses(few=False), times[::8])
 
 
-@contextmanager
-def prometheus_with(folder: Path, samples: Mapping[str, str] = SAMPLES) -> Iterator[PrometheusProcess]:
-    """Run a Prometheus with these values that writes down which queries it is asked."""
-    backfill(folder, history(samples))
-    with running_prometheus(folder) as prometheus:
-        prometheus.configure({"global": {"query_log_file": str(folder / _QUERY_LOG)}})
-        reload(prometheus)
-        yield prometheus
+def _few_at(now: int) -> list[str]:
+    return samples(_courses(few=True), moments(now, STEP_SECONDS, _PAST_SECONDS))
 
 
-def queries_of(prometheus: PrometheusProcess) -> list[str]:
-    """Return the text of all instant queries that Prometheus was asked so far, as it wrote them down."""
-    lines = (prometheus.folder / _QUERY_LOG).read_text().splitlines()
-    return [json.loads(line)["params"]["query"] for line in lines]
+def _courses(*, few: bool) -> dict[str, Course]:
+    """Return the series of the namespace `big`, or the few others."""
+    return {series: always(value) for series, value in SAMPLES.items() if ('"big"' not in series) is few}
 
 
-def series_now(url: str, selectors: Iterable[str], back_seconds: float) -> list[dict[str, str]]:
-    """Return the series that Prometheus has, by a way that shares no code with the product."""
-    now = time.time()
-    parameters = [("match[]", one) for one in selectors] + [("start", str(now - back_seconds)), ("end", str(now))]
-    with urllib.request.urlopen(f"{url}/api/v1/series?{urllib.parse.urlencode(parameters)}", timeout=10) as response:
-        found: list[dict[str, str]] = json.load(response)["data"]
-    return found
+COMPLAINTS = World(RULES, OBJECTS, _samples_at, logs_queries=True)
+SMALL_COMPLAINTS = replace(COMPLAINTS, samples_at=_few_at)
+"""Without the series of the namespace `big`: its Prometheus starts sooner."""

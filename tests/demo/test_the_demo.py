@@ -32,7 +32,7 @@ def run_demo(out: Path, *arguments: str) -> tuple[int, str, dict[str, Any]]:
 
 @pytest.mark.timeout(170)
 def test_every_value_and_decision_of_a_short_day_is_right_and_the_fleet_follows(tmp_path: Path) -> None:
-    status, printed, summary = run_demo(tmp_path, "--seconds", "45")
+    status, printed, summary = run_demo(tmp_path, "--seconds", "36")
     assert summary["answers_wrong"] == summary["decisions_wrong"] == 0, printed
     assert summary["answers_checked"] >= 60
     assert summary["decisions_checked"] >= 30
@@ -45,7 +45,7 @@ def test_every_value_and_decision_of_a_short_day_is_right_and_the_fleet_follows(
 
 @pytest.mark.timeout(170)
 def test_without_the_hpa_the_demo_fails(tmp_path: Path) -> None:
-    status, printed, summary = run_demo(tmp_path, "--seconds", "30", "--no-hpa")
+    status, printed, summary = run_demo(tmp_path, "--seconds", "20", "--no-hpa")
     assert status == 1
     assert summary["verdict"] == "not held"
     assert "NOT HELD" in printed

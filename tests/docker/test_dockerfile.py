@@ -96,11 +96,13 @@ def test_it_starts_a_program_of_the_project() -> None:
     assert json.loads(command)[0] in PROJECT["project"]["scripts"]
 
 
-def test_the_ports_are_those_that_the_program_opens() -> None:
+def test_the_ports_are_those_that_the_programs_open() -> None:
     flags = parse_flags(SERVE, ["--config=rules"], {})
     plain = flags.address("plain-bind-address")
     assert plain
-    assert all_of("EXPOSE") == [f"{flags.integer('secure-port')} {plain.port}"]
+    recommender = yaml.safe_load((ROOT / "helm" / "tidewatch" / "values.yaml").read_text())["recommender"]
+    ports = [flags.integer("secure-port"), plain.port, recommender["metricsPort"], recommender["page"]["port"]]
+    assert all_of("EXPOSE") == [" ".join(map(str, ports))]
 
 
 def test_the_label_is_of_the_project_s_version() -> None:
@@ -118,32 +120,95 @@ def test_each_stage_stands_on_the_one_base_that_can_be_given(stage: str) -> None
     assert PROJECT["project"]["requires-python"] == ">=3.11"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "runs"),
-    [
-        pytest.param(
-            ["/adapter", "--config=a b", "--v", "6"], "tidewatch-adapter|serve|--config=a b|--v|6", id="its chart"
-        ),
-        pytest.param(["--config=a b"], "tidewatch-adapter|serve|--config=a b", id="manifests without a command"),
-        pytest.param(["tidewatch-adapter", "check", "--fix"], "tidewatch-adapter|check|--fix", id="one of ours"),
-        pytest.param(["tidewatch-recommender", "--help"], "tidewatch-recommender|--help", id="the other one"),
-    ],
-)
-def test_the_image_starts_as_prometheus_adapters_does(tmp_path: Path, arguments: list[str], runs: str) -> None:
-    (recipe,) = (
-        match[1]
-        for rest in all_of("RUN")
-        if (match := re.match(r"(printf .+) >/adapter +&& chmod 0755 /adapter$", rest))
-    )
-    text = subprocess.run(["/bin/sh", "-c", recipe], check=True, capture_output=True, text=True).stdout
-    entry = tmp_path / "adapter"
-    entry.write_text(text.replace("/opt/tidewatch/bin", str(tmp_path)))
-    for program in (entry, tmp_path / "tidewatch-adapter", tmp_path / "tidewatch-recommender"):
-        if program != entry:
-            program.write_text('#!/bin/sh\nprintf "%s" "${0##*/}"; printf "|%s" "$@"\n')
-        program.chmod(0o755)
+SERVE_OURS = "tidewatch-adapter|serve"
+PROPORTIONAL = "tidewatch-recommender|proportional"
+CHART_OF_CPA = [
+    "--configmap=dns-autoscaler",
+    "--logtostderr=true",
+    "--namespace=kube-system",
+    "--target=deployment/coredns",
+    "--v=0",
+    "--max-sync-failures=0",
+    "--nodelabels=kubernetes.io/os=linux",
+    "--poll-period-seconds=10",
+    "--stderrthreshold=2",
+]
+"""The `args` of cluster-proportional-autoscaler's chart 1.1.0, which has no `command`."""
+ARTICLE = [
+    "--namespace=kube-system",
+    "--configmap=dns-autoscaler",
+    "--target=Deployment/kube-dns",
+    '--default-params={"linear":{"coresPerReplica":256,"nodesPerReplica":16,"preventSinglePointFailure":true}}',
+    "--logtostderr=true",
+    "--v=2",
+]
+"""The flags of the manifest in Kubernetes' documentation on DNS autoscaling, whose `command` is the program's path."""
+IMAGE = "tidewatch"
+"""The entrypoint without a `command`."""
 
+STARTS: dict[str, tuple[str, list[str], str]] = {
+    "prometheus-adapter's chart": (IMAGE, ["/adapter", "--config=a b", "--v", "6"], f"{SERVE_OURS}|--config=a b|--v|6"),
+    "prometheus-adapter as the command": ("adapter", ["--config=a b"], f"{SERVE_OURS}|--config=a b"),
+    "prometheus-adapter with flags alone": (IMAGE, ["--config=a b"], f"{SERVE_OURS}|--config=a b"),
+    "prometheus-adapter without flags": (IMAGE, ["/adapter"], SERVE_OURS),
+    "CPA's chart": (IMAGE, CHART_OF_CPA, "|".join([PROPORTIONAL, *CHART_OF_CPA])),
+    "CPA's path as the first argument": (
+        IMAGE,
+        ["/cluster-proportional-autoscaler", *ARTICLE],
+        "|".join([PROPORTIONAL, *ARTICLE]),
+    ),
+    "CPA's path as the command": (
+        "cluster-proportional-autoscaler",
+        ARTICLE,
+        "|".join([PROPORTIONAL, *ARTICLE]),
+    ),
+    "CPA's path with a flag that is missing": (
+        "cluster-proportional-autoscaler",
+        ["--target=deployment/a"],
+        f"{PROPORTIONAL}|--target=deployment/a",
+    ),
+    "CPA's flags and values apart": (
+        IMAGE,
+        ["--target", "deployment/a", "--configmap", "b c"],
+        f"{PROPORTIONAL}|--target|deployment/a|--configmap|b c",
+    ),
+    "one of CPA's flags": (IMAGE, ["--target=deployment/a"], f"{SERVE_OURS}|--target=deployment/a"),
+    "flags that only begin as CPA's": (
+        IMAGE,
+        ["--targets=a", "--configmaps=b"],
+        f"{SERVE_OURS}|--targets=a|--configmaps=b",
+    ),
+    "nothing": (IMAGE, [], "tidewatch-adapter|--help"),
+    "the adapter": (IMAGE, ["tidewatch-adapter", "check", "--fix"], "tidewatch-adapter|check|--fix"),
+    "the recommender": (
+        IMAGE,
+        ["tidewatch-recommender", "run", "--config=c", "--target=x", "--configmap=y"],
+        "tidewatch-recommender|run|--config=c|--target=x|--configmap=y",
+    ),
+}
+
+
+def installed(folder: Path) -> None:
+    """Put the entrypoint and its other names into a folder, and programs that print how they were started."""
+    (recipe,) = [rest for rest in all_of("RUN") if rest.startswith("printf")]
+    script, *rest = recipe.split("&&")
+    assert script.rstrip().endswith(">/tidewatch")
+    command = script.replace("/opt/tidewatch/bin", str(folder)).replace(">/tidewatch", ">tidewatch")
+    others = [command, *(each.replace(" /", " ") for each in rest)]
+    subprocess.run(["/bin/sh", "-ec", "\n".join(others)], check=True, cwd=folder)
+    for name in PROJECT["project"]["scripts"]:
+        (folder / name).write_text('#!/bin/sh\nprintf "%s" "${0##*/}"; for each; do printf "|%s" "$each"; done\n')
+        (folder / name).chmod(0o755)
+
+
+@pytest.mark.parametrize(("name", "arguments", "runs"), STARTS.values(), ids=STARTS)
+def test_the_image_starts_the_program_that_is_meant(tmp_path: Path, name: str, arguments: list[str], runs: str) -> None:
+    installed(tmp_path)
     environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    came = subprocess.run([entry, *arguments], check=True, capture_output=True, text=True, env=environment).stdout
-    assert all_of("ENTRYPOINT") == ['["/adapter"]']
-    assert came == runs
+    command = [str(tmp_path / name), *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+    assert done.stdout == runs
+
+
+def test_the_entrypoint_is_the_script() -> None:
+    assert all_of("ENTRYPOINT") == ['["/tidewatch"]']

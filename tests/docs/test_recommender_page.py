@@ -10,7 +10,7 @@ import pytest
 from recommender.configuration import entry, prometheus, reading
 from recommender.configuration.reading import read_configuration
 from recommender.decisions.constraints import CONSTRAINTS
-from recommender.decisions.record import Action, Status
+from recommender.decisions.record import Status, TargetAction
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "recommender.md").read_text()
 
@@ -21,7 +21,7 @@ def test_every_key_has_a_row(key: str) -> None:
     assert re.search(rf"[`.]{key}[`.]", " ".join(rows))
 
 
-@pytest.mark.parametrize("value", [*Status, *Action])
+@pytest.mark.parametrize("value", [*Status, *TargetAction])
 def test_every_status_and_action_has_a_row(value: str) -> None:
     assert f"\n| `{value}` |" in PAGE
 

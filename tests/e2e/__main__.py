@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tests.e2e import toolchain, worker
+from tests.e2e import browser, toolchain, worker
 from tests.e2e.asking import SOURCE as ORACLE
 from tests.e2e.controlplane import network, programs
 from tests.e2e.controlplane.building import build
@@ -81,6 +81,7 @@ def _prepare(options: argparse.Namespace) -> None:
     if options.prometheus_3:
         os.environ["PROMETHEUS_BINARY"] = str(build(programs.PROMETHEUS) / "prometheus")
     _put_on_the_path("helm")
+    browser.find()
     # Fetches what the oracle is made of; its fixture builds it anew, from what is kept then.
     toolchain.build(ORACLE, Path(os.devnull))
     if options.build_only:

@@ -21,9 +21,9 @@ from recommender.hpa import (
     AbleReason,
     AverageValue,
     Behaviour,
-    Decision,
     ExternalMetric,
-    History,
+    HpaDecision,
+    HpaHistory,
     HPASpec,
     MetricSpec,
     ObjectMetric,
@@ -189,7 +189,7 @@ class _Sync:
 
 def replay(name: str, spec: HPASpec, syncs: Sequence[AuditEvent], looks: Sequence[Look]) -> Verdict:
     """Let the model decide each sync but the last, whose outcome is not known yet. Raises DisagreementError."""
-    worlds: tuple[History | None, ...] = (None,)
+    worlds: tuple[HpaHistory | None, ...] = (None,)
     certain, decisions, reasons = 0, [], set()
     for number, (event, after) in enumerate(itertools.pairwise(syncs)):
         sync = _sync(name, event, after, looks)
@@ -222,13 +222,13 @@ def _sync(name: str, event: AuditEvent, following: AuditEvent, looks: Sequence[L
     return _Sync(event.end, tuple(distinct), outcome.workload.spec_replicas, outcome.limited, outcome.able)
 
 
-def _outcome(decision: Decision) -> tuple[int, str, str]:
+def _outcome(decision: HpaDecision) -> tuple[int, str, str]:
     """Return size and reasons as the controller leaves them behind."""
     able = _RESCALED if decision.scales else str(decision.able_to_scale or AbleReason.READY_FOR_NEW_SCALE)
     return decision.desired, str(decision.scaling_limited or ""), able
 
 
-def _told(name: str, number: int, sync: _Sync, decided: Sequence[Decision]) -> str:
+def _told(name: str, number: int, sync: _Sync, decided: Sequence[HpaDecision]) -> str:
     real: tuple[Any, ...] = (sync.size, sync.limited, sync.able)
     model = "\n".join(f"  {_outcome(one)}: {one.message}; {one.steps}" for one in decided)
     seen = "\n".join(f"  {candidate}" for candidate in sync.candidates)

@@ -11,6 +11,7 @@ import pytest
 from tests.helm.cases import CASES, RULE
 from tests.helm.chart import CHART, NAME, HelmError, helm, render
 from tests.helm.fields import MODELS
+from tests.helm.recommenders import RECOMMENDER_CASES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,10 +21,14 @@ if TYPE_CHECKING:
 REGISTERED = "/apis/apiregistration.k8s.io/v1/apiservices"
 APIS = ("v1beta1.custom.metrics.k8s.io", "v1beta1.external.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io")
 
+ALL_CASES = CASES | {f"recommender: {case}": values for case, values in RECOMMENDER_CASES.items()}
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_api_server_takes_every_object_without_a_warning(cluster: Cluster, namespace: str, case: str) -> None:
-    release = render(CASES[case], namespace=namespace)
+
+@pytest.mark.parametrize("values", ALL_CASES.values(), ids=ALL_CASES)
+def test_the_api_server_takes_every_object_without_a_warning(
+    cluster: Cluster, namespace: str, values: dict[str, Any]
+) -> None:
+    release = render(values, namespace=namespace)
     items = [one for one in release.objects if one["kind"] in MODELS]
     # A label with a date or a version must stay a text, an unknown field must not be dropped.
     together = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})

@@ -14,6 +14,7 @@ import yaml
 
 from tests.helm.cases import CA, NO_API, RULE, resource_rules
 from tests.helm.chart import CHART, NAME, NAMESPACE, HelmError, helm, render
+from tests.helm.recommenders import LINEAR, configuration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 EXTERNAL = "v1beta1.external.metrics.k8s.io"
 RESOURCE = "v1beta1.metrics.k8s.io"
 GROUP = "/apis/apiregistration.k8s.io/v1"
+
+
+def recommender(config: object, **settings: object) -> dict[str, Any]:
+    """Return values with this recommender."""
+    return {"recommender": {"enabled": True, "config": config, **settings}}
+
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a value that does not exist": ({"prometheus": {"uri": "http://x"}}, "additional properties 'uri' not allowed"),
@@ -76,6 +83,56 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "two monitors": (
         {"metrics": {"podMonitor": {"enabled": True}, "serviceMonitor": {"enabled": True}}},
         "enable only one",
+    ),
+    "neither component": ({"adapter": {"enabled": False}}, "adapter.enabled and recommender.enabled are both false"),
+    "rules that do not ship": ({"rules": {"shipped": ["nginx"]}}, "/rules/shipped/0': value must be one of"),
+    "shipped rules beside existing ones": (
+        {"rules": {"existing": "a", "shipped": ["websocket"]}},
+        "rules.existing: the rules come",
+    ),
+    "a recommender without a configuration": ({"recommender": {"enabled": True}}, "there is no configuration"),
+    "two configurations": (
+        recommender(configuration(), existingConfig="mine"),
+        "recommender.config would have no effect",
+    ),
+    "rights that are derived": (
+        recommender(configuration(), rbac={"recommendations": ["a"]}),
+        "are derived from recommender.config",
+    ),
+    "two recommenders that both act": (
+        recommender(configuration(leaderElection={"enabled": False})),
+        "set recommender.replicas=1, or turn leader election on",
+    ),
+    "a configuration of something else": (
+        recommender({"kind": "SchedulingConfiguration"}),
+        "begin it with apiVersion: tidewatch.io/v1alpha1",
+    ),
+    "a configuration that is no YAML": (recommender("a: ["), "recommender.config is no YAML mapping"),
+    "a configuration that is no mapping": (recommender("- a"), "recommender.config is no YAML mapping"),
+    "a configuration without recommendations": (
+        recommender({key: value for key, value in configuration().items() if key != "recommendations"}),
+        "`recommendations` is no list",
+    ),
+    "a recommendation without a name": (recommender(configuration({})), "recommendations[0] has no name"),
+    "a target without a namespace": (
+        recommender(configuration({"name": "a", "targets": [{"apiVersion": "v1", "kind": "Pod", "name": "x"}]})),
+        "recommendations[0] (a): a target needs apiVersion, kind, namespace and name",
+    ),
+    "an output that is no list": (
+        recommender(configuration({"name": "a", "outputs": "scale"})),
+        "recommendations[0] (a): `targets` and `outputs` are lists",
+    ),
+    "parameters that are no mapping": (
+        recommender(configuration({"name": "a", "proportional": "linear"})),
+        "recommendations[0] (a): `proportional`, its `drivers` and its `configMap` are mappings",
+    ),
+    "addresses that the chart sets": (
+        recommender(configuration(listen={"page": ":80"})),
+        "use recommender.page and recommender.metricsPort",
+    ),
+    "one port for page and metrics": (
+        recommender(configuration(), metricsPort=8081),
+        "recommender.page.port and recommender.metricsPort are both 8081",
     ),
     "one port for two things": ({"listenPort": 9180}, "listenPort and metrics.port are both 9180"),
     "all kinds of objects": (
@@ -300,3 +357,23 @@ def test_notes_say_what_is_still_missing(tmp_path: Path) -> None:
     assert "no APIService is registered" in text
     assert "There are no rules yet" in text
     assert "http://prometheus.default.svc:9090, which is only a guess" in text
+
+
+def test_notes_say_how_the_page_is_opened(tmp_path: Path) -> None:
+    text = notes(recommender(configuration(LINEAR)), tmp_path)
+    assert f"kubectl -n {NAMESPACE} rollout status deployment/tidewatch-recommender" in text
+    assert f"kubectl -n {NAMESPACE} port-forward deployment/tidewatch-recommender 8081" in text
+    assert "-l app.kubernetes.io/component=recommender,app.kubernetes.io/instance=tidewatch," in text
+    assert "No monitor is created for the metrics" in text
+    assert "rules.shipped does not contain `recommendations`" in text
+
+
+def test_notes_of_the_recommender_alone_say_nothing_of_the_adapter(tmp_path: Path) -> None:
+    values = recommender(configuration(LINEAR)) | {
+        "adapter": {"enabled": False},
+        "metrics": {"podMonitor": {"enabled": True}},
+    }
+    text = notes(values, tmp_path)
+    assert "The recommender of Tidewatch" in text
+    for absent in (NAME, "apiservice", "No monitor is created", "rules.shipped"):
+        assert absent not in text

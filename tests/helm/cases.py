@@ -99,6 +99,11 @@ CASES: Final[dict[str, dict[str, Any]]] = {
     "one replica": {"replicas": 1, "metrics": {"podMonitor": {"enabled": True}, "service": {"enabled": True}}},
     "names of one's own": {"fullnameOverride": "metrics", "serviceAccount": {"name": "robot"}},
     "rights from elsewhere": {"rbac": {"create": False}, "serviceAccount": {"create": False, "name": "robot"}},
+    "all that ships": {
+        "rules": {"shipped": ["websocket", "recommendations"]},
+        "prometheusRule": {"enabled": True, "labels": {"release": "prom"}},
+        "dashboards": {"enabled": True},
+    },
     "a long end": {"shutdownDelaySeconds": 40},
 }
 

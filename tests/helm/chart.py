@@ -57,7 +57,15 @@ class Release:
     @property
     def pod(self) -> Object:
         """The specification of the adapter's pods."""
-        (deployment,) = self.all("Deployment")
+        return self._pod("adapter")
+
+    @property
+    def recommender(self) -> Object:
+        """The specification of the recommender's pods."""
+        return self._pod("recommender")
+
+    def _pod(self, component: str) -> Object:
+        (deployment,) = [one for one in self.all("Deployment") if component_of(one) == component]
         spec: Object = deployment["spec"]["template"]["spec"]
         return spec
 
@@ -78,6 +86,11 @@ class Release:
     def flags(self) -> FlagValues:
         """Those arguments, as the program reads them."""
         return parse_flags(SERVE, self.arguments, {})
+
+
+def component_of(one: Object) -> str:
+    """Return the component that an object belongs to."""
+    return str(one["metadata"]["labels"]["app.kubernetes.io/component"])
 
 
 def selector_of(one: Object) -> dict[str, str]:

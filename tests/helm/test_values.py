@@ -14,6 +14,7 @@ import yaml
 from adapter.documents.load import load_documents
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.rulebook.parsing.parse import parse_rulebook
+from recommender.configuration.reading import read_configuration
 from tests.helm.cases import RULE, resource_rules
 from tests.helm.chart import CHART, ROOT, default_values
 
@@ -95,6 +96,20 @@ def test_the_adapter_takes_every_rule_that_the_chart_brings(path: Path) -> None:
     assert len(book.rules) == 6
 
 
+SOURCES = {"rules": ROOT / "rules" / "adapter", "alerts": ROOT / "rules" / "alerts"}
+
+
+@pytest.mark.parametrize("folder", SOURCES)
+def test_what_ships_is_what_the_repository_has(folder: str) -> None:
+    shipped = {path.name: path.read_text() for path in (CHART / "files" / folder).iterdir()}
+    assert shipped == {path.name: path.read_text() for path in SOURCES[folder].glob("*.yaml")}
+
+
+def test_every_rule_file_that_ships_can_be_chosen() -> None:
+    names = SCHEMA["properties"]["rules"]["properties"]["shipped"]["items"]["enum"]
+    assert sorted(names) == sorted(path.stem for path in SOURCES["rules"].glob("*.yaml"))
+
+
 EVERY_KEY = RULE | {
     "seriesFilters": [{"is": "^queue_"}],
     "name": {"as": "queued"},
@@ -128,6 +143,14 @@ def test_the_rules_of_the_readme_are_taken() -> None:
     assert book.findings == ()
     assert {rule.resource for rule in book.resource.rules} == {"cpu", "memory"}
     assert len(book.rules) == 1
+
+
+def test_the_recommender_of_the_readme_is_taken() -> None:
+    (example,) = re.findall(r"```yaml\n(recommender:.*?)```", (CHART / "README.md").read_text(), flags=re.DOTALL)
+    values = yaml.safe_load(example)
+    read = read_configuration(yaml.safe_dump(values["recommender"]["config"]), "README.md")
+    assert (len(read.recommendations), read.refused) == (1, ())
+    assert values["rules"]["shipped"] == ["recommendations"]
 
 
 def test_the_readme_names_values_that_exist() -> None:

@@ -6,16 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from demo.machine.processes import ManagedProcess, ProcessFailedError, start
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.support.waiting import until
 
 # Says when it stands, and ends on a signal in its own way.
 STUBBORN = "import signal, time; signal.signal(15, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
@@ -37,15 +33,8 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < until
-        os.sched_yield()
-
-
 def said(log_path: Path) -> str:
-    wait_for(lambda: log_path.exists() and log_path.read_text().endswith("\n"))
+    until(lambda: log_path.exists() and log_path.read_text().endswith("\n"))
     return log_path.read_text().strip()
 
 
@@ -86,7 +75,7 @@ def test_children_of_the_child_end_with_it(tmp_path: Path) -> None:
             grandchild = int(said(log))
             assert is_alive(grandchild)
             end(child)
-        wait_for(lambda pid=grandchild: not is_alive(pid))  # type: ignore[misc]
+        until(lambda pid=grandchild: not is_alive(pid))  # type: ignore[misc]
 
 
 def test_a_child_dies_with_its_parent_even_when_that_is_killed(tmp_path: Path) -> None:
@@ -104,7 +93,7 @@ time.sleep(600)
         child = int(parent.stdout.readline())
         assert is_alive(child)
         parent.kill()
-    wait_for(lambda: not is_alive(child))
+    until(lambda: not is_alive(child))
 
 
 def test_a_program_that_does_not_exist_is_named(tmp_path: Path) -> None:

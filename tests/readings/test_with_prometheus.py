@@ -27,6 +27,7 @@ from adapter.readings.settings import ReadingSettings
 from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.settings import PrometheusSettings
 from tests.support.readings import FakeClock, House, MadeUpObjects, make_house
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -118,7 +119,7 @@ def publish(server: ScrapedPrometheus) -> None:
     """Wait until the samples are there for whole seconds, which is what readings ask for."""
     seen = 'odd{pod="fine"}'
     server.publish(TEXT, seen=seen)
-    wait_for(lambda: server.query(seen, at=math.floor(time.time())))
+    until(lambda: server.query(seen, at=math.floor(time.time())))
 
 
 def queries_counted(server: ScrapedPrometheus) -> int:
@@ -243,18 +244,18 @@ def test_prometheus_is_killed_and_comes_back(start_prometheus: Callable[..., Scr
         pool.submit(tick)
         try:
             expected = {pod: load_of("load3", "ns3", pod) for pod in ("web-0", "web-1")}
-            wait_for(lambda: house.readings.catalogue.find_custom("pods", namespaced=True, name="load3"))
+            until(lambda: house.readings.catalogue.find_custom("pods", namespaced=True, name="load3"))
             assert ask(house, "load3", "ns3") == expected
             server.prometheus.kill()
             assert ask(house, "load3", "ns3") == expected
-            reason = wait_for(lambda: error_of(house, "load3", expected))
+            reason = until(lambda: error_of(house, "load3", expected))
             assert isinstance(reason, AnswerTooOldError)
             assert "refused" in reason.message
             with pytest.raises(SourceUnreachableError):
                 ask(house, "load4", "ns3")
             server.prometheus.start_again()
-            wait_for(lambda: error_of(house, "load3", expected) is None)
-            wait_for(lambda: error_of(house, "load4", None) is None)
+            until(lambda: error_of(house, "load3", expected) is None)
+            until(lambda: error_of(house, "load4", None) is None)
         finally:
             over.set()
 
@@ -267,12 +268,3 @@ def error_of(house: House, metric: str, expected: dict[str, float] | None) -> Re
         return error
     assert expected in (None, found)
     return None
-
-
-def wait_for(condition: Callable[[], object]) -> object:
-    pause = threading.Event()
-    until = time.monotonic() + 30
-    while not (found := condition()):
-        assert time.monotonic() < until, "waited in vain"
-        pause.wait(0.05)
-    return found

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from demo.machine.certificates import Authority
 from demo.machine.processes import ManagedProcess, start
-from tests.service.waits import eventually
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     import signal
@@ -191,4 +191,4 @@ def wait_for_plain(server: Server, path: str, status: int) -> None:
         except OSError:
             return False
 
-    eventually(answers)
+    until(answers)

@@ -26,7 +26,7 @@ from adapter.service.children import (
     ChildResultError,
 )
 from tests.service import heavy
-from tests.service.waits import eventually
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,18 +143,18 @@ def test_a_child_that_is_killed_takes_what_it_has_started_with_it(children: Chil
     arguments = (children, heavy.begin_and_loop, (str(file),), ENOUGH)
     thread = threading.Thread(target=run_quietly, args=arguments, daemon=True)
     thread.start()
-    eventually(file.exists)
+    until(file.exists)
     children.close()
     thread.join(20.0)
     for pid in map(int, file.read_text().split()):
-        eventually(lambda pid=pid: is_gone(pid))  # type: ignore[misc]  # bound in the loop
+        until(lambda pid=pid: is_gone(pid))  # type: ignore[misc]  # bound in the loop
 
 
 def test_a_result_counts_though_the_child_leaves_a_process(children: Children, tmp_path: Path) -> None:
     file = tmp_path / "pids"
     assert children.run("fit", heavy.leave_a_process, (str(file),), ENOUGH) == "done"
     for pid in map(int, file.read_text().split()):
-        eventually(lambda pid=pid: is_gone(pid))  # type: ignore[misc]  # likewise
+        until(lambda pid=pid: is_gone(pid))  # type: ignore[misc]  # likewise
 
 
 def test_a_thread_that_goes_on_does_not_hold_up_the_result(children: Children) -> None:
@@ -168,7 +168,7 @@ def test_no_more_than_so_many_run_at_once(children: Children, registry: Collecto
     ]
     for thread in threads:
         thread.start()
-    eventually(lambda: registry.get_sample_value("example_children") == 2)
+    until(lambda: registry.get_sample_value("example_children") == 2)
     with pytest.raises(ChildDeadlineError, match=r"not started within 0\.1 s"):
         children.run("fit", heavy.add, (1, 1), ChildLimits(seconds=0.1))
     children.close()
@@ -206,10 +206,10 @@ Children(CollectorRegistry(), "example", most=1).run(
     "fit", heavy.begin_and_loop, ({json.dumps(str(file))},), ChildLimits(seconds=60.0))
 """
     with subprocess.Popen([sys.executable, "-c", program]) as worker:
-        eventually(file.exists)
+        until(file.exists)
         child, grandchild = map(int, file.read_text().split())
         worker.kill()
     try:
-        eventually(lambda: is_gone(child))
+        until(lambda: is_gone(child))
     finally:
         os.kill(grandchild, 9)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
+import time
 import urllib.parse
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS = 30.0
 """Of clients and of waits: on a busy machine everything is slow, and nothing may take for ever."""
+IDLE_SECONDS = 60.0
+"""A kept connection that was idle for longer is not used again, as in Go: the server may close it at any moment."""
 CUSTOM = "/apis/custom.metrics.k8s.io"
 EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1"
 
@@ -94,6 +97,7 @@ class Caller:
         """`seconds` is how long it waits for each thing that the server should do."""
         self._connection = http.client.HTTPSConnection("localhost", port, context=context, timeout=seconds)
         self._identity = tuple(identity)
+        self._used_at = time.monotonic()
 
     def __enter__(self) -> Self:
         return self
@@ -111,6 +115,8 @@ class Caller:
     def ask(self, method: str, target: str, headers: Sequence[tuple[str, str]] = ()) -> Answer:
         """Send each header as a line of its own; those given take the place of the usual ones of the same name."""
         own = {name.lower() for name, _ in headers}
+        if time.monotonic() - self._used_at > IDLE_SECONDS:
+            self._connection.close()
         self._connection.putrequest(method, target, skip_accept_encoding=True)
         for name, value in (*_AS_GO, *self._identity):
             if name.lower() not in own:
@@ -120,6 +126,7 @@ class Caller:
         self._connection.endheaders()
         response = self._connection.getresponse()
         answer = Answer(response.status, tuple(response.getheaders()), response.read())
+        self._used_at = time.monotonic()
         check(target, answer)
         return answer
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -17,6 +16,7 @@ import pytest
 from demo.machine.exporter import Exporter, running_exporter
 from demo.machine.processes import ProcessFailedError
 from demo.machine.prometheus import PrometheusProcess, program, running_prometheus
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -52,10 +52,7 @@ class ScrapedPrometheus:
 
     def wait_for(self, expression: str) -> None:
         """Wait until the query has a result."""
-        until = time.monotonic() + _SEEN_SECONDS
-        while not self.query(expression):
-            assert time.monotonic() < until, f"{expression} has no result after {_SEEN_SECONDS} s"
-            time.sleep(0.05)
+        until(lambda: self.query(expression), _SEEN_SECONDS)
 
 
 def backfill(folder: Path, text: str) -> None:

@@ -10,11 +10,19 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_FIRST_PAUSE_SECONDS = 0.005
+_LONGEST_PAUSE_SECONDS = 0.05
 
-def until(condition: Callable[[], T], seconds: float = 10.0) -> T:
-    """Return the first result that is true. Raises AssertionError when none came in time."""
-    end = time.monotonic() + seconds
+
+def until(condition: Callable[[], T], seconds: float = 20.0) -> T:
+    """Return the first result that is true. Raises AssertionError when none came in time.
+
+    Pauses grow: what comes soon is seen at once, and waiting for what comes later leaves the processor to those who
+    bring it about.
+    """
+    end, pause = time.monotonic() + seconds, _FIRST_PAUSE_SECONDS
     while not (result := condition()):
         assert time.monotonic() < end, f"not within {seconds} s: {condition}"
-        time.sleep(0.005)
+        time.sleep(pause)
+        pause = min(1.3 * pause, _LONGEST_PAUSE_SECONDS)
     return result

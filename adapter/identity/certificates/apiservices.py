@@ -7,7 +7,7 @@ import binascii
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from adapter.identity.certificates.certificate_secret import ObjectName, Unknown
+from adapter.identity.certificates.certificate_secret import ObjectName, UnknownSecret
 from adapter.identity.certificates.generations import GenerationError, bundle_pem, read_authorities
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Registered:
     """The annotation that makes another program fill in `caBundle`; empty if there is none."""
 
 
-ApiServiceState: TypeAlias = NotThere | Unknown | Registered
+ApiServiceState: TypeAlias = NotThere | UnknownSecret | Registered
 
 
 def read_apiservice(document: Mapping[str, Any]) -> Registered:

@@ -65,7 +65,7 @@ class Absent:
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownSecret:
     """The object could not be read; `cause` says why, and what to do."""
 
     cause: str
@@ -100,7 +100,7 @@ class Found:
     content: Content
 
 
-SecretState: TypeAlias = Absent | Unknown | Foreign | Damaged | Empty | Found
+SecretState: TypeAlias = Absent | UnknownSecret | Foreign | Damaged | Empty | Found
 
 
 def read_secret(document: Mapping[str, Any]) -> SecretState:

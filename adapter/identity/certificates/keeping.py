@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from adapter.identity.certificates import apiservices, certificate_secret, rotation
 from adapter.identity.certificates.apiservices import NotThere, Registered
-from adapter.identity.certificates.certificate_secret import Absent, Found, Unknown
+from adapter.identity.certificates.certificate_secret import Absent, Found, UnknownSecret
 from adapter.identity.certificates.generations import make_generation
-from adapter.identity.certificates.rotation import Observed, RotationProblem
+from adapter.identity.certificates.rotation import ObservedSecret, RotationProblem
 from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
 from adapter.sources.kubernetes.writing import CONFLICT
 
@@ -149,7 +149,7 @@ class CertificateKeeper:
         )
         return Look(confirmed=False, trusted=False, problems=(fight,))
 
-    def _followed(self, observed: Observed, content: Content, found: tuple[RotationProblem, ...]) -> Look:
+    def _followed(self, observed: ObservedSecret, content: Content, found: tuple[RotationProblem, ...]) -> Look:
         """Publish and present the certificate in the Secret."""
         states = dict(observed.apiservices)
         failures = self._publish(states, content)
@@ -163,11 +163,11 @@ class CertificateKeeper:
         trusted = rotation.trusted_everywhere(states, chosen.authority, self._wanted)
         return Look(confirmed=True, trusted=trusted, problems=(*found, *failures))
 
-    def _observed(self) -> Observed:
+    def _observed(self) -> ObservedSecret:
         states = {name: self._apiservice(name) for name in self._wanted.apiservices}
         secret = self._secret()
         settled = self._settled(secret.content if isinstance(secret, Found) else None, states)
-        return Observed(self._times.wall_clock(), states, secret, self.shown, settled)
+        return ObservedSecret(self._times.wall_clock(), states, secret, self.shown, settled)
 
     def _apiservice(self, name: str) -> ApiServiceState:
         try:
@@ -175,7 +175,7 @@ class CertificateKeeper:
         except NotFoundError:
             return NotThere()
         except KubernetesError as e:
-            return Unknown(_with_repair(e, _apiservice_rights(name)))
+            return UnknownSecret(_with_repair(e, _apiservice_rights(name)))
 
     def _secret(self) -> SecretState:
         try:
@@ -183,7 +183,7 @@ class CertificateKeeper:
         except NotFoundError:
             return Absent()
         except KubernetesError as e:
-            return Unknown(_with_repair(e, self._secret_rights()))
+            return UnknownSecret(_with_repair(e, self._secret_rights()))
 
     def _settled(self, content: Content | None, states: Mapping[str, ApiServiceState]) -> frozenset[x509.Certificate]:
         """Return the authorities that all APIServices have held for long enough."""

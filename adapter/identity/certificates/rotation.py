@@ -32,7 +32,7 @@ from adapter.identity.certificates.certificate_secret import (
     Foreign,
     Found,
     ObjectName,
-    Unknown,
+    UnknownSecret,
 )
 from adapter.identity.certificates.issuing import is_self_made, names_of
 
@@ -69,7 +69,7 @@ class WantedCertificate:
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservedSecret:
     """The state that one look has found."""
 
     now: datetime
@@ -102,7 +102,7 @@ class RotationProblem:
     message: str
 
 
-def secret_change(observed: Observed, wanted: WantedCertificate, issue: Issue) -> SecretChange | None:
+def secret_change(observed: ObservedSecret, wanted: WantedCertificate, issue: Issue) -> SecretChange | None:
     """Return how the Secret must change; None if it is right, or belongs to another program."""
     match observed.secret:
         case Absent():
@@ -120,7 +120,7 @@ def secret_change(observed: Observed, wanted: WantedCertificate, issue: Issue) -
             return None
 
 
-def _restored(observed: Observed, wanted: WantedCertificate, issue: Issue) -> Content:
+def _restored(observed: ObservedSecret, wanted: WantedCertificate, issue: Issue) -> Content:
     """Return content with the generation that this replica presents, or with a new one."""
     shown = observed.shown
     good = shown is not None and shown.covers(wanted.names) and not shown.expired(observed.now)
@@ -128,7 +128,9 @@ def _restored(observed: Observed, wanted: WantedCertificate, issue: Issue) -> Co
     return _content(current, None, (), observed, wanted)
 
 
-def _advanced(content: Content, observed: Observed, wanted: WantedCertificate, issue: Issue) -> tuple[Content, str]:
+def _advanced(
+    content: Content, observed: ObservedSecret, wanted: WantedCertificate, issue: Issue
+) -> tuple[Content, str]:
     """Return the content as it must be now, and the reason for a difference."""
     now, current, coming, before = observed.now, content.current, content.next, content.authorities
     if coming and (coming.expired(now) or not coming.covers(wanted.names)):
@@ -150,7 +152,7 @@ def _content(
     current: Generation,
     coming: Generation | None,
     before: Iterable[x509.Certificate],
-    observed: Observed,
+    observed: ObservedSecret,
     wanted: WantedCertificate,
 ) -> Content:
     """Return the content with all needed authorities, including published ones, which other replicas may use."""
@@ -201,7 +203,7 @@ def trusted_everywhere(
 
 
 def to_show(
-    observed: Observed, apiservices: Mapping[str, ApiServiceState], content: Content, wanted: WantedCertificate
+    observed: ObservedSecret, apiservices: Mapping[str, ApiServiceState], content: Content, wanted: WantedCertificate
 ) -> Generation:
     """Return the generation that this replica should present, given the present APIServices.
 
@@ -228,10 +230,10 @@ def _concerning(apiservices: Mapping[str, ApiServiceState], wanted: WantedCertif
 def _concerns(state: ApiServiceState, wanted: WantedCertificate) -> bool:
     if isinstance(state, Registered):
         return state.service == wanted.service and not state.unverified
-    return isinstance(state, Unknown)
+    return isinstance(state, UnknownSecret)
 
 
-def problems(observed: Observed, wanted: WantedCertificate) -> tuple[RotationProblem, ...]:
+def problems(observed: ObservedSecret, wanted: WantedCertificate) -> tuple[RotationProblem, ...]:
     """Return the problems that this program cannot or must not solve itself."""
     content = observed.secret.content if isinstance(observed.secret, Found) else None
     found = [_secret_problem(observed.secret, wanted)]
@@ -241,7 +243,7 @@ def problems(observed: Observed, wanted: WantedCertificate) -> tuple[RotationPro
 
 def _secret_problem(state: SecretState, wanted: WantedCertificate) -> RotationProblem | None:
     about = f"secret {wanted.secret}"
-    if isinstance(state, Unknown):
+    if isinstance(state, UnknownSecret):
         return RotationProblem(about, state.cause)
     if isinstance(state, Foreign):
         return RotationProblem(
@@ -260,8 +262,8 @@ def _apiservice_problem(
     return RotationProblem(f"apiservice {name}", message) if message else None
 
 
-def _missing_trouble(state: NotThere | Unknown) -> str:
-    if isinstance(state, Unknown):
+def _missing_trouble(state: NotThere | UnknownSecret) -> str:
+    if isinstance(state, UnknownSecret):
         return state.cause
     return "it does not exist: create it, or remove its --apiservice"
 

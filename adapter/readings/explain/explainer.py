@@ -63,7 +63,7 @@ _FIXES: Mapping[type[ReadingError], tuple[str, str]] = {
 """The step at which an answer ends that way, and what to do where the error does not say it itself."""
 
 
-class Memory(Protocol):
+class ProcessMemory(Protocol):
     """What a process that serves knows already."""
 
     def metrics(self, question: Question) -> Sequence[Metric]:
@@ -112,7 +112,7 @@ class Explainer:
         question: Question,
         rulebook: Rulebook,
         notes: Iterable[ExplanationStep] = (),
-        memory: Memory | None = None,
+        memory: ProcessMemory | None = None,
     ) -> Explanation:
         """Return why; never raises for anything that Prometheus or the cluster does.
 
@@ -148,7 +148,9 @@ class Explainer:
             self._prometheus, objects, self._settings, self._clock, self._pace, self._uptime, self._silent_series
         )
 
-    def _metric(self, way: Way, rulebook: Rulebook, notes: Iterable[ExplanationStep], memory: Memory | None) -> Metric:
+    def _metric(
+        self, way: Way, rulebook: Rulebook, notes: Iterable[ExplanationStep], memory: ProcessMemory | None
+    ) -> Metric:
         """Return the metric that is meant; raises Answered where no rule makes it."""
         note_refused(way, rulebook)
         known = list(memory.metrics(way.question)) if memory else []

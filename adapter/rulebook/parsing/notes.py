@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from adapter.documents.load import WrongKindError, nearest, shortened
+from adapter.documents.load import WrongKindError, nearest
+from adapter.documents.tree import unknown_key
 from adapter.rulebook.findings import Code
 from adapter.rulebook.model import Finding, Repair, Severity
 
@@ -57,9 +58,9 @@ class Notes:
         """Note an unknown key, with the most similar known one."""
         meant = nearest(entry.name, known)
         self._meant.update([meant] if meant else ())
-        fix = f"did you mean {meant!r}?" if meant else f"remove it; the keys here are {', '.join(known)}"
+        problem = unknown_key(entry, known)
         repair = Repair(f"{entry.name}:", f"{meant}:") if meant else None
-        self.error(Code.UNKNOWN_KEY, entry.key, f"the key {shortened(entry.name)!r} is not known", fix, repair)
+        self.error(Code.UNKNOWN_KEY, entry.key, problem.message, problem.fix, repair)
 
     def mapping(self, node: Node | None, known: Sequence[str]) -> MappingNode | None:
         """Return the node as a mapping, after noting its unknown keys; None if it is absent or something else."""

@@ -1,12 +1,14 @@
 {{/* Names of the APIServices that the values request, as a YAML list. */}}
 {{- define "tidewatch.apiServices" -}}
 {{- $names := list -}}
+{{- if .Values.adapter.enabled -}}
 {{- range $api, $versions := dict "custom" .Values.apiServices.custom "external" .Values.apiServices.external -}}
 {{- range $version, $wanted := $versions -}}
 {{- if $wanted }}{{ $names = append $names (printf "%s.%s.metrics.k8s.io" $version $api) }}{{ end -}}
 {{- end -}}
 {{- end -}}
 {{- if include "tidewatch.answersForResources" . }}{{ $names = append $names (include "tidewatch.resourceApi" .) }}{{ end -}}
+{{- end -}}
 {{- $names | sortAlpha | toYaml -}}
 {{- end -}}
 
@@ -15,7 +17,7 @@
 {{/* Not empty if metrics.k8s.io is registered. */}}
 {{- define "tidewatch.answersForResources" -}}
 {{- $wanted := toString .Values.apiServices.resource.v1beta1 -}}
-{{- if or (eq $wanted "true") (and (eq $wanted "auto") .Values.rules.resource) }}true{{ end -}}
+{{- if and .Values.adapter.enabled (or (eq $wanted "true") (and (eq $wanted "auto") .Values.rules.resource)) }}true{{ end -}}
 {{- end -}}
 
 {{/* Fails if an APIService belongs to another program. Helm sees that only with access to a cluster, not in `helm template`. */}}

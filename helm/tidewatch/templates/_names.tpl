@@ -9,12 +9,37 @@
 {{ include "tidewatch.fullname" . }}-adapter
 {{- end -}}
 
+{{- define "tidewatch.recommender" -}}
+{{ include "tidewatch.fullname" . }}-recommender
+{{- end -}}
+
+{{/* The components that are enabled, as a YAML list of {name, component, ports, replicas}. */}}
+{{- define "tidewatch.components" -}}
+{{- if .Values.adapter.enabled }}
+- {component: adapter, name: {{ include "tidewatch.adapter" . }}, replicas: {{ .Values.replicas }}, metricsPort: {{ .Values.metrics.port }}}
+{{- end }}
+{{- if .Values.recommender.enabled }}
+- {component: recommender, name: {{ include "tidewatch.recommender" . }}, replicas: {{ .Values.recommender.replicas }}, metricsPort: {{ .Values.recommender.metricsPort }}}
+{{- end }}
+{{- end -}}
+
 {{- define "tidewatch.serviceAccount" -}}
 {{- .Values.serviceAccount.name | default (.Values.serviceAccount.create | ternary (include "tidewatch.adapter" .) "default") -}}
 {{- end -}}
 
+{{- define "tidewatch.recommender.serviceAccount" -}}
+{{- with .Values.recommender.serviceAccount -}}
+{{- .name | default (.create | ternary (include "tidewatch.recommender" $) "default") -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "tidewatch.rules" -}}
 {{- .Values.rules.existing | default (printf "%s-rules" (include "tidewatch.adapter" .)) -}}
+{{- end -}}
+
+{{/* The ConfigMap with the recommender's configuration file. */}}
+{{- define "tidewatch.recommender.configMap" -}}
+{{- .Values.recommender.existingConfig | default (include "tidewatch.recommender" .) -}}
 {{- end -}}
 
 {{/* The Secret of the serving certificate. */}}
@@ -31,27 +56,36 @@
 {{- if and (eq .Values.certificates.mode "self") (include "tidewatch.apiServices" . | fromYamlArray) }}true{{ end -}}
 {{- end -}}
 
+{{/* The labels by which the adapter's pods are selected. A Deployment's selector is immutable: these never change. */}}
 {{- define "tidewatch.selector" -}}
+{{ include "tidewatch.componentSelector" (dict "context" . "component" "adapter") }}
+{{- end -}}
+
+{{- define "tidewatch.recommender.selector" -}}
+{{ include "tidewatch.componentSelector" (dict "context" . "component" "recommender") }}
+{{- end -}}
+
+{{- define "tidewatch.componentSelector" -}}
+{{- with .context -}}
 app.kubernetes.io/name: {{ .Values.nameOverride | default .Chart.Name | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
-app.kubernetes.io/component: adapter
+{{- end }}
+app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
-{{- define "tidewatch.labels" -}}
-{{ include "tidewatch.selector" . }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | quote }}
-{{- end -}}
-
-{{/* `metadata` of the object with the given name; `namespace: ""` for a cluster-scoped object. */}}
+{{/* `metadata` of the object with the given name, of the adapter unless `component` names another one; `namespace: ""` for a cluster-scoped object. */}}
 {{- define "tidewatch.metadata" -}}
 name: {{ .name }}
 {{- with hasKey . "namespace" | ternary .namespace .context.Release.Namespace }}
 namespace: {{ . }}
 {{- end }}
 labels:
-  {{- include "tidewatch.labels" .context | nindent 2 }}
+  {{- include "tidewatch.componentSelector" (dict "context" .context "component" (.component | default "adapter")) | nindent 2 }}
+  {{- with .context }}
+  app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+  app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
+  helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | quote }}
+  {{- end }}
 {{- end -}}
 
 {{- define "tidewatch.image" -}}

@@ -1,8 +1,12 @@
 {{/* Checks that the schema cannot express. Each message names the value and the repair. */}}
 {{- define "tidewatch.validate" -}}
 {{- $rules := .Values.rules -}}
-{{- if and $rules.existing (or $rules.default $rules.custom $rules.external $rules.resource) -}}
-{{- fail (printf "rules.existing: the rules come from the ConfigMap %s, so rules.default, rules.custom, rules.external and rules.resource would have no effect: move them there, or leave rules.existing empty" $rules.existing) -}}
+{{- if not (or .Values.adapter.enabled .Values.recommender.enabled) -}}
+{{- fail "adapter.enabled and recommender.enabled are both false, so nothing would be installed: enable one of them" -}}
+{{- end -}}
+{{- if .Values.recommender.enabled }}{{ include "tidewatch.validateRecommender" . }}{{ end -}}
+{{- if and $rules.existing (or $rules.shipped $rules.default $rules.custom $rules.external $rules.resource) -}}
+{{- fail (printf "rules.existing: the rules come from the ConfigMap %s, so rules.default, rules.shipped, rules.custom, rules.external and rules.resource would have no effect: move them there, or leave rules.existing empty" $rules.existing) -}}
 {{- end -}}
 {{- if and (eq (toString .Values.apiServices.resource.v1beta1) "true") (not (or $rules.resource $rules.existing)) -}}
 {{- fail "apiServices.resource.v1beta1 is true, but no rule defines CPU and memory, so `kubectl top` and HPAs on CPU would stop working: set rules.resource, or leave the value at auto" -}}
@@ -31,5 +35,63 @@
 {{- end -}}
 {{- if eq (int .Values.listenPort) (int .Values.metrics.port) -}}
 {{- fail (printf "listenPort and metrics.port are both %d: give each its own port" (int .Values.listenPort)) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tidewatch.validateRecommender" -}}
+{{- $settings := .Values.recommender -}}
+{{- $rbac := $settings.rbac -}}
+{{- if and $settings.existingConfig $settings.config -}}
+{{- fail (printf "recommender: the configuration comes from the ConfigMap %s, so recommender.config would have no effect: move it there, or leave recommender.existingConfig empty" $settings.existingConfig) -}}
+{{- end -}}
+{{- if not (or $settings.existingConfig $settings.config) -}}
+{{- fail "recommender.enabled is true, but there is no configuration: set recommender.config, such as --set-file recommender.config=recommender.yaml, or name a ConfigMap in recommender.existingConfig" -}}
+{{- end -}}
+{{- if and (not $settings.existingConfig) (or $rbac.targets $rbac.recommendations $rbac.configMaps $rbac.counts) -}}
+{{- fail "recommender.rbac: targets, recommendations, configMaps and counts are derived from recommender.config and would have no effect: remove them" -}}
+{{- end -}}
+{{- if not $settings.existingConfig }}{{ include "tidewatch.validateConfig" . }}{{ end -}}
+{{- $needs := include "tidewatch.recommender.needs" . | fromYaml -}}
+{{- if and (not $needs.lease.enabled) (gt (int $settings.replicas) 1) -}}
+{{- fail (printf "recommender: leader election is off, so %d replicas would all scale the same targets: set recommender.replicas=1, or turn leader election on" (int $settings.replicas)) -}}
+{{- end -}}
+{{- if eq (int $settings.page.port) (int $settings.metricsPort) -}}
+{{- fail (printf "recommender.page.port and recommender.metricsPort are both %d: give each its own port" (int $settings.metricsPort)) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Checks the parts of the configuration from which the chart derives something. The program checks all of it. */}}
+{{- define "tidewatch.validateConfig" -}}
+{{- $config := include "tidewatch.recommender.config" . | fromYaml -}}
+{{- if hasKey $config "Error" -}}
+{{- fail (printf "recommender.config is no YAML mapping: %s" $config.Error) -}}
+{{- end -}}
+{{- if not (and (eq (toString $config.apiVersion) "tidewatch.io/v1alpha1") (eq (toString $config.kind) "RecommenderConfiguration")) -}}
+{{- fail "recommender.config: begin it with apiVersion: tidewatch.io/v1alpha1 and kind: RecommenderConfiguration" -}}
+{{- end -}}
+{{- if $config.listen -}}
+{{- fail "recommender.config: `listen` would have no effect, because the chart sets the addresses by flags: use recommender.page and recommender.metricsPort" -}}
+{{- end -}}
+{{- if not (kindIs "slice" $config.recommendations) -}}
+{{- fail "recommender.config: `recommendations` is no list: write `recommendations: []`, or list them" -}}
+{{- end -}}
+{{- range $index, $each := $config.recommendations -}}
+{{- $where := printf "recommender.config: recommendations[%d]" $index -}}
+{{- if not (and (kindIs "map" $each) $each.name) -}}
+{{- fail (printf "%s has no name: write `name: NAME`" $where) -}}
+{{- end -}}
+{{- if not (and (kindIs "slice" ($each.targets | default list)) (kindIs "slice" ($each.outputs | default list))) -}}
+{{- fail (printf "%s (%s): `targets` and `outputs` are lists" $where $each.name) -}}
+{{- end -}}
+{{- range $target := $each.targets -}}
+{{- if not (and (kindIs "map" $target) $target.apiVersion $target.kind $target.namespace $target.name) -}}
+{{- fail (printf "%s (%s): a target needs apiVersion, kind, namespace and name, not %s" $where $each.name (toJson $target)) -}}
+{{- end -}}
+{{- end -}}
+{{- with $each.proportional -}}
+{{- if not (and (kindIs "map" .) (kindIs "map" (.drivers | default dict)) (kindIs "map" (.configMap | default dict))) -}}
+{{- fail (printf "%s (%s): `proportional`, its `drivers` and its `configMap` are mappings" $where $each.name) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from adapter.commands.doctor.rights import Subject
     from adapter.sources.kubernetes.writing import ObjectClient
-    from recommender.configuration.rights import Right
+    from recommender.configuration.rights import RoleRule
 
 _NEVER_SENT: Final = frozenset({"patch"})
 """Granted beside `update` by convention; nothing is lost without it."""
@@ -30,7 +30,7 @@ _LOST: Final = {
 _SHOWN_NAMES: Final = 5
 
 
-def look_at_right(client: ObjectClient, right: Right, subject: Subject) -> tuple[Line]:
+def look_at_right(client: ObjectClient, right: RoleRule, subject: Subject) -> tuple[Line]:
     """Request a review of each verb of a right, and return the line about all of them."""
     missing = []
     for one in _single(right):
@@ -42,7 +42,7 @@ def look_at_right(client: ObjectClient, right: Right, subject: Subject) -> tuple
     return (judge_right(right, subject, tuple(missing)),)
 
 
-def judge_right(right: Right, subject: Subject, missing: tuple[AccessRight, ...]) -> Line:
+def judge_right(right: RoleRule, subject: Subject, missing: tuple[AccessRight, ...]) -> Line:
     """Return the line about a right, of which some verbs on some objects may be missing."""
     if not missing:
         return ok(_name(right), f"{subject} may {', '.join(_sent(right))} {_resource(right)}{_names(right.names)}")
@@ -59,17 +59,17 @@ def judge_right(right: Right, subject: Subject, missing: tuple[AccessRight, ...]
     )
 
 
-def _single(right: Right) -> Iterator[AccessRight]:
+def _single(right: RoleRule) -> Iterator[AccessRight]:
     for verb in _sent(right):
         for name in right.names or ("",):
             yield AccessRight(verb, right.resource, right.api_group, right.namespace, name, right.subresource)
 
 
-def _sent(right: Right) -> tuple[str, ...]:
+def _sent(right: RoleRule) -> tuple[str, ...]:
     return tuple(verb for verb in right.verbs if verb not in _NEVER_SENT)
 
 
-def _subject_matter(right: Right) -> str:
+def _subject_matter(right: RoleRule) -> str:
     if right.subresource == "scale":
         return "scale"
     if right.resource in _LOST:
@@ -77,12 +77,12 @@ def _subject_matter(right: Right) -> str:
     return "counted" if "list" in right.verbs else "target"
 
 
-def _name(right: Right) -> str:
+def _name(right: RoleRule) -> str:
     where = f" in {right.namespace}" if right.namespace else ""
     return f"permission/{'+'.join(_sent(right))} {_resource(right)}{where}"
 
 
-def _resource(right: Right) -> str:
+def _resource(right: RoleRule) -> str:
     resource = f"{right.resource}.{right.api_group}" if right.api_group else right.resource
     return f"{resource}/{right.subresource}" if right.subresource else resource
 

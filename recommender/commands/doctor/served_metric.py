@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
     from adapter.sources.kubernetes.writing import ObjectClient
     from recommender.decisions.record import TargetReference
-    from recommender.decisions.settings import Policy
+    from recommender.decisions.settings import RecommendationPolicy
 
 _GROUP: Final = "external.metrics.k8s.io"
 _RULES: Final = "give the adapter rules/adapter/recommendations.yaml (rules.shipped: [recommendations] of its chart)"
 
 
-def look_at_metric(client: ObjectClient, policy: Policy, target: TargetReference) -> tuple[Line]:
+def look_at_metric(client: ObjectClient, policy: RecommendationPolicy, target: TargetReference) -> tuple[Line]:
     """Request the External metric of one target, as an HPA does."""
     name = f"adapter/{policy.name}/{target}"
     # An HPA is the only way to the target if the recommender does not scale it.

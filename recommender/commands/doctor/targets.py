@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from adapter.sources.kubernetes.writing import ObjectClient
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.record import TargetReference
-    from recommender.decisions.settings import Policy
+    from recommender.decisions.settings import RecommendationPolicy
 
 _ROUNDING: Final = 1e-9
 
@@ -61,7 +61,7 @@ def _without_scale(client: ObjectClient, path: str, name: str) -> Line:
     return error(name, "it exists, and its kind has no scale subresource", fix)
 
 
-def judge_owners(policy: Policy, inputs: Inputs, now: float) -> Iterator[Line]:
+def judge_owners(policy: RecommendationPolicy, inputs: Inputs, now: float) -> Iterator[Line]:
     """Yield a line for each target that the recommendation scales: whether something else owns its size."""
     for target in policy.targets if Output.SCALE in policy.outputs else ():
         name = f"owner/{policy.name}/{target}"
@@ -75,7 +75,7 @@ def judge_owners(policy: Policy, inputs: Inputs, now: float) -> Iterator[Line]:
             yield error(name, f"it is refused: {message}", fix)
 
 
-def judge_tolerances(policy: Policy, inputs: Inputs) -> Iterator[Line]:
+def judge_tolerances(policy: RecommendationPolicy, inputs: Inputs) -> Iterator[Line]:
     """Yield a line for each HPA that follows the recommendation: which changes it ignores."""
     for target in policy.targets if Output.METRIC in policy.outputs else ():
         state = inputs.targets.get(target)

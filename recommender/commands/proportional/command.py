@@ -17,6 +17,7 @@ from recommender.commands.program import PROGRAM
 from recommender.commands.proportional.configuration import configuration_of
 from recommender.commands.proportional.flags import PROPORTIONAL
 from recommender.commands.proportional.poll_state import PollState
+from recommender.commands.proportional.target_notes import TargetNotes
 from recommender.commands.run.settings import RunSettings, server_options
 from recommender.commands.run.worker import Watchers, make_worker
 from recommender.running.configuration_sources import FixedConfiguration
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from adapter.service.server.context import WorkerContext
     from adapter.service.server.process import WsgiApp
     from recommender.configuration.model import Configuration
+    from recommender.decisions.record import Record
 
 _log = logging.getLogger(__name__)
 
@@ -63,5 +65,11 @@ def _make_worker(
 ) -> WsgiApp:
     state = PollState(most_failures, context.fail)
     context.add_path("/last-poll", state.answer)
-    watchers = Watchers(polled=state.polled, scaled=state.scaled)
+    notes = TargetNotes()
+
+    def polled(records: Sequence[Record]) -> None:
+        state.polled(records)
+        notes.polled(records)
+
+    watchers = Watchers(polled=polled, scaled=state.scaled)
     return make_worker(settings, FixedConfiguration(configuration), context, watchers)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from adapter.service.flags.parsing import UsageError
 from recommender.configuration.model import Configuration, LeaderElection, Recommendation
-from recommender.decisions.settings import Output, Owners, Policy
+from recommender.decisions.settings import Output, Owners, RecommendationPolicy
 from recommender.proportional.cpa_flags import FlagError, read_default_params, read_node_labels, read_targets
 from recommender.proportional.parameters import NodeFilter, ParametersConfigMap, ProportionalSettings
 
@@ -37,7 +37,7 @@ def configuration_of(values: FlagValues, environment: Mapping[str, str]) -> Conf
     except FlagError as error:
         raise UsageError(str(error)) from error
     stale_after = max(SHORTEST_STALE_SECONDS, _POLLS_UNTIL_STALE * float(poll_period))
-    policy = Policy(
+    policy = RecommendationPolicy(
         name=config_map,
         type="proportional",
         targets=targets,

@@ -6,7 +6,6 @@ import threading
 from typing import TYPE_CHECKING
 
 from adapter.service.server.plain import PlainAnswer
-from recommender.decisions.notes import note_of
 from recommender.decisions.record import Status
 from recommender.outputs.results import ScaleResult
 
@@ -18,11 +17,7 @@ if TYPE_CHECKING:
 
 
 class PollState:
-    """Counts consecutive polls that failed: a decision without fresh inputs, or a scale call that was not possible.
-
-    A ConfigMap that cannot be used is shown, as by cluster-proportional-autoscaler, but not counted: the last good
-    parameters are in use, and a process that gives up would lose them.
-    """
+    """Counts consecutive polls that failed: for a missing input, a missing target or a scale call that failed."""
 
     def __init__(self, most_failures: int, give_up: Callable[[str], None]) -> None:
         """`give_up` is called with the reason after `most_failures` consecutive polls have failed; 0: never."""
@@ -44,17 +39,24 @@ class PollState:
     def polled(self, records: Sequence[Record]) -> None:
         """Take in the records of a poll."""
         with self._lock:
-            reasons = [record.message for record in records if record.status is not Status.OK]
+            reasons = [reason for record in records for reason in _failures_of(record)]
             reasons += self._scale_failures.values()
-            self._failure = "; ".join([*reasons, *filter(None, map(note_of, records))])
+            self._failure = "; ".join(reasons)
             self._failures = self._failures + 1 if reasons else 0
             has_enough = 0 < self._most_failures <= self._failures
-            failure = f"{self._failures} consecutive polls have failed: {self._failure}"
         if has_enough:
-            self._give_up(failure)
+            self._give_up(f"{self._failures} consecutive polls have failed: {self._failure}")
 
     def answer(self, _query: str) -> PlainAnswer:
-        """Answer `/last-poll`: 500 and the reason if the last poll failed, or did not use the present ConfigMap."""
+        """Answer `/last-poll`: 500 and the reason if the last poll failed."""
         with self._lock:
             failure = self._failure
         return PlainAnswer(500, f"{failure}\n".encode()) if failure else PlainAnswer(200, b"ok\n")
+
+
+def _failures_of(record: Record) -> list[str]:
+    """Return why a decision failed. A pause or a rollout that holds the value is no failure."""
+    # Steps are there if and only if the value was calculated from fresh inputs.
+    if record.status is not Status.OK and not record.steps:
+        return [record.message]
+    return [outcome.message for outcome in record.targets if outcome.current_replicas is None]

@@ -7,19 +7,18 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from adapter.cluster.files import ClusterFilesError, cluster_files, read_contents, state_of
-from adapter.cluster.state import Observed, Unknown
+from adapter.cluster.state import Observed
 from adapter.sources.manifests import GroupKind, ManifestError, read_objects
 from adapter.timing.file_contents import read_regular
 from adapter.timing.pace import UNPACED
 from recommender.configuration.needs import config_maps_of, needs_of, targets_of
-from recommender.decisions.inputs import ConfigMapData, FieldManager, Inputs, TargetState
+from recommender.decisions.inputs import ConfigMapData, Inputs
+from recommender.running.target_states import target_input
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from adapter.cluster.contents import Contents
     from recommender.configuration.model import Configuration
-    from recommender.decisions.record import TargetReference
 
 _LARGEST_BYTES = 512 << 20
 _CONFIG_MAP = GroupKind("", "ConfigMap")
@@ -42,18 +41,8 @@ def inputs_of_files(path: Path, configuration: Configuration, now: float) -> Inp
     return Inputs(
         state_of(contents, needs_of(configuration), now, path),
         config_maps={name: Observed(config_maps.get(name), now) for name in wanted},
-        targets={target: _target(contents, target, now) for target in targets_of(configuration)},
+        targets={target: target_input(contents.target(target, now)) for target in targets_of(configuration)},
     )
-
-
-def _target(contents: Contents, target: TargetReference, now: float) -> Observed[TargetState | None] | Unknown:
-    found = contents.target(target)
-    if isinstance(found, str):
-        return Unknown(found)
-    if found is None:
-        return Observed(None, now)
-    managers = tuple(FieldManager(each.name, each.operation, each.time) for each in found.replicas_managers)
-    return Observed(TargetState(found.replicas, found.ready_replicas, found.rollout, found.paused, managers), now)
 
 
 def _config_maps(path: Path) -> dict[tuple[str, str], ConfigMapData]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from recommender.commands.run.settings import RunSettings
     from recommender.outputs.scale import ScaleOutcome
     from recommender.running.leadership import Leadership
-    from recommender.running.plans import Plan
+    from recommender.running.plans import PollPlan
     from recommender.running.runner import Effects
 
 RELEASE_SECONDS = 2.0
@@ -153,7 +153,7 @@ def _announce(events: EventWriter, scaled: Callable[[ScaleOutcome], None], outco
         events.add(event)
 
 
-def _default_params(plan: Plan, namespace: str, name: str) -> Mapping[str, str] | None:
+def _default_params(plan: PollPlan, namespace: str, name: str) -> Mapping[str, str] | None:
     """Return the default parameters of the first recommendation that reads this ConfigMap and has some."""
     for recommendation in plan.configuration.recommendations:
         config_map = recommendation.subject.config_map

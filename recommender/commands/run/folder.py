@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from adapter.cluster.files import ClusterFilesError
 from adapter.cluster.folder import ClusterFolder
-from adapter.cluster.state import Observed, Unknown
+from adapter.cluster.state import Unknown
 from adapter.service.runtime.errors import StartError
 from adapter.service.runtime.logs import fields
 from recommender.commands.run.world import World
@@ -16,15 +16,14 @@ from recommender.running.effects import HistoryAlone
 from recommender.running.leadership import WithoutLease
 from recommender.running.memories import Memories
 from recommender.running.memory_folder import FolderMemoryStore
-from recommender.running.target_states import target_state_of
+from recommender.running.target_states import target_input
 
 if TYPE_CHECKING:
     from adapter.service.server.context import WorkerContext
     from recommender.commands.run.parts import SharedParts
     from recommender.commands.run.settings import RunSettings
     from recommender.configuration.model import Configuration
-    from recommender.decisions.record import TargetReference
-    from recommender.running.gathering import ConfigMapInput, TargetInput
+    from recommender.running.gathering import ConfigMapInput
 
 _log = logging.getLogger(__name__)
 
@@ -47,20 +46,13 @@ def folder_world(settings: RunSettings, context: WorkerContext, parts: SharedPar
     return World(
         cluster=lambda: folder.state(parts.plan().needs),
         config_map=_no_config_map,
-        targets=lambda wanted: {target: _target(folder, target) for target in wanted},
+        targets=lambda wanted: {target: target_input(folder.target(target)) for target in wanted},
         leadership=WithoutLease(),
         memories=Memories(store),
         effects=HistoryAlone(parts.history),
         change=lambda plan: _warn_of_scaling(plan.configuration),
         has_tried_lists=lambda: True,
     )
-
-
-def _target(folder: ClusterFolder, target: TargetReference) -> TargetInput:
-    found = folder.target(target)
-    if isinstance(found, Unknown):
-        return found
-    return Observed(None if found.value is None else target_state_of(found.value), found.time)
 
 
 def _no_config_map(namespace: str, name: str) -> ConfigMapInput:

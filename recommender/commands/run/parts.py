@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from recommender.outputs.scale import ScaleOutcome
     from recommender.outputs.telemetry import RecommenderTelemetry
     from recommender.running.history_cache import HistoryCache
-    from recommender.running.plans import Plan
+    from recommender.running.plans import PollPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedParts:
     """What is made before it is known where objects come from."""
 
-    plan: Callable[[], Plan]
+    plan: Callable[[], PollPlan]
     wake: threading.Event
     """Set to let the loop poll soon."""
     telemetry: RecommenderTelemetry

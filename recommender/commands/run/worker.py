@@ -22,13 +22,13 @@ from recommender.commands.program import METRICS_PREFIX
 from recommender.commands.run.cluster import cluster_world
 from recommender.commands.run.folder import folder_world
 from recommender.commands.run.parts import SharedParts
-from recommender.configuration.reading import ConfigurationError
+from recommender.configuration.reading import ConfigurationFileError
 from recommender.decisions.settings import Output
 from recommender.outputs.metrics import RecommendationCollector
 from recommender.outputs.telemetry import RecommenderTelemetry
 from recommender.page.handler import PageHandler
 from recommender.running.configuration_reloader import ConfigurationReloader
-from recommender.running.gathering import Gatherer, Sources
+from recommender.running.gathering import Gatherer, InputSources
 from recommender.running.history_cache import HistoryCache
 from recommender.running.plans import plan_of
 from recommender.running.query_values import QueryValues
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from recommender.decisions.record import Record
     from recommender.outputs.scale import ScaleOutcome
     from recommender.running.configuration_sources import ConfigurationSource
-    from recommender.running.plans import Plan
+    from recommender.running.plans import PollPlan
 
 LOOK_UP_THREADS = 8
 QUERY_SECONDS = 5.0
@@ -72,7 +72,7 @@ def make_worker(
     world, parts = _surroundings(settings, context, plans, watchers)
     queries = _queries(source.current, context, parts.pace)
     latest = Latest()
-    sources = Sources(world.cluster, queries.value, world.config_map, world.targets)
+    sources = InputSources(world.cluster, queries.value, world.config_map, world.targets)
     runner = Runner(
         RunnerParts(
             plan=plans.current,
@@ -88,14 +88,15 @@ def make_worker(
         )
     )
 
+    _show_scale_calls(source.current, parts.telemetry)
+
     def replace(configuration: Configuration) -> None:
         plans.replace(configuration)
-        _show_scale_calls(parts.telemetry, configuration)
+        _show_scale_calls(configuration, parts.telemetry)
         queries.use(configuration.prometheus)
         world.change(plans.current())
         parts.wake.set()
 
-    _show_scale_calls(parts.telemetry, source.current)
     source.on_change(replace)
     context.registry.register(RecommendationCollector(latest.get, world.leadership.is_leader))
     context.add_path("/healthz", lambda _query: PlainAnswer(200, b"ok\n"))
@@ -129,20 +130,13 @@ def _surroundings(
     return world, parts
 
 
-def _show_scale_calls(telemetry: RecommenderTelemetry, configuration: Configuration) -> None:
-    """Let the counters of scale calls exist before the first call: `increase` misses what begins with 1."""
-    for recommendation in configuration.recommendations:
-        if Output.SCALE in recommendation.policy.outputs:
-            telemetry.scale_output_added(recommendation.policy.name)
-
-
 class Plans:
     """The plan of the configuration in force. Replaced in one place."""
 
     def __init__(self, configuration: Configuration) -> None:
         self._plan = plan_of(configuration)
 
-    def current(self) -> Plan:
+    def current(self) -> PollPlan:
         """Return the plan."""
         return self._plan
 
@@ -155,7 +149,7 @@ def follow_file(path: Path, context: WorkerContext) -> ConfigurationReloader:
     """Return the configuration of a file; raises StartError if it cannot be used."""
     try:
         return ConfigurationReloader(path, context.registry, METRICS_PREFIX)
-    except (FilesError, ConfigurationError) as error:
+    except (FilesError, ConfigurationFileError) as error:
         raise StartError(str(error)) from error
 
 
@@ -165,6 +159,13 @@ def _queries(configuration: Configuration, context: WorkerContext, pace: Pace) -
     queries.use(configuration.prometheus)
     context.on_stop(queries.close)
     return queries
+
+
+def _show_scale_calls(configuration: Configuration, telemetry: RecommenderTelemetry) -> None:
+    """Let the counters of scale calls start at 0, so that a rate shows the first call."""
+    for recommendation in configuration.recommendations:
+        if Output.SCALE in recommendation.policy.outputs:
+            telemetry.scale_output_added(recommendation.policy.name)
 
 
 def _be_ready(context: WorkerContext, world: World) -> None:

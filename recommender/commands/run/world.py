@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from recommender.running.gathering import ConfigMapInput, ReadCluster, ReadTargets
     from recommender.running.leadership import Leadership
     from recommender.running.memories import Memories
-    from recommender.running.plans import Plan
+    from recommender.running.plans import PollPlan
     from recommender.running.runner import Effects
 
 
@@ -25,7 +25,7 @@ class World:
     leadership: Leadership
     memories: Memories
     effects: Effects
-    change: Callable[[Plan], None]
+    change: Callable[[PollPlan], None]
     """Follows a changed configuration."""
     has_tried_lists: Callable[[], bool]
     """Whether the first list of every kind has arrived or failed."""

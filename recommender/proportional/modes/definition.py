@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=Mode)
 
 
-class Kind(Enum):
+class ParameterKind(Enum):
     """The type of a parameter."""
 
     RATIO = auto()
@@ -72,7 +72,7 @@ class Flaw:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class ClusterSize:
     """The sizes of the cluster that a mode looks at."""
 
     nodes: float
@@ -104,10 +104,10 @@ class ModeDefinition(Generic[M]):
 
     name: str
     parameters: type[M]
-    keys: Mapping[str, Kind]
+    keys: Mapping[str, ParameterKind]
     parameters_of: Callable[[Values], M]
     """The parameters that flawless values stand for."""
-    steps: Callable[[Counts, M], ModeSteps]
+    steps: Callable[[ClusterSize, M], ModeSteps]
     flaws: Callable[[Values], Iterable[Flaw]]
     """What no source of parameters may contain, in the order in which cluster-proportional-autoscaler checks it."""
     strict_flaws: Callable[[Values], Iterable[Flaw]] = lambda _: ()

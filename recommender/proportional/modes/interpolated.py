@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from recommender.proportional.formulas import between_rungs
 from recommender.proportional.modes.bounds import flaws_of_bounds, limits_of, min_of
-from recommender.proportional.modes.definition import Counts, Flaw, Kind, ModeDefinition, ModeSteps, Values
+from recommender.proportional.modes.definition import (
+    ClusterSize,
+    Flaw,
+    ModeDefinition,
+    ModeSteps,
+    ParameterKind,
+    Values,
+)
 from recommender.proportional.modes.rungs import LADDERS, ambiguous_rungs, missing_rungs, negative_rungs
 from recommender.proportional.parameters import Interpolated
 
@@ -31,7 +38,7 @@ def _parameters(values: Values) -> Interpolated:
     )
 
 
-def _steps(counts: Counts, parameters: Interpolated) -> ModeSteps:
+def _steps(counts: ClusterSize, parameters: Interpolated) -> ModeSteps:
     drivers = (
         ("nodes", counts.nodes, parameters.nodes_to_replicas),
         ("cores", counts.cores, parameters.cores_to_replicas),
@@ -44,10 +51,10 @@ INTERPOLATED: Final = ModeDefinition(
     name="interpolated",
     parameters=Interpolated,
     keys={
-        **dict.fromkeys(LADDERS, Kind.RUNGS),
-        "min": Kind.COUNT,
-        "max": Kind.COUNT,
-        "includeUnschedulableNodes": Kind.FLAG,
+        **dict.fromkeys(LADDERS, ParameterKind.RUNGS),
+        "min": ParameterKind.COUNT,
+        "max": ParameterKind.COUNT,
+        "includeUnschedulableNodes": ParameterKind.FLAG,
     },
     parameters_of=_parameters,
     steps=_steps,

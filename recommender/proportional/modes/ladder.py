@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from recommender.proportional.formulas import by_rungs
-from recommender.proportional.modes.definition import Counts, Kind, ModeDefinition, ModeSteps, Values
+from recommender.proportional.modes.definition import ClusterSize, ModeDefinition, ModeSteps, ParameterKind, Values
 from recommender.proportional.modes.rungs import LADDERS, ambiguous_rungs, missing_rungs, negative_rungs
 from recommender.proportional.parameters import Ladder
 
@@ -18,7 +18,7 @@ def _parameters(values: Values) -> Ladder:
     )
 
 
-def _steps(counts: Counts, parameters: Ladder) -> ModeSteps:
+def _steps(counts: ClusterSize, parameters: Ladder) -> ModeSteps:
     nodes = by_rungs("nodes", counts.nodes, parameters.nodes_to_replicas)
     cores = by_rungs("cores", counts.cores, parameters.cores_to_replicas)
     if parameters.nodes_to_replicas and parameters.cores_to_replicas:
@@ -29,7 +29,7 @@ def _steps(counts: Counts, parameters: Ladder) -> ModeSteps:
 LADDER: Final = ModeDefinition(
     name="ladder",
     parameters=Ladder,
-    keys={**dict.fromkeys(LADDERS, Kind.RUNGS), "includeUnschedulableNodes": Kind.FLAG},
+    keys={**dict.fromkeys(LADDERS, ParameterKind.RUNGS), "includeUnschedulableNodes": ParameterKind.FLAG},
     parameters_of=_parameters,
     steps=_steps,
     flaws=negative_rungs,

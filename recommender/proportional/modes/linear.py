@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from recommender.proportional.formulas import by_ratio, number_text
 from recommender.proportional.modes.bounds import at_least_two, flaws_of_bounds, limits_of, min_of
-from recommender.proportional.modes.definition import Counts, Flaw, Kind, ModeDefinition, ModeSteps, Values
+from recommender.proportional.modes.definition import (
+    ClusterSize,
+    Flaw,
+    ModeDefinition,
+    ModeSteps,
+    ParameterKind,
+    Values,
+)
 from recommender.proportional.parameters import Linear
 
 if TYPE_CHECKING:
@@ -36,7 +43,7 @@ def _parameters(values: Values) -> Linear:
     )
 
 
-def _steps(counts: Counts, parameters: Linear) -> ModeSteps:
+def _steps(counts: ClusterSize, parameters: Linear) -> ModeSteps:
     drivers = (
         ("nodes", counts.nodes, parameters.nodes_per_replica),
         ("cores", counts.cores, parameters.cores_per_replica),
@@ -50,12 +57,12 @@ LINEAR: Final = ModeDefinition(
     name="linear",
     parameters=Linear,
     keys={
-        "coresPerReplica": Kind.RATIO,
-        "nodesPerReplica": Kind.RATIO,
-        "min": Kind.COUNT,
-        "max": Kind.COUNT,
-        "preventSinglePointFailure": Kind.FLAG,
-        "includeUnschedulableNodes": Kind.FLAG,
+        "coresPerReplica": ParameterKind.RATIO,
+        "nodesPerReplica": ParameterKind.RATIO,
+        "min": ParameterKind.COUNT,
+        "max": ParameterKind.COUNT,
+        "preventSinglePointFailure": ParameterKind.FLAG,
+        "includeUnschedulableNodes": ParameterKind.FLAG,
     },
     parameters_of=_parameters,
     steps=_steps,

@@ -11,7 +11,7 @@ from recommender.proportional.modes.linear import LINEAR
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.proportional.modes.definition import Counts, ModeDefinition, ModeSteps
+    from recommender.proportional.modes.definition import ClusterSize, ModeDefinition, ModeSteps
     from recommender.proportional.parameters import Mode
 
 _ALL: Final[tuple[ModeDefinition[Any], ...]] = (LINEAR, LADDER, INTERPOLATED)
@@ -22,6 +22,6 @@ MODES: Final[Mapping[str, ModeDefinition[Any]]] = {mode.name: mode for mode in _
 _BY_PARAMETERS: Final = {mode.parameters: mode for mode in _ALL}
 
 
-def steps_of(counts: Counts, parameters: Mode) -> ModeSteps:
+def steps_of(counts: ClusterSize, parameters: Mode) -> ModeSteps:
     """Return what the mode of these parameters makes of the counts."""
     return _BY_PARAMETERS[type(parameters)].steps(counts, parameters)

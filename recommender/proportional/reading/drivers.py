@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.cluster.state import CountQuery
 from recommender.proportional.formulas import number_text
 from recommender.proportional.modes.rungs import ambiguous, negative
-from recommender.proportional.parameters import Driver, Query
+from recommender.proportional.parameters import Driver, DriverQuery
 from recommender.proportional.reading.mode import read_rungs
 
 if TYPE_CHECKING:
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from adapter.cluster.state import CountedKind
     from adapter.documents.tree import MappingNode, Node
     from recommender.proportional.parameters import Rungs
-    from recommender.proportional.reading.fields import Fields
+    from recommender.proportional.reading.fields import ValueReader
 
 _COUNTED: Final[tuple[CountedKind, ...]] = ("services", "pods", "namespaces", "endpoints")
 _SHAPES: Final = ("perReplica", "ladder")
 
 
-def read_drivers(node: Node | None, fields: Fields) -> tuple[Driver, ...]:
+def read_drivers(node: Node | None, fields: ValueReader) -> tuple[Driver, ...]:
     """Return the drivers; incomplete if there are problems."""
     mapping = fields.mapping(node, (*_COUNTED, "query"))
     if mapping is not None and not mapping.entries:
@@ -30,7 +30,7 @@ def read_drivers(node: Node | None, fields: Fields) -> tuple[Driver, ...]:
     return tuple(_drivers(mapping, fields)) if mapping else ()
 
 
-def _drivers(mapping: MappingNode, fields: Fields) -> Iterator[Driver]:
+def _drivers(mapping: MappingNode, fields: ValueReader) -> Iterator[Driver]:
     for kind in _COUNTED:
         if mapping.entry(kind) is not None:
             yield from _counted(mapping, kind, fields)
@@ -38,7 +38,7 @@ def _drivers(mapping: MappingNode, fields: Fields) -> Iterator[Driver]:
         yield from _query(mapping, fields)
 
 
-def _counted(drivers: MappingNode, kind: CountedKind, fields: Fields) -> Iterator[Driver]:
+def _counted(drivers: MappingNode, kind: CountedKind, fields: ValueReader) -> Iterator[Driver]:
     places = ("selector",) if kind == "namespaces" else ("selector", "namespace")
     mapping = _driver(drivers, kind, (*places, *_SHAPES), fields)
     if mapping is None:
@@ -49,7 +49,7 @@ def _counted(drivers: MappingNode, kind: CountedKind, fields: Fields) -> Iterato
     yield Driver(kind, CountQuery(kind, namespace, selector), per_replica, ladder)
 
 
-def _query(drivers: MappingNode, fields: Fields) -> Iterator[Driver]:
+def _query(drivers: MappingNode, fields: ValueReader) -> Iterator[Driver]:
     mapping = _driver(drivers, "query", ("expr", *_SHAPES), fields)
     if mapping is None:
         return
@@ -57,10 +57,10 @@ def _query(drivers: MappingNode, fields: Fields) -> Iterator[Driver]:
     if mapping.get("expr") is None or (expr is not None and not expr.strip()):
         fields.problem(mapping, "`query` has no `expr`", "write the PromQL of a query with one value")
     per_replica, ladder = _shape(mapping, "query", fields)
-    yield Driver("query", Query(expr or ""), per_replica, ladder)
+    yield Driver("query", DriverQuery(expr or ""), per_replica, ladder)
 
 
-def _driver(drivers: MappingNode, name: str, known: tuple[str, ...], fields: Fields) -> MappingNode | None:
+def _driver(drivers: MappingNode, name: str, known: tuple[str, ...], fields: ValueReader) -> MappingNode | None:
     entry = drivers.entry(name)
     if entry is not None and entry.value.is_null:
         fields.problem(entry.key, f"`{name}` is empty", "write perReplica or ladder under it")
@@ -68,7 +68,7 @@ def _driver(drivers: MappingNode, name: str, known: tuple[str, ...], fields: Fie
     return fields.mapping(drivers.get(name), known)
 
 
-def _shape(mapping: MappingNode, name: str, fields: Fields) -> tuple[float | None, Rungs]:
+def _shape(mapping: MappingNode, name: str, fields: ValueReader) -> tuple[float | None, Rungs]:
     """Return the ratio or the rungs of a driver."""
     ratio_node, ladder_node = mapping.get("perReplica"), mapping.get("ladder")
     if (ratio_node is None) == (ladder_node is None):
@@ -81,7 +81,7 @@ def _shape(mapping: MappingNode, name: str, fields: Fields) -> tuple[float | Non
     return ratio, _ladder(ladder_node, fields) if ladder_node is not None else ()
 
 
-def _ladder(node: Node, fields: Fields) -> Rungs:
+def _ladder(node: Node, fields: ValueReader) -> Rungs:
     before = len(fields.problems)
     rungs = read_rungs(node, fields)
     for flaw in (*negative("ladder", rungs), *ambiguous("ladder", rungs)):

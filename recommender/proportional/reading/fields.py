@@ -7,7 +7,7 @@ import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from adapter.documents.tree import ScalarNode, WrongKindError, nearest, shortened
+from adapter.documents.tree import ScalarNode, WrongKindError, shortened, unknown_key
 from adapter.objects.durations import DurationError, format_go_duration, parse_go_duration
 from adapter.objects.names import is_namespace_name, is_object_name, label_key_problem
 from adapter.objects.quantities import Quantity, QuantityError, parse_quantity
@@ -24,7 +24,7 @@ T = TypeVar("T")
 _PERCENT: Final = re.compile(r"([0-9]{1,2}(?:\.[0-9]{1,6})?)%")
 
 
-class Fields:
+class ValueReader:
     """Reads nodes. A value that is absent or wrong is None; what is wrong is added to the problems."""
 
     def __init__(self, problems: list[DocumentProblem]) -> None:
@@ -38,9 +38,7 @@ class Fields:
         """Return the node as a mapping; keys that are not known are problems."""
         mapping = None if node is None else self._read(node.mapping)
         for entry in mapping.unknown(known) if mapping and known is not None else ():
-            meant = nearest(entry.name, known or ())
-            fix = f"did you mean {meant!r}?" if meant else f"remove it; the keys here are {', '.join(known or ())}"
-            self.problem(entry.key, f"the key {shortened(entry.name)!r} is not known", fix)
+            self.problems.append(unknown_key(entry, known or ()))
         return mapping
 
     def sequence(self, node: Node | None) -> tuple[Node, ...]:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from adapter.documents.tree import ScalarNode
-from recommender.proportional.modes.definition import Kind, Values
+from recommender.proportional.modes.definition import ParameterKind, Values
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from adapter.documents.tree import MappingNode, Node
     from recommender.proportional.modes.definition import ModeDefinition
     from recommender.proportional.parameters import Mode, Rungs
-    from recommender.proportional.reading.fields import Fields
+    from recommender.proportional.reading.fields import ValueReader
 
 
 def read_mode(
-    node: Node, definition: ModeDefinition[Any], fields: Fields, *, include_unschedulable_nodes: bool = False
+    node: Node, definition: ModeDefinition[Any], fields: ValueReader, *, include_unschedulable_nodes: bool = False
 ) -> Mode | None:
     """Return the parameters; None if something is wrong. The flag counts where the mode does not set it."""
     before = len(fields.problems)
@@ -38,7 +38,7 @@ def read_mode(
     return parameters
 
 
-def json_of(mapping: MappingNode, definition: ModeDefinition[Any], fields: Fields) -> str:
+def json_of(mapping: MappingNode, definition: ModeDefinition[Any], fields: ValueReader) -> str:
     """Return parameters that have been read without a problem as the text of a ConfigMap."""
     texts = (
         f"{json.dumps(entry.name)}:{_json_value(entry.value, definition.keys[entry.name], fields)}"
@@ -48,30 +48,32 @@ def json_of(mapping: MappingNode, definition: ModeDefinition[Any], fields: Field
     return "{" + ",".join(texts) + "}"
 
 
-def read_rungs(node: Node | None, fields: Fields) -> Rungs:
+def read_rungs(node: Node | None, fields: ValueReader) -> Rungs:
     """Return rungs in the order of the file; each has exactly a threshold and replicas."""
     rungs = [_rung(item, fields) for item in fields.sequence(node)]
     return tuple(rung for rung in rungs if rung is not None)
 
 
-def _values(mapping: MappingNode, keys: Mapping[str, Kind], fields: Fields, flags: dict[str, bool]) -> Values:
+def _values(
+    mapping: MappingNode, keys: Mapping[str, ParameterKind], fields: ValueReader, flags: dict[str, bool]
+) -> Values:
     ratios: dict[str, float] = {}
     counts: dict[str, int] = {}
     rungs: dict[str, Rungs] = {}
     for key, kind in keys.items():
         node = mapping.get(key)
-        if kind is Kind.RUNGS:
+        if kind is ParameterKind.RUNGS:
             rungs[key] = read_rungs(node, fields)
-        elif kind is Kind.FLAG and (flag := fields.flag(node)) is not None:
+        elif kind is ParameterKind.FLAG and (flag := fields.flag(node)) is not None:
             flags[key] = flag
-        elif kind is Kind.COUNT and (count := fields.count(node)) is not None:
+        elif kind is ParameterKind.COUNT and (count := fields.count(node)) is not None:
             counts[key] = count
-        elif kind is Kind.RATIO and (ratio := fields.ratio(node)) is not None:
+        elif kind is ParameterKind.RATIO and (ratio := fields.ratio(node)) is not None:
             ratios[key] = ratio
     return Values(ratios, counts, flags, rungs)
 
 
-def _rung(node: Node, fields: Fields) -> tuple[int, int] | None:
+def _rung(node: Node, fields: ValueReader) -> tuple[int, int] | None:
     before = len(fields.problems)
     numbers = [fields.count(item) for item in fields.sequence(node)]
     if len(fields.problems) == before and len(numbers) != 2:
@@ -84,10 +86,10 @@ def _rung(node: Node, fields: Fields) -> tuple[int, int] | None:
             return None
 
 
-def _json_value(node: Node, kind: Kind, fields: Fields) -> str:
-    if kind is Kind.RUNGS:
+def _json_value(node: Node, kind: ParameterKind, fields: ValueReader) -> str:
+    if kind is ParameterKind.RUNGS:
         return json.dumps(read_rungs(node, fields), separators=(",", ":"))
-    if kind is Kind.FLAG:
+    if kind is ParameterKind.FLAG:
         return json.dumps(fields.flag(node))
     assert isinstance(node, ScalarNode), "a number is a scalar"
     return node.value

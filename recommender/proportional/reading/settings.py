@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from recommender.proportional.modes.registry import MODES
 from recommender.proportional.parameters import NodeFilter, ParametersConfigMap, ProportionalSettings
 from recommender.proportional.reading.drivers import read_drivers
-from recommender.proportional.reading.fields import Fields
+from recommender.proportional.reading.fields import ValueReader
 from recommender.proportional.reading.mode import json_of, read_mode
 from recommender.proportional.reading.sizes import read_sizes
 
@@ -31,7 +31,7 @@ def read_proportional(node: Node, problems: list[DocumentProblem]) -> Proportion
     Problems that the YAML loader found inside the node (`problems_within`) are the caller's to report.
     """
     before = len(problems)
-    fields = Fields(problems)
+    fields = ValueReader(problems)
     mapping = fields.mapping(node, _KEYS)
     if mapping is None:
         return None
@@ -49,7 +49,7 @@ def read_proportional(node: Node, problems: list[DocumentProblem]) -> Proportion
     return settings if len(problems) == before else None
 
 
-def _check_combination(mapping: MappingNode, fields: Fields) -> None:
+def _check_combination(mapping: MappingNode, fields: ValueReader) -> None:
     """Add a problem for keys that exclude each other, and for keys that would do nothing."""
     given = [key for key in (*MODES, "configMap") if mapping.get(key) is not None]
     for key in given[1:]:
@@ -70,13 +70,13 @@ def _check_combination(mapping: MappingNode, fields: Fields) -> None:
         _refuse_idle(mapping, ("includeUnschedulableNodes",), reason, fields)
 
 
-def _refuse_idle(mapping: MappingNode, keys: Sequence[str], reason: str, fields: Fields) -> None:
+def _refuse_idle(mapping: MappingNode, keys: Sequence[str], reason: str, fields: ValueReader) -> None:
     for key in keys:
         if (node := mapping.get(key)) is not None:
             fields.problem(node, f"`{key}` has no effect: {reason}", "remove it")
 
 
-def _mode(mapping: MappingNode, fields: Fields) -> Mode | None:
+def _mode(mapping: MappingNode, fields: ValueReader) -> Mode | None:
     everything = fields.flag(mapping.get("includeUnschedulableNodes")) or False
     modes = [
         read_mode(node, definition, fields, include_unschedulable_nodes=everything)
@@ -86,7 +86,7 @@ def _mode(mapping: MappingNode, fields: Fields) -> Mode | None:
     return modes[0] if modes else None
 
 
-def _config_map(node: Node | None, fields: Fields) -> ParametersConfigMap | None:
+def _config_map(node: Node | None, fields: ValueReader) -> ParametersConfigMap | None:
     mapping = fields.mapping(node, ("namespace", "name", "defaultParams"))
     if mapping is None:
         return None
@@ -98,7 +98,7 @@ def _config_map(node: Node | None, fields: Fields) -> ParametersConfigMap | None
     return ParametersConfigMap(namespace or "", name or "", _default_params(mapping.get("defaultParams"), fields))
 
 
-def _default_params(node: Node | None, fields: Fields) -> dict[str, str] | None:
+def _default_params(node: Node | None, fields: ValueReader) -> dict[str, str] | None:
     """Return the data of the ConfigMap that is created; its parameters have to be as good as those of the file."""
     modes = fields.mapping(node, tuple(MODES))
     if modes is None:
@@ -113,7 +113,7 @@ def _default_params(node: Node | None, fields: Fields) -> dict[str, str] | None:
     return texts
 
 
-def _node_filter(mapping: MappingNode, fields: Fields) -> NodeFilter:
+def _node_filter(mapping: MappingNode, fields: ValueReader) -> NodeFilter:
     taints = (fields.taint_key(item) for item in fields.sequence(mapping.get("ignoreTaints")))
     return NodeFilter(
         selector=fields.selector(mapping.get("nodeSelector")) or "",

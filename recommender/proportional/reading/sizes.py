@@ -9,14 +9,14 @@ from recommender.proportional.parameters import ResourceStep
 
 if TYPE_CHECKING:
     from adapter.documents.tree import MappingNode, Node
-    from recommender.proportional.reading.fields import Fields
+    from recommender.proportional.reading.fields import ValueReader
 
 _SECTIONS: Final = ("requests", "limits")
 _PER_STEP: Final = ("coresPerStep", "nodesPerStep")
 _KEYS: Final = ("base", "max", "step", *_PER_STEP)
 
 
-def read_sizes(node: Node | None, fields: Fields) -> dict[str, dict[str, dict[str, ResourceStep]]]:
+def read_sizes(node: Node | None, fields: ValueReader) -> dict[str, dict[str, dict[str, ResourceStep]]]:
     """Return by container, section and resource how the size grows; incomplete if there are problems."""
     containers = fields.mapping(node)
     if containers is not None and not containers.entries:
@@ -24,7 +24,7 @@ def read_sizes(node: Node | None, fields: Fields) -> dict[str, dict[str, dict[st
     return {entry.name: _sections(entry.value, fields) for entry in containers.entries} if containers else {}
 
 
-def _sections(node: Node, fields: Fields) -> dict[str, dict[str, ResourceStep]]:
+def _sections(node: Node, fields: ValueReader) -> dict[str, dict[str, ResourceStep]]:
     mapping = fields.mapping(node, _SECTIONS)
     sections = {name: mapping.get(name) for name in _SECTIONS} if mapping else {}
     if mapping and not any(sections.values()):
@@ -32,13 +32,13 @@ def _sections(node: Node, fields: Fields) -> dict[str, dict[str, ResourceStep]]:
     return {name: _resources(section, fields) for name, section in sections.items() if section is not None}
 
 
-def _resources(node: Node, fields: Fields) -> dict[str, ResourceStep]:
+def _resources(node: Node, fields: ValueReader) -> dict[str, ResourceStep]:
     mapping = fields.mapping(node)
     read = {entry.name: _step(entry.value, fields) for entry in mapping.entries} if mapping else {}
     return {name: step for name, step in read.items() if step is not None}
 
 
-def _step(node: Node, fields: Fields) -> ResourceStep | None:
+def _step(node: Node, fields: ValueReader) -> ResourceStep | None:
     mapping = fields.mapping(node, _KEYS)
     if mapping is None:
         return None
@@ -61,7 +61,7 @@ def _step(node: Node, fields: Fields) -> ResourceStep | None:
     )
 
 
-def _per_step(mapping: MappingNode, key: str, fields: Fields) -> float:
+def _per_step(mapping: MappingNode, key: str, fields: ValueReader) -> float:
     node = mapping.get(key)
     count = fields.ratio(node)
     if node is not None and count is not None and count <= 0:

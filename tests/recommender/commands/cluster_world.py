@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tests.support.apiserver_objects import DEPLOYMENTS
 from tests.support.cluster_objects import autoscaler_object, node_object
 from tests.support.object_apiserver import HPAS, ObjectApiServer
+from tests.support.recommenders import Recommender, started
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from adapter.objects.resources import Resource
     from tests.support.apiserver_store import Json
 
@@ -22,6 +27,15 @@ def cluster_server() -> ObjectApiServer:
     server.watched.add(HPAS)
     deploy(server, "coredns", 2)
     return server
+
+
+@contextmanager
+def running(command: str, *flags: str, log_path: Path) -> Iterator[Recommender]:
+    """Run a command as in a pod of the namespace `monitoring`; it is stopped at the end of the block."""
+    environment = {"no_proxy": "*", "POD_NAMESPACE": "monitoring"}
+    recommender = started(log_path, command, *flags, environment=environment)
+    with recommender.process:
+        yield recommender
 
 
 def deploy(server: ObjectApiServer, name: str, replicas: int) -> None:

@@ -113,7 +113,9 @@ def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPro
     now = time.time()
     samples = [f"{SERIES} 3 {now:.3f}", *(f'load{{pod="{pod}"}} {pod} {now:.3f}' for pod in (1, 2))]
     kinds = ["# TYPE tidewatch_recommended_replicas gauge", samples[0], "# TYPE load gauge", *samples[1:], "# EOF", ""]
-    return start_prometheus(history="\n".join(kinds))
+    running = start_prometheus(history="\n".join(kinds))
+    running.wait_for(SERIES)
+    return running
 
 
 @pytest.fixture

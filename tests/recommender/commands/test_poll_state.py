@@ -1,62 +1,104 @@
-"""`/last-poll`, and the polls after which the process gives up."""
+"""Which polls have failed, as `/last-poll` answers and `--max-sync-failures` counts."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
+import pytest
+
+from adapter.cluster.state import Unknown
 from recommender.commands.proportional.poll_state import PollState
-from recommender.decisions.record import Record, Status, Step, TargetReference
+from recommender.decisions.calculation import CalculationError, InputMissingError
+from recommender.decisions.loop import decide
+from recommender.decisions.memory import Memory
+from recommender.decisions.record import TargetReference
+from recommender.decisions.settings import Owners
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale import ScaleOutcome
 from recommender.outputs.wishes import Wish
+from tests.recommender.decisions.world import DNS, NOW, asks_for, fails_with, inputs, policy, remembers
 
-STEP = Step("linear/nodes", 3, "ceil(48 / 16)")
-GOOD = Record("dns", "proportional", 0.0, Status.OK, "linear/nodes: ceil(48 / 16)", 3, steps=(STEP,))
-NOTED = replace(GOOD, message="the ConfigMap kube-system/dns cannot be used")
-STALE = replace(GOOD, status=Status.STALE, message="nodes are too old", replicas=None)
+if TYPE_CHECKING:
+    from recommender.decisions.calculation import Calculate
+    from recommender.decisions.inputs import Inputs
+    from recommender.decisions.record import Record
 
-
-def outcome(result: ScaleResult, message: str = "") -> ScaleOutcome:
-    target = TargetReference("apps/v1", "Deployment", "kube-system", "coredns")
-    wish = Wish(target=target, recommendation="dns", replicas=3, reason="", valid_until=60.0)
-    return ScaleOutcome(wish, result, message=message)
+FORGETFUL = Memory()
+NAMED = policy(owners=Owners(autoscalers_required=False))
 
 
-def test_a_poll_that_failed_is_shown_until_one_succeeds() -> None:
-    state = PollState(0, lambda _: None)
-    for record, answer in ((GOOD, (200, b"ok\n")), (STALE, (500, b"nodes are too old\n")), (GOOD, (200, b"ok\n"))):
-        state.polled([record])
-        found = state.answer("")
-        assert (found.status, found.body) == answer
+def record(found: Inputs, calculate: Calculate | None = None, memory: Memory = FORGETFUL) -> Record:
+    return decide(NAMED, calculate or asks_for(5), found, memory, NOW).record
 
 
-def test_a_scale_call_that_fails_is_a_failure_of_each_poll_until_it_succeeds() -> None:
-    reasons: list[str] = []
-    state = PollState(2, reasons.append)
-    state.scaled(outcome(ScaleResult.ERROR, "403 Forbidden"))
-    state.polled([GOOD])
-    state.scaled(outcome(ScaleResult.OK))
-    state.polled([GOOD])
-    state.scaled(outcome(ScaleResult.ERROR, "403 Forbidden"))
-    state.polled([GOOD])
-    assert reasons == []
-    state.polled([GOOD])
-    assert reasons == ["2 consecutive polls have failed: 403 Forbidden"]
+def unreadable() -> Inputs:
+    found = inputs()
+    return type(found)(found.cluster, targets={DNS: Unknown("the API server did not answer")})
 
 
-def test_a_config_map_that_cannot_be_used_is_shown_and_never_ends_the_process() -> None:
-    reasons: list[str] = []
-    state = PollState(1, reasons.append)
-    for _ in range(3):
-        state.polled([NOTED])
+@pytest.fixture
+def given_up() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def state(given_up: list[str]) -> PollState:
+    return PollState(2, given_up.append)
+
+
+@pytest.mark.parametrize(
+    "good",
+    [
+        record(inputs()),
+        record(inputs(paused="true"), memory=remembers(3)),
+        record(inputs(rollout=True), asks_for(2), remembers(3)),
+        record(inputs(), asks_for(5, note="the ConfigMap cannot be used; the parameters of … stay in use")),
+    ],
+    ids=["decided", "paused by an annotation", "held by a rollout", "last good parameters"],
+)
+def test_a_poll_with_a_decision_from_fresh_inputs_is_none_that_failed(
+    state: PollState, given_up: list[str], good: Record
+) -> None:
+    state.polled([good])
+    state.polled([good])
+    assert state.answer("").status == 200
+    assert given_up == []
+
+
+@pytest.mark.parametrize(
+    ("bad", "text"),
+    [
+        (record(inputs(), fails_with(CalculationError("no ConfigMap"))), b"no ConfigMap"),
+        (record(inputs(), fails_with(InputMissingError("no nodes"))), b"no nodes"),
+        (record(inputs(), fails_with(InputMissingError("no nodes")), remembers(3)), b"no nodes"),
+        (record(inputs(None)), b"there is no Deployment kube-system/coredns"),
+        (record(unreadable()), b"the API server did not answer"),
+    ],
+    ids=["an error", "stale", "held without inputs", "no target", "a target that does not answer"],
+)
+def test_a_poll_without_fresh_inputs_or_without_its_target_has_failed(
+    state: PollState, given_up: list[str], bad: Record, text: bytes
+) -> None:
+    state.polled([bad])
+    answer = state.answer("")
+    assert (answer.status, text in answer.body) == (500, True)
+    assert given_up == []
+    state.polled([bad])
+    assert given_up[0].startswith("2 consecutive polls have failed: ")
+
+
+def test_one_good_poll_ends_the_count(state: PollState, given_up: list[str]) -> None:
+    bad = record(inputs(), fails_with(CalculationError("no ConfigMap")))
+    for each in (bad, record(inputs()), bad):
+        state.polled([each])
+    assert given_up == []
+
+
+def test_a_scale_call_that_fails_is_the_next_polls_failure_until_one_succeeds(state: PollState) -> None:
+    wish = Wish("coredns", TargetReference("apps/v1", "Deployment", "kube-system", "coredns"), 5, NOW)
+    state.scaled(ScaleOutcome(wish, ScaleResult.ERROR, message="forbidden"))
+    state.polled([record(inputs())])
     assert state.answer("").status == 500
-    assert state.answer("").body == b"the ConfigMap kube-system/dns cannot be used\n"
-    assert reasons == []
-
-
-def test_failures_that_are_not_consecutive_do_not_add_up() -> None:
-    reasons: list[str] = []
-    state = PollState(2, reasons.append)
-    for record in (STALE, GOOD, STALE, GOOD):
-        state.polled([record])
-    assert reasons == []
+    state.scaled(ScaleOutcome(wish, ScaleResult.OK))
+    state.polled([record(inputs())])
+    assert state.answer("").status == 200

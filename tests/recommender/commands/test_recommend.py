@@ -205,7 +205,7 @@ def test_default_parameters_are_named_as_such(world: World, capsys: pytest.Captu
         (
             f"{HEAD}polInterval: 1s\nrecommendations: []\n",
             (),
-            ":3: unknown key polInterval: did you mean pollInterval?",
+            ":3: the key 'polInterval' is not known: did you mean 'pollInterval'?",
         ),
         (whole(), ("--recommendation=a",), "--recommendation: there is no recommendation 'a': there are none"),
         (whole(entry("abc")), ("--recommendation=abd",), "there is no recommendation 'abd': did you mean abc?"),

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from demo.machine.files import replace_file
-from tests.recommender.commands.process import running
 from tests.recommender.configuration.files import entry, whole
 from tests.support.cluster_objects import metadata_of, node_object
+from tests.support.recommenders import Recommender, started
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from tests.recommender.commands.process import Recommender
 
 TARGETS = "targets: [{apiVersion: apps/v1, kind: Deployment, namespace: kube-system, name: coredns}]"
 HEAVY = ("numpy", "pandas", "scipy", "statsmodels", "sklearn")
@@ -63,8 +61,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
 
 @pytest.fixture(scope="module")
 def recommender(folder: Folder) -> Iterator[Recommender]:
-    flags = (f"--config={folder.configuration}", f"--objects={folder.objects}")
-    with running("run", *flags, log_path=folder.root / "recommender.log") as found:
+    found = started(
+        folder.root / "recommender.log", "run", f"--config={folder.configuration}", f"--objects={folder.objects}"
+    )
+    with found.process:
         until(found.items, 20)
         yield found
 

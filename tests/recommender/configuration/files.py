@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recommender.configuration.reading import ConfigurationError, read_configuration
+from recommender.configuration.reading import ConfigurationFileError, read_configuration
 
 HEAD = "apiVersion: tidewatch.io/v1alpha1\nkind: RecommenderConfiguration\n"
 LINEAR = "proportional: {linear: {nodesPerReplica: 16}}"
@@ -22,7 +22,7 @@ def whole(*entries: str, top: str = "") -> str:
 
 def refusal(content: str) -> list[str]:
     """Return the problems for which the whole file is refused."""
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises(ConfigurationFileError) as caught:
         read_configuration(content, "r.yaml")
     return [str(problem) for problem in caught.value.problems]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from recommender.configuration.model import Configuration, LeaderElection, Listen
-from recommender.configuration.reading import ConfigurationError, read_configuration
+from recommender.configuration.reading import ConfigurationFileError, read_configuration
 from recommender.decisions.record import TargetReference
 from recommender.decisions.settings import Brakes, Direction, MaxStep, Output, Owners, Pause
 from tests.recommender.configuration.files import HEAD, TARGET, entry, problems_of, refusal, whole
@@ -94,9 +94,12 @@ def test_brakes_are_read(line: str, brakes: Brakes) -> None:
         ("just text", ["r.yaml:1: the file is not a mapping: write a mapping with apiVersion, kind,"]),
         (
             whole(top="polInterval: 10s\n"),
-            ["r.yaml:3: unknown key polInterval: did you mean pollInterval?"],
+            ["r.yaml:3: the key 'polInterval' is not known: did you mean 'pollInterval'?"],
         ),
-        (whole(top="x: 1\n"), ["r.yaml:3: unknown key x: the keys are apiVersion, kind, pollInterval"]),
+        (
+            whole(top="x: 1\n"),
+            ["r.yaml:3: the key 'x' is not known: remove it; the keys here are apiVersion, kind, pollInterval"],
+        ),
         (
             "kind: RecommenderConfiguration\nrecommendations: []",
             ["r.yaml:1: apiVersion is missing: write apiVersion: tidewatch.io/v1alpha1"],
@@ -108,20 +111,21 @@ def test_brakes_are_read(line: str, brakes: Brakes) -> None:
         ),
         (whole(top="pollInterval: 10\n"), ["r.yaml:3: '10' is not a duration: write numbers with units, such as 10s"]),
         (whole(top="pollInterval: 100ms\n"), ["r.yaml:3: 100ms is out of range: write 1 s to 3600 s"]),
-        (whole(top="staleAfter: -1s\n"), ["r.yaml:3: -1s is out of range: write 1 s or more"]),
+        (whole(top="staleAfter: -1s\n"), ["r.yaml:3: -1s is out of range: write 60 s or more"]),
+        (whole(top="staleAfter: 59s\n"), ["r.yaml:3: 59s is out of range: write 60 s or more"]),
         (
-            whole(top="staleAfter: 5s\n"),
-            ["r.yaml:3: staleAfter is 5 s, shorter than pollInterval, which is 10 s: write a staleAfter of several"],
+            whole(top="staleAfter: 70s\npollInterval: 2m\n"),
+            ["r.yaml:3: staleAfter is 70 s, shorter than pollInterval, which is 120 s: write a staleAfter of several"],
         ),
         (whole(top="listen: {page: nowhere}\n"), ["r.yaml:3: 'nowhere' is not an address: write HOST:PORT"]),
-        (whole(top="listen: {pages: ':80'}\n"), ["r.yaml:3: unknown key listen.pages: did you mean page?"]),
+        (whole(top="listen: {pages: ':80'}\n"), ["r.yaml:3: the key 'pages' is not known: did you mean 'page'?"]),
         (whole(top="owners: [fluxcd]\n"), ["r.yaml:3: owners is not a mapping: write a mapping with managers"]),
         (whole(top="leaderElection: {enabled: maybe}\n"), ["r.yaml:3: expected true or false, found the text 'maybe'"]),
         (whole(top="prometheus: {}\n"), ["r.yaml:3: prometheus.url is missing: write url: http://prometheus:9090"]),
         (whole(top="prometheus: {url: prometheus}\n"), ["r.yaml:3: Prometheus URL has no http:// or https://"]),
         (
             whole(top="prometheus: {url: 'http://p', tokenfile: /t}\n"),
-            ["r.yaml:3: unknown key prometheus.tokenfile: did you mean tokenFile?"],
+            ["r.yaml:3: the key 'tokenfile' is not known: did you mean 'tokenFile'?"],
         ),
         (
             whole(top="prometheus: {url: 'http://p', certFile: /t}\n"),
@@ -131,7 +135,7 @@ def test_brakes_are_read(line: str, brakes: Brakes) -> None:
         (whole(top="state: a\nstate: b\n"), ["r.yaml:4: "]),
         (whole(top="listen: {page: ':1', page: ':2'}\n"), ["r.yaml:3: "]),
     ],
-    ids=range(23),
+    ids=range(24),
 )
 def test_an_error_at_the_top_level_refuses_the_file(content: str, problems: list[str]) -> None:
     found = refusal(content)
@@ -141,10 +145,12 @@ def test_an_error_at_the_top_level_refuses_the_file(content: str, problems: list
 
 
 def test_all_problems_are_found_in_one_pass_and_the_message_is_one_line() -> None:
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises(ConfigurationFileError) as caught:
         read_configuration(whole(top="polInterval: 1s\nstate: []\nlisten: 1\n"), "r.yaml")
     assert [problem.line for problem in caught.value.problems] == [3, 4, 5]
-    assert str(caught.value) == "r.yaml:3: unknown key polInterval: did you mean pollInterval? (and 2 more)"
+    assert (
+        str(caught.value) == "r.yaml:3: the key 'polInterval' is not known: did you mean 'pollInterval'? (and 2 more)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -160,7 +166,7 @@ def test_a_secret_in_the_wrong_place_is_not_repeated(line: str) -> None:
 @pytest.mark.parametrize(
     ("lines", "kind", "problem"),
     [
-        (("target: []",), None, "r.yaml:6: unknown key target: did you mean targets?"),
+        (("target: []",), None, "r.yaml:6: the key 'target' is not known: did you mean 'targets'?"),
         ((), "", "r.yaml:4: the recommendation does not state what it calculates: write one of proportional"),
         ((), "proportional:", "r.yaml:4: proportional is empty: write its parameters"),
         ((), "predictive: {load: x}", "r.yaml:5: predictive is not supported by this version yet: remove it"),

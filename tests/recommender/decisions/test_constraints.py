@@ -9,7 +9,7 @@ from recommender.decisions.inputs import TargetState
 from recommender.decisions.loop import decide
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.pauses import read_pause
-from recommender.decisions.record import Action, Status
+from recommender.decisions.record import Status, TargetAction
 from recommender.decisions.settings import Brakes, Direction, MaxStep, Pause
 from recommender.decisions.situation import KnownTarget, Situation
 from tests.recommender.decisions.world import DNS, NOW, WEB, asks_for, braked, inputs, policy, remembers
@@ -169,12 +169,12 @@ def test_an_annotation_that_cannot_be_read_says_so() -> None:
 
 def test_a_size_that_somebody_sets_by_hand_during_a_pause_is_left_alone() -> None:
     target = decide(braked(paused=BOTH), asks_for(9), inputs(8), remembers(5), NOW).record.targets[0]
-    assert (target.action, target.message) == (Action.NONE, "paused by the configuration")
+    assert (target.action, target.message) == (TargetAction.NONE, "paused by the configuration")
 
 
 def test_a_pause_of_increases_lets_decreases_through() -> None:
     target = decide(braked(paused=UP), asks_for(2), inputs(8), remembers(5), NOW).record.targets[0]
-    assert target.action is Action.SCALE
+    assert target.action is TargetAction.SCALE
 
 
 @pytest.mark.parametrize("text", ["True", "0", "down ", "2026-11-21", "2026-11-21 06:00:00Z", "2026-11-21T06:00:00"])

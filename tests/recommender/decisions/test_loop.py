@@ -9,7 +9,7 @@ import pytest
 from recommender.decisions.calculation import CalculationError, InputMissingError
 from recommender.decisions.loop import decide
 from recommender.decisions.memory import LastValue, Memory
-from recommender.decisions.record import Action, Status
+from recommender.decisions.record import Status, TargetAction
 from tests.recommender.decisions.world import NOW, asks_for, braked, fails_with, inputs, policy, remembers
 
 MISSING = fails_with(InputMissingError("nodes cannot be listed"))
@@ -20,7 +20,7 @@ def test_a_fresh_value_is_published_and_remembered() -> None:
     record = decision.record
     assert (record.status, record.replicas, record.time, record.binding) == (Status.OK, 11, NOW, "linear/nodes")
     assert record.message == "linear/nodes: ceil(11 / 1)"
-    assert record.targets[0].action is Action.SCALE
+    assert record.targets[0].action is TargetAction.SCALE
     assert decision.memory == Memory(LastValue(11, NOW, NOW - 5))
 
 
@@ -41,7 +41,7 @@ def test_what_the_user_should_know_is_the_message() -> None:
 def test_a_recommendation_that_only_sizes_containers_has_no_replicas() -> None:
     decision = decide(policy(), asks_for(None), inputs(), Memory(), NOW)
     assert (decision.record.status, decision.record.replicas) == (Status.OK, None)
-    assert decision.record.targets[0].action is Action.NONE
+    assert decision.record.targets[0].action is TargetAction.NONE
 
 
 def test_a_missing_input_holds_the_last_value_with_its_old_time() -> None:
@@ -56,7 +56,7 @@ def test_a_missing_input_holds_the_last_value_with_its_old_time() -> None:
 def test_nothing_is_scaled_on_a_held_value() -> None:
     record = decide(policy(), MISSING, inputs(), remembers(7), NOW).record
     assert (record.targets[0].action, record.targets[0].message) == (
-        Action.NONE,
+        TargetAction.NONE,
         "nothing is written until all inputs are known again",
     )
 

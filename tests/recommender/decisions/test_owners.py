@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,7 +11,7 @@ from adapter.cluster.state import ClusterState, Observed, Unknown
 from recommender.decisions.inputs import TargetState
 from recommender.decisions.loop import decide
 from recommender.decisions.memory import Memory
-from recommender.decisions.record import Action, Status
+from recommender.decisions.record import Status, TargetAction
 from recommender.decisions.settings import Owners
 from tests.recommender.decisions.world import (
     DNS,
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from adapter.cluster.state import Autoscaler
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.record import Record, TargetOutcome
-    from recommender.decisions.settings import Policy
+    from recommender.decisions.settings import RecommendationPolicy
 
 KEDA = {"scaledobject.keda.sh/name": "dns"}
 
 
-def outcome(given: Inputs, with_policy: Policy | None = None, value: int = 11) -> TargetOutcome:
+def outcome(given: Inputs, with_policy: RecommendationPolicy | None = None, value: int = 11) -> TargetOutcome:
     record = decide(with_policy or policy(), asks_for(value), given, Memory(), NOW).record
     assert (record.status, record.replicas) == (Status.OK, value)
     return record.targets[0]
@@ -78,7 +78,7 @@ def outcome(given: Inputs, with_policy: Policy | None = None, value: int = 11) -
 )
 def test_a_target_with_another_owner_is_refused(given: Inputs, owner: str | None, message: str) -> None:
     found = outcome(given)
-    assert (found.action, found.owner) == (Action.REFUSED, owner)
+    assert (found.action, found.owner) == (TargetAction.REFUSED, owner)
     assert message in found.message
 
 
@@ -95,30 +95,42 @@ def test_a_target_with_another_owner_is_refused(given: Inputs, owner: str | None
 )
 def test_a_target_without_another_owner_is_scaled(given: Inputs) -> None:
     found = outcome(given)
-    assert (found.action, found.owner, found.message) == (Action.SCALE, None, "")
+    assert (found.action, found.owner, found.message) == (TargetAction.SCALE, None, "")
 
 
 @pytest.mark.parametrize("version", ["apps/v1beta2", "extensions/v1beta1", ""])
 def test_an_hpa_owns_its_target_under_every_version_of_the_group(version: str) -> None:
-    assert outcome(inputs(autoscalers=(autoscaler(target_api_version=version),))).action is Action.REFUSED
+    assert outcome(inputs(autoscalers=(autoscaler(target_api_version=version),))).action is TargetAction.REFUSED
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"target_kind": "StatefulSet"},
+        {"target_name": "other"},
+        {"target_api_version": "example.com/v1"},
+    ],
+)
+def test_an_hpa_with_another_target_owns_nothing(change: dict[str, Any]) -> None:
+    assert outcome(inputs(autoscalers=(replace(autoscaler(), **change),))).action is TargetAction.SCALE
 
 
 def test_two_recommendations_for_one_target_are_named() -> None:
     found = outcome(inputs(), policy(rivals={DNS: ("nodelocal", "other")}))
-    assert (found.action, found.owner) == (Action.REFUSED, "recommendation nodelocal, other")
+    assert (found.action, found.owner) == (TargetAction.REFUSED, "recommendation nodelocal, other")
 
 
 def test_the_refusal_of_one_target_leaves_the_others() -> None:
     both = policy(targets=(DNS, WEB), rivals={DNS: ("other",)})
     given = inputs(others={WEB: TargetState(1)})
     targets = decide(both, asks_for(11), given, Memory(), NOW).record.targets
-    assert [target.action for target in targets] == [Action.REFUSED, Action.SCALE]
+    assert [target.action for target in targets] == [TargetAction.REFUSED, TargetAction.SCALE]
 
 
 @pytest.mark.parametrize("names", [("helm",), ("kubectl-client-side-apply", "kubectl-client-side-apply")])
 def test_a_manager_that_wrote_replicas_once_owns_nothing(names: tuple[str, ...]) -> None:
     found = outcome(inputs(replicas_managers=tuple(manager(name) for name in names)))
-    assert found.action is Action.SCALE
+    assert found.action is TargetAction.SCALE
     assert found.message == (
         f"{names[0]} wrote spec.replicas, and the next upgrade writes them again: leave replicas out of that manifest"
     )
@@ -127,39 +139,58 @@ def test_a_manager_that_wrote_replicas_once_owns_nothing(names: tuple[str, ...])
 @pytest.mark.parametrize(
     ("owners", "name", "action"),
     [
-        (Owners(("fluxcd",)), "argocd-controller", Action.SCALE),
-        (Owners(("fluxcd",)), "fluxcd", Action.REFUSED),
-        (Owners(("flux?d", "*-ctl")), "fluxcd", Action.SCALE),
-        (Owners(("*-ctl",)), "my-ctl", Action.REFUSED),
-        (Owners(()), "argocd-controller", Action.SCALE),
+        (Owners(("fluxcd",)), "argocd-controller", TargetAction.SCALE),
+        (Owners(("fluxcd",)), "fluxcd", TargetAction.REFUSED),
+        (Owners(("flux?d", "*-ctl")), "fluxcd", TargetAction.SCALE),
+        (Owners(("*-ctl",)), "my-ctl", TargetAction.REFUSED),
+        (Owners(()), "argocd-controller", TargetAction.SCALE),
     ],
 )
-def test_the_list_of_owners_can_be_changed(owners: Owners, name: str, action: Action) -> None:
+def test_the_list_of_owners_can_be_changed(owners: Owners, name: str, action: TargetAction) -> None:
     found = outcome(inputs(replicas_managers=(manager(name),)), policy(owners=owners))
     assert found.action is action
 
 
-def test_hpas_that_may_not_be_looked_up_can_be_accepted() -> None:
-    given = replace(inputs(), cluster=ClusterState(autoscalers={"kube-system": Unknown("403 Forbidden")}))
-    assert outcome(given, policy(owners=Owners(autoscalers_required=False))).action is Action.SCALE
+def test_hpas_that_may_not_be_read_can_be_accepted_with_a_note() -> None:
+    unseen = Unknown("403 Forbidden", is_refused=True)
+    given = replace(inputs(), cluster=ClusterState(autoscalers={"kube-system": unseen}))
+    found = outcome(given, policy(owners=Owners(autoscalers_required=False)))
+    assert found.action is TargetAction.SCALE
+    assert found.message == (
+        "the HPAs of namespace kube-system may not be read, so it is scaled even if one of them scales it too"
+    )
+
+
+@pytest.mark.parametrize(
+    "known",
+    [Unknown("the first list has not arrived yet"), Observed((), NOW - 61)],
+    ids=["not listed yet", "too old"],
+)
+def test_hpas_that_are_not_known_yet_are_waited_for_in_any_case(
+    known: Observed[tuple[Autoscaler, ...]] | Unknown,
+) -> None:
+    given = replace(inputs(), cluster=ClusterState(autoscalers={"kube-system": known}))
+    assert outcome(given, policy(owners=Owners(autoscalers_required=False))).action is TargetAction.REFUSED
 
 
 def test_a_metric_has_no_owner() -> None:
     found = outcome(inputs(autoscalers=(autoscaler(),)), metric_only())
-    assert (found.action, found.owner) == (Action.METRIC, None)
+    assert (found.action, found.owner) == (TargetAction.METRIC, None)
 
 
 @pytest.mark.parametrize(
     ("given", "with_policy", "value", "action"),
     [
-        (inputs(11), policy(), 11, Action.NONE),
-        (inputs(11), metric_only(), 11, Action.NONE),
-        (inputs(None), metric_only(), 11, Action.METRIC),
-        (inputs(None), policy(), 11, Action.METRIC),
-        (inputs(3), policy(), 0, Action.SCALE),
+        (inputs(11), policy(), 11, TargetAction.NONE),
+        (inputs(11), metric_only(), 11, TargetAction.NONE),
+        (inputs(None), metric_only(), 11, TargetAction.METRIC),
+        (inputs(None), policy(), 11, TargetAction.METRIC),
+        (inputs(3), policy(), 0, TargetAction.SCALE),
     ],
 )
-def test_the_action_follows_outputs_and_sizes(given: Inputs, with_policy: Policy, value: int, action: Action) -> None:
+def test_the_action_follows_outputs_and_sizes(
+    given: Inputs, with_policy: RecommendationPolicy, value: int, action: TargetAction
+) -> None:
     assert outcome(given, with_policy, value).action is action
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from recommender.decisions.document import recommendation_list
 from recommender.decisions.log_line import log_fields
-from recommender.decisions.record import Action, Record, Status, Step, TargetOutcome
+from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome
 from recommender.decisions.table import as_text
 from recommender.decisions.texts import event_text
 from tests.recommender.decisions.world import DNS, NOW
@@ -19,9 +19,9 @@ RECORD = Record(
     inputs={"nodes": 176.0, "load": 0.25},
     steps=(Step("linear/nodes", 11.0, "ceil(176 / 16)"), Step("largest", 11.5, "nodes 11, cores 11")),
     binding="linear/nodes",
-    targets=(TargetOutcome(DNS, 3, Action.SCALE),),
+    targets=(TargetOutcome(DNS, 3, TargetAction.SCALE),),
 )
-REFUSED = TargetOutcome(DNS, None, Action.REFUSED, "field manager argocd", "argocd keeps writing it")
+REFUSED = TargetOutcome(DNS, None, TargetAction.REFUSED, "field manager argocd", "argocd keeps writing it")
 
 
 def test_the_document_has_every_key() -> None:

@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from adapter.cluster.state import Autoscaler, ClusterState, Observed
+from adapter.cluster.targets import ReplicasManager
 from recommender.decisions.calculation import Calculation
-from recommender.decisions.inputs import FieldManager, Inputs, TargetState
+from recommender.decisions.inputs import Inputs, TargetState
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import Step, TargetReference
-from recommender.decisions.settings import Brakes, Output, Policy
+from recommender.decisions.settings import Brakes, Output, RecommendationPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,11 +24,11 @@ WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
 BOTH_OUTPUTS = frozenset({Output.METRIC, Output.SCALE})
 
 
-def policy(**changes: Any) -> Policy:  # noqa: ANN401 - the fields of a dataclass
-    return replace(Policy("coredns", "proportional", (DNS,), BOTH_OUTPUTS), **changes)
+def policy(**changes: Any) -> RecommendationPolicy:  # noqa: ANN401 - the fields of a dataclass
+    return replace(RecommendationPolicy("coredns", "proportional", (DNS,), BOTH_OUTPUTS), **changes)
 
 
-def braked(**brakes: Any) -> Policy:  # noqa: ANN401 - the fields of a dataclass
+def braked(**brakes: Any) -> RecommendationPolicy:  # noqa: ANN401 - the fields of a dataclass
     return policy(brakes=Brakes(**brakes))
 
 
@@ -76,9 +77,9 @@ def autoscaler(**changes: Any) -> Autoscaler:  # noqa: ANN401 - the fields of a 
     return replace(default, **changes)
 
 
-def manager(name: str, operation: str = "Update") -> FieldManager:
-    return FieldManager(name, operation, NOW - 3600)
+def manager(name: str, operation: str = "Update") -> ReplicasManager:
+    return ReplicasManager(name, operation, NOW - 3600)
 
 
-def metric_only(make: Callable[..., Policy] = policy) -> Policy:
+def metric_only(make: Callable[..., RecommendationPolicy] = policy) -> RecommendationPolicy:
     return make(outputs=frozenset({Output.METRIC}))

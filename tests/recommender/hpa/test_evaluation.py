@@ -14,17 +14,17 @@ from recommender.hpa import (
     AverageValue,
     Behaviour,
     ExternalMetric,
-    History,
+    HpaHistory,
     HPASpec,
     LimitReason,
     ObjectMetric,
+    PastRecommendation,
     Pod,
     PodPhase,
     PodSample,
     PodSamples,
     PodsMetric,
     Readiness,
-    Recommendation,
     ResourceMetric,
     ScaleEvent,
     Settings,
@@ -110,7 +110,7 @@ def test_a_failing_metric_keeps_the_others_from_scaling_down() -> None:
 )
 def test_without_any_metric_nothing_changes_and_nothing_is_remembered(metric: MetricSpec, reason: ActiveReason) -> None:
     spec = replace(PLAIN, metrics=(metric,))
-    history = History((Recommendation(7, -1.0),))
+    history = HpaHistory((PastRecommendation(7, -1.0),))
     decision = evaluate(spec, workload(5), [Unavailable("gone")], history, now=0.0)
     assert (decision.desired, decision.reason, decision.scaling_active) == (5, reason, reason)
     assert decision.history == history

@@ -7,10 +7,10 @@ from recommender.hpa import (
     AverageValue,
     Behaviour,
     ExternalMetric,
-    History,
+    HpaHistory,
     HPASpec,
+    PastRecommendation,
     PolicyType,
-    Recommendation,
     ScaleEvent,
     ScalingPolicy,
     ScalingRules,
@@ -44,8 +44,10 @@ rules = st.builds(
 )
 behaviours = st.builds(Behaviour, rules, rules)
 events = st.lists(st.builds(ScaleEvent, st.integers(1, 50), ages.map(lambda age: NOW - age)), max_size=5).map(tuple)
-recommendations = st.lists(st.builds(Recommendation, counts, ages.map(lambda age: NOW - age)), max_size=8).map(tuple)
-histories = st.builds(History, recommendations, events, events)
+recommendations = st.lists(st.builds(PastRecommendation, counts, ages.map(lambda age: NOW - age)), max_size=8).map(
+    tuple
+)
+histories = st.builds(HpaHistory, recommendations, events, events)
 
 
 @given(
@@ -56,7 +58,7 @@ histories = st.builds(History, recommendations, events, events)
     histories,
 )
 def test_never_outside_of_minimum_and_maximum(
-    bounds: tuple[int, int], current: int, load: int, behaviour: Behaviour | None, history: History
+    bounds: tuple[int, int], current: int, load: int, behaviour: Behaviour | None, history: HpaHistory
 ) -> None:
     spec = HPASpec((LOAD,), bounds[1], bounds[0], behaviour)
     decision = evaluate(spec, Workload(current, current), [Totals((load,))], history, now=NOW)
@@ -66,7 +68,7 @@ def test_never_outside_of_minimum_and_maximum(
 
 @given(counts, counts, behaviours, histories)
 def test_rate_limits_are_never_crossed_nor_the_direction_turned(
-    current: int, desired: int, behaviour: Behaviour, history: History
+    current: int, desired: int, behaviour: Behaviour, history: HpaHistory
 ) -> None:
     allowed = limit_rate(current, desired, behaviour, history, NOW)
     assert allowed >= current if desired > current else allowed <= current
@@ -81,7 +83,7 @@ def test_no_look_goes_further_from_where_its_period_began_than_the_policy_allows
 ) -> None:
     only = ScalingRules((ScalingPolicy(PolicyType.PODS, value, period),), stabilization_window_seconds=0)
     spec = HPASpec((LOAD,), 1000, 1, Behaviour(only, only), Settings(tolerance=0.0))
-    replicas, history, stood = start, History(), {0: start}
+    replicas, history, stood = start, HpaHistory(), {0: start}
     for now, load in enumerate(wanted, start=1):
         decision = evaluate(spec, Workload(replicas, replicas), [Totals((load * 1000,))], history, now=now * 5.0)
         began = stood[max(0, now - period // 5)]
@@ -94,11 +96,11 @@ def test_no_look_goes_further_from_where_its_period_began_than_the_policy_allows
 
 @given(counts, counts, st.builds(Windows, st.sampled_from([0.0, 60.0]), st.sampled_from([0.0, 300.0])), histories)
 def test_stabilising_stays_between_the_current_and_the_desired_number(
-    current: int, desired: int, windows: Windows, history: History
+    current: int, desired: int, windows: Windows, history: HpaHistory
 ) -> None:
     stable = stabilize(current, desired, windows, history, NOW)
     assert min(current, desired) <= stable.replicas <= max(current, desired)
-    assert Recommendation(desired, NOW) in stable.history.recommendations
+    assert PastRecommendation(desired, NOW) in stable.history.recommendations
     assert len(stable.history.recommendations) <= len(history.recommendations) + 1
 
 

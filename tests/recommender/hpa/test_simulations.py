@@ -11,9 +11,9 @@ import pytest
 from recommender.hpa import (
     AverageValue,
     Behaviour,
-    Decision,
     ExternalMetric,
-    History,
+    HpaDecision,
+    HpaHistory,
     HPASpec,
     PolicyType,
     ScalingPolicy,
@@ -44,7 +44,7 @@ def spec_of(run: dict[str, Any]) -> HPASpec:
     )
 
 
-def stabilized(decision: Decision) -> int | None:
+def stabilized(decision: HpaDecision) -> int | None:
     return next(step.value for step in decision.steps if step.step == "stabilized")
 
 
@@ -52,7 +52,7 @@ def stabilized(decision: Decision) -> int | None:
 def test_every_look_decides_as_the_controller_does(run: dict[str, Any]) -> None:
     spec = spec_of(run)
     replicas: int = run["start"]
-    history: History | None = None
+    history: HpaHistory | None = None
     for now, wanted, *expected in run["ticks"]:
         decision = evaluate(spec, Workload(replicas, replicas), [Totals((wanted * 1000,))], history, now=now)
         found = [stabilized(decision), decision.desired, decision.able_to_scale, decision.scaling_limited]

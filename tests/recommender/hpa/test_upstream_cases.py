@@ -11,7 +11,7 @@ import pytest
 from recommender.hpa.arithmetic import Tolerances
 from recommender.hpa.behaviour import limit, limit_by_default, limit_rate, stabilize, stabilize_by_default
 from recommender.hpa.evaluation import largest_usable
-from recommender.hpa.history import History, Recommendation, ScaleEvent
+from recommender.hpa.history import HpaHistory, PastRecommendation, ScaleEvent
 from recommender.hpa.pods import Pod, PodPhase, PodSample, PodState, PodUsage, Readiness, classify
 from recommender.hpa.replicas import UnusableMetricError, average_replicas, utilization_replicas
 from recommender.hpa.rules import (
@@ -91,8 +91,8 @@ def clamp_no_behavior(given: Json) -> Json:
     return {"replicas": found.replicas, "reason": found.reason}
 
 
-def remembered(given: Json) -> History:
-    return History(tuple(Recommendation(replicas, NOW - age) for replicas, age in given["recommendations"]))
+def remembered(given: Json) -> HpaHistory:
+    return HpaHistory(tuple(PastRecommendation(replicas, NOW - age) for replicas, age in given["recommendations"]))
 
 
 def stabilize_simple(given: Json) -> Json:
@@ -117,7 +117,7 @@ def events(given: list[list[float]]) -> tuple[ScaleEvent, ...]:
 
 def clamp_behavior(given: Json) -> Json:
     behaviour = Behaviour(rules(given["up"], DEFAULT_SCALE_UP), rules(given["down"], DEFAULT_SCALE_DOWN))
-    history = History((), events(given["up_events"]), events(given["down_events"]))
+    history = HpaHistory((), events(given["up_events"]), events(given["down_events"]))
     rate = limit_rate(given["current"], given["desired"], behaviour, history, NOW)
     found = limit(given["current"], given["desired"], given["min"], given["max"], rate)
     return {"replicas": found.replicas, "reason": found.reason}

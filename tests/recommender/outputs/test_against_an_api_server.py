@@ -14,7 +14,7 @@ from adapter.sources.kubernetes.access import from_kubeconfig
 from adapter.sources.kubernetes.client import KubernetesClient
 from adapter.sources.kubernetes.writing import Fence, ObjectClient
 from recommender.decisions.memory import LastValue, Memory
-from recommender.decisions.record import Action, Record, Status, TargetOutcome, TargetReference
+from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
 from recommender.outputs.event_rules import event_of_scale_call
 from recommender.outputs.events import EventWriter
 from recommender.outputs.results import ScaleResult
@@ -40,7 +40,7 @@ def resolve(group: str, name: str) -> Resource:
 
 
 def decision(replicas: int, *targets: TargetReference) -> Record:
-    outcomes = tuple(TargetOutcome(target, 3, Action.SCALE) for target in targets or (WEB,))
+    outcomes = tuple(TargetOutcome(target, 3, TargetAction.SCALE) for target in targets or (WEB,))
     return Record("web", "proportional", 0.0, Status.OK, "", replicas, targets=outcomes)
 
 

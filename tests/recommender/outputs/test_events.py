@@ -8,7 +8,7 @@ import pytest
 
 from adapter.sources.kubernetes.errors import DeadlineError
 from adapter.timing.clock import Clock
-from recommender.decisions.record import Action, Record, Status, TargetOutcome, TargetReference
+from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
 from recommender.outputs.event_rules import TargetEvent, event_document, event_of_scale_call, events_of_record
 from recommender.outputs.events import EventWriter
 from recommender.outputs.results import ScaleResult
@@ -28,7 +28,7 @@ RECORD = Record(
     status=Status.OK,
     message="linear/nodes: ceil(80 / 16)",
     replicas=5,
-    targets=(TargetOutcome(WEB, 3, Action.METRIC),),
+    targets=(TargetOutcome(WEB, 3, TargetAction.METRIC),),
 )
 
 
@@ -182,7 +182,7 @@ def test_a_published_value_that_changes_has_an_event() -> None:
         (RECORD, RECORD),
         (replace(RECORD, replicas=None), RECORD),
         (RECORD, replace(RECORD, replicas=None, status=Status.STALE)),
-        (replace(RECORD, replicas=3), replace(RECORD, targets=(TargetOutcome(WEB, 3, Action.SCALE),))),
+        (replace(RECORD, replicas=3), replace(RECORD, targets=(TargetOutcome(WEB, 3, TargetAction.SCALE),))),
     ],
     ids=["first", "equal", "from-no-value", "to-no-value", "scale-call"],
 )
@@ -192,7 +192,7 @@ def test_other_decisions_have_none(before: Record | None, after: Record) -> None
 
 def test_a_refusal_has_a_warning_that_names_the_owner() -> None:
     reason = "HorizontalPodAutoscaler shop/web scales it already"
-    refused = TargetOutcome(WEB, 3, Action.REFUSED, "HorizontalPodAutoscaler shop/web", reason)
+    refused = TargetOutcome(WEB, 3, TargetAction.REFUSED, "HorizontalPodAutoscaler shop/web", reason)
     (event,) = events_of_record(None, replace(RECORD, targets=(refused,)))
     assert event.is_warning
     assert event.reason == "ScaleRefused"

@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from recommender.decisions.publication import Publication
-from recommender.decisions.record import Action, Record, Status, Step, TargetOutcome, TargetReference
+from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
 from recommender.outputs.metrics import RecommendationCollector
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.telemetry import RecommenderTelemetry
@@ -21,7 +21,7 @@ RECORD = Record(
     message="",
     replicas=11,
     steps=(Step("linear/nodes", 11.0, "ceil(176 / 16)"), Step("linear/cores", 2.0, "ceil(32 / 16)")),
-    targets=(TargetOutcome(DNS, 3, Action.METRIC),),
+    targets=(TargetOutcome(DNS, 3, TargetAction.METRIC),),
 )
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -55,6 +55,15 @@ def test_a_recommendation_has_the_promised_names_and_labels() -> None:
                 ("target_namespace", "kube-system"),
             ),
         ): 11.0,
+        (
+            "tidewatch_target_replicas",
+            (
+                ("recommendation", "coredns"),
+                ("target_kind", "Deployment"),
+                ("target_name", "coredns"),
+                ("target_namespace", "kube-system"),
+            ),
+        ): 3.0,
         ("tidewatch_recommendation_step", (("recommendation", "coredns"), ("step", "linear/nodes"))): 11.0,
         ("tidewatch_recommendation_step", (("recommendation", "coredns"), ("step", "linear/cores"))): 2.0,
         ("tidewatch_recommendation_timestamp_seconds", (("recommendation", "coredns"),)): 1000.5,
@@ -94,7 +103,7 @@ def test_the_series_end_when_no_poll_succeeds_any_more() -> None:
 
 
 def test_several_records_of_one_name_never_expose_a_series_twice() -> None:
-    other = TargetOutcome(replace(DNS, name="other"), 1, Action.METRIC)
+    other = TargetOutcome(replace(DNS, name="other"), 1, TargetAction.METRIC)
     records = (RECORD, replace(RECORD, time=5.0, status=Status.HELD, replicas=4, targets=(other, *RECORD.targets)))
     samples = scraped(*records)
     assert sorted(named(samples, "tidewatch_recommended_replicas").values()) == [4.0, 11.0]
@@ -136,3 +145,16 @@ def test_the_process_counts_what_it_does_by_stable_names() -> None:
         ("history_failures_total", {}),
     ):
         assert registry.get_sample_value(f"tidewatch_recommender_{name}", labels) == 1.0, name
+
+
+def test_a_target_of_unknown_size_has_no_size() -> None:
+    unknown = replace(RECORD, targets=(replace(RECORD.targets[0], current_replicas=None),))
+    assert named(scraped(unknown), "tidewatch_target_replicas") == {}
+    assert len(named(scraped(unknown), "tidewatch_recommended_replicas")) == 1
+
+
+def test_the_step_that_binds_is_marked() -> None:
+    bound = replace(RECORD, binding="linear/nodes")
+    labels = (("recommendation", "coredns"), ("step", "linear/nodes"))
+    assert named(scraped(bound), "tidewatch_recommendation_binding") == {labels: 1.0}
+    assert named(scraped(replace(bound, status=Status.STALE)), "tidewatch_recommendation_binding") == {}

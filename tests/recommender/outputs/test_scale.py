@@ -15,7 +15,7 @@ from adapter.sources.kubernetes.errors import DeadlineError, KubernetesError, Se
 from adapter.sources.kubernetes.lease_rules import LeaseTiming
 from adapter.sources.kubernetes.writing import Fence
 from adapter.timing.clock import Clock
-from recommender.decisions.record import Action, Record, Status, TargetOutcome, TargetReference
+from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale import (
     ScaleEffects,
@@ -45,7 +45,7 @@ def resolve(group: str, name: str) -> Resource:
 
 
 def decision(
-    replicas: int | None, *targets: TargetReference, action: Action = Action.SCALE, name: str = "web"
+    replicas: int | None, *targets: TargetReference, action: TargetAction = TargetAction.SCALE, name: str = "web"
 ) -> Record:
     outcomes = tuple(TargetOutcome(target, None, action) for target in targets or (WEB,))
     return Record(name, "proportional", 0.0, Status.OK, "", replicas, targets=outcomes)
@@ -265,7 +265,9 @@ def test_a_newer_decision_during_the_attempt_wins() -> None:
 
 
 @pytest.mark.parametrize(
-    "newer", [decision(None), decision(5, action=Action.NONE), decision(5, DB)], ids=["no-value", "no-action", "other"]
+    "newer",
+    [decision(None), decision(5, action=TargetAction.NONE), decision(5, DB)],
+    ids=["no-value", "no-action", "other"],
 )
 def test_a_decision_that_does_not_repeat_a_call_drops_it(newer: Record) -> None:
     world = World()
@@ -293,7 +295,7 @@ def test_calls_of_recommendations_that_are_gone_are_dropped() -> None:
 
 def test_a_refused_target_is_counted_and_left_alone() -> None:
     world = World()
-    world.decide(decision(5, action=Action.REFUSED))
+    world.decide(decision(5, action=TargetAction.REFUSED))
     assert world.counted == [("web", ScaleResult.REFUSED)]
     assert world.objects.calls == []
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from adapter.timing.backoff import Backoff
-from recommender.decisions.record import Action, Record, Status, TargetOutcome, TargetReference
+from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.wishes import Moment, Wish, Wishes, refused_targets, wishes_of
 
@@ -155,8 +155,8 @@ RECORD = Record(
     message="16 nodes a replica",
     replicas=5,
     targets=(
-        TargetOutcome(WEB, 3, Action.SCALE),
-        TargetOutcome(DNS, 3, Action.REFUSED, owner="HorizontalPodAutoscaler shop/web"),
+        TargetOutcome(WEB, 3, TargetAction.SCALE),
+        TargetOutcome(DNS, 3, TargetAction.REFUSED, owner="HorizontalPodAutoscaler shop/web"),
     ),
 )
 
@@ -170,7 +170,7 @@ def test_a_record_says_which_calls_are_to_be_made_and_why() -> None:
     "record",
     [
         replace(RECORD, replicas=None),
-        replace(RECORD, targets=(TargetOutcome(WEB, 5, Action.NONE), TargetOutcome(DNS, 3, Action.METRIC))),
+        replace(RECORD, targets=(TargetOutcome(WEB, 5, TargetAction.NONE), TargetOutcome(DNS, 3, TargetAction.METRIC))),
     ],
 )
 def test_other_records_ask_for_no_call(record: Record) -> None:

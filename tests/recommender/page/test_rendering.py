@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from recommender.decisions.publication import Publication
-from recommender.decisions.record import Action, Record, Status, Step, TargetOutcome, TargetReference
+from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
 from recommender.page.rendering import PageRenderer
 
 COREDNS = TargetReference("apps/v1", "Deployment", "kube-system", "coredns")
@@ -35,7 +35,7 @@ def record(**changes: object) -> Record:
         "inputs": {"nodes": 180, "cores": 2880},
         "steps": (Step("linear/nodes", 11, "ceil(176 / 16)"), Step("largest", 11, "nodes 11, cores 11")),
         "binding": "linear/nodes",
-        "targets": (TargetOutcome(COREDNS, 3, Action.SCALE),),
+        "targets": (TargetOutcome(COREDNS, 3, TargetAction.SCALE),),
     }
     return Record(**(values | changes))  # type: ignore[arg-type]
 
@@ -70,7 +70,9 @@ def test_a_change_is_shown_with_its_reason() -> None:
 
 
 def test_a_refusal_names_the_owner_and_the_reason() -> None:
-    refused = TargetOutcome(COREDNS, 3, Action.REFUSED, "HorizontalPodAutoscaler kube-system/dns", "Remove the HPA.")
+    refused = TargetOutcome(
+        COREDNS, 3, TargetAction.REFUSED, "HorizontalPodAutoscaler kube-system/dns", "Remove the HPA."
+    )
     text = page(record(targets=(refused,)))
     assert "refused" in text
     assert "HorizontalPodAutoscaler kube-system/dns" in text
@@ -105,7 +107,7 @@ def test_names_and_messages_cannot_become_markup() -> None:
             binding=hostile,
             steps=(Step(hostile, 1, hostile),),
             inputs={hostile: 1},
-            targets=(TargetOutcome(target, 1, Action.REFUSED, hostile, hostile),),
+            targets=(TargetOutcome(target, 1, TargetAction.REFUSED, hostile, hostile),),
             resources={hostile: {"requests": {hostile: hostile}}},
         ),
         points={hostile: [Point(1.0, 1, 1)]},

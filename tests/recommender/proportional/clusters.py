@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.cluster.state import ClusterState, CountQuery, Node, Observed, Taint, Unknown
+from adapter.cluster.state import ClusterNode, ClusterState, CountQuery, Observed, Taint, Unknown
 from adapter.objects.quantities import Quantity
 from recommender.decisions.inputs import ConfigMapData, Inputs
 from recommender.decisions.memory import Memory
@@ -30,8 +30,8 @@ def node(
     ready: bool = True,
     created: float | None = NOW - 3600,
     capacity_milli: int | None = None,
-) -> Node:
-    return Node(
+) -> ClusterNode:
+    return ClusterNode(
         name=name,
         labels=labels or {},
         taints=tuple(Taint(key, "", "NoSchedule") for key in taints),
@@ -47,7 +47,9 @@ def _cpu(milli: int) -> Quantity:
     return Quantity(milli * 10**6)
 
 
-def nodes_of(schedulable: int, cores: int, total: int | None = None, total_cores: int | None = None) -> list[Node]:
+def nodes_of(
+    schedulable: int, cores: int, total: int | None = None, total_cores: int | None = None
+) -> list[ClusterNode]:
     """Return nodes with these counts: each group's cores are on its first node."""
     others = (schedulable if total is None else total) - schedulable
     other_cores = (cores if total_cores is None else total_cores) - cores
@@ -60,7 +62,7 @@ def nodes_of(schedulable: int, cores: int, total: int | None = None, total_cores
 
 
 def inputs_of(
-    nodes: list[Node] | Unknown | None = None,
+    nodes: list[ClusterNode] | Unknown | None = None,
     *,
     counts: Mapping[CountQuery, int] | None = None,
     queries: Mapping[str, Observed[float] | Unknown] | None = None,

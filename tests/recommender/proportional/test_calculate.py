@@ -13,13 +13,13 @@ from recommender.decisions.inputs import ConfigMapData
 from recommender.decisions.memory import LastParameters, LastValue, Memory
 from recommender.proportional.parameters import (
     Driver,
+    DriverQuery,
     Interpolated,
     Ladder,
     Linear,
     Mode,
     ParametersConfigMap,
     ProportionalSettings,
-    Query,
     ResourceStep,
 )
 from tests.recommender.proportional.clusters import CONFIG_MAP, NOW, calculated, inputs_of, nodes_of, step_texts
@@ -27,7 +27,7 @@ from tests.recommender.proportional.clusters import CONFIG_MAP, NOW, calculated,
 COREDNS: Final = Linear(256, 16, min=2, max=50, prevent_single_point_failure=True)
 SERVICES: Final = CountQuery("services")
 FROM_CONFIG_MAP: Final = ProportionalSettings(config_map=ParametersConfigMap(*CONFIG_MAP))
-QUERY: Final = Driver("query", Query("sum(up)"), per_replica=10)
+QUERY: Final = Driver("query", DriverQuery("sum(up)"), per_replica=10)
 
 STEPS: Final[dict[str, tuple[Mode, tuple[int, int], int, str, list[str]]]] = {
     "nodes win a tie": (

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recommender.proportional.limits import Trail
-from recommender.proportional.modes.definition import Counts, Kind, ModeDefinition, Values
+from recommender.proportional.modes.definition import ClusterSize, ModeDefinition, ParameterKind, Values
 from recommender.proportional.modes.registry import MODES, steps_of
 
 NUMBERS: Final = st.integers(0, 5000)
@@ -24,7 +24,9 @@ def ascending(rungs: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(zip(thresholds, sorted(replicas for _, replicas in rungs), strict=False))
 
 
-def of_kind(keys: dict[str, Kind], kind: Kind, values: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+def of_kind(
+    keys: dict[str, ParameterKind], kind: ParameterKind, values: st.SearchStrategy[Any]
+) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries({}, optional={key: values for key, found in keys.items() if found is kind})
 
 
@@ -33,15 +35,15 @@ def parameters_of(mode: ModeDefinition[Any]) -> st.SearchStrategy[Any]:
     keys = dict(mode.keys)
     values = st.builds(
         Values,
-        ratios=of_kind(keys, Kind.RATIO, st.floats(0.1, 500)),
-        counts=of_kind(keys, Kind.COUNT, st.integers(0, 200)),
-        flags=of_kind(keys, Kind.FLAG, st.booleans()),
-        rungs=of_kind(keys, Kind.RUNGS, RUNGS.map(ascending)),
+        ratios=of_kind(keys, ParameterKind.RATIO, st.floats(0.1, 500)),
+        counts=of_kind(keys, ParameterKind.COUNT, st.integers(0, 200)),
+        flags=of_kind(keys, ParameterKind.FLAG, st.booleans()),
+        rungs=of_kind(keys, ParameterKind.RUNGS, RUNGS.map(ascending)),
     )
     return values.filter(lambda made: not any(mode.flaws(made))).map(mode.parameters_of)
 
 
-def final(counts: Counts, parameters: Any) -> Trail:  # noqa: ANN401 - the parameters of any mode
+def final(counts: ClusterSize, parameters: Any) -> Trail:  # noqa: ANN401 - the parameters of any mode
     steps = steps_of(counts, parameters)
     trail = Trail(steps.drivers)
     trail.limit(steps.limits)
@@ -58,8 +60,8 @@ def test_the_steps_of_a_mode_are_consistent(
     mode: ModeDefinition[Any], data: st.DataObject, nodes: int, cores: int
 ) -> None:
     parameters = data.draw(parameters_of(mode))
-    names = [step.step for step in steps_of(Counts(nodes, cores), parameters).drivers]
-    trail = final(Counts(nodes, cores), parameters)
+    names = [step.step for step in steps_of(ClusterSize(nodes, cores), parameters).drivers]
+    trail = final(ClusterSize(nodes, cores), parameters)
     lowest, highest = getattr(parameters, "min", 0), getattr(parameters, "max", 0)
     spread = 2 if getattr(parameters, "prevent_single_point_failure", False) else 0
     assert names in [[f"{mode.name}/{name}" for name in drivers] for drivers in DRIVERS]
@@ -76,7 +78,7 @@ def test_a_mode_never_falls_when_the_cluster_grows(
     mode: ModeDefinition[Any], data: st.DataObject, nodes: int, cores: int, more_nodes: int, more_cores: int
 ) -> None:
     parameters = data.draw(parameters_of(mode))
-    smaller, larger = Counts(nodes, cores), Counts(nodes + more_nodes, cores + more_cores)
+    smaller, larger = ClusterSize(nodes, cores), ClusterSize(nodes + more_nodes, cores + more_cores)
     assert final(smaller, parameters).value <= final(larger, parameters).value
 
 

@@ -10,7 +10,7 @@ from recommender.proportional.parameters import Linear, NodeFilter, Proportional
 from tests.recommender.proportional.clusters import NOW, calculated, inputs_of, node
 
 if TYPE_CHECKING:
-    from adapter.cluster.state import Node
+    from adapter.cluster.state import ClusterNode
 
 NODES: Final = {
     "plain": node(cpu_milli=3920, capacity_milli=4000),
@@ -28,7 +28,7 @@ NODES: Final = {
 }
 
 
-def replicas(nodes: list[Node], node_filter: NodeFilter, mode: Linear = Linear(0, 1)) -> int | None:  # noqa: B008 - frozen
+def replicas(nodes: list[ClusterNode], node_filter: NodeFilter, mode: Linear = Linear(0, 1)) -> int | None:  # noqa: B008 - frozen
     return calculated(ProportionalSettings(mode=mode, node_filter=node_filter), inputs_of(nodes)).replicas
 
 

@@ -14,13 +14,13 @@ from adapter.cluster.state import CountQuery
 from adapter.documents.load import load_documents
 from recommender.proportional.parameters import (
     Driver,
+    DriverQuery,
     Interpolated,
     Ladder,
     Linear,
     NodeFilter,
     ParametersConfigMap,
     ProportionalSettings,
-    Query,
     ResourceStep,
 )
 from recommender.proportional.reading.settings import read_proportional
@@ -86,7 +86,7 @@ GOOD: Final = {
                 Driver("pods", CountQuery("pods", "shop", "tier in (api,web)"), None, ((0, 1), (10, 2))),
                 Driver("namespaces", CountQuery("namespaces", "", "team"), 5.0),
                 Driver("endpoints", CountQuery("endpoints"), 1000.0),
-                Driver("query", Query("sum(up)"), 2.5),
+                Driver("query", DriverQuery("sum(up)"), 2.5),
             )
         ),
     ),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from adapter.cluster.state import ClusterState, Observed, Unknown
-from recommender.running.gathering import Gatherer, LookUps, Sources
+from recommender.running.gathering import Gatherer, InputSources, LookUps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,7 +47,7 @@ def in_threads(work: Callable[[], None]) -> None:
 
 
 def gatherer(query: Callable[[str], Observed[float] | Unknown]) -> Gatherer:
-    return Gatherer(Sources(ClusterState, query, unused, unused), in_threads)
+    return Gatherer(InputSources(ClusterState, query, unused, lambda _: {}), in_threads)
 
 
 def test_what_is_late_is_unknown_and_the_rest_is_there(queries: Queries) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.timing.clock import Clock
-from recommender.decisions.record import Action, Record, Status, TargetOutcome, TargetReference
+from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
 from recommender.running.history_cache import KEPT_SECONDS, HistoryCache, HistoryPoint
 from recommender.running.history_schema import MIGRATIONS
 from tests.support.waiting import until
@@ -26,7 +26,7 @@ RECORD = Record(
     message="",
     replicas=5,
     binding="linear/nodes",
-    targets=(TargetOutcome(TargetReference("apps/v1", "Deployment", "shop", "web"), 3, Action.SCALE),),
+    targets=(TargetOutcome(TargetReference("apps/v1", "Deployment", "shop", "web"), 3, TargetAction.SCALE),),
 )
 START = 1_000_000.0
 

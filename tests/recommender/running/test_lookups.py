@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.cluster.state import Observed, Unknown
+from adapter.cluster.targets import ReplicasManager
 from adapter.objects.resources import BUILT_IN, Resource, find_resource
 from adapter.sources.kubernetes.errors import DeadlineError, ForbiddenError
 from adapter.timing.clock import Clock
-from recommender.decisions.inputs import FieldManager, TargetState
+from recommender.decisions.inputs import TargetState
 from recommender.decisions.record import TargetReference
 from recommender.running.lookups import TargetLookups
 from tests.support.apiserver_objects import DEPLOYMENTS, MACHINE_DEPLOYMENTS, Direct, ObjectStore
@@ -28,7 +29,7 @@ OBJECT = {
     },
     "spec": {"replicas": 3},
 }
-WHOLE = TargetState(3, None, False, "true", (FieldManager("helm", "Update", None),))  # noqa: FBT003
+WHOLE = TargetState(3, None, False, "true", (ReplicasManager("helm", "Update", None),))  # noqa: FBT003
 SIZE_ALONE = TargetState(3)
 
 

@@ -12,12 +12,12 @@ from recommender.configuration.model import Configuration, Recommendation, Refus
 from recommender.decisions.calculation import Calculation
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import Status, Step
-from recommender.decisions.settings import Policy
+from recommender.decisions.settings import RecommendationPolicy
 from recommender.proportional.parameters import ProportionalSettings
-from recommender.running.gathering import Gatherer, LookUps, Sources
+from recommender.running.gathering import Gatherer, InputSources, LookUps
 from recommender.running.memories import Memories
 from recommender.running.memory_store import MemoryUnavailableError
-from recommender.running.plans import Plan, plan_of
+from recommender.running.plans import PollPlan, plan_of
 from recommender.running.runner import Latest, Runner, RunnerParts
 
 if TYPE_CHECKING:
@@ -103,9 +103,10 @@ class World:
     def decided(self, recommendation: str, seconds: float) -> None:
         del recommendation, seconds
 
-    def plan(self) -> Plan:
+    def plan(self) -> PollPlan:
         recommendations = tuple(
-            Recommendation(Policy(name, "proportional"), ProportionalSettings()) for name in self.calculate
+            Recommendation(RecommendationPolicy(name, "proportional"), ProportionalSettings())
+            for name in self.calculate
         )
         configuration = Configuration(recommendations=recommendations, refused=(RefusedRecommendation("refused", ()),))
         return replace(plan_of(configuration), look_ups=LookUps(), calculate=self.calculate)
@@ -115,7 +116,7 @@ class World:
             self.on_gather()
             return ClusterState()
 
-        nothing = Sources(cluster, lambda _: None, lambda *_: None, lambda _: {})  # type: ignore[arg-type, return-value]
+        nothing = InputSources(cluster, lambda _: None, lambda *_: None, lambda _: {})  # type: ignore[arg-type, return-value]
         latest = Latest()
         parts = RunnerParts(
             plan=self.plan,

@@ -38,11 +38,11 @@ _ASKERS = 4
 @pytest.mark.parametrize(
     ("field", "templates", "seed"),
     [
-        *(pytest.param(PODS, 200, seed, id=f"pods-{seed}") for seed in range(8)),
-        *(pytest.param(CONTAINERS, 200, seed, id=f"containers-{seed}") for seed in range(2)),
-        *(pytest.param(NODES, 200, seed, id=f"nodes-{seed}") for seed in range(2)),
-        *(pytest.param(EXTERNAL, 200, seed, id=f"external-{seed}") for seed in range(4)),
-        pytest.param(CLUSTER_EXTERNAL, 200, 0, id="external-without-namespaces"),
+        *(pytest.param(PODS, 75, seed, id=f"pods-{seed}") for seed in range(8)),
+        *(pytest.param(CONTAINERS, 75, seed, id=f"containers-{seed}") for seed in range(2)),
+        *(pytest.param(NODES, 75, seed, id=f"nodes-{seed}") for seed in range(2)),
+        *(pytest.param(EXTERNAL, 75, seed, id=f"external-{seed}") for seed in range(4)),
+        pytest.param(CLUSTER_EXTERNAL, 75, 0, id="external-without-namespaces"),
     ],
 )
 def test_random_queries_give_everybody_the_exact_answer(

@@ -5,14 +5,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adapter.sources.index import ObjectIndex
 from adapter.sources.kubernetes.access import from_kubeconfig
 from adapter.sources.kubernetes.client import KubernetesClient, RequestDeadlines
+from tests.sources.kubernetes.reflecting import PODS, SETTINGS, MetadataReflector
 from tests.support.fake_apiserver import FakeApiServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
     from threading import Event
+
+    from adapter.sources.kubernetes.settings import WatchSettings
 
 QUICK = RequestDeadlines(connect=2.0, silence=0.5, total=5.0)
 
@@ -69,3 +73,13 @@ def tasks(server: FakeApiServer) -> Iterator[Tasks]:
     made = Tasks()
     yield made
     made.end()
+
+
+@pytest.fixture
+def start(client: KubernetesClient, tasks: Tasks) -> Callable[..., MetadataReflector]:
+    def started(settings: WatchSettings = SETTINGS) -> MetadataReflector:
+        reflector = MetadataReflector(client, PODS, ObjectIndex(), settings)
+        tasks.start("watch pods", reflector.run)
+        return reflector
+
+    return started

@@ -1,17 +1,14 @@
-"""Servers that misbehave: every request ends in time, in an error that says what happened."""
+"""Answers that are cut, foreign, refused or too large: no value is read from them, and the error says what happened."""
 
 from __future__ import annotations
 
 import gzip
-import socket
 import threading
 import zlib
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.decoding import AnswerLimits
 from adapter.sources.prometheus.errors import (
     AnswerTooLargeError,
@@ -22,107 +19,11 @@ from adapter.sources.prometheus.errors import (
     QueryRefusedError,
     UnexpectedAnswerError,
 )
-from adapter.sources.prometheus.settings import PrometheusSettings
-from adapter.timing.pace import UNPACED
-from demo.machine.ports import free_port
+from tests.sources.prometheus.asking_client import HEAD, ONE, ClientOf, ask
 from tests.support.raw_server import Peer, answering, raw_server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-ONE = b'{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"1"]}]}}'
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 92\r\n\r\n"
-GIVE_UP_SECONDS = 0.4
-
-
-class ClientOf(Protocol):
-    def __call__(self, url: str, **options: Any) -> PrometheusClient: ...  # noqa: ANN401 - settings of any type
-
-
-@pytest.fixture
-def client_of() -> Iterator[ClientOf]:
-    """Make a client for an address; closed with the test."""
-    with ExitStack() as stack:
-        yield lambda url, **options: stack.enter_context(PrometheusClient(PrometheusSettings(url, **options)))
-
-
-def ask(client: PrometheusClient, *, timeout_seconds: float = 10.0, limits: AnswerLimits | None = None) -> list[float]:
-    answer = client.instant("up", timeout_seconds=timeout_seconds, limits=limits or AnswerLimits())
-    return [sample.value for batch in answer.batches(UNPACED) for sample in batch]
-
-
-def drips_head(peer: Peer) -> None:
-    peer.read()
-    peer.drip(HEAD + ONE)
-
-
-def drips_header_line(peer: Peer) -> None:
-    peer.read()
-    peer.send(b"HTTP/1.1 200 OK\r\nX-Endless: ")
-    peer.drip(b"a" * 100_000)
-
-
-def drips_body(peer: Peer) -> None:
-    peer.read()
-    peer.send(HEAD)
-    peer.drip(ONE)
-
-
-def drips_chunks(peer: Peer) -> None:
-    peer.read()
-    peer.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-    peer.drip(b"1\r\n \r\n" * 1000)
-
-
-def never_answers(peer: Peer) -> None:
-    peer.read()
-    peer.hang()
-
-
-def stops_in_the_middle(peer: Peer) -> None:
-    peer.read()
-    peer.send(HEAD + ONE[:40])
-    peer.hang()
-
-
-@pytest.mark.parametrize(
-    "script", [drips_head, drips_header_line, drips_body, drips_chunks, never_answers, stops_in_the_middle]
-)
-def test_a_slow_server_is_left_at_the_deadline(client_of: ClientOf, script: Callable[[Peer], None]) -> None:
-    with raw_server(script) as server, pytest.raises(PrometheusTimeoutError, match=r"within 0\.4 s"):
-        ask(client_of(server.url), timeout_seconds=GIVE_UP_SECONDS)
-
-
-def test_a_silent_server_is_left_before_the_deadline(client_of: ClientOf) -> None:
-    with raw_server(never_answers) as server, pytest.raises(PrometheusTimeoutError):
-        ask(client_of(server.url, read_timeout_seconds=0.2), timeout_seconds=3600)
-
-
-def test_a_server_that_accepts_no_tls_is_left_at_the_deadline(client_of: ClientOf) -> None:
-    with raw_server(Peer.hang) as server, pytest.raises(PrometheusUnreachableError, match=r"no TLS .* too long"):
-        ask(client_of(server.url.replace("http:", "https:")), timeout_seconds=GIVE_UP_SECONDS)
-
-
-def test_a_full_backlog_is_left_after_the_connect_timeout(client_of: ClientOf) -> None:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(0)
-        port = listener.getsockname()[1]
-        # The kernel takes one connection that nobody accepts; the next one gets no reply.
-        with socket.create_connection(("127.0.0.1", port)):
-            client = client_of(f"http://127.0.0.1:{port}", connect_timeout_seconds=0.2)
-            with pytest.raises(PrometheusUnreachableError, match=r"no connection to .*: it took too long"):
-                ask(client)
-
-
-def test_nobody_listens(client_of: ClientOf) -> None:
-    with pytest.raises(PrometheusUnreachableError, match=r"no connection to http://127.0.0.1:.*: Connection refused"):
-        ask(client_of(f"http://127.0.0.1:{free_port()}"))
-
-
-def test_a_name_that_does_not_exist(client_of: ClientOf) -> None:
-    with pytest.raises(PrometheusUnreachableError, match=r"the name 'prometheus.invalid' cannot be resolved"):
-        ask(client_of("http://prometheus.invalid:9090"))
+    from collections.abc import Callable
 
 
 def cuts_before_the_head(peer: Peer) -> None:
@@ -355,139 +256,3 @@ def test_a_broken_or_foreign_compression_is_no_answer(client_of: ClientOf, body:
         pytest.raises(UnexpectedAnswerError, match=r"compression|encoded"),
     ):
         ask(client_of(server.url))
-
-
-@pytest.mark.parametrize("status", ["405 Method Not Allowed", "501 Not Implemented"])
-def test_where_post_is_refused_get_is_used_from_then_on(client_of: ClientOf, status: str) -> None:
-    def script(peer: Peer) -> None:
-        while (request := peer.read()) is not None:
-            if request.method == "POST":
-                peer.answer(b"", status)
-            else:
-                peer.answer(ONE)
-
-    with raw_server(script) as server:
-        client = client_of(server.url)
-        assert ask(client) == [1.0]
-        assert ask(client) == [1.0]
-        assert [request.method for request in server.requests] == ["POST", "GET", "GET"]
-        assert server.requests[1].target.startswith("/api/v1/query?query=up&time=")
-
-
-def test_get_that_is_refused_as_well_is_an_error(client_of: ClientOf) -> None:
-    with (
-        raw_server(answering(b"", "405 Method Not Allowed")) as server,
-        pytest.raises(UnexpectedAnswerError, match="HTTP 405"),
-    ):
-        ask(client_of(server.url))
-
-
-def test_a_connection_closed_while_idle_is_replaced_unnoticed(client_of: ClientOf) -> None:
-    closed = threading.Event()
-
-    def script(peer: Peer) -> None:
-        peer.read()
-        peer.answer(ONE)
-        peer.close()
-        closed.set()
-
-    with raw_server(script) as server:
-        client = client_of(server.url)
-        assert ask(client) == [1.0]
-        assert closed.wait(10)
-        assert ask(client) == [1.0]
-        assert len(server.requests) == 2
-
-
-@pytest.mark.parametrize("farewell", [Peer.close, Peer.reset])
-def test_a_kept_connection_closed_under_the_request_is_replaced_at_once(
-    client_of: ClientOf, farewell: Callable[[Peer], None]
-) -> None:
-    def script(peer: Peer) -> None:
-        peer.read()
-        peer.answer(ONE)
-        if peer.number == 0:
-            # The request is on its way when the server closes: what a look at the idle connection cannot tell.
-            peer.read()
-            farewell(peer)
-        else:
-            peer.read()
-
-    with raw_server(script) as server:
-        client = client_of(server.url)
-        assert ask(client) == [1.0]
-        assert ask(client) == [1.0]
-        assert server.connections == 2
-
-
-def test_a_request_is_sent_a_second_time_only(client_of: ClientOf) -> None:
-    def script(peer: Peer) -> None:
-        peer.read()
-        if peer.number == 0:
-            peer.answer(ONE)
-            peer.read()
-
-    with raw_server(script) as server:
-        client = client_of(server.url)
-        assert ask(client) == [1.0]
-        with pytest.raises(PrometheusUnreachableError, match="closed the connection without one"):
-            ask(client)
-        assert len(server.requests) == 3
-
-
-def test_a_kept_connection_cut_within_the_answer_is_no_reason_to_ask_again(client_of: ClientOf) -> None:
-    def script(peer: Peer) -> None:
-        peer.read()
-        peer.answer(ONE)
-        peer.read()
-        peer.send(HEAD + ONE[:10])
-
-    with raw_server(script) as server:
-        client = client_of(server.url)
-        assert ask(client) == [1.0]
-        with pytest.raises(PrometheusUnreachableError, match="cut the answer off"):
-            ask(client)
-        assert len(server.requests) == 2
-
-
-def test_a_connection_that_the_server_wants_closed_is_not_used_again(client_of: ClientOf) -> None:
-    def script(peer: Peer) -> None:
-        peer.read()
-        peer.answer(ONE, Connection="close")
-        peer.hang()
-
-    with raw_server(script) as server:
-        client = client_of(server.url)
-        assert [ask(client), ask(client)] == [[1.0], [1.0]]
-        assert server.connections == 2
-
-
-def test_one_connection_serves_many_requests(client_of: ClientOf) -> None:
-    with raw_server(answering(ONE)) as server:
-        client = client_of(server.url)
-        for _ in range(20):
-            assert ask(client) == [1.0]
-        assert server.connections == 1
-
-
-def test_no_more_connections_than_the_pool_has(client_of: ClientOf) -> None:
-    release = threading.Event()
-
-    def script(peer: Peer) -> None:
-        while peer.read() is not None:
-            release.wait(30)
-            peer.answer(ONE)
-
-    with raw_server(script) as server:
-        client = client_of(server.url, pool_size=2)
-        values: list[float] = []
-        threads = [threading.Thread(target=lambda: values.extend(ask(client, timeout_seconds=30))) for _ in range(6)]
-        for thread in threads:
-            thread.start()
-        with pytest.raises(PrometheusTimeoutError, match="all 2 connections were busy"):
-            ask(client, timeout_seconds=GIVE_UP_SECONDS)
-        release.set()
-        for thread in threads:
-            thread.join(30)
-        assert values == [1.0] * 6
-        assert server.connections == 2

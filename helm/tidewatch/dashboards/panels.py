@@ -1,0 +1,162 @@
+"""What dashboards are made of: panels with queries, variables, and rows that lay panels out. Grafana's schema 39."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_SCHEMA_VERSION: Final = 39
+_DATASOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
+_COLUMNS: Final = 24
+_HEIGHT: Final = 8
+SCRAPED: Final = 'namespace=~"$namespace",job=~"$job"'
+"""The matchers of every query. Both variables also match series without the label, whatever scrapes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query, and how its series are named."""
+
+    expr: str
+    legend: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A panel with a title, one sentence about what it shows, and its queries."""
+
+    title: str
+    description: str
+    queries: tuple[Query, ...]
+    unit: str = "short"
+    """Of Grafana: `reqps`, `s`, `percentunit`, `short`."""
+    kind: str = "timeseries"
+    """`timeseries`, `stat` or `state-timeline`."""
+    names: Mapping[int, str] | None = None
+    """What is shown instead of a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Panels side by side, under a heading."""
+
+    title: str
+    panels: tuple[Panel, ...]
+
+
+def dashboard(
+    uid: str, title: str, description: str, variables: Sequence[dict[str, Any]], rows: Sequence[Row]
+) -> dict[str, Any]:
+    """Return the model of a dashboard, as Grafana imports it."""
+    return {
+        "uid": uid,
+        "title": title,
+        "description": description,
+        "tags": ["tidewatch"],
+        "schemaVersion": _SCHEMA_VERSION,
+        "editable": True,
+        "graphTooltip": 1,
+        "refresh": "30s",
+        "time": {"from": "now-3h", "to": "now"},
+        "templating": {"list": [_datasource(), *variables]},
+        "panels": _laid_out(rows),
+    }
+
+
+def variable(name: str, metric: str, label: str) -> dict[str, Any]:
+    """Return a variable with the values of a label; everything is selected at first."""
+    return {
+        "name": name,
+        "label": label.capitalize(),
+        "type": "query",
+        "datasource": _DATASOURCE,
+        "query": {"query": f"label_values({metric}, {label})", "refId": name},
+        "refresh": 2,
+        "sort": 1,
+        "multi": True,
+        "includeAll": True,
+        "allValue": ".*",
+        "current": {"text": "All", "value": "$__all"},
+    }
+
+
+def quantiles(histogram: str, by: str = "", matchers: str = SCRAPED) -> tuple[Query, ...]:
+    """Return the median and the 99th percentile of a histogram, by a label if one is given."""
+    labels = f"le, {by}" if by else "le"
+    suffix = f" {{{{{by}}}}}" if by else ""
+    buckets = f"sum by ({labels}) (rate({histogram}_bucket{{{matchers}}}[$__rate_interval]))"
+    return tuple(
+        Query(f"histogram_quantile({share}, {buckets})", f"p{round(share * 100)}{suffix}") for share in (0.5, 0.99)
+    )
+
+
+def rate(counter: str, by: str, matchers: str = SCRAPED) -> Query:
+    """Return how often a counter goes up each second, by a label."""
+    return Query(f"sum by ({by}) (rate({counter}{{{matchers}}}[$__rate_interval]))", _legend(by))
+
+
+def increase(counter: str, by: str, matchers: str = SCRAPED) -> Query:
+    """Return by how much a counter went up between two points of the chart, by a label."""
+    return Query(f"sum by ({by}) (increase({counter}{{{matchers}}}[$__rate_interval]))", _legend(by))
+
+
+def gauge(metric: str, by: str, function: str = "max", matchers: str = SCRAPED) -> Query:
+    """Return a gauge, of several replicas the largest or smallest, by labels."""
+    return Query(f"{function} by ({by}) ({metric}{{{matchers}}})", _legend(by))
+
+
+def age(metric: str, by: str, matchers: str = SCRAPED) -> Query:
+    """Return how long ago a time was, in seconds; of several replicas the latest time counts."""
+    return Query(f"time() - max by ({by}) ({metric}{{{matchers}}})", _legend(by))
+
+
+def _legend(by: str) -> str:
+    return " ".join(f"{{{{{label.strip()}}}}}" for label in by.split(","))
+
+
+def _datasource() -> dict[str, Any]:
+    return {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"}
+
+
+def _laid_out(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return rows and panels with their places; panels of a row share its width."""
+    placed: list[dict[str, Any]] = []
+    top = 0
+    for row in rows:
+        position = {"x": 0, "y": top, "w": _COLUMNS, "h": 1}
+        placed.append({"id": len(placed) + 1, "type": "row", "title": row.title, "gridPos": position, "panels": []})
+        width = _COLUMNS // len(row.panels)
+        for index, panel in enumerate(row.panels):
+            position = {"x": index * width, "y": top + 1, "w": width, "h": _HEIGHT}
+            placed.append({"id": len(placed) + 1, "gridPos": position, **_model(panel)})
+        top += 1 + _HEIGHT
+    return placed
+
+
+def _model(panel: Panel) -> dict[str, Any]:
+    mappings = []
+    if panel.names:
+        options = {
+            str(value): {"text": text, "index": index} for index, (value, text) in enumerate(panel.names.items())
+        }
+        mappings = [{"type": "value", "options": options}]
+    return {
+        "type": panel.kind,
+        "title": panel.title,
+        "description": panel.description,
+        "datasource": _DATASOURCE,
+        "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0, "mappings": mappings}, "overrides": []},
+        "options": {"legend": {"displayMode": "list", "placement": "bottom"}} if panel.kind == "timeseries" else {},
+        "targets": [
+            {
+                "refId": chr(ord("A") + index),
+                "datasource": _DATASOURCE,
+                "expr": query.expr,
+                "legendFormat": query.legend,
+            }
+            for index, query in enumerate(panel.queries)
+        ],
+    }

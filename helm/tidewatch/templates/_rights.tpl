@@ -1,0 +1,104 @@
+{{/* What the recommender may do in the cluster. `recommender/configuration/rights.py` states the same rights; a test compares the two. */}}
+
+{{/* The recommender's configuration as a mapping; empty if it comes from an existing ConfigMap. */}}
+{{- define "tidewatch.recommender.config" -}}
+{{- with .Values.recommender.config -}}
+{{- kindIs "string" . | ternary . (toJson .) -}}
+{{- else -}}
+{}
+{{- end -}}
+{{- end -}}
+
+{{/* What the rights depend on, as YAML: taken from the configuration, or from recommender.rbac if that is in an existing ConfigMap. */}}
+{{- define "tidewatch.recommender.needs" -}}
+{{- $rbac := .Values.recommender.rbac -}}
+{{- if .Values.recommender.existingConfig -}}
+{{- $lease := dict "enabled" $rbac.lease.enabled "name" $rbac.lease.name "namespace" $rbac.lease.namespace -}}
+{{- dict "targets" $rbac.targets "names" $rbac.recommendations "configMaps" $rbac.configMaps "nodes" $rbac.nodes "counts" $rbac.counts "lease" $lease | toYaml -}}
+{{- else -}}
+{{- $config := include "tidewatch.recommender.config" . | fromYaml -}}
+{{- $targets := list -}}{{- $names := list -}}{{- $configMaps := list -}}{{- $nodes := false -}}{{- $counts := list -}}
+{{- range $config.recommendations -}}
+{{- $names = append $names .name -}}
+{{- $scale := has "scale" (.outputs | default list) -}}
+{{- range .targets }}{{ $targets = append $targets (merge (dict "scale" $scale) .) }}{{ end -}}
+{{- $proportional := .proportional | default dict -}}
+{{- if or $proportional.linear $proportional.ladder $proportional.interpolated $proportional.configMap $proportional.resources }}{{ $nodes = true }}{{ end -}}
+{{- with $proportional.configMap }}{{ $configMaps = append $configMaps (dict "namespace" .namespace "name" .name "create" (not (empty .defaultParams))) }}{{ end -}}
+{{- range $kind, $driver := omit ($proportional.drivers | default dict) "query" -}}
+{{- $counts = append $counts (dict "kind" $kind "namespace" ($driver.namespace | default "")) -}}
+{{- end -}}
+{{- end -}}
+{{- $election := $config.leaderElection | default dict -}}
+{{- $lease := dict "enabled" (dig "enabled" true $election) "name" ($election.name | default "tidewatch-recommender") "namespace" ($election.namespace | default "") -}}
+{{- dict "targets" $targets "names" $names "configMaps" $configMaps "nodes" $nodes "counts" $counts "lease" $lease | toYaml -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The rights, as a YAML mapping of namespace (`/`: the whole cluster) to the rules of its role. */}}
+{{- define "tidewatch.recommender.rights" -}}
+{{- $plurals := .Values.recommender.rbac.plurals -}}
+{{- $needs := include "tidewatch.recommender.needs" . | fromYaml -}}
+{{- $rights := dict -}}
+{{- $keep := list "get" "update" "patch" -}}{{- $watch := list "list" "watch" -}}
+{{- range $needs.targets -}}
+{{- $group := contains "/" .apiVersion | ternary (splitList "/" .apiVersion | first) "" -}}
+{{- $plural := index $plurals .kind | default (include "tidewatch.plural" .kind) -}}
+{{- template "tidewatch.addRight" (list $rights .namespace "" "events" (list "create") "") -}}
+{{- template "tidewatch.addRight" (list $rights .namespace "autoscaling" "horizontalpodautoscalers" $watch "") -}}
+{{- template "tidewatch.addRight" (list $rights .namespace $group $plural (list "get") .name) -}}
+{{- if .scale }}{{ template "tidewatch.addRight" (list $rights .namespace $group (printf "%s/scale" $plural) $keep .name) }}{{ end -}}
+{{- end -}}
+{{- range $needs.configMaps -}}
+{{- template "tidewatch.addRight" (list $rights .namespace "" "configmaps" (list "get") .name) -}}
+{{- if .create }}{{ template "tidewatch.addRight" (list $rights .namespace "" "configmaps" (list "create") "") }}{{ end -}}
+{{- end -}}
+{{- $place := $needs.lease.namespace | default .Release.Namespace -}}
+{{- range $needs.names -}}
+{{- template "tidewatch.addRight" (list $rights $place "" "configmaps" (list "create") "") -}}
+{{- template "tidewatch.addRight" (list $rights $place "" "configmaps" $keep (printf "tidewatch-recommender-%s" .)) -}}
+{{- end -}}
+{{- if $needs.lease.enabled -}}
+{{- template "tidewatch.addRight" (list $rights $place "coordination.k8s.io" "leases" (list "create") "") -}}
+{{- template "tidewatch.addRight" (list $rights $place "coordination.k8s.io" "leases" $keep $needs.lease.name) -}}
+{{- end -}}
+{{- if $needs.nodes }}{{ template "tidewatch.addRight" (list $rights "/" "" "nodes" $watch "") }}{{ end -}}
+{{- $everywhere := list -}}
+{{- range $needs.counts }}{{ if not .namespace }}{{ $everywhere = append $everywhere .kind }}{{ end }}{{ end -}}
+{{- range $needs.counts -}}
+{{- if or (not .namespace) (not (has .kind $everywhere)) -}}
+{{- $isEndpoints := eq .kind "endpoints" -}}
+{{- template "tidewatch.addRight" (list $rights (.namespace | default "/") ($isEndpoints | ternary "discovery.k8s.io" "") ($isEndpoints | ternary "endpointslices" .kind) $watch "") -}}
+{{- end -}}
+{{- end -}}
+{{- $roles := dict -}}
+{{- range $key := keys $rights | sortAlpha -}}
+{{- $right := index $rights $key -}}
+{{- $rule := $right.rule -}}
+{{- if $right.names }}{{ $rule = merge (dict "resourceNames" ($right.names | uniq | sortAlpha)) $rule }}{{ end -}}
+{{- $_ := set $roles $right.namespace (append (index $roles $right.namespace | default list) $rule) -}}
+{{- end -}}
+{{- $roles | toYaml -}}
+{{- end -}}
+
+{{/* Adds a right to a mapping: (mapping, namespace, API group, resource, verbs, name of the object or empty for all). */}}
+{{- define "tidewatch.addRight" -}}
+{{- $rights := index . 0 -}}{{- $namespace := index . 1 -}}{{- $group := index . 2 -}}{{- $resource := index . 3 -}}{{- $verbs := index . 4 -}}{{- $name := index . 5 -}}
+{{- $key := list $namespace $group $resource (join "," $verbs) | join " " -}}
+{{- $rule := dict "apiGroups" (list $group) "resources" (list $resource) "verbs" $verbs -}}
+{{- $right := index $rights $key | default (dict "namespace" $namespace "rule" $rule "names" list) -}}
+{{- if $name }}{{ $_ := set $right "names" (append $right.names $name) }}{{ end -}}
+{{- $_ := set $rights $key $right -}}
+{{- end -}}
+
+{{/* The plural of a kind, as Kubernetes guesses it where discovery is not at hand. */}}
+{{- define "tidewatch.plural" -}}
+{{- $name := lower . -}}
+{{- if hasSuffix "s" $name -}}
+{{ $name }}es
+{{- else if hasSuffix "y" $name -}}
+{{ trimSuffix "y" $name }}ies
+{{- else -}}
+{{ $name }}s
+{{- end -}}
+{{- end -}}

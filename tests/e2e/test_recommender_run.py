@@ -1,0 +1,253 @@
+"""`tidewatch-recommender run` with exactly the rights that its configuration needs: who leads, who owns, who waits."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from demo.machine.files import replace_file
+from recommender.running.memory_store import stored_name
+from tests.e2e.figures import state
+from tests.e2e.recommenders import Pool, Workload, autoscaler, rule, service_account
+from tests.recommender.configuration.files import entry, whole
+from tests.support.recommenders import Recommender, started
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from tests.e2e.controlplane.cluster import Cluster
+
+__all__ = ["state"]
+
+# A killed leader is waited for, and facts that must grow old.
+pytestmark = pytest.mark.timeout(300)
+
+LEASE: Final = "tidewatch-recommender"
+TAKEOVER_SECONDS: Final = 20.0
+AT_ONCE_SECONDS: Final = 12.0
+"""A release is seen within the retry period of 2.0 to 4.4 s; the rest is for a machine that is busy."""
+STALE_SECONDS: Final = 60.0
+"""The default and the least of `staleAfter`."""
+APPLY: Final = "application/apply-patch+yaml"
+KILLS: Final = int(os.environ.get("RECOMMENDER_KILLS", "10"))
+"""How often the program is killed at a random moment."""
+
+
+@dataclass(slots=True)
+class Scene:
+    """Deployments, nodes, and recommenders that share one configuration."""
+
+    cluster: Cluster
+    namespace: str
+    folder: Path
+    pool: Pool
+    stack: ExitStack = field(default_factory=ExitStack)
+
+    def workload(self, name: str, replicas: int = 1) -> Workload:
+        found = Workload(self.cluster, self.namespace, name)
+        found.create(replicas)
+        return found
+
+    def configure(self, *entries: str, elects: bool = True) -> None:
+        election = f"leaderElection: {{enabled: {str(elects).lower()}, namespace: {self.namespace}}}\n"
+        top = f"pollInterval: 1s\nstate: {self.folder}/state\n{election}"
+        replace_file(self.folder / "recommender.yaml", whole(*entries, top=top))
+
+    def entry(self, name: str, *targets: Workload, more: Sequence[str] = ()) -> str:
+        """Return a recommendation of one replica for each node of the pool."""
+        references = ", ".join(target.reference for target in targets)
+        kind = f'proportional: {{linear: {{nodesPerReplica: 1}}, nodeSelector: "{self.pool.selector}"}}'
+        return entry(name, f"targets: [{references}]", "outputs: [metric, scale]", *more, kind=kind)
+
+    def start(self, account: str, *names: str, targets: Sequence[Workload], suffix: str = "") -> Recommender:
+        """Start a recommender with the rights for the recommendations of these names."""
+        if not (self.folder / f"{account}.kubeconfig").exists():
+            here = rights(names, [target.name for target in targets])
+            nodes = [rule([""], ["nodes"], "list watch")]
+            given = service_account(self.cluster, self.namespace, account, self.folder, here=here, everywhere=nodes)
+            self.stack.enter_context(given)
+        found = started(
+            self.folder / f"{account}{suffix}.log",
+            "run",
+            f"--config={self.folder}/recommender.yaml",
+            f"--kubeconfig={self.folder}/{account}.kubeconfig",
+        )
+        self.stack.enter_context(found.process)
+        return found
+
+    def refused_requests(self) -> set[str]:
+        """Return what service accounts of the namespace asked for and may not do."""
+        mark = f"system:serviceaccount:{self.namespace}:"
+        found = [event for event in self.cluster.audit_events() if event.user.startswith(mark) and event.code == 403]
+        return {f"{event.verb} {event.uri}" for event in found}
+
+    def holder(self) -> str:
+        path = f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases/{LEASE}"
+        found = self.cluster.client.find(path)
+        return (found or {}).get("spec", {}).get("holderIdentity") or ""
+
+    def outcome(self, program: Recommender, name: str) -> dict[str, Any]:
+        """Return what a recommendation means for its first target; empty before the first decision."""
+        items = program.items()
+        return items[name]["targets"][0] if name in items else {}
+
+    def events(self, target: Workload) -> list[tuple[str, str]]:
+        """Return reason and message of the events of a target."""
+        path = f"/api/v1/namespaces/{self.namespace}/events"
+        selector = f"involvedObject.name={target.name},involvedObject.kind=Deployment"
+        found = self.cluster.client.items(path, fieldSelector=selector)
+        return [(one["reason"], one["message"]) for one in found if one["source"].get("component") == LEASE]
+
+
+def rights(recommendations: Sequence[str], targets: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the rules for the namespace in which the program, its memories and its targets are."""
+    memories = [stored_name(name) for name in recommendations]
+    return [
+        rule(["coordination.k8s.io"], ["leases"], "create"),
+        rule(["coordination.k8s.io"], ["leases"], "get update", LEASE),
+        rule([""], ["configmaps"], "create"),
+        rule([""], ["configmaps"], "get update", *memories),
+        rule(["apps"], ["deployments"], "get", *targets),
+        rule(["apps"], ["deployments/scale"], "get update", *targets),
+        rule(["autoscaling"], ["horizontalpodautoscalers"], "list watch"),
+        rule([""], ["events"], "create"),
+    ]
+
+
+@pytest.fixture
+def scene(cluster: Cluster, namespace: str, tmp_path: Path) -> Iterator[Scene]:
+    found = Scene(cluster, namespace, tmp_path, Pool(cluster))
+    with found.stack:
+        yield found
+    found.pool.remove()
+
+
+def test_another_replica_takes_over_and_no_size_is_written_twice(
+    scene: Scene, state: Callable[[str, str], None]
+) -> None:
+    scene.pool.add(4)
+    dns = scene.workload("dns")
+    scene.configure(scene.entry("dns", dns))
+    first = scene.start("first", "dns", targets=[dns])
+    dns.wait_for(4)
+    second = scene.start("second", "dns", targets=[dns])
+    leader = scene.holder()
+    scene.cluster.wait_for("the name of the leader", lambda: leader in second.get("/api/v1/recommendations")[1])
+    assert second.get("/api/v1/recommendations")[0] == 503
+
+    first.process.kill()
+    begin = time.monotonic()
+    scene.pool.add(1)
+    dns.wait_for(5, TAKEOVER_SECONDS)
+    killed = time.monotonic() - begin
+
+    third = scene.start("first", "dns", targets=[dns], suffix="-again")
+    scene.cluster.wait_for("a standby", lambda: third.metric("tidewatch_leader") == "0.0")
+    second.process.send(signal.SIGTERM)
+    begin = time.monotonic()
+    scene.cluster.wait_for("the next leader", lambda: third.metric("tidewatch_leader") == "1.0", AT_ONCE_SECONDS)
+    released = time.monotonic() - begin
+    scene.pool.add(1)
+    dns.wait_for(6)
+
+    assert second.process.wait(10.0) == 0
+    assert dns.writers() == ["first", "second", "first"]
+    assert len(dns.writes()) == dns.changes() == 3
+    assert scene.refused_requests() == set()
+    state("recommender, leader killed", f"the next leader scaled after {killed:.1f} s")
+    state("recommender, leader ended by SIGTERM", f"the next one led after {released:.1f} s")
+
+
+def test_targets_of_others_are_refused_and_their_owner_is_named(scene: Scene) -> None:
+    scene.pool.add(3)
+    names = ["free", "scaled", "applied", "shared", "held"]
+    free, scaled, applied, shared, held = (scene.workload(name) for name in names)
+    client = scene.cluster.client
+    client.create(f"/apis/autoscaling/v2/namespaces/{scene.namespace}/horizontalpodautoscalers", autoscaler("scaled"))
+    applied_spec = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "applied"}}
+    query = {"fieldManager": "argocd-controller", "force": "true"}
+    body = {**applied_spec, "spec": {"replicas": 2}}
+    assert client.ask("PATCH", applied.path, query=query, body=body, content_type=APPLY).status == 200
+    client.merge(held.path, {"metadata": {"annotations": {"tidewatch.io/paused": "true"}}})
+
+    recommendations = [*names, "rival"]
+    entries = [scene.entry(name, Workload(scene.cluster, scene.namespace, name)) for name in names]
+    scene.configure(*entries, scene.entry("rival", shared))
+    program = scene.start("alone", *recommendations, targets=[free, scaled, applied, shared, held])
+    free.wait_for(3)
+    owners = {
+        "scaled": f"HorizontalPodAutoscaler {scene.namespace}/scaled",
+        "applied": "field manager argocd-controller",
+        "shared": "recommendation rival",
+        "rival": "recommendation shared",
+    }
+    for name, owner in owners.items():
+        outcome = scene.cluster.wait_for(f"a decision about {name}", partial(scene.outcome, program, name))
+        assert (outcome["action"], outcome["owner"]) == ("refused", owner)
+    assert program.items()["held"]["status"] == "held"
+    assert "tidewatch.io/paused" in program.items()["held"]["message"]
+    for target in (scaled, applied, shared, held):
+        assert target.writes() == []
+    scene.cluster.wait_for("an event", lambda: "Scaled" in dict(scene.events(free)))
+    scene.cluster.wait_for("a warning", lambda: "ScaleRefused" in dict(scene.events(applied)))
+    assert "argocd-controller" in dict(scene.events(applied))["ScaleRefused"]
+    assert scene.refused_requests() == set()
+
+    client.merge(held.path, {"metadata": {"annotations": {"tidewatch.io/paused": None}}})
+    held.wait_for(3)
+
+
+def test_nothing_is_scaled_while_the_api_server_does_not_answer_and_all_goes_on_afterwards(scene: Scene) -> None:
+    scene.pool.add(3)
+    dns = scene.workload("dns")
+    scene.configure(scene.entry("dns", dns))
+    program = scene.start("alone", "dns", targets=[dns])
+    dns.wait_for(3)
+    series = (
+        'tidewatch_recommended_replicas{recommendation="dns",target_kind="Deployment",target_name="dns",'
+        f'target_namespace="{scene.namespace}"}}'
+    )
+    scene.cluster.wait_for("the series", lambda: program.metric(series) == "3.0")
+    api_server = scene.cluster.plane.process("kube-apiserver")
+    api_server.pause()
+    try:
+        scene.cluster.wait_for("the end of the series", lambda: program.metric(series) is None, STALE_SECONDS + 30.0)
+        assert program.get("/healthz", plain=True)[0] == 200
+        assert program.get("/readyz", plain=True)[0] == 200
+    finally:
+        api_server.resume()
+    scene.pool.add(1)
+    dns.wait_for(4, 90.0)
+    scene.cluster.wait_for("the series", lambda: program.metric(series) == "4.0")
+    assert len(dns.writes()) == dns.changes() == 2
+
+
+def test_a_program_that_is_killed_at_any_moment_loses_no_limit_and_writes_nothing_twice(scene: Scene) -> None:
+    """It may change its value five times in an hour: without its memory it would do so after each kill."""
+    allowed = 5
+    moments = random.Random(14)
+    dns = scene.workload("dns")
+    scene.configure(scene.entry("dns", dns, more=[f"maxChangesPerHour: {allowed}"]), elects=False)
+    for kill in range(KILLS):
+        program = scene.start("alone", "dns", targets=[dns], suffix=f"-{kill}")
+        # Of the time that it needs for its start and some polls, with a node that comes in each.
+        end = time.monotonic() + moments.uniform(0.5, 5.0)
+        while time.monotonic() < end:
+            scene.pool.add(1)
+            time.sleep(0.5)
+        program.process.kill()
+    last = scene.start("alone", "dns", targets=[dns], suffix="-last")
+    scene.pool.add(1)
+    scene.cluster.wait_for("the limit", lambda: "maxChangesPerHour" in str(last.items()))
+    # The first value is none that has changed.
+    assert 0 < len(dns.writes()) <= allowed + 1
+    assert len(dns.writes()) == dns.changes()

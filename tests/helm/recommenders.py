@@ -1,0 +1,145 @@
+"""Values of the chart that install the recommender, each set by a name."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+import yaml
+
+from tests.helm.chart import Release, render
+
+COREDNS: Final = {"apiVersion": "apps/v1", "kind": "Deployment", "namespace": "kube-system", "name": "coredns"}
+GATEWAY: Final = {"apiVersion": "apps/v1", "kind": "StatefulSet", "namespace": "default", "name": "gateway"}
+ROLLOUT: Final = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "namespace": "default", "name": "shop"}
+POLICY: Final = {"apiVersion": "example.com/v1", "kind": "FleetPolicy", "namespace": "default", "name": "a"}
+
+
+def configuration(*recommendations: dict[str, Any], **rest: object) -> dict[str, Any]:
+    """Return a configuration file as a mapping."""
+    head = {"apiVersion": "tidewatch.io/v1alpha1", "kind": "RecommenderConfiguration"}
+    return head | rest | {"recommendations": list(recommendations)}
+
+
+LINEAR: Final[dict[str, Any]] = {
+    "name": "coredns",
+    "proportional": {"linear": {"coresPerReplica": 256, "nodesPerReplica": 16, "max": 1000000}},
+    "targets": [COREDNS],
+    "outputs": ["metric", "scale"],
+}
+COUNTED: Final[dict[str, Any]] = {
+    "name": "gateway",
+    "proportional": {
+        "drivers": {
+            "services": {"perReplica": 500, "namespace": "default"},
+            "pods": {"perReplica": 100},
+            "endpoints": {"perReplica": 10, "selector": "app=web"},
+            "query": {"expr": 'sum(rate(requests_total{path!~"<none>"}[5m]))', "perReplica": 3},
+        }
+    },
+    "targets": [GATEWAY, ROLLOUT, POLICY],
+}
+PARAMETERS: Final[dict[str, Any]] = {
+    "name": "dns",
+    "proportional": {
+        "configMap": {
+            "namespace": "kube-system",
+            "name": "dns-autoscaler",
+            "defaultParams": {"linear": {"nodesPerReplica": 2}},
+        }
+    },
+    "targets": [COREDNS | {"name": "kube-dns"}],
+    "outputs": ["scale"],
+}
+EVERYTHING: Final = configuration(
+    LINEAR, COUNTED, PARAMETERS, prometheus={"url": "http://prometheus:9090"}, state="/var/cache/history"
+)
+WITHOUT_LEASE: Final = configuration(LINEAR, leaderElection={"enabled": False})
+
+CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
+    "one recommendation": configuration(LINEAR),
+    "a text": configuration(LINEAR, state="history"),
+    "everything": EVERYTHING,
+    "metrics of nothing": configuration(LINEAR | {"targets": [], "outputs": ["metric"]}),
+    "no recommendation yet": configuration(),
+    "without a Lease": WITHOUT_LEASE,
+    "a Lease elsewhere": configuration(LINEAR, leaderElection={"namespace": "kube-node-lease", "name": "mine"}),
+    "an existing ConfigMap": EVERYTHING,
+    "an existing ConfigMap without a Lease": WITHOUT_LEASE,
+}
+"""What the recommender of each case reads."""
+
+PLURALS: Final = {"Rollout": "rollouts", "FleetPolicy": "fleetpolicies"}
+"""Of the kinds above that are not Kubernetes' own."""
+
+SWITCHES: Final[dict[str, Any]] = {
+    "metrics": {"serviceMonitor": {"enabled": True, "labels": {"release": "prom"}}},
+    "networkPolicy": {"enabled": True},
+    "prometheusRule": {"enabled": True, "labels": {"release": "prom"}},
+    "dashboards": {"enabled": True, "annotations": {"grafana_folder": "Autoscaling"}},
+    "prometheus": {"credentials": {"secret": "c", "token": "token"}},
+}
+
+_VALUES: Final[dict[str, dict[str, Any]]] = {
+    "one recommendation": {},
+    "a text": {"recommender": {"config": "# With a comment.\n" + yaml.safe_dump(CONFIGURATIONS["a text"])}},
+    "everything": SWITCHES
+    | {
+        "networkPolicy": {"enabled": True, "pageFrom": [{"podSelector": {"matchLabels": {"app": "oauth-proxy"}}}]},
+        "recommender": {
+            "page": {"bindAddress": "0.0.0.0"},
+            "extraArguments": ["--dry-run"],
+            "podLabels": {"team": "platform", "app.kubernetes.io/component": "other"},
+            "podAnnotations": {"note": "1"},
+            "extraVolumes": [{"name": "more", "emptyDir": {}}],
+            "extraVolumeMounts": [{"name": "more", "mountPath": "/more"}],
+            "nodeSelector": {"kubernetes.io/os": "linux"},
+            "tolerations": [{"operator": "Exists"}],
+            "serviceAccount": {"name": "robot", "annotations": {"note": "1"}},
+        },
+    },
+    "metrics of nothing": {"adapter": {"enabled": False}} | SWITCHES,
+    "no recommendation yet": {"metrics": {"podMonitor": {"enabled": True}}},
+    "without a Lease": {"recommender": {"replicas": 1}},
+    "a Lease elsewhere": {"fullnameOverride": "metrics"},
+    "an existing ConfigMap": {
+        "recommender": {
+            "config": {},
+            "existingConfig": "mine",
+            "rbac": {
+                "targets": [
+                    COREDNS | {"scale": True},
+                    COREDNS | {"name": "kube-dns", "scale": True},
+                    GATEWAY,
+                    ROLLOUT,
+                    POLICY,
+                ],
+                "recommendations": ["coredns", "gateway", "dns"],
+                "configMaps": [{"namespace": "kube-system", "name": "dns-autoscaler", "create": True}],
+                "counts": [{"kind": "services", "namespace": "default"}, {"kind": "pods"}, {"kind": "endpoints"}],
+            },
+        }
+    },
+    "an existing ConfigMap without a Lease": {
+        "recommender": {
+            "config": {},
+            "existingConfig": "mine",
+            "replicas": 1,
+            "rbac": {
+                "targets": [COREDNS | {"scale": True}],
+                "recommendations": ["coredns"],
+                "lease": {"enabled": False},
+            },
+        }
+    },
+}
+RECOMMENDER_CASES: Final[dict[str, dict[str, Any]]] = {
+    case: values | {"recommender": {"enabled": True, "config": CONFIGURATIONS[case]} | values.get("recommender", {})}
+    for case, values in _VALUES.items()
+}
+
+
+@cache
+def rendered_recommender(case: str) -> Release:
+    """Return what Helm makes of a set of values; rendered once."""
+    return render(RECOMMENDER_CASES[case])

@@ -1,0 +1,183 @@
+"""The programs behind the dashboards, scraped by a real Prometheus.
+
+The recommender's part is its own collectors behind an exporter.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import ssl
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+from adapter.sources.kubernetes.telemetry import LeaseMetrics
+from demo.machine.exporter import running_exporter
+from demo.machine.files import replace_file
+from demo.machine.prometheus import running_prometheus
+from helm.tidewatch.dashboards.texts import DASHBOARDS
+from recommender.decisions.publication import Publication
+from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
+from recommender.outputs.metrics import RecommendationCollector
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.telemetry import RecommenderTelemetry
+from tests.helm.chart import ROOT
+from tests.identity.certificates.keeping_world import CUSTOM, SECRET, SERVICE, apiservice
+from tests.support.apiserver_objects import APISERVICES
+from tests.support.caller import Caller
+from tests.support.object_apiserver import ObjectApiServer
+from tests.support.prometheus import ScrapedPrometheus
+from tests.support.serving import Trust, running_adapter
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from demo.machine.exporter import Exporter
+
+VARIABLES: Final = {"$namespace": ".*", "$job": ".*", "$recommendation": ".*", "$__rate_interval": "8s"}
+TARGET: Final = TargetReference("apps/v1", "Deployment", "kube-system", "coredns")
+
+
+@contextmanager
+def scraped_adapter(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Callable[[int], None]]]:
+    """Run an adapter whose metrics are scraped; yield the Prometheus, and what sends it the Nth request."""
+    trust = Trust.made_in(folder / "trust")
+    rules = ROOT / "rules" / "adapter" / "websocket.yaml"
+    with ObjectApiServer() as cluster, _scraping(folder) as (prometheus, file):
+        cluster.put("pods", "shop", "web-0", {"app": "web"})
+        cluster.objects.put(APISERVICES, "", CUSTOM, apiservice(CUSTOM))
+        flags = _adapter_flags(folder, cluster)
+        with running_adapter(folder, trust, *flags, prometheus_url=prometheus.url, rules=rules) as adapter:
+            _name_target(file, f"127.0.0.1:{adapter.plain_port}")
+            with Caller(adapter.port, _client(cluster, trust)) as caller:
+
+                def work(number: int) -> None:
+                    connections = "NaN" if number % 20 == 0 else 5 + number % 40
+                    prometheus.exporter.publish(
+                        f'websocket_connections{{namespace="shop",pod="web-0"}} {connections}\n'
+                    )
+                    known = number % 10 != 0
+                    caller.pods("websocket_connections" if known else "unknown", labelSelector="app=web")
+
+                yield prometheus, work
+
+
+@contextmanager
+def scraped_recommender(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Callable[[int], None]]]:
+    """Run the recommender's collectors behind an exporter; yield the Prometheus, and what makes the Nth decision."""
+    with running_exporter() as exporter, _scraping(folder) as (prometheus, file):
+        _name_target(file, exporter.target)
+        yield prometheus, _Recommending(exporter).work
+
+
+SCRAPED: Final = {"adapter": scraped_adapter, "recommendations": scraped_recommender}
+"""By name of the dashboard."""
+
+
+def queries(name: str) -> dict[str, str]:
+    """Return the queries of a dashboard by panel and letter, with every variable at its default."""
+    return {
+        f"{panel['title']} {target['refId']}": as_sent(target["expr"])
+        for panel in DASHBOARDS[name]()["panels"]
+        for target in panel.get("targets", ())
+    }
+
+
+def as_sent(expr: str) -> str:
+    """Return a query as Grafana sends it."""
+    for variable, value in VARIABLES.items():
+        expr = expr.replace(variable, value)
+    return expr
+
+
+class _Recommending:
+    """The recommender's own collectors, behind an exporter."""
+
+    def __init__(self, exporter: Exporter) -> None:
+        self._exporter = exporter
+        self._registry = CollectorRegistry(auto_describe=True)
+        self._latest = Publication(leads=True)
+        self._registry.register(RecommendationCollector(lambda: self._latest, lambda: True))
+        LeaseMetrics(self._registry, "tidewatch_recommender").show(lambda: True)
+        self._telemetry = RecommenderTelemetry(self._registry)
+        self._telemetry.scale_output_added("coredns")
+
+    def work(self, number: int) -> None:
+        """Decide once, be refused now and then, and be scraped with that."""
+        replicas = 3 + number // 40
+        present = replicas - (number % 40 < 20)
+        action = TargetAction.NONE if present == replicas else TargetAction.REFUSED
+        record = Record(
+            name="coredns",
+            type="proportional",
+            time=time.time(),
+            status=Status.OK,
+            message="",
+            replicas=replicas,
+            steps=(Step("linear/nodes", replicas, "ceil(nodes / 16)"), Step("linear/cores", 2.0, "ceil(32 / 16)")),
+            binding="linear/nodes",
+            targets=(TargetOutcome(TARGET, present, action, "HorizontalPodAutoscaler coredns"),),
+        )
+        now = time.time()
+        self._latest = Publication(leads=True, time=now, valid_until=now + 60.0, records=(record,))
+        self._telemetry.polled(0.005, failures=0)
+        self._telemetry.decided("coredns", 0.002)
+        if action is TargetAction.REFUSED:
+            self._telemetry.scale_call("coredns", ScaleResult.REFUSED)
+            self._telemetry.event("created" if number % 40 == 0 else "suppressed")
+        self._telemetry.memory_write("ok")
+        self._exporter.publish(generate_latest(self._registry).decode())
+
+
+def _scrape(job: str, file: Path) -> dict[str, Any]:
+    """Return a scrape configuration whose target is known only later."""
+    return {"job_name": job, "scrape_interval": "1s", "file_sd_configs": [{"files": [str(file)]}]}
+
+
+def _name_target(file: Path, target: str) -> None:
+    replace_file(file, json.dumps([{"targets": [target]}]))
+
+
+@contextmanager
+def _scraping(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Path]]:
+    """Run a Prometheus with an exporter, and one target whose name is to be written to the file."""
+    file = folder / "targets.json"
+    with (
+        running_exporter() as exporter,
+        running_prometheus(
+            folder / "prometheus", scrape_configs=[exporter.scrape_config(), _scrape("tidewatch", file)]
+        ) as prometheus,
+    ):
+        yield ScrapedPrometheus(prometheus, exporter), file
+
+
+def _adapter_flags(folder: Path, cluster: ObjectApiServer) -> tuple[str, ...]:
+    """Return the flags with which everything is exposed: objects of a cluster, and a certificate of its own."""
+    kubeconfig = cluster.kubeconfig(folder / "config")
+    return (
+        "--objects=",
+        f"--lister-kubeconfig={kubeconfig}",
+        f"--kubeconfig={kubeconfig}",
+        "--tls-cert-file=",
+        "--tls-private-key-file=",
+        f"--cert-dir={folder / 'certificates'}",
+        f"--serving-secret={SECRET}",
+        f"--service={SERVICE}",
+        f"--apiservice={CUSTOM}",
+        "--refresh-interval=1s",
+        "--metrics-relist-interval=2s",
+    )
+
+
+def _client(cluster: ObjectApiServer, trust: Trust) -> ssl.SSLContext:
+    """Return the front proxy's way to the adapter, which trusts what the adapter has published."""
+    found = until(lambda: cluster.objects.get_without_rights(APISERVICES, "", CUSTOM)["spec"].get("caBundle"))
+    context = ssl.create_default_context(cadata=base64.b64decode(found).decode())
+    context.check_hostname = False
+    context.load_cert_chain(trust.front_proxy.certificate_file, trust.front_proxy.key_file)
+    return context

@@ -1,0 +1,76 @@
+"""The dashboards: their JSON is that of their code, and no panel is empty when the programs are scraped."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from helm.tidewatch.dashboards.texts import DASHBOARDS, text_of
+from tests.helm.chart import CHART, ROOT
+from tests.helm.scraped import SCRAPED, queries
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.prometheus import ScrapedPrometheus
+
+PATIENCE_SECONDS = 60.0
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_the_json_is_what_the_code_makes(name: str) -> None:
+    committed = (CHART / "dashboards" / f"{name}.json").read_text()
+    assert committed == text_of(DASHBOARDS[name]()), "run python -m helm.tidewatch.dashboards"
+
+
+def test_no_other_file_ships() -> None:
+    assert {path.stem for path in (CHART / "dashboards").glob("*.json")} == set(DASHBOARDS)
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_a_dashboard_has_a_name_of_its_own_and_its_panels_have_places_of_their_own(name: str) -> None:
+    model = json.loads(text_of(DASHBOARDS[name]()))
+    assert model["uid"].startswith("tidewatch-")
+    cells = [
+        (x, y)
+        for panel in model["panels"]
+        for x in range(panel["gridPos"]["x"], panel["gridPos"]["x"] + panel["gridPos"]["w"])
+        for y in range(panel["gridPos"]["y"], panel["gridPos"]["y"] + panel["gridPos"]["h"])
+    ]
+    assert len(cells) == len(set(cells))
+    assert max(x for x, _ in cells) < 24
+    shown = [panel for panel in model["panels"] if panel["type"] != "row"]
+    assert len({panel["title"] for panel in shown}) == len(shown)
+    assert all(panel["description"].endswith(".") for panel in shown)
+
+
+def empty(prometheus: ScrapedPrometheus, wanted: dict[str, str]) -> list[str]:
+    """Return the panels without a finite value."""
+    return [
+        panel
+        for panel, expr in wanted.items()
+        if not any(math.isfinite(float(row["value"][1])) for row in prometheus.query(expr))
+    ]
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_no_panel_is_empty(name: str, tmp_path: Path) -> None:
+    wanted, end, number = queries(name), time.monotonic() + PATIENCE_SECONDS, 0
+    assert wanted
+    with SCRAPED[name](tmp_path) as (prometheus, work):
+        while missing := empty(prometheus, wanted):
+            assert time.monotonic() < end, f"these panels are empty: {missing}"
+            number += 1
+            work(number)
+            time.sleep(0.2)
+
+
+def test_the_page_explains_every_panel_and_no_other() -> None:
+    page = (ROOT / "docs" / "dashboards.md").read_text()
+    rows = [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| ")]
+    titles = {panel["title"] for build in DASHBOARDS.values() for panel in build()["panels"] if panel["type"] != "row"}
+    assert {row for row in rows if row != "panel"} == titles

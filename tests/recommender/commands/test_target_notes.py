@@ -1,0 +1,33 @@
+"""Notes about targets are logged, each as long as it is new."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recommender.commands.proportional.target_notes import TargetNotes
+from recommender.decisions.loop import decide
+from recommender.decisions.memory import Memory
+from tests.recommender.decisions.world import NOW, asks_for, autoscaler, inputs, manager, policy
+
+if TYPE_CHECKING:
+    import pytest
+
+    from recommender.decisions.inputs import Inputs
+
+
+def logged(caplog: pytest.LogCaptureFixture, *polls: Inputs) -> list[str]:
+    notes = TargetNotes()
+    for given in polls:
+        notes.polled([decide(policy(), asks_for(5), given, Memory(), NOW).record])
+    return [record.message for record in caplog.records]
+
+
+def test_a_note_is_logged_once_and_again_when_it_has_changed(caplog: pytest.LogCaptureFixture) -> None:
+    helm, plain = inputs(replicas_managers=(manager("helm"),)), inputs()
+    found = logged(caplog, helm, helm, plain, helm)
+    assert len(found) == 2
+    assert found[0].startswith("Deployment kube-system/coredns: helm wrote spec.replicas")
+
+
+def test_a_refusal_is_not_logged_a_second_time(caplog: pytest.LogCaptureFixture) -> None:
+    assert logged(caplog, inputs(autoscalers=(autoscaler(),))) == []

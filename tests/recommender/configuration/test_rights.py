@@ -1,0 +1,117 @@
+"""A configuration needs exactly the rights that its recommendations use."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from adapter.objects.resources import BUILT_IN, find_resource
+from recommender.configuration.reading import read_configuration
+from recommender.configuration.rights import RoleRule, rights_of
+from recommender.running.memory_store import stored_name
+from tests.recommender.configuration.files import LINEAR, whole
+
+CREATE, GET, KEEP, WATCH = ("create",), ("get",), ("get", "update", "patch"), ("list", "watch")
+TARGET = "{apiVersion: apps/v1, kind: Deployment, namespace: shop, name: web}"
+OTHER = "{apiVersion: v1, kind: ReplicationController, namespace: shop, name: old}"
+ROLLOUT = "{apiVersion: argoproj.io/v1alpha1, kind: Rollout, namespace: shop, name: new}"
+PROCESS = {
+    RoleRule("tools", "", "configmaps", "", CREATE),
+    RoleRule("tools", "", "configmaps", "", KEEP, ("tidewatch-recommender-dns",)),
+    RoleRule("tools", "coordination.k8s.io", "leases", "", CREATE),
+    RoleRule("tools", "coordination.k8s.io", "leases", "", KEEP, ("tidewatch-recommender",)),
+}
+NODES = RoleRule("", "", "nodes", "", WATCH)
+OF_TARGETS = {
+    RoleRule("shop", "", "events", "", CREATE),
+    RoleRule("shop", "autoscaling", "horizontalpodautoscalers", "", WATCH),
+}
+
+
+def rights(entry: str, top: str = "") -> tuple[RoleRule, ...]:
+    configuration = read_configuration(whole(f"- name: dns\n  {entry}\n", top=top), "recommender.yaml")
+    assert not configuration.refused
+    resolve = partial(find_resource, BUILT_IN)
+    return rights_of(configuration, namespace="tools", resolve=resolve, memory_name=stored_name)
+
+
+DEFAULTS = "{linear: {nodesPerReplica: 2}}"
+CASES = {
+    "a metric without a target": (LINEAR, PROCESS | {NODES}),
+    "a metric for a target": (
+        f"{LINEAR}\n  targets: [{TARGET}]",
+        PROCESS | OF_TARGETS | {NODES, RoleRule("shop", "apps", "deployments", "", GET, ("web",))},
+    ),
+    "two targets that are scaled": (
+        f"{LINEAR}\n  targets: [{TARGET}, {OTHER}]\n  outputs: [metric, scale]",
+        PROCESS
+        | OF_TARGETS
+        | {
+            NODES,
+            RoleRule("shop", "apps", "deployments", "", GET, ("web",)),
+            RoleRule("shop", "apps", "deployments", "scale", KEEP, ("web",)),
+            RoleRule("shop", "", "replicationcontrollers", "", GET, ("old",)),
+            RoleRule("shop", "", "replicationcontrollers", "scale", KEEP, ("old",)),
+        },
+    ),
+    "a target of an unknown kind": (
+        f"{LINEAR}\n  targets: [{ROLLOUT}]\n  outputs: [scale]",
+        PROCESS | OF_TARGETS | {NODES},
+    ),
+    "parameters in a ConfigMap": (
+        "proportional: {configMap: {namespace: kube-system, name: params}}",
+        PROCESS | {NODES, RoleRule("kube-system", "", "configmaps", "", GET, ("params",))},
+    ),
+    "parameters in a ConfigMap that may be missing": (
+        f"proportional: {{configMap: {{namespace: kube-system, name: params, defaultParams: {DEFAULTS}}}}}",
+        PROCESS
+        | {
+            NODES,
+            RoleRule("kube-system", "", "configmaps", "", GET, ("params",)),
+            RoleRule("kube-system", "", "configmaps", "", CREATE),
+        },
+    ),
+    "services of the cluster and pods of a namespace, without nodes": (
+        "proportional: {drivers: {services: {perReplica: 5}, pods: {perReplica: 5, namespace: shop}}}",
+        PROCESS | {RoleRule("", "", "services", "", WATCH), RoleRule("shop", "", "pods", "", WATCH)},
+    ),
+    "endpoints": (
+        "proportional: {drivers: {endpoints: {perReplica: 5}}}",
+        PROCESS | {RoleRule("", "discovery.k8s.io", "endpointslices", "", WATCH)},
+    ),
+    "sizes": (
+        "proportional: {resources: {dns: {requests: {cpu: {base: 100m}}}}}",
+        PROCESS | {NODES},
+    ),
+}
+
+
+@pytest.mark.parametrize(("entry", "expected"), CASES.values(), ids=CASES)
+def test_rights_are_those_that_the_entry_uses(entry: str, expected: set[RoleRule]) -> None:
+    assert set(rights(entry)) == expected
+
+
+def test_without_leader_election_there_is_no_right_to_a_lease() -> None:
+    found = rights(LINEAR, "leaderElection: {enabled: false}\n")
+    assert [right for right in found if right.resource == "leases"] == []
+
+
+def test_lease_and_memories_may_be_elsewhere_and_the_lease_may_have_another_name() -> None:
+    found = rights(LINEAR, "leaderElection: {namespace: leases, name: mine}\n")
+    assert {(right.namespace, right.resource, right.names) for right in found if right.namespace} == {
+        ("leases", "leases", ()),
+        ("leases", "leases", ("mine",)),
+        ("leases", "configmaps", ()),
+        ("leases", "configmaps", ("tidewatch-recommender-dns",)),
+    }
+
+
+def test_a_kind_that_is_counted_in_the_whole_cluster_needs_no_right_in_a_namespace() -> None:
+    narrow = "- {name: a, proportional: {drivers: {services: {perReplica: 5, namespace: shop}}}}\n"
+    wide = "- {name: b, proportional: {drivers: {services: {perReplica: 5, selector: app=x}}}}\n"
+    configuration = read_configuration(whole(narrow, wide), "recommender.yaml")
+    found = rights_of(
+        configuration, namespace="tools", resolve=partial(find_resource, BUILT_IN), memory_name=stored_name
+    )
+    assert [right.namespace for right in found if right.resource == "services"] == [""]
