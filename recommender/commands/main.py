@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 SUMMARIES = {
     "run": "decide repeatedly, publish the recommendations, and scale targets that may be scaled",
     "recommend": "calculate each recommendation once, show how, and write nothing",
+    "doctor": "check an installation for common faults, and say how to fix each",
     "proportional": "replace cluster-proportional-autoscaler, with its command line and its rights",
 }
 
@@ -57,6 +58,10 @@ def _command(name: str) -> Callable[[Sequence[str]], None]:
         from recommender.commands.run.command import run  # noqa: PLC0415 - see above
 
         return run
+    if name == "doctor":
+        from recommender.commands.doctor.command import doctor  # noqa: PLC0415 - see above
+
+        return doctor
     if name == "proportional":
         from recommender.commands.proportional.command import proportional  # noqa: PLC0415 - see above
 

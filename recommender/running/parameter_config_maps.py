@@ -46,15 +46,19 @@ class ParameterConfigMaps:
         default_params: Callable[[str, str], Mapping[str, str] | None],
         may_create: Callable[[float], bool],
         clock: Clock,
+        *,
+        is_dry_run: bool = False,
     ) -> None:
         """`default_params` returns the data of a missing ConfigMap by its namespace and name; None: it is not created.
 
-        `may_create` returns whether this process may write for the given number of seconds.
+        `may_create` returns whether this process may write for the given number of seconds. A dry run creates
+        nothing, and goes on with the default parameters as if it had.
         """
         self._objects = objects
         self._default_params = default_params
         self._may_create = may_create
         self._clock = clock
+        self._is_dry_run = is_dry_run
         self._states = StateLog(_log)
 
     def read(self, namespace: str, name: str) -> Observed[ConfigMapData | None] | Unknown:
@@ -70,6 +74,8 @@ class ParameterConfigMaps:
 
     def _created(self, namespace: str, name: str, now: float) -> Observed[ConfigMapData | None] | Unknown:
         defaults = self._default_params(namespace, name)
+        if defaults and self._is_dry_run:
+            return Observed(ConfigMapData(dict(defaults), ""), now)
         if not defaults or not self._may_create(_WRITE_SECONDS):
             return Observed(None, now)
         key = f"{namespace}/{name}"

@@ -15,8 +15,9 @@ from recommender.decisions.failures import failed_record, refused_record
 from recommender.decisions.log_line import log_fields
 from recommender.decisions.loop import Decision, decide
 from recommender.decisions.memory import Memory
+from recommender.decisions.notes import note_of
 from recommender.decisions.publication import Publication
-from recommender.decisions.record import Status
+from recommender.decisions.record import Status, TargetAction
 from recommender.running.memory_store import MemoryUnavailableError
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ class Runner:
 
     def _log_changes(self, records: Sequence[Record]) -> None:
         for record in records:
-            facts = (record.status, record.replicas, record.binding)
+            facts = _worth_a_line(record)
             if self._last.get(record.name) != facts:
                 self._last[record.name] = facts
                 level = logging.WARNING if record.status in {Status.ERROR, Status.STALE} else logging.INFO
@@ -192,6 +193,12 @@ class Runner:
                 stop.wait(min(COLLECT_SECONDS, left))
                 self._parts.wake.clear()
                 return
+
+
+def _worth_a_line(record: Record) -> tuple[object, ...]:
+    """Return what is logged when it changes. Ages and counts are left out, since they change with every poll."""
+    refused = tuple((each.target, each.owner) for each in record.targets if each.action is TargetAction.REFUSED)
+    return record.status, record.replicas, record.binding, refused, note_of(record)
 
 
 def _valid_seconds(configuration: Configuration) -> float:

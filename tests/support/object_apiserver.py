@@ -8,6 +8,7 @@
         server.slow["/version"] = 30.0                          # seconds before an answer
     server.faults.append(Fault("update", "lost"))           # the next PUT is done, and its answer is lost
     server.pause(); server.resume()                         # what came meanwhile is carried out afterwards
+    server.watched.add(HPAS)                                # listed and watched out of `store`, as in `FakeApiServer`
     other = ObjectApiServer(server.objects)                 # a second server over the same objects
 
 Objects can be created, patched, replaced and deleted, workloads and machines be scaled by their subresource.
@@ -77,6 +78,7 @@ class ObjectApiServer(FakeApiServer):
         self._runs = threading.Event()
         self._runs.set()
         self.answers: dict[str, tuple[int, Json]] = {}
+        self.watched: set[Kind] = set()
         self.clock_error = 0.0
         self.slow: dict[str, float] = {}
 
@@ -123,7 +125,7 @@ class ObjectHandler(Handler):
             self._answer(path, lambda: (200, {"major": "1", "minor": "36", "gitVersion": "v1.36.0"}))
         elif path in self._fake.answers:
             self._answer(path, lambda: self._fake.answers[path])
-        elif self._is_known(path) and "watch" not in query and "fieldSelector" not in query:
+        elif self._is_single(path) and "watch" not in query and "fieldSelector" not in query:
             self._answer(path, lambda: (200, self._read(path, query)))
         else:
             super().do_GET()
@@ -171,6 +173,11 @@ class ObjectHandler(Handler):
         group = "" if parts[0] == "api" else parts[1] if len(parts) > 1 else ""
         return any(kind[0] == group and kind[1] in parts for kind in _KINDS)
 
+    def _is_single(self, path: str) -> bool:
+        found = self._collection(path)
+        is_watched = found is not None and (found[0].group, found[0].plural) in self._fake.watched
+        return self._is_known(path) and not is_watched
+
     def _answer(self, path: str, answer: Callable[[], tuple[int, Json]]) -> None:
         self._fake.requests.append(Asked(self.command, path, self._query(), dict(self.headers.items())))
         self._fake.wait_while_paused()
@@ -211,7 +218,9 @@ class ObjectHandler(Handler):
             message = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
             raise RefusedError(422, "Invalid", message)
         about = spec["resourceAttributes"]
-        return {**document, "status": {"allowed": self._fake.objects.allows(about["verb"], about["resource"])}}
+        sub = about.get("subresource")
+        resource = f"{about['resource']}/{sub}" if sub else about["resource"]
+        return {**document, "status": {"allowed": self._fake.objects.allows(about["verb"], resource)}}
 
     def _body(self, media_type: str) -> Json:
         content = self.rfile.read(int(self.headers.get("Content-Length") or 0))

@@ -19,7 +19,7 @@ HPA_CONTROLLER = ObjectName("kube-system", "horizontal-pod-autoscaler")
 
 
 @dataclass(frozen=True, slots=True)
-class Right:
+class AccessRight:
     """One right, as an access review names it."""
 
     verb: str
@@ -32,6 +32,8 @@ class Right:
     def __str__(self) -> str:
         """Return the right in the words of a role."""
         resource = f"{self.resource}.{self.group}" if self.group else self.resource
+        if self.subresource:
+            resource = f"{resource}/{self.subresource}"
         named = f" {self.object_name}" if self.object_name and self.object_name != "*" else ""
         return f"{self.verb} {resource}{named}" + (f" in {self.namespace}" if self.namespace else "")
 
@@ -55,7 +57,7 @@ class Need:
 
     name: str
     """Name of the line."""
-    right: Right
+    right: AccessRight
     lost: str
     """What fails without the right."""
     fix: str
@@ -78,21 +80,26 @@ def needs_of_adapter(secret: ObjectName | None, apiservices: Sequence[str]) -> I
     """Yield the rights that the adapter needs; `secret` holds its serving certificate, if it keeps one."""
     for verb in ("list", "watch"):
         lost = "metrics of pods that a selector picks: HPAs on Pods metrics get 503"
-        yield _own(Right(verb, "pods"), lost, "a ClusterRole with get, list and watch on pods")
+        yield _own(AccessRight(verb, "pods"), lost, "a ClusterRole with get, list and watch on pods")
     for verb in ("list", "watch"):
         for plural in ("nodes", "namespaces"):
             lost = f"metrics of {plural} that a selector picks"
             yield _own(
-                Right(verb, plural), lost, f"a ClusterRole with get, list and watch on {plural}", CheckStatus.WARNING
+                AccessRight(verb, plural),
+                lost,
+                f"a ClusterRole with get, list and watch on {plural}",
+                CheckStatus.WARNING,
             )
     delegator = "the ClusterRole system:auth-delegator, by a ClusterRoleBinding"
     lost = "authorization of direct callers, and of requests that kube-apiserver passes on"
-    yield _own(Right("create", "subjectaccessreviews", "authorization.k8s.io"), lost, delegator, CheckStatus.WARNING)
+    yield _own(
+        AccessRight("create", "subjectaccessreviews", "authorization.k8s.io"), lost, delegator, CheckStatus.WARNING
+    )
     lost = "callers with bearer tokens, such as a Prometheus that scrapes /metrics over TLS"
-    yield _own(Right("create", "tokenreviews", "authentication.k8s.io"), lost, delegator, CheckStatus.WARNING)
+    yield _own(AccessRight("create", "tokenreviews", "authentication.k8s.io"), lost, delegator, CheckStatus.WARNING)
     reader = "the Role extension-apiserver-authentication-reader, by a RoleBinding in kube-system"
     for verb in ("list", "watch"):
-        right = Right(verb, "configmaps", "", "kube-system", "extension-apiserver-authentication")
+        right = AccessRight(verb, "configmaps", "", "kube-system", "extension-apiserver-authentication")
         yield _own(right, "authentication of kube-apiserver's front proxy: all its requests are refused", reader)
     if secret is not None:
         yield from _needs_of_certificate(secret, apiservices)
@@ -100,25 +107,25 @@ def needs_of_adapter(secret: ObjectName | None, apiservices: Sequence[str]) -> I
 
 def _needs_of_certificate(secret: ObjectName, apiservices: Sequence[str]) -> Iterator[Need]:
     for verb in ("get", "patch"):
-        right = Right(verb, "secrets", "", secret.namespace, secret.name)
+        right = AccessRight(verb, "secrets", "", secret.namespace, secret.name)
         yield _own(right, "the serving certificate: the program does not start", "a Role with get and patch on it")
     for name in apiservices:
         for verb in ("get", "patch"):
-            right = Right(verb, "apiservices", "apiregistration.k8s.io", "", name)
+            right = AccessRight(verb, "apiservices", "apiregistration.k8s.io", "", name)
             lost = "its caBundle: kube-apiserver refuses the serving certificate"
             yield _own(right, lost, "a ClusterRole with get and patch on it, by resourceNames")
 
 
-def _own(right: Right, lost: str, grant: str, status: CheckStatus = CheckStatus.ERROR) -> Need:
+def _own(right: AccessRight, lost: str, grant: str, status: CheckStatus = CheckStatus.ERROR) -> Need:
     return Need(f"permission/{right}", right, lost, f"grant {grant}", status)
 
 
 def needs_of_hpa_controller() -> Iterator[Need]:
     """Yield the rights that the HPA controller needs to read metrics; each metric's name stands for any metric."""
     rights = (
-        (Right("get", "pods", "custom.metrics.k8s.io", "default", "*", "any-metric"), "Pods and Object metrics"),
-        (Right("list", "any-metric", "external.metrics.k8s.io", "default"), "External metrics"),
-        (Right("list", "pods", "metrics.k8s.io", "default"), "CPU and memory"),
+        (AccessRight("get", "pods", "custom.metrics.k8s.io", "default", "*", "any-metric"), "Pods and Object metrics"),
+        (AccessRight("list", "any-metric", "external.metrics.k8s.io", "default"), "External metrics"),
+        (AccessRight("list", "pods", "metrics.k8s.io", "default"), "CPU and memory"),
     )
     fix = (
         "bind ClusterRole system:controller:horizontal-pod-autoscaler to it again, or grant get and list on all of {}; "
@@ -131,9 +138,9 @@ def needs_of_hpa_controller() -> Iterator[Need]:
 def look_at_right(client: ObjectClient, need: Need, subject: Subject) -> tuple[Line]:
     """Request a review of one right, and return the line about it."""
     try:
-        allowed = _is_allowed(client, need.right, subject)
+        allowed = is_allowed(client, need.right, subject)
     except KubernetesError as e:
-        return (_unasked(need, subject, e),)
+        return (unasked(need.name, need.right, subject, e),)
     return (judge_right(need, subject, allowed=allowed),)
 
 
@@ -144,7 +151,8 @@ def judge_right(need: Need, subject: Subject, *, allowed: bool) -> Line:
     return Line(need.name, need.status, f"{subject} may not {need.right}; lost without it: {need.lost}", need.fix)
 
 
-def _is_allowed(client: ObjectClient, right: Right, subject: Subject) -> bool:
+def is_allowed(client: ObjectClient, right: AccessRight, subject: Subject) -> bool:
+    """Return whether an access review allows it. Raises KubernetesError."""
     account = subject.service_account
     kind = "SubjectAccessReview" if account else "SelfSubjectAccessReview"
     spec: dict[str, object] = {"resourceAttributes": right.attributes}
@@ -161,8 +169,9 @@ def _groups(account: ObjectName) -> list[str]:
     return ["system:serviceaccounts", f"system:serviceaccounts:{account.namespace}", "system:authenticated"]
 
 
-def _unasked(need: Need, subject: Subject, failure: KubernetesError) -> Line:
+def unasked(name: str, right: AccessRight, subject: Subject, failure: KubernetesError) -> Line:
+    """Return the line about a right that could not be reviewed."""
     fix = "check whether kube-apiserver answers at all"
     if isinstance(failure, ForbiddenError):
         fix = "grant create on subjectaccessreviews.authorization.k8s.io, or run this as a user who has it"
-    return unknown(need.name, f"whether {subject} may {need.right} could not be checked: {failure}", fix)
+    return unknown(name, f"whether {subject} may {right} could not be checked: {failure}", fix)

@@ -64,8 +64,9 @@ def cluster_world(settings: RunSettings, context: WorkerContext, parts: SharedPa
     config_maps = ParameterConfigMaps(
         objects,
         lambda namespace, name: _default_params(parts.plan(), namespace, name),
-        lambda seconds: settings.writes and leadership.may_write(seconds),
+        leadership.may_write,
         parts.clock,
+        is_dry_run=not settings.writes,
     )
     effects: Effects = HistoryAlone(parts.history)
     if settings.writes:

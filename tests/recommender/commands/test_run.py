@@ -135,6 +135,15 @@ def test_a_broken_entry_is_refused_alone_and_its_last_good_version_stays(
     assert recommender.metric("tidewatch_recommender_config_last_reload_successful") == "1.0"
 
 
+def test_the_scale_calls_of_a_recommendation_are_counted_from_0(recommender: Recommender, folder: Folder) -> None:
+    series = 'tidewatch_scale_calls_total{recommendation="scaled",result="ok"}'
+    assert recommender.metric(series) is None
+    folder.write_configuration(entry("coredns", TARGETS), entry("scaled", TARGETS, "outputs: [scale]"))
+    assert until(lambda: recommender.metric(series)) == "0.0"
+    folder.write_configuration(entry("coredns", TARGETS))
+    until(lambda: "scaled" not in recommender.items())
+
+
 def test_a_file_that_cannot_be_used_changes_nothing(recommender: Recommender, folder: Folder) -> None:
     folder.configuration.write_text("recommendations: [")
     until(lambda: recommender.metric('tidewatch_recommender_config_reloads_total{result="failure"}') == "1.0")

@@ -11,7 +11,7 @@ from adapter.timing.clock import Clock
 from recommender.configuration.model import Configuration, Recommendation, RefusedRecommendation
 from recommender.decisions.calculation import Calculation
 from recommender.decisions.memory import LastValue, Memory
-from recommender.decisions.record import Status
+from recommender.decisions.record import Status, Step
 from recommender.decisions.settings import RecommendationPolicy
 from recommender.proportional.parameters import ProportionalSettings
 from recommender.running.gathering import Gatherer, InputSources, LookUps
@@ -23,6 +23,8 @@ from recommender.running.runner import Latest, Runner, RunnerParts
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import pytest
+
     from recommender.decisions.calculation import Calculate
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.loop import Decision
@@ -32,6 +34,12 @@ NOW = 1_000_000.0
 
 def always(replicas: int) -> Calculate:
     return lambda _inputs, memory, now: Calculation(replicas, now, memory)
+
+
+def noted(note: str, nodes: int) -> Calculate:
+    """Return a calculation of 3 replicas whose explanation is another with each number of nodes."""
+    step = Step("linear/nodes", 3, f"ceil({nodes} / 16)")
+    return lambda _inputs, memory, now: Calculation(3, now, memory, steps=(step,), binding=step.step, note=note)
 
 
 def unforeseen(_inputs: Inputs, _memory: Memory, _now: float) -> Calculation:
@@ -201,6 +209,20 @@ def test_what_another_leader_may_have_changed_is_read_again() -> None:
     runner.poll()
 
     assert world.saved[-1][1].changes == (NOW, NOW), "9 to 3 is a change"
+
+
+def test_a_note_is_logged_when_it_comes_and_when_it_goes(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "recommender.running.runner")
+    world = World({"good": always(3)})
+    runner, _ = world.runner()
+    lines: list[int] = []
+    for note in ("", "", "the ConfigMap is broken", "the ConfigMap is broken", ""):
+        world.calculate = {"good": noted(note, nodes=len(lines))}
+        caplog.clear()
+        runner.poll()
+        lines.append(len(caplog.messages))
+
+    assert lines == [2, 0, 1, 0, 1], "the first poll also logs the entry that is refused"
 
 
 def test_a_change_of_the_cluster_leads_to_a_poll_before_the_interval_is_over() -> None:

@@ -1,0 +1,210 @@
+"""`tidewatch-recommender doctor`: checks an installation of the recommender for common faults.
+
+Gathering and judging are separate: the `look_at_…` functions of the modules beside this one read the state, and their
+`judge_…` functions turn it into a line of the report. This module puts them together and prints the lines.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, NoReturn
+
+from adapter.commands.doctor.prometheus import look_at_apiserver
+from adapter.commands.doctor.rights import Subject
+from adapter.commands.serve.certificates import object_name
+from adapter.options.clients import kubernetes_client
+from adapter.options.cluster import CLUSTER_FLAGS, cluster_settings
+from adapter.options.logs import LOG_FLAGS, configure_logs_by
+from adapter.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
+from adapter.options.version import program_version
+from adapter.reports.checks import Check, run_checks
+from adapter.reports.lines import CheckStatus, as_json, as_text, count, error, unknown
+from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.service.flags.table import PATH, TEXT, CommandFlags, Flag, one_of
+from adapter.sources.kubernetes.client import RequestDeadlines
+from adapter.sources.kubernetes.discovery import KindDiscovery
+from adapter.sources.kubernetes.errors import KubernetesError
+from adapter.sources.kubernetes.writing import ObjectClient
+from recommender.commands.configuration_file import configuration_or_exit
+from recommender.commands.doctor.config_maps import look_at_memory, look_at_parameters
+from recommender.commands.doctor.leader import look_at_leader
+from recommender.commands.doctor.prometheus import look_at_queries, look_at_series
+from recommender.commands.doctor.rights import look_at_right
+from recommender.commands.doctor.served_metric import look_at_metric
+from recommender.commands.doctor.targets import judge_owners, judge_tolerances, look_at_target
+from recommender.commands.program import PROGRAM
+from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
+from recommender.commands.run.settings import own_namespace
+from recommender.configuration.rights import rights_of
+from recommender.decisions.settings import Output
+from recommender.running.memory_store import stored_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from adapter.reports.lines import Line
+    from adapter.service.flags.table import FlagValues
+    from adapter.sources.kubernetes.client import KubernetesClient
+    from adapter.sources.prometheus.settings import PrometheusSettings
+    from recommender.configuration.model import Configuration, LeaderElection, Recommendation
+
+CALL_SECONDS = 6.0
+_NAME_IT = "set leaderElection.namespace in the configuration, the variable POD_NAMESPACE, or --service-account"
+
+DOCTOR = CommandFlags(
+    program=f"{PROGRAM} doctor",
+    version=program_version(),
+    summary=(
+        "Checks an installation for common faults, and says how to fix each. Exits with status 1 if something is "
+        "wrong. Run it in the recommender's pod, or with a kubeconfig. It writes nothing."
+    ),
+    flags=(
+        Flag(name="config", kind=PATH, required=True, help="The configuration file, as for `run`."),
+        Flag(name="output", short="o", kind=one_of("text", "json"), default="text", help="Format of the report."),
+        Flag(
+            name="service-account",
+            kind=TEXT,
+            help="NAMESPACE/NAME of the service account to check the rights of (default: the caller's own rights).",
+        ),
+        *PROMETHEUS_FLAGS,
+        *CLUSTER_FLAGS,
+        *LOG_FLAGS,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecommenderDoctorSettings:
+    """What to check besides the configuration."""
+
+    subject: Subject
+    namespace: str
+    """Where Lease and memories are; empty if that is not known."""
+    prometheus: PrometheusSettings | None
+    """The Prometheus that should have the recommender's series; None if none is named."""
+
+
+def doctor(arguments: Sequence[str]) -> NoReturn:
+    """Run the command; leaves by SystemExit."""
+    values = flags_or_exit(DOCTOR, arguments, os.environ)
+    configure_logs_by(values)
+    _, configuration = configuration_or_exit(values)
+    try:
+        settings = doctor_settings(values, configuration)
+        deadlines = RequestDeadlines(connect=3.0, silence=CALL_SECONDS, total=2 * CALL_SECONDS)
+        client = kubernetes_client(cluster_settings(values), deadlines)
+    except (UsageError, KubernetesError) as e:
+        exit_for_usage(PROGRAM, str(e))
+    lines = examined(client, configuration, settings)
+    print(as_json(lines) if values.text("output") == "json" else as_text(lines))  # noqa: T201 - what was asked for
+    sys.exit(1 if count(lines, CheckStatus.ERROR) else 0)
+
+
+def doctor_settings(values: FlagValues, configuration: Configuration) -> RecommenderDoctorSettings:
+    """Return what the flags ask for. Raises UsageError."""
+    account = values.text("service-account")
+    subject = Subject(object_name("service-account", account) if account else None)
+    given = "prometheus-url" in values.given
+    return RecommenderDoctorSettings(
+        subject=subject,
+        namespace=_namespace(configuration.leader_election, subject),
+        prometheus=prometheus_settings(values) if given else configuration.prometheus,
+    )
+
+
+def _namespace(election: LeaderElection, subject: Subject) -> str:
+    """Return the namespace in which the recommender runs: that of its service account where one is named."""
+    if subject.service_account is not None:
+        return election.namespace or subject.service_account.namespace
+    try:
+        return own_namespace(election)
+    except UsageError:
+        return ""
+
+
+def examined(client: KubernetesClient, configuration: Configuration, settings: RecommenderDoctorSettings) -> list[Line]:
+    """Run all checks; return the lines in order."""
+    lines = [
+        error(
+            f"configuration/{refused.name or 'unnamed'}",
+            f"{problem.file}:{problem.line}: {problem.message}: the entry is refused",
+            problem.fix,
+        )
+        for refused in configuration.refused
+        for problem in refused.problems
+    ]
+    return [*lines, *run_checks([*_Installation(client, configuration, settings).checks()])]
+
+
+class _Installation:
+    """What is looked at."""
+
+    def __init__(
+        self, client: KubernetesClient, configuration: Configuration, settings: RecommenderDoctorSettings
+    ) -> None:
+        self._client = client
+        self._objects = ObjectClient(client, CALL_SECONDS)
+        self._resolve = KindDiscovery(client).resource
+        self._configuration = configuration
+        self._settings = settings
+
+    def checks(self) -> Iterator[Check]:
+        """Yield the checks. Those of one recommendation run one after the other, since there may be many."""
+        yield Check("kube-apiserver", partial(look_at_apiserver, self._objects))
+        yield Check("permissions", self._look_at_rights)
+        yield Check("leader", self._look_at_leader)
+        yield Check("owners", self._look_at_owners)
+        for each in self._configuration.recommendations:
+            yield Check(f"recommendation/{each.policy.name}", partial(self._look_at_recommendation, each))
+        series = partial(look_at_series, self._settings.prometheus, self._configuration.recommendations)
+        yield Check("series", series)
+
+    def _look_at_rights(self) -> list[Line]:
+        if not self._settings.namespace:
+            return [unknown("permissions", "they were not checked: the recommender's namespace is not known", _NAME_IT)]
+        rights = rights_of(
+            self._configuration,
+            namespace=self._settings.namespace,
+            resolve=self._resolve,
+            memory_name=stored_name,
+        )
+        subject = self._settings.subject
+        return [line for right in rights for line in look_at_right(self._objects, right, subject)]
+
+    def _look_at_leader(self) -> tuple[Line]:
+        election, namespace = self._configuration.leader_election, self._settings.namespace
+        if election.enabled and not namespace:
+            return (unknown("leader", "it was not checked: the recommender's namespace is not known", _NAME_IT),)
+        return look_at_leader(self._objects, election, namespace, time.time())
+
+    def _look_at_owners(self) -> list[Line]:
+        if not self._configuration.recommendations:
+            return []
+        try:
+            inputs = inputs_of_cluster(self._client, self._configuration)
+        except KubernetesError as e:
+            return [unknown("owners", f"they could not be looked up: {e}", "see the line about kube-apiserver")]
+        now = time.time()
+        policies = [each.policy for each in self._configuration.recommendations]
+        return [
+            *(line for policy in policies for line in judge_owners(policy, inputs, now)),
+            *(line for policy in policies for line in judge_tolerances(policy, inputs)),
+        ]
+
+    def _look_at_recommendation(self, recommendation: Recommendation) -> list[Line]:
+        policy, config_map = recommendation.policy, recommendation.subject.config_map
+        lines: list[Line] = []
+        if config_map is not None:
+            lines += look_at_parameters(self._objects, policy.name, config_map)
+        if self._settings.namespace:
+            lines += look_at_memory(self._objects, policy.name, self._settings.namespace)
+        lines += look_at_queries(self._configuration, recommendation)
+        for target in policy.targets:
+            lines += look_at_target(self._objects, self._resolve, policy.name, target)
+            if Output.METRIC in policy.outputs:
+                lines += look_at_metric(self._objects, policy, target)
+        return lines

@@ -1,0 +1,76 @@
+"""Doctor: ConfigMaps with parameters that can be read, and memories that load."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapter.commands.doctor.apiservices import unread
+from adapter.reports.lines import Line, error, ok, warning
+from adapter.sources.kubernetes.errors import KubernetesError, NotFoundError
+from recommender.proportional.config_map import ParametersError, mode_entry, parse_parameters
+from recommender.running.memory_config_maps import DATA_KEY, MANAGED_BY
+from recommender.running.memory_document import MemoryDocumentError, decode_memory
+from recommender.running.memory_store import stored_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.sources.kubernetes.writing import ObjectClient
+    from recommender.proportional.parameters import ParametersConfigMap
+
+
+def look_at_parameters(client: ObjectClient, recommendation: str, config_map: ParametersConfigMap) -> tuple[Line]:
+    """Read the ConfigMap of a recommendation, and parse it."""
+    name, where = f"parameters/{recommendation}", f"{config_map.namespace}/{config_map.name}"
+    try:
+        document = client.get(_path(config_map.namespace, config_map.name)).document
+    except NotFoundError:
+        if config_map.default_params is not None:
+            return (ok(name, f"the ConfigMap {where} does not exist: `run` creates it with the default parameters"),)
+        fix = "create it, or give default parameters"
+        return (error(name, f"the ConfigMap {where} does not exist", fix),)
+    except KubernetesError as e:
+        return (unread(name, e, f"get on the ConfigMap {where}"),)
+    return (judge_parameters(name, where, document.get("data") or {}),)
+
+
+def judge_parameters(name: str, where: str, data: Mapping[str, str]) -> Line:
+    """Return the line about the content of a ConfigMap."""
+    try:
+        mode, text = mode_entry(data)
+        parse_parameters(mode, text)
+    except ParametersError as e:
+        message, _, fix = str(e).rpartition(": ")
+        return error(name, f"the ConfigMap {where} is refused: {message or fix}", fix)
+    return ok(name, f"the ConfigMap {where} states the mode {mode}")
+
+
+def look_at_memory(client: ObjectClient, recommendation: str, namespace: str) -> tuple[Line]:
+    """Read the memory of a recommendation, and judge it."""
+    name, where = f"memory/{recommendation}", f"{namespace}/{stored_name(recommendation)}"
+    try:
+        document = client.get(_path(namespace, stored_name(recommendation))).document
+    except NotFoundError:
+        return (ok(name, f"nothing is stored yet: the ConfigMap {where} does not exist"),)
+    except KubernetesError as e:
+        return (unread(name, e, f"get on the ConfigMap {where}"),)
+    labels = (document.get("metadata") or {}).get("labels") or {}
+    if labels.get("app.kubernetes.io/managed-by") != MANAGED_BY:
+        message = f"the ConfigMap {where} belongs to somebody else, so nothing is scaled for this recommendation"
+        return (error(name, message, "delete the ConfigMap, or rename the recommendation"),)
+    return (judge_memory(name, where, recommendation, document.get("data") or {}),)
+
+
+def judge_memory(name: str, where: str, recommendation: str, data: Mapping[str, str]) -> Line:
+    """Return the line about the content of a memory."""
+    try:
+        memory = decode_memory(recommendation, data.get(DATA_KEY, ""))
+    except MemoryDocumentError as e:
+        message = f"the memory in the ConfigMap {where} cannot be used: {e}; cool-downs and holds are lost"
+        return warning(name, message, "delete the ConfigMap: the leader writes a new one")
+    last = f"the last value was {memory.last.replicas}" if memory.last else "there is no last value yet"
+    return ok(name, f"the ConfigMap {where} can be read: {last}")
+
+
+def _path(namespace: str, name: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/configmaps/{name}"

@@ -1,0 +1,93 @@
+"""Doctor: whether a service account has the rights that the configuration needs, and what fails without each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adapter.commands.doctor.rights import AccessRight, is_allowed, unasked
+from adapter.reports.lines import CheckStatus, Line, ok
+from adapter.sources.kubernetes.errors import KubernetesError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adapter.commands.doctor.rights import Subject
+    from adapter.sources.kubernetes.writing import ObjectClient
+    from recommender.configuration.rights import RoleRule
+
+_NEVER_SENT: Final = frozenset({"patch"})
+"""Granted beside `update` by convention; nothing is lost without it."""
+_LOST: Final = {
+    "events": ("events on the targets", CheckStatus.WARNING),
+    "configmaps": ("parameters and memories: a recommendation without them has no value", CheckStatus.ERROR),
+    "leases": ("the election of a leader: nothing is decided", CheckStatus.ERROR),
+    "nodes": ("the number of nodes and cores", CheckStatus.ERROR),
+    "horizontalpodautoscalers": ("HPAs that own a target: the output scale is refused", CheckStatus.ERROR),
+    "scale": ("scale calls: the targets keep their sizes", CheckStatus.ERROR),
+    "target": ("field managers, rollouts and the annotation of a pause", CheckStatus.WARNING),
+    "counted": ("what is counted by this kind", CheckStatus.ERROR),
+}
+_SHOWN_NAMES: Final = 5
+
+
+def look_at_right(client: ObjectClient, right: RoleRule, subject: Subject) -> tuple[Line]:
+    """Request a review of each verb of a right, and return the line about all of them."""
+    missing = []
+    for one in _single(right):
+        try:
+            if not is_allowed(client, one, subject):
+                missing.append(one)
+        except KubernetesError as failure:
+            return (unasked(_name(right), one, subject, failure),)
+    return (judge_right(right, subject, tuple(missing)),)
+
+
+def judge_right(right: RoleRule, subject: Subject, missing: tuple[AccessRight, ...]) -> Line:
+    """Return the line about a right, of which some verbs on some objects may be missing."""
+    if not missing:
+        return ok(_name(right), f"{subject} may {', '.join(_sent(right))} {_resource(right)}{_names(right.names)}")
+    verbs = ", ".join(dict.fromkeys(one.verb for one in missing))
+    names = tuple(dict.fromkeys(one.object_name for one in missing if one.object_name))
+    lost, status = _LOST[_subject_matter(right)]
+    role = f"a Role in {right.namespace}" if right.namespace else "a ClusterRole"
+    fix = f"grant {', '.join(right.verbs)} on {_resource(right)} by {role}, as the chart does"
+    return Line(
+        _name(right),
+        status,
+        f"{subject} may not {verbs} {_resource(right)}{_names(names)}; lost without it: {lost}",
+        fix,
+    )
+
+
+def _single(right: RoleRule) -> Iterator[AccessRight]:
+    for verb in _sent(right):
+        for name in right.names or ("",):
+            yield AccessRight(verb, right.resource, right.api_group, right.namespace, name, right.subresource)
+
+
+def _sent(right: RoleRule) -> tuple[str, ...]:
+    return tuple(verb for verb in right.verbs if verb not in _NEVER_SENT)
+
+
+def _subject_matter(right: RoleRule) -> str:
+    if right.subresource == "scale":
+        return "scale"
+    if right.resource in _LOST:
+        return right.resource
+    return "counted" if "list" in right.verbs else "target"
+
+
+def _name(right: RoleRule) -> str:
+    where = f" in {right.namespace}" if right.namespace else ""
+    return f"permission/{'+'.join(_sent(right))} {_resource(right)}{where}"
+
+
+def _resource(right: RoleRule) -> str:
+    resource = f"{right.resource}.{right.api_group}" if right.api_group else right.resource
+    return f"{resource}/{right.subresource}" if right.subresource else resource
+
+
+def _names(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:_SHOWN_NAMES])
+    more = f" and {len(names) - _SHOWN_NAMES} others" if len(names) > _SHOWN_NAMES else ""
+    return f" {shown}{more}" if names else ""

@@ -1,0 +1,397 @@
+"""The recommender's doctor against a scripted API server and a real Prometheus: each line in its good and bad state."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from adapter.reports.lines import CheckStatus, Line
+from adapter.service.flags.parsing import parse_flags
+from adapter.sources.kubernetes.access import from_kubeconfig
+from adapter.sources.kubernetes.client import KubernetesClient, RequestDeadlines
+from recommender.commands.doctor.command import DOCTOR, doctor_settings, examined
+from recommender.commands.doctor.leader import judge_lease
+from recommender.commands.doctor.prometheus import judge_series
+from recommender.commands.main import main
+from recommender.configuration.reading import read_configuration
+from recommender.decisions.memory import LastValue, Memory
+from recommender.decisions.record import TargetReference
+from recommender.running.memory_document import encode_memory
+from recommender.running.memory_store import stored_name
+from tests.recommender.commands.cluster_world import cluster_server, deploy, put_hpa, put_nodes
+from tests.recommender.configuration.files import entry, whole
+from tests.support.apiserver_objects import CONFIG_MAPS, LEASES, Kind
+from tests.support.fake_apiserver import TOKEN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.support.object_apiserver import ObjectApiServer
+    from tests.support.prometheus import ScrapedPrometheus
+
+OK, WARNING, ERROR, UNKNOWN = CheckStatus
+NAMESPACE = "monitoring"
+COREDNS = TargetReference("apps/v1", "Deployment", "kube-system", "coredns")
+TARGETS = "targets: [{apiVersion: apps/v1, kind: Deployment, namespace: kube-system, name: coredns}]"
+METRIC = "/apis/external.metrics.k8s.io/v1beta1/namespaces/kube-system/recommended_replicas"
+SERIES = (
+    'tidewatch_recommended_replicas{recommendation="coredns",target_kind="Deployment",target_name="coredns",'
+    'target_namespace="kube-system"}'
+)
+DRIVEN = "proportional: {drivers: {query: {expr: %s, perReplica: 10}}}"
+MEMORY = Memory(last=LastValue(3, 1.0, 2.0))
+
+
+def lease(renewed: float) -> dict[str, Any]:
+    at = datetime.fromtimestamp(renewed, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    spec = {"holderIdentity": "pod-a", "leaseDurationSeconds": 15, "acquireTime": at, "renewTime": at}
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": {**spec, "leaseTransitions": 1}}
+
+
+def memory(content: str, manager: str = "tidewatch-recommender") -> dict[str, Any]:
+    labels = {"app.kubernetes.io/managed-by": manager}
+    return {"kind": "ConfigMap", "metadata": {"labels": labels}, "data": {"memory.json": content}}
+
+
+def metric(*values: str) -> tuple[int, dict[str, Any]]:
+    return 200, {"kind": "ExternalMetricValueList", "items": [{"value": value} for value in values]}
+
+
+@dataclass
+class Installation:
+    """A cluster in which all is well, and somebody who looks."""
+
+    server: ObjectApiServer
+    folder: Path
+    prometheus_url: str
+
+    def __post_init__(self) -> None:
+        put_nodes(self.server, 3)
+        self.put(LEASES, NAMESPACE, "tidewatch-recommender", lease(time.time()))
+        self.put(CONFIG_MAPS, NAMESPACE, stored_name("coredns"), memory(encode_memory("coredns", MEMORY)))
+        self.server.answers[METRIC] = metric("3")
+
+    def put(self, kind: Kind, namespace: str, name: str, document: dict[str, Any]) -> None:
+        self.server.objects.put(kind, namespace, name, document)
+
+    def text(self, *entries: str) -> str:
+        top = f"leaderElection: {{namespace: {NAMESPACE}}}\nprometheus: {{url: '{self.prometheus_url}'}}\n"
+        return whole(*(entries or (entry("coredns", TARGETS, "outputs: [metric, scale]"),)), top=top)
+
+    def lines(self, *entries: str, flags: tuple[str, ...] = ()) -> dict[str, Line]:
+        """Look at everything; returns the lines by their names."""
+        config = self.server.kubeconfig(self.folder / "config")
+        client = KubernetesClient(from_kubeconfig(str(config)), RequestDeadlines(connect=2.0, silence=2.0, total=4.0))
+        configuration = read_configuration(self.text(*entries), "r.yaml")
+        settings = doctor_settings(parse_flags(DOCTOR, ["--config=r.yaml", *flags], {}), configuration)
+        found = examined(client, configuration, settings)
+        assert len({line.name for line in found}) == len(found)
+        assert all(line.fix for line in found if line.status is not OK)
+        assert all(TOKEN not in f"{line}" for line in found)
+        return {line.name: line for line in found}
+
+    def line(self, name: str, *entries: str) -> Line:
+        lines = self.lines(*entries)
+        assert name in lines, sorted(lines)
+        return lines[name]
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "*")
+
+
+@pytest.fixture(scope="module")
+def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPrometheus:
+    """One that scraped the recommendation of CoreDNS a moment ago, and `load` of two pods."""
+    now = time.time()
+    samples = [f"{SERIES} 3 {now:.3f}", *(f'load{{pod="{pod}"}} {pod} {now:.3f}' for pod in (1, 2))]
+    kinds = ["# TYPE tidewatch_recommended_replicas gauge", samples[0], "# TYPE load gauge", *samples[1:], "# EOF", ""]
+    running = start_prometheus(history="\n".join(kinds))
+    running.wait_for(SERIES)
+    return running
+
+
+@pytest.fixture
+def installation(tmp_path: Path, prometheus: ScrapedPrometheus) -> Iterator[Installation]:
+    with cluster_server() as server:
+        yield Installation(server, tmp_path, prometheus.url)
+
+
+def test_where_all_is_well_every_line_is_ok(installation: Installation) -> None:
+    lines = installation.lines()
+    assert {name: line for name, line in lines.items() if line.status is not OK} == {}
+    assert "pod-a leads" in lines["leader"].message
+    assert lines[f"target/coredns/{COREDNS}"].message == "it exists, and its scale states 2 replicas"
+    assert "Prometheus has tidewatch_recommended_replicas" in lines[f"series/coredns/{COREDNS}"].message
+    assert lines[f"adapter/coredns/{COREDNS}"].message == "the adapter serves recommended_replicas 3"
+    assert lines["memory/coredns"].message.endswith("the last value was 3")
+    assert "permission/get+update deployments.apps/scale in kube-system" in lines
+
+
+def test_it_writes_nothing_but_reviews(installation: Installation) -> None:
+    installation.lines()
+    written = [
+        asked for asked in installation.server.requests if asked.verb not in {"GET", "list", "watch", "discover"}
+    ]
+    assert written
+    assert {asked.path for asked in written} == {"/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"}
+
+
+@pytest.mark.parametrize(
+    ("verb", "plural", "name", "status", "lost"),
+    [
+        ("update", "deployments/scale", "get+update deployments.apps/scale in kube-system", ERROR, "scale calls"),
+        ("get", "deployments", "get deployments.apps in kube-system", WARNING, "field managers"),
+        ("create", "events", "create events in kube-system", WARNING, "events"),
+        ("update", "configmaps", "get+update configmaps in monitoring", ERROR, "memories"),
+        ("create", "leases", "create leases.coordination.k8s.io in monitoring", ERROR, "leader"),
+        ("watch", "nodes", "list+watch nodes", ERROR, "nodes and cores"),
+    ],
+)
+def test_a_right_that_is_missing_has_a_line(
+    installation: Installation, verb: str, plural: str, name: str, status: CheckStatus, lost: str
+) -> None:
+    installation.server.objects.deny(verb, plural)
+    found = installation.line(f"permission/{name}")
+    assert found.status is status
+    assert f"may not {verb}" in found.message
+    assert lost in found.message.partition("lost without it: ")[2]
+    assert found.fix.startswith("grant ")
+
+
+def test_the_rights_of_a_service_account_are_reviewed_by_its_name(installation: Installation) -> None:
+    name = "permission/list+watch nodes"
+    flags = ("--service-account=monitoring/tidewatch",)
+    refused = installation.lines(flags=flags)[name]
+    assert refused.status is ERROR
+    assert "the service account monitoring/tidewatch may not list, watch" in refused.message
+    installation.server.reviews.allow("system:serviceaccount:monitoring:tidewatch", "*", "*")
+    assert installation.lines(flags=flags)[name].status is OK
+
+
+def test_a_target_that_does_not_exist_is_an_error(installation: Installation) -> None:
+    found = installation.line(f"target/web/{COREDNS}x", entry("web", TARGETS.replace("coredns", "corednsx")))
+    assert (found.status, found.message) == (ERROR, "it does not exist")
+
+
+def test_a_kind_that_the_cluster_does_not_serve_is_an_error(installation: Installation) -> None:
+    found = installation.line(
+        "target/web/Rocket kube-system/coredns", entry("web", TARGETS.replace("Deployment", "Rocket"))
+    )
+    assert found.status is ERROR
+    assert "Rocket" in found.message
+
+
+def test_a_kind_without_scale_is_an_error(installation: Installation) -> None:
+    path = "/apis/apps/v1/namespaces/kube-system/deployments/coredns/scale"
+    installation.server.answers[path] = (404, {"kind": "Status", "code": 404, "reason": "NotFound", "message": "none"})
+    found = installation.line(f"target/coredns/{COREDNS}")
+    assert (found.status, found.message) == (ERROR, "it exists, and its kind has no scale subresource")
+
+
+def test_a_scale_that_may_not_be_read_is_unknown(installation: Installation) -> None:
+    installation.server.objects.deny("get", "deployments/scale")
+    assert installation.line(f"target/coredns/{COREDNS}").status is UNKNOWN
+
+
+def test_an_hpa_on_the_target_owns_it(installation: Installation) -> None:
+    put_hpa(installation.server, "dns")
+    found = installation.line(f"owner/coredns/{COREDNS}")
+    assert found.status is ERROR
+    assert "HorizontalPodAutoscaler kube-system/dns scales it" in found.message
+
+
+def test_two_recommendations_that_scale_one_target_name_each_other(installation: Installation) -> None:
+    entries = (entry("coredns", TARGETS, "outputs: [scale]"), entry("other", TARGETS, "outputs: [scale]"))
+    assert "recommendation other" in installation.line(f"owner/coredns/{COREDNS}", *entries).message
+
+
+def test_hpas_that_may_not_be_listed_leave_the_owner_unknown(installation: Installation) -> None:
+    installation.server.forbid("list", "horizontalpodautoscalers")
+    assert installation.line(f"owner/coredns/{COREDNS}").status is UNKNOWN
+
+
+FOLLOWING = [
+    {
+        "type": "External",
+        "external": {
+            "metric": {"name": "recommended_replicas"},
+            "target": {"type": "AverageValue", "averageValue": "1"},
+        },
+    }
+]
+
+
+@pytest.mark.parametrize(
+    ("replicas", "behavior", "status", "message"),
+    [
+        (9, {}, OK, "follows a change of one replica"),
+        (25, {}, WARNING, "ignores recommendations from 23 to 27"),
+        (25, {"scaleUp": {"tolerance": "0"}}, WARNING, "ignores recommendations from 23 to 25"),
+        (25, {"scaleUp": {"tolerance": "0"}, "scaleDown": {"tolerance": "0"}}, OK, "follows"),
+    ],
+)
+def test_a_tolerance_that_swallows_a_change_is_shown(
+    installation: Installation, replicas: int, behavior: dict[str, Any], status: CheckStatus, message: str
+) -> None:
+    deploy(installation.server, "coredns", replicas)
+    put_hpa(installation.server, "dns", metrics=FOLLOWING, behavior=behavior)
+    found = installation.line("tolerance/kube-system/dns", entry("coredns", TARGETS))
+    assert found.status is status
+    assert message in found.message
+
+
+@pytest.mark.parametrize(
+    ("document", "status", "message"),
+    [
+        (lease(1000.0), OK, "pod-a leads, and renewed the Lease ns/l 10 s ago"),
+        (lease(900.0), ERROR, "pod-a renewed the Lease ns/l last 110 s ago: it has ended"),
+        (lease(1200.0), WARNING, "190 s in the future"),
+        ({"spec": {}}, ERROR, "nobody holds the Lease ns/l"),
+        ({"spec": {"holderIdentity": "pod-a"}}, UNKNOWN, "states no time"),
+    ],
+)
+def test_the_leader_is_named_with_the_age_of_its_lease(
+    document: dict[str, Any], status: CheckStatus, message: str
+) -> None:
+    found = judge_lease("ns/l", document, 1010.0)
+    assert found.status is status
+    assert message in found.message
+
+
+def test_a_lease_that_is_missing_is_an_error(installation: Installation) -> None:
+    installation.server.objects.remove(LEASES, NAMESPACE, "tidewatch-recommender")
+    assert "no process has ever led" in installation.line("leader").message
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "message"),
+    [
+        ("sum(load)", OK, "exactly one value, 3"),
+        ("load", ERROR, "2 values"),
+        ("nothing", ERROR, "0 values"),
+    ],
+)
+def test_a_query_needs_exactly_one_value(
+    installation: Installation, query: str, status: CheckStatus, message: str
+) -> None:
+    found = installation.line(f"query/coredns/{query}", entry("coredns", TARGETS, kind=DRIVEN % query))
+    assert found.status is status, found
+    assert message in found.message
+
+
+@pytest.mark.parametrize(
+    ("age", "status", "message"),
+    [(10.0, OK, "10 s old"), (200.0, WARNING, "200 s old"), (None, ERROR, "has no tidewatch_recommended_replicas")],
+)
+def test_series_must_be_fresh(age: float | None, status: CheckStatus, message: str) -> None:
+    labels = ("coredns", "kube-system", "Deployment", "coredns")
+    found = judge_series("coredns", COREDNS, {} if age is None else {labels: 1000.0 - age}, 1000.0)
+    assert found.status is status
+    assert message in found.message
+
+
+def test_a_prometheus_that_does_not_answer_is_an_error(installation: Installation) -> None:
+    found = installation.lines(flags=("--prometheus-url=http://127.0.0.1:9",))["series"]
+    assert found.status is ERROR
+    assert "127.0.0.1:9" in found.message
+
+
+NOT_FOUND = (404, {"kind": "Status", "code": 404, "reason": "NotFound", "message": "no such metric"})
+FORBIDDEN = (403, {"kind": "Status", "code": 403, "reason": "Forbidden", "message": "no right"})
+AWAY = (503, {"kind": "Status", "code": 503, "reason": "ServiceUnavailable", "message": "nobody"})
+
+
+@pytest.mark.parametrize(
+    ("answer", "outputs", "status", "message"),
+    [
+        (NOT_FOUND, "[metric]", ERROR, "no adapter serves"),
+        (NOT_FOUND, "[metric, scale]", WARNING, "no adapter serves"),
+        (FORBIDDEN, "[metric]", UNKNOWN, "forbidden"),
+        (AWAY, "[metric]", ERROR, "does not answer"),
+        (metric(), "[metric]", ERROR, "serves no recommended_replicas"),
+        (metric("3", "4"), "[metric]", ERROR, "serves 2 values"),
+        ((200, {"kind": "Other"}), "[metric]", ERROR, "not a list"),
+    ],
+)
+def test_the_adapter_must_serve_one_value_for_each_target(
+    installation: Installation, answer: tuple[int, Any], outputs: str, status: CheckStatus, message: str
+) -> None:
+    installation.server.answers[METRIC] = answer
+    found = installation.line(f"adapter/coredns/{COREDNS}", entry("coredns", TARGETS, f"outputs: {outputs}"))
+    assert found.status is status
+    assert message in found.message
+
+
+@pytest.mark.parametrize(
+    ("data", "status", "message"),
+    [
+        ({"linear": '{"nodesPerReplica": 16}'}, OK, "states the mode linear"),
+        ({"linear": "{"}, ERROR, "not JSON"),
+        ({}, ERROR, "exactly one key"),
+        (None, ERROR, "does not exist"),
+    ],
+)
+def test_a_config_map_with_parameters_must_parse(
+    installation: Installation, data: dict[str, str] | None, status: CheckStatus, message: str
+) -> None:
+    if data is not None:
+        installation.put(CONFIG_MAPS, "kube-system", "dns", {"kind": "ConfigMap", "data": data})
+    kind = "proportional: {configMap: {namespace: kube-system, name: dns}}"
+    found = installation.line("parameters/coredns", entry("coredns", TARGETS, kind=kind))
+    assert found.status is status
+    assert message in found.message
+
+
+@pytest.mark.parametrize(
+    ("document", "status", "message"),
+    [
+        (memory("{}"), WARNING, "cool-downs and holds are lost"),
+        (memory(encode_memory("other", MEMORY)), WARNING, "belongs to recommendation 'other'"),
+        (memory("", "somebody"), ERROR, "belongs to somebody else"),
+    ],
+)
+def test_a_memory_must_load(
+    installation: Installation, document: dict[str, Any], status: CheckStatus, message: str
+) -> None:
+    installation.put(CONFIG_MAPS, NAMESPACE, stored_name("coredns"), document)
+    found = installation.line("memory/coredns")
+    assert found.status is status
+    assert message in found.message
+
+
+def test_an_entry_that_is_refused_has_a_line(installation: Installation) -> None:
+    found = installation.line("configuration/web", entry("web", TARGETS, kind="proportional: {linaer: {}}"))
+    assert found.status is ERROR
+    assert "r.yaml:7: the key 'linaer'" in found.message
+
+
+def test_without_a_cluster_the_lines_say_what_is_not_known(installation: Installation) -> None:
+    installation.lines()
+    installation.server.stop()
+    lines = installation.lines()
+    assert lines["kube-apiserver"].status is ERROR
+    assert {lines[name].status for name in ("owners", "leader", f"target/coredns/{COREDNS}")} == {UNKNOWN}
+
+
+def test_the_command_prints_a_report(installation: Installation, capsys: pytest.CaptureFixture[str]) -> None:
+    configuration = installation.folder / "recommender.yaml"
+    configuration.write_text(installation.text())
+    config = installation.server.kubeconfig(installation.folder / "config")
+    with pytest.raises(SystemExit) as left:
+        main(["doctor", f"--config={configuration}", f"--kubeconfig={config}", "-o", "json"])
+    report = json.loads(capsys.readouterr().out)
+    assert (left.value.code, report["errors"], report["kind"]) == (0, 0, "DoctorReport")
+
+    installation.server.answers[METRIC] = metric("3", "4")
+    with pytest.raises(SystemExit) as left:
+        main(["doctor", f"--config={configuration}", f"--kubeconfig={config}"])
+    assert left.value.code == 1
+    assert "error: adapter/coredns/Deployment kube-system/coredns: " in capsys.readouterr().out

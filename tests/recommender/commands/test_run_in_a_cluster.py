@@ -1,0 +1,105 @@
+"""`run` against a scripted API server: one leads, one stands by, and the server goes away for a while."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.recommender.commands.cluster_world import cluster_server, put_nodes, replicas_of, running
+from tests.recommender.configuration.files import entry, whole
+from tests.support.apiserver_objects import CONFIG_MAPS, EVENTS, LEASES
+from tests.support.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.support.object_apiserver import ObjectApiServer
+    from tests.support.recommenders import Recommender
+
+TARGETS = "targets: [{apiVersion: apps/v1, kind: Deployment, namespace: kube-system, name: coredns}]"
+REPLICAS = (
+    'tidewatch_recommended_replicas{recommendation="coredns",target_kind="Deployment",target_name="coredns",'
+    'target_namespace="kube-system"}'
+)
+READS = {"GET", "list", "watch", "discover"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cluster")
+    top = f"pollInterval: 1s\nstate: {folder}/state\n"
+    (folder / "recommender.yaml").write_text(whole(entry("coredns", TARGETS, "outputs: [metric, scale]"), top=top))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ObjectApiServer]:
+    with cluster_server() as server:
+        put_nodes(server, 48)
+        yield server
+
+
+def flags(server: ObjectApiServer, folder: Path) -> tuple[str, ...]:
+    return f"--config={folder}/recommender.yaml", f"--kubeconfig={server.kubeconfig(folder / 'config')}"
+
+
+@pytest.fixture(scope="module")
+def leader(server: ObjectApiServer, folder: Path) -> Iterator[Recommender]:
+    with running("run", *flags(server, folder), log_path=folder / "leader.log") as recommender:
+        until(recommender.items, 30)
+        yield recommender
+
+
+def holder(server: ObjectApiServer) -> str:
+    lease = server.objects.find(LEASES, "monitoring", "tidewatch-recommender")
+    return str(lease["spec"]["holderIdentity"]) if lease else ""
+
+
+def test_the_leader_scales_and_remembers(leader: Recommender, server: ObjectApiServer) -> None:
+    until(lambda: replicas_of(server) == 3)
+    assert leader.items()["coredns"]["replicas"] == 3
+    assert server.objects.find(CONFIG_MAPS, "monitoring", "tidewatch-recommender-coredns")
+    assert until(lambda: server.objects.listed(EVENTS, "kube-system"))
+    assert leader.metric("tidewatch_leader") == "1.0"
+
+
+def test_a_standby_names_the_leader_and_has_no_recommendations(
+    leader: Recommender, server: ObjectApiServer, folder: Path
+) -> None:
+    with running("run", *flags(server, folder), log_path=folder / "standby.log") as standby:
+        until(lambda: holder(server) in standby.get("/")[1], 30)
+        status, text, _ = standby.get("/api/v1/recommendations")
+        assert (status, json.loads(text)["leader"]) == (503, holder(server))
+        assert standby.metric("tidewatch_leader") == "0.0"
+        assert standby.metric(REPLICAS) is None
+        assert leader.metric(REPLICAS) == "3.0"
+
+
+def test_without_the_api_server_the_leadership_and_the_value_end_and_both_come_back(
+    leader: Recommender, server: ObjectApiServer
+) -> None:
+    until(lambda: leader.metric(REPLICAS) == "3.0")
+    server.stop()
+    # The Lease lasts longest: for ten seconds after its last renewal.
+    until(lambda: leader.metric("tidewatch_leader") == "0.0", 30)
+    until(lambda: leader.metric(REPLICAS) is None)
+    until(lambda: not leader.items())
+    put_nodes(server, 80)
+    server.start()
+    until(lambda: replicas_of(server) == 5, 60)
+    until(lambda: leader.metric(REPLICAS) == "5.0")
+
+
+def test_a_dry_run_sends_no_write_of_any_kind(folder: Path) -> None:
+    with cluster_server() as server:
+        put_nodes(server, 48)
+        command = (*flags(server, folder), "--dry-run")
+        with running("run", *command, log_path=folder / "dry-run.log") as recommender:
+            assert until(recommender.items, 30)["coredns"]["replicas"] == 3
+            polls = 'tidewatch_recommender_polls_total{result="ok"}'
+            until(lambda: float(recommender.metric(polls) or 0) >= 2)
+        assert {asked.verb for asked in server.requests} <= READS
+        assert replicas_of(server) == 2
