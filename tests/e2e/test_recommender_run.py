@@ -238,6 +238,7 @@ def test_nothing_is_scaled_while_the_api_server_does_not_answer_and_all_goes_on_
     assert len(dns.writes()) == dns.changes() == 2
 
 
+@pytest.mark.timeout(120 + 8 * KILLS)
 def test_a_program_that_is_killed_at_any_moment_loses_no_limit_and_writes_nothing_twice(scene: Scene) -> None:
     """It may change its value five times in an hour: without its memory it would do so after each kill."""
     allowed = 5
