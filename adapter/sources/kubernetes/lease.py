@@ -302,11 +302,10 @@ class LeaseElector:
         self._told_holder = holder
 
     def _sleep(self, stop: threading.Event) -> None:
-        now, timing = self._effects.clock(), self._settings.timing
-        leads, until = self._standing.leads(now), self._standing.leads_until
-        delay = max(self._wait_at_least, timing.delay(leads=leads, share=self._effects.share()))
-        if leads and until is not None:
-            delay = min(delay, until - now)
+        now, standing = self._effects.clock(), self._standing
+        delay = max(self._wait_at_least, standing.seconds_to_next_round(now, self._effects.share()))
+        if standing.leads(now) and standing.leads_until is not None:
+            delay = min(delay, standing.leads_until - now)
         # After a stop without a release, the leadership expires.
         stop.wait(max(0.0, delay))
 

@@ -221,7 +221,22 @@ class Standing:
         micro_time = wall.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         return Write(self.lease, LeaseRecord("", 1, micro_time, micro_time, self.seen.transitions))
 
-    def _is_held_by_another(self, now: float) -> bool:
+    def seconds_to_next_round(self, now: float, share: float) -> float:
+        """Return how long to wait, but not beyond the end of a Lease; `share`, from 0 to 1, is the jitter.
+
+        client-go waits for the whole period also as a follower, and so takes over up to 4.4 s later.
+        """
+        leads = self.leads(now)
+        end = self.leads_until if leads else self._others_until
+        delay = self.timing.delay(leads=leads, share=share)
+        return delay if end is None or end <= now else min(delay, end - now)
+
+    @property
+    def _others_until(self) -> float | None:
+        """When the Lease of another ends without a further renewal; None if no other holds it."""
         if self.seen is None or self.seen.holder in {"", self.identity}:
-            return False
-        return now < self.seen_at + self.seen.lease_seconds
+            return None
+        return self.seen_at + self.seen.lease_seconds
+
+    def _is_held_by_another(self, now: float) -> bool:
+        return self._others_until is not None and now < self._others_until

@@ -108,6 +108,23 @@ def test_a_write_must_end_before_another_may_lead(now: float, seconds: float, al
     assert NEW.wrote(lease("me"), sent_at=100.0, now=100.0).may_write(now, seconds) == allowed
 
 
+@pytest.mark.parametrize(
+    ("read_at", "now", "seconds"),
+    [(100.0, 100.0, 4.4), (100.0, 113.0, 2.0), (100.0, 114.5, 0.5), (100.0, 115.0, 4.4), (100.0, 130.0, 4.4)],
+    ids=["just seen", "near its end", "at its end", "ended", "ended long ago"],
+)
+def test_a_follower_looks_again_when_the_lease_of_another_ends(read_at: float, now: float, seconds: float) -> None:
+    """So the next leader leads at the latest 4.4 + 15 s after the last renewal of one that was killed."""
+    follower = Standing("b", TIMING).observed(lease("a"), read_at)
+    assert follower.seconds_to_next_round(now, share=1.0) == pytest.approx(seconds)
+
+
+def test_a_leader_looks_again_when_its_own_time_ends() -> None:
+    leader = replace(Standing("a", TIMING).observed(lease("a"), 100.0), renewed_at=100.0)
+    assert leader.seconds_to_next_round(100.0, share=0.0) == pytest.approx(2.0)
+    assert leader.seconds_to_next_round(109.5, share=0.0) == pytest.approx(0.5)
+
+
 def test_who_never_led_may_write_nothing() -> None:
     assert not NEW.may_write(0.0, 0.0)
     assert not NEW.observed(lease("me"), 0.0).may_write(0.0, 0.0)
