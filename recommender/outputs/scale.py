@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 _READ_SECONDS = 5.0
 _IDLE_SECONDS = 1.0
 """How long the loop sleeps at most: a wish for a target can expire while nothing else happens."""
-_MOST_OF_A_WRITE = 1.5
+MOST_OF_A_WRITE = 1.5
 """A write can have an effect for this many times the seconds of its fence (`writing.Fence`)."""
 
 
@@ -120,7 +120,7 @@ def longest_fenced_write_seconds(timing: LeaseTiming) -> float:
     longest, and the slack between two clocks.
     """
     left = timing.lease_seconds - timing.renew_deadline_seconds - timing.slack_seconds
-    return left / _MOST_OF_A_WRITE
+    return left / MOST_OF_A_WRITE
 
 
 class ScaleWriter:

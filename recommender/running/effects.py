@@ -39,9 +39,12 @@ class ClusterEffects:
         records = [decision.record for decision in decisions]
         scaling = {each.policy.name for each in configuration.recommendations if Output.SCALE in each.policy.outputs}
         self._writer.retain(scaling)
-        for record in records:
-            if record.name in scaling:
-                self._writer.decided(record, now + configuration.stale_after_seconds)
+        for decision in decisions:
+            if decision.record.name in scaling:
+                last = decision.memory.last
+                # From the age of the inputs: no call on data that is older than staleAfter, even if polls stop.
+                since = now if last is None else min(now, last.confirmed)
+                self._writer.decided(decision.record, since + configuration.stale_after_seconds)
         self._announce(records)
         self._history.add(now, records)
 
@@ -50,11 +53,12 @@ class ClusterEffects:
         self._writer.clear()
         self._before.clear()
 
-    def _announce(self, records: Iterable[Record]) -> None:
+    def _announce(self, records: Sequence[Record]) -> None:
         for record in records:
             for event in events_of_record(self._before.get(record.name), record):
                 self._events.add(event)
-            self._before[record.name] = record
+        # Of what is not configured any more nothing is kept: should it come back, nothing is known to have changed.
+        self._before = {record.name: record for record in records}
 
 
 class HistoryAlone:

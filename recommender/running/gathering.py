@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from adapter.cluster.state import ClusterState, Observed, Unknown
@@ -32,6 +33,9 @@ TargetInput: TypeAlias = "Observed[TargetState | None] | Unknown"
 ReadCluster: TypeAlias = "Callable[[], ClusterState]"
 ReadTargets: TypeAlias = "Callable[[Collection[TargetReference]], Mapping[TargetReference, TargetInput]]"
 
+SLOW_SECONDS = 1.0
+"""A lookup that takes longer has another pool of threads in the next poll."""
+
 
 @dataclass(frozen=True, slots=True)
 class InputSources:
@@ -54,14 +58,30 @@ class LookUps:
     targets: frozenset[TargetReference] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class LookUpThreads:
+    """Threads of one kind of lookup."""
+
+    submit: Submit
+    submit_slow: Submit
+    """For lookups that were slow last time, so that those which hang leave threads for the others."""
+
+
 class Gatherer:
     """Collects inputs. `gather` is for one thread."""
 
-    def __init__(self, sources: InputSources, submit: Submit, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        sources: InputSources,
+        query_threads: LookUpThreads,
+        config_map_threads: LookUpThreads,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Separate the threads of both kinds: a Prometheus that hangs must not delay the ConfigMaps."""
         self._cluster = sources.cluster
-        self._queries = _Parallel(sources.query, submit, "the query has not been answered yet")
+        self._queries = _Parallel(sources.query, query_threads, "the query has not been answered yet", clock)
         self._config_maps: _Parallel[ConfigMapName, ConfigMapData | None] = _Parallel(
-            lambda name: sources.config_map(*name), submit, "the ConfigMap has not been read yet"
+            lambda name: sources.config_map(*name), config_map_threads, "the ConfigMap has not been read yet", clock
         )
         self._targets = sources.targets
         self._clock = clock
@@ -85,23 +105,34 @@ class _UnderWay(Generic[T]):
 
     done: threading.Event
     result: Observed[T] | Unknown
+    seconds: float = 0.0
+    """How long it took, without the wait for a thread."""
 
 
 class _Parallel(Generic[K, T]):
     """Lookups of one kind, each at most once at a time."""
 
-    def __init__(self, look_up: Callable[[K], Observed[T] | Unknown], submit: Submit, late: str) -> None:
+    def __init__(
+        self,
+        look_up: Callable[[K], Observed[T] | Unknown],
+        threads: LookUpThreads,
+        late: str,
+        clock: Callable[[], float],
+    ) -> None:
         self._look_up = look_up
-        self._submit = submit
+        self._threads = threads
         self._late = Unknown(late)
+        self._clock = clock
         self._under_way: dict[K, _UnderWay[T]] = {}
+        self._slow: frozenset[K] = frozenset()
 
     def start(self, keys: Collection[K]) -> None:
         for key in keys:
             if key not in self._under_way:
                 under_way = _UnderWay[T](threading.Event(), self._late)
                 self._under_way[key] = under_way
-                self._submit(lambda key=key, under_way=under_way: self._run(key, under_way))  # type: ignore[misc]
+                submit = self._threads.submit_slow if key in self._slow else self._threads.submit
+                submit(partial(self._run, key, under_way))
 
     def results(self, keys: Collection[K], left: Callable[[], float]) -> Mapping[K, Observed[T] | Unknown]:
         """Return what has arrived; waits for the rest as long as there is time left."""
@@ -109,14 +140,20 @@ class _Parallel(Generic[K, T]):
         for key in keys:
             under_way = self._under_way[key]
             found[key] = under_way.result if under_way.done.wait(left()) else self._late
+        done = {key: each for key, each in self._under_way.items() if each.done.is_set()}
+        self._slow = frozenset(key for key in self._slow if key not in done and key in keys) | frozenset(
+            key for key, each in done.items() if each.seconds > SLOW_SECONDS
+        )
         # A lookup that is no longer wanted is forgotten, too, once it is done.
-        self._under_way = {key: each for key, each in self._under_way.items() if not each.done.is_set()}
+        self._under_way = {key: each for key, each in self._under_way.items() if key not in done}
         return found
 
     def _run(self, key: K, under_way: _UnderWay[T]) -> None:
+        started = self._clock()
         try:
             under_way.result = self._look_up(key)
         except Exception as error:  # noqa: BLE001 - the edge of a thread: one lookup must not end it for the others
             under_way.result = Unknown(f"the lookup failed by a fault of the program: {type(error).__name__}: {error}")
         finally:
+            under_way.seconds = self._clock() - started
             under_way.done.set()

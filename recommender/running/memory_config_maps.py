@@ -67,7 +67,10 @@ class MemoryClient(Protocol):
 
 @dataclass(slots=True)
 class _Stored:
-    """What this process knows of one ConfigMap. Guarded by its lock, which is held during requests."""
+    """What this process knows of one ConfigMap. Guarded by its lock, which is held during requests.
+
+    `wanted` alone may be replaced without the lock.
+    """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     document: Mapping[str, Any] | None = None
@@ -117,27 +120,28 @@ class ConfigMapMemoryStore:
     def load(self, name: str) -> Memory | None:
         """Return what the ConfigMap holds; content that cannot be used is written to the log and then replaced."""
         stored = self._of(name)
-        with stored.lock:
-            try:
-                self._read(name, stored)
-            except _ForeignError:
-                stored.needs_load = False
-                return None
-            except KubernetesError as error:
-                raise MemoryUnavailableError(self._failed(name, error)) from error
-            self._succeeded(name)
-            stored.ours, stored.sent, stored.wanted, stored.needs_load = _content(stored.document), None, None, False
-            return self._decoded(name, stored.ours)
+        if not stored.lock.acquire(timeout=_READ_SECONDS):
+            raise MemoryUnavailableError("its memory cannot be read: a write of it is still under way")
+        try:
+            return self._loaded(name, stored)
+        finally:
+            stored.lock.release()
 
     def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:
         """Store the memory at once, or with the next writes that the limits allow."""
         text = encode_memory(name, memory)
         stored = self._of(name)
+        if not urgent:
+            # Without the lock, which is held during requests: no decision waits for a write.
+            if stored.needs_load:
+                return False
+            stored.wanted = text
+            return not stored.is_foreign
         with stored.lock:
             if stored.needs_load:
                 return False
             stored.wanted = text
-            return self._write(name, stored) if urgent else not stored.is_foreign
+            return self._write(name, stored)
 
     def needs_load(self, name: str) -> bool:
         """Whether the ConfigMap was changed by somebody else, or was never loaded."""
@@ -163,6 +167,18 @@ class ConfigMapMemoryStore:
         """Write what changes, until `stop` is set."""
         while not stop.wait(_LOOP_SECONDS):
             self.flush()
+
+    def _loaded(self, name: str, stored: _Stored) -> Memory | None:
+        try:
+            self._read(name, stored)
+        except _ForeignError:
+            stored.needs_load = False
+            return None
+        except KubernetesError as error:
+            raise MemoryUnavailableError(self._failed(name, error)) from error
+        self._succeeded(name)
+        stored.ours, stored.sent, stored.wanted, stored.needs_load = _content(stored.document), None, None, False
+        return self._decoded(name, stored.ours)
 
     def _of(self, name: str) -> _Stored:
         with self._lock:

@@ -41,6 +41,8 @@ _STOP_NOTICED_SECONDS = 1.0
 """Each look costs processor time, which an idle recommender should not take."""
 GATHER_SECONDS = 8.0
 """Longest time that a poll waits for its lookups."""
+MEMORY_SECONDS = 3.0
+"""After which a poll begins to read no further memory; one read takes 5 s at most."""
 
 
 class Effects(Protocol):
@@ -126,7 +128,7 @@ class Runner:
         plan = parts.plan()
         inputs = parts.gatherer.gather(plan.look_ups, min(GATHER_SECONDS, plan.configuration.poll_interval_seconds))
         now = parts.clock.wall()
-        decisions = [self._decided(plan, each, inputs, now) for each in plan.configuration.recommendations]
+        decisions = self._all_decided(plan, inputs, now)
         # The leadership may have ended while inputs were gathered.
         if not parts.leadership.is_leader():
             self._follow()
@@ -158,6 +160,13 @@ class Runner:
         self._parts.memories.forget()
         self._last.clear()
         self._parts.latest.publish(Publication(leader=self._parts.leadership.holder()))
+
+    def _all_decided(self, plan: PollPlan, inputs: Inputs, now: float) -> list[Decision]:
+        """Return the decisions in the order of the configuration."""
+        recommendations = {each.policy.name: each for each in plan.configuration.recommendations}
+        order = self._parts.memories.begin(tuple(recommendations), MEMORY_SECONDS)
+        found = {name: self._decided(plan, recommendations[name], inputs, now) for name in order}
+        return [found[name] for name in recommendations]
 
     def _decided(self, plan: PollPlan, recommendation: Recommendation, inputs: Inputs, now: float) -> Decision:
         policy = recommendation.policy

@@ -6,13 +6,13 @@ import threading
 from typing import TYPE_CHECKING
 
 from adapter.service.server.plain import PlainAnswer
-from recommender.decisions.record import Status
+from recommender.decisions.record import Status, TargetAction
 from recommender.outputs.results import ScaleResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from recommender.decisions.record import Record
+    from recommender.decisions.record import Record, TargetReference
     from recommender.outputs.scale import ScaleOutcome
 
 
@@ -24,7 +24,7 @@ class PollState:
         self._most_failures = most_failures
         self._give_up = give_up
         self._lock = threading.Lock()
-        self._scale_failures: dict[object, str] = {}
+        self._scale_failures: dict[TargetReference, str] = {}
         self._failure = ""
         self._failures = 0
 
@@ -40,6 +40,9 @@ class PollState:
         """Record the outcome of a poll."""
         with self._lock:
             reasons = [reason for record in records for reason in _failures_of(record)]
+            # A call that is not wanted any more is not repeated, so nothing else would end its failure.
+            wanted = _scaled_by(records)
+            self._scale_failures = {target: why for target, why in self._scale_failures.items() if target in wanted}
             reasons += self._scale_failures.values()
             self._failure = "; ".join(reasons)
             self._failures = self._failures + 1 if reasons else 0
@@ -52,6 +55,12 @@ class PollState:
         with self._lock:
             failure = self._failure
         return PlainAnswer(500, f"{failure}\n".encode()) if failure else PlainAnswer(200, b"ok\n")
+
+
+def _scaled_by(records: Sequence[Record]) -> frozenset[TargetReference]:
+    """Return the targets for which the records ask for a scale call."""
+    outcomes = (outcome for record in records for outcome in record.targets)
+    return frozenset(outcome.target for outcome in outcomes if outcome.action is TargetAction.SCALE)
 
 
 def _failures_of(record: Record) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from adapter.cluster.watch import ClusterWatch
 from adapter.options.clients import kubernetes_client
@@ -17,7 +18,7 @@ from adapter.sources.kubernetes.writing import Fence, ObjectClient
 from recommender.commands.run.world import World
 from recommender.outputs.event_rules import event_of_scale_call
 from recommender.outputs.events import EventWriter
-from recommender.outputs.scale import ScaleHooks, ScaleWriter, longest_fenced_write_seconds
+from recommender.outputs.scale import MOST_OF_A_WRITE, ScaleHooks, ScaleWriter, longest_fenced_write_seconds
 from recommender.running.effects import ClusterEffects, HistoryAlone
 from recommender.running.leadership import WakingEvents, WithoutLease
 from recommender.running.lookups import TargetLookups
@@ -25,6 +26,7 @@ from recommender.running.memories import Memories
 from recommender.running.memory_config_maps import ConfigMapMemoryStore
 from recommender.running.memory_process import ProcessMemoryStore
 from recommender.running.parameter_config_maps import ParameterConfigMaps
+from recommender.running.writes import Writes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,7 +40,9 @@ if TYPE_CHECKING:
     from recommender.running.plans import PollPlan
     from recommender.running.runner import Effects
 
-RELEASE_SECONDS = 2.0
+_log = logging.getLogger(__name__)
+
+RELEASE_SECONDS = 1.5
 TIMING = LeaseTiming()
 
 
@@ -50,10 +54,11 @@ def cluster_world(settings: RunSettings, context: WorkerContext, parts: SharedPa
         raise StartError(f"{error}; or give --objects DIR to do without a cluster") from error
     objects = ObjectClient(client)
     resolve = KindDiscovery(client, pace=parts.pace).resource
-    leadership = _leadership(settings, context, parts, objects)
+    writes = Writes(objects)
+    leadership = _leadership(settings, context, parts, objects, writes)
     fence = Fence(longest_fenced_write_seconds(TIMING), leadership.may_write)
     lookups = TargetLookups(objects, resolve, clock=parts.clock)
-    memories = _memories(settings, context, parts, objects, fence)
+    memories = _memories(settings, context, parts, writes, fence)
     watch = ClusterWatch(
         client,
         parts.plan().needs,
@@ -70,7 +75,7 @@ def cluster_world(settings: RunSettings, context: WorkerContext, parts: SharedPa
     )
     effects: Effects = HistoryAlone(parts.history)
     if settings.writes:
-        effects = _effects(context, parts, _Writing(objects, resolve, fence, memories, lookups))
+        effects = _effects(context, parts, _Writing(writes, resolve, fence, memories, lookups))
     return World(
         cluster=watch.state,
         config_map=config_maps.read,
@@ -83,7 +88,9 @@ def cluster_world(settings: RunSettings, context: WorkerContext, parts: SharedPa
     )
 
 
-def _leadership(settings: RunSettings, context: WorkerContext, parts: SharedParts, objects: ObjectClient) -> Leadership:
+def _leadership(
+    settings: RunSettings, context: WorkerContext, parts: SharedParts, objects: ObjectClient, writes: Writes
+) -> Leadership:
     election = parts.plan().configuration.leader_election
     if not settings.writes or not election.enabled:
         return WithoutLease()
@@ -92,16 +99,20 @@ def _leadership(settings: RunSettings, context: WorkerContext, parts: SharedPart
     )
     elector = LeaseElector(objects, lease, WakingEvents(parts.lease_metrics, parts.wake))
     context.tasks.running("leader election", lambda stop: elector.run(stop.event))
-    context.on_stopping(lambda: _released(elector))
+    context.on_stopping(lambda: release_after_writes(writes, elector))
     return elector
 
 
-def _released(elector: LeaseElector) -> None:
-    elector.release(RELEASE_SECONDS)
+def release_after_writes(writes: Writes, elector: Releasable) -> None:
+    """Release the Lease once no write can have an effect any more; if that is not known, it expires by itself."""
+    if writes.close(MOST_OF_A_WRITE * longest_fenced_write_seconds(TIMING)):
+        elector.release(RELEASE_SECONDS)
+    else:
+        _log.warning("the Lease is not released: a write is still under way, so the next leader waits for its end")
 
 
 def _memories(
-    settings: RunSettings, context: WorkerContext, parts: SharedParts, objects: ObjectClient, fence: Fence
+    settings: RunSettings, context: WorkerContext, parts: SharedParts, objects: Writes, fence: Fence
 ) -> Memories:
     """Return the memories; a process that keeps none in the cluster starts without any."""
     if not settings.writes or not settings.stores_memories:
@@ -113,12 +124,20 @@ def _memories(
     return Memories(store)
 
 
+class Releasable(Protocol):
+    """What can be released (`LeaseElector`)."""
+
+    def release(self, seconds: float) -> bool:
+        """Let another process lead; returns whether that has succeeded."""
+        ...
+
+
 class _Writing:
     """What scale calls and events need."""
 
     def __init__(
         self,
-        objects: ObjectClient,
+        objects: Writes,
         resolve: ResolveResource,
         fence: Fence,
         memories: Memories,

@@ -28,7 +28,7 @@ from recommender.outputs.metrics import RecommendationCollector
 from recommender.outputs.telemetry import RecommenderTelemetry
 from recommender.page.handler import PageHandler
 from recommender.running.configuration_reloader import ConfigurationReloader
-from recommender.running.gathering import Gatherer, InputSources
+from recommender.running.gathering import Gatherer, InputSources, LookUpThreads
 from recommender.running.history_cache import HistoryCache
 from recommender.running.plans import plan_of
 from recommender.running.query_values import QueryValues
@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from recommender.running.configuration_sources import ConfigurationSource
     from recommender.running.plans import PollPlan
 
-LOOK_UP_THREADS = 8
+LOOK_UP_THREADS = 6
+SLOW_LOOK_UP_THREADS = 3
 QUERY_SECONDS = 5.0
 READY_WITHOUT_LISTS_SECONDS = 10.0
 """Readiness must not depend on the API server: metrics and page are served in any case."""
@@ -76,7 +77,7 @@ def make_worker(
     runner = Runner(
         RunnerParts(
             plan=plans.current,
-            gatherer=Gatherer(sources, DaemonThreads("look-up", LOOK_UP_THREADS).submit),
+            gatherer=Gatherer(sources, _threads("query"), _threads("ConfigMap")),
             leadership=world.leadership,
             memories=world.memories,
             effects=world.effects,
@@ -151,6 +152,11 @@ def follow_file(path: Path, context: WorkerContext) -> ConfigurationReloader:
         return ConfigurationReloader(path, context.registry, METRICS_PREFIX)
     except (FilesError, ConfigurationFileError) as error:
         raise StartError(str(error)) from error
+
+
+def _threads(what: str) -> LookUpThreads:
+    usual, slow = DaemonThreads(what, LOOK_UP_THREADS), DaemonThreads(f"slow {what}", SLOW_LOOK_UP_THREADS)
+    return LookUpThreads(usual.submit, slow.submit)
 
 
 def _queries(configuration: Configuration, context: WorkerContext, pace: Pace) -> QueryValues:

@@ -102,3 +102,14 @@ def test_a_scale_call_that_fails_is_the_next_polls_failure_until_one_succeeds(st
     state.scaled(ScaleOutcome(wish, ScaleResult.OK))
     state.polled([record(inputs())])
     assert state.answer("").status == 200
+
+
+def test_a_scale_call_that_failed_and_is_not_wanted_any_more_is_no_failure(
+    state: PollState, given_up: list[str]
+) -> None:
+    wish = Wish("coredns", DNS, 5, NOW)
+    state.scaled(ScaleOutcome(wish, ScaleResult.ERROR, message="forbidden"))
+    for _ in range(3):
+        state.polled([record(inputs(), asks_for(3))])
+    assert state.answer("").status == 200
+    assert given_up == []

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from adapter.cluster.state import ClusterState, Observed, Unknown
-from recommender.running.gathering import Gatherer, InputSources, LookUps
+from adapter.service.runtime.threads import DaemonThreads
+from recommender.running.gathering import Gatherer, InputSources, LookUps, LookUpThreads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,7 +48,8 @@ def in_threads(work: Callable[[], None]) -> None:
 
 
 def gatherer(query: Callable[[str], Observed[float] | Unknown]) -> Gatherer:
-    return Gatherer(InputSources(ClusterState, query, unused, lambda _: {}), in_threads)
+    threads = LookUpThreads(in_threads, in_threads)
+    return Gatherer(InputSources(ClusterState, query, unused, lambda _: {}), threads, threads)
 
 
 def test_what_is_late_is_unknown_and_the_rest_is_there(queries: Queries) -> None:
@@ -85,3 +87,40 @@ def test_a_lookup_that_fails_by_a_fault_harms_itself_alone() -> None:
         "the lookup failed by a fault of the program: ZeroDivisionError: one by nothing"
     )
     assert inputs.queries["quick"] == Observed(1.0, 1.0)
+
+
+def test_lookups_that_were_slow_leave_the_threads_to_the_others() -> None:
+    """Each pool is a list of what it was given; nothing else would ever run it."""
+    now, usual, slow = [0.0], list[str](), list[str]()
+    asking = [""]
+
+    def query(text: str) -> Observed[float] | Unknown:
+        asking[0] = text
+        now[0] += 5.0 if text == "slow" else 0.1
+        return Observed(1.0, 1.0)
+
+    def noted(pool: list[str]) -> Callable[[Callable[[], None]], None]:
+        def submit(work: Callable[[], None]) -> None:
+            work()
+            pool.append(asking[0])
+
+        return submit
+
+    threads = LookUpThreads(noted(usual), noted(slow))
+    under_test = Gatherer(
+        InputSources(ClusterState, query, unused, lambda _: {}), threads, LookUpThreads(unused, unused), lambda: now[0]
+    )
+    under_test.gather(WANTED, 8.0)
+    usual.clear()
+    under_test.gather(WANTED, 8.0)
+    assert (usual, slow) == (["quick"], ["slow"])
+
+
+def test_queries_that_hang_do_not_delay_config_maps(queries: Queries) -> None:
+    sources = InputSources(ClusterState, queries, lambda *_: Observed(None, 1.0), lambda _: {})
+    one_query, one_config_map = DaemonThreads("query", 1).submit, DaemonThreads("ConfigMap", 1).submit
+    under_test = Gatherer(sources, LookUpThreads(one_query, one_query), LookUpThreads(one_config_map, one_config_map))
+    name = ("kube-system", "coredns")
+    under_test.gather(LookUps(queries=frozenset({"slow"})), 0.0)
+    found = under_test.gather(LookUps(queries=frozenset({"slow"}), config_maps=frozenset({name})), 0.5)
+    assert found.config_maps[name] == Observed(None, 1.0)

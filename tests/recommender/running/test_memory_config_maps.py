@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import logging
 import random
+import threading
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -384,3 +385,21 @@ def test_random_saves_and_failures_keep_the_limits_and_lose_nothing(seed: int) -
         assert all(later - earlier >= 10.0 - 1e-9 for earlier, later in itertools.pairwise(times))
     for start, _ in chaos.written:
         assert sum(start <= time < start + 1.0 for time, _ in chaos.written) <= 10, "five a second, and a burst of five"
+
+
+def test_a_decision_does_not_wait_for_a_write_that_hangs() -> None:
+    world = World()
+    accepted: list[bool] = []
+
+    def decide_meanwhile(method: str, _path: str) -> None:
+        if method != "GET" and not accepted:
+            deciding = threading.Thread(
+                target=lambda: accepted.append(store.save("web", SECOND, urgent=False)), daemon=True
+            )
+            deciding.start()
+            deciding.join(5)
+
+    store = ConfigMapMemoryStore(_Losing(world.objects, decide_meanwhile), "monitoring", Fence(2.0, lambda _: True))
+    store.load("web")
+    assert store.save("web", FIRST, urgent=True)
+    assert accepted == [True], "while the write was under way"

@@ -14,7 +14,7 @@ from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import Status, Step
 from recommender.decisions.settings import RecommendationPolicy
 from recommender.proportional.parameters import ProportionalSettings
-from recommender.running.gathering import Gatherer, InputSources, LookUps
+from recommender.running.gathering import Gatherer, InputSources, LookUps, LookUpThreads
 from recommender.running.memories import Memories
 from recommender.running.memory_store import MemoryUnavailableError
 from recommender.running.plans import PollPlan, plan_of
@@ -117,10 +117,10 @@ class World:
             return ClusterState()
 
         nothing = InputSources(cluster, lambda _: None, lambda *_: None, lambda _: {})  # type: ignore[arg-type, return-value]
-        latest = Latest()
+        latest, at_once = Latest(), LookUpThreads(lambda work: work(), lambda work: work())
         parts = RunnerParts(
             plan=self.plan,
-            gatherer=Gatherer(nothing, lambda work: work()),
+            gatherer=Gatherer(nothing, at_once, at_once),
             leadership=self,
             memories=Memories(self),
             effects=self,

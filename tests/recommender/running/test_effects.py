@@ -1,0 +1,47 @@
+"""What the leader hands to the writer of scale calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from recommender.configuration.model import Configuration, Recommendation
+from recommender.decisions.loop import decide
+from recommender.decisions.memory import Memory
+from recommender.proportional.parameters import ProportionalSettings
+from recommender.running.effects import ClusterEffects
+from tests.recommender.decisions.world import NOW, asks_for, inputs, policy
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+    from recommender.decisions.record import Record
+    from recommender.outputs.event_rules import TargetEvent
+
+
+@dataclass
+class Outputs:
+    """Takes in everything, and notes until when each decision may be carried out."""
+
+    valid_until: list[float] = field(default_factory=list)
+
+    def decided(self, _record: Record, valid_until: float) -> None:
+        self.valid_until.append(valid_until)
+
+    def retain(self, recommendations: Collection[str]) -> None:
+        assert set(recommendations) == {"coredns"}
+
+    def clear(self) -> None:
+        raise AssertionError("the process leads")
+
+    def add(self, *_: TargetEvent | float | Iterable[Record]) -> None:
+        pass
+
+
+def test_a_scale_call_is_not_sent_on_inputs_older_than_stale_after() -> None:
+    outputs = Outputs()
+    effects = ClusterEffects(outputs, outputs, outputs)  # type: ignore[arg-type]
+    decision = decide(policy(), asks_for(5, confirmed=NOW - 50.0), inputs(), Memory(), NOW)
+    configuration = Configuration(recommendations=(Recommendation(policy(), ProportionalSettings()),))
+    effects.act(configuration, [decision], NOW)
+    assert outputs.valid_until == [NOW + 10.0]
