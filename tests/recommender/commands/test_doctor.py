@@ -109,8 +109,8 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPrometheus:
-    """One that scraped the recommendation of CoreDNS a moment ago, and `load` of two pods."""
-    now = time.time()
+    """One that scraped the recommendation of CoreDNS ten seconds ago, and `load` of two pods."""
+    now = time.time() - 10.0
     samples = [f"{SERIES} 3 {now:.3f}", *(f'load{{pod="{pod}"}} {pod} {now:.3f}' for pod in (1, 2))]
     kinds = ["# TYPE tidewatch_recommended_replicas gauge", samples[0], "# TYPE load gauge", *samples[1:], "# EOF", ""]
     running = start_prometheus(history="\n".join(kinds))
