@@ -6,6 +6,7 @@ The rules are those of `k8s.io/apimachinery/pkg/util/validation` and, for names 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 _DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -51,3 +52,14 @@ def _label_name_problem(text: str) -> str | None:
     if _LABEL_NAME.fullmatch(text) is None:
         return "only letters, digits and - _ . are allowed, with a letter or digit at both ends"
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectName:
+    """An object in a namespace."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"

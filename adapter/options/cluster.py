@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adapter.objects.names import ObjectName, is_namespace_name, is_object_name
+from adapter.service.flags.parsing import UsageError
 from adapter.service.flags.table import PATH, TEXT, Flag
 
 if TYPE_CHECKING:
@@ -48,3 +50,11 @@ class ClusterSettings:
 def cluster_settings(values: FlagValues) -> ClusterSettings:
     """Return the cluster that the flags name."""
     return ClusterSettings(values.path("kubeconfig"), values.text("context") or None)
+
+
+def object_name(flag: str, text: str) -> ObjectName:
+    """Return what a flag of the form NAMESPACE/NAME names; raises UsageError."""
+    namespace, slash, name = text.partition("/")
+    if not slash or not is_namespace_name(namespace) or not is_object_name(name):
+        raise UsageError(f"--{flag}: {text!r} is not NAMESPACE/NAME")
+    return ObjectName(namespace, name)

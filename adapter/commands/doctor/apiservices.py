@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from adapter.commands.program import PROGRAM
 from adapter.identity.certificates.apiservices import PATH, NotThere, Registered, read_apiservice
-from adapter.reports.lines import Line, error, ok, unknown, warning
+from adapter.reports.cluster import unread
+from adapter.reports.lines import Line, error, ok, warning
 from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError, StatusError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.identity.certificates.certificate_secret import ObjectName
+    from adapter.objects.names import ObjectName
     from adapter.sources.kubernetes.writing import ObjectClient
 
 AGGREGATOR_SECONDS = 5.0
@@ -75,7 +76,7 @@ def judge_apiservice(name: str, state: State, expected: ObjectName | None, *, re
     """Return the line about an APIService that the adapter should serve; `expected` is its Service, if known."""
     line = f"apiservice/{name}"
     if isinstance(state, KubernetesError):
-        return unread(line, state, f"get on the apiservice {name}")
+        return unread(line, str(state), f"get on the apiservice {name}", is_forbidden=isinstance(state, ForbiddenError))
     if isinstance(state, NotThere):
         return _missing(line, name, required=required)
     registered, service = state.registered, state.registered.service
@@ -145,10 +146,3 @@ def judge_refusal(name: str, failure: KubernetesError) -> Line:
         }
         return error(line, f"the request failed: {failure}", fixes.get(failure.code, "see the adapter's log"))
     return error(line, f"the request failed: {failure}", "see the line about kube-apiserver")
-
-
-def unread(line: str, failure: KubernetesError, right: str) -> Line:
-    """Return the line about an object that could not be read."""
-    if isinstance(failure, ForbiddenError):
-        return unknown(line, f"reading it is forbidden: {failure}", f"grant {right}, or run this as a user who has it")
-    return unknown(line, f"it could not be read: {failure}", "see the line about kube-apiserver")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from adapter.commands.doctor.apiservices import unread
 from adapter.commands.program import PROGRAM
+from adapter.reports.cluster import unread
 from adapter.reports.lines import Line, error, ok, warning
-from adapter.sources.kubernetes.errors import KubernetesError, trimmed
+from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, trimmed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from adapter.identity.certificates.certificate_secret import ObjectName
+    from adapter.objects.names import ObjectName
     from adapter.sources.kubernetes.writing import ObjectClient
 
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
@@ -27,7 +27,14 @@ def look_at_hpas(client: ObjectClient) -> tuple[Line, ...]:
     try:
         found = list(_listed(client, HPAS, {"limit": "500"}))
     except KubernetesError as e:
-        return (unread("hpas", e, "list on horizontalpodautoscalers.autoscaling"),)
+        return (
+            unread(
+                "hpas",
+                str(e),
+                "list on horizontalpodautoscalers.autoscaling",
+                is_forbidden=isinstance(e, ForbiddenError),
+            ),
+        )
     return tuple(judge_hpas(found))
 
 
@@ -62,7 +69,14 @@ def look_at_replicas(client: ObjectClient, service: ObjectName) -> tuple[Line]:
     try:
         found = list(_listed(client, path, {"labelSelector": f"kubernetes.io/service-name={service.name}"}))
     except KubernetesError as e:
-        return (unread("replicas", e, f"list on endpointslices.discovery.k8s.io in {service.namespace}"),)
+        return (
+            unread(
+                "replicas",
+                str(e),
+                f"list on endpointslices.discovery.k8s.io in {service.namespace}",
+                is_forbidden=isinstance(e, ForbiddenError),
+            ),
+        )
     return (judge_replicas(service, found),)
 
 

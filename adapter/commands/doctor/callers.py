@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from adapter.commands.doctor.apiservices import unread
 from adapter.identity.authorities import parse_bundle
 from adapter.identity.callers import IdentitySettingsError
 from adapter.identity.config_map import CLIENT_CA, NAME, NAMESPACE, WHERE, front_proxy_of
+from adapter.reports.cluster import unread
 from adapter.reports.lines import Line, error, ok, warning
-from adapter.sources.kubernetes.errors import KubernetesError
+from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ def look_at_front_proxy(client: ObjectClient, now: datetime) -> tuple[Line]:
         document = client.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}").document
     except KubernetesError as e:
         role = "the Role extension-apiserver-authentication-reader by a RoleBinding in kube-system"
-        return (unread(LINE, e, role),)
+        return (unread(LINE, str(e), role, is_forbidden=isinstance(e, ForbiddenError)),)
     return (judge_front_proxy(document, now),)
 
 

@@ -23,18 +23,12 @@ from adapter.commands.doctor.autoscalers import look_at_hpas, look_at_replicas
 from adapter.commands.doctor.callers import look_at_front_proxy
 from adapter.commands.doctor.prometheus import look_at_apiserver, look_at_prometheus
 from adapter.commands.doctor.resource_api import RESOURCE_API, holds_resource_rules, judge_resource_api
-from adapter.commands.doctor.rights import (
-    HPA_CONTROLLER,
-    Subject,
-    look_at_right,
-    needs_of_adapter,
-    needs_of_hpa_controller,
-)
+from adapter.commands.doctor.rights import HPA_CONTROLLER, look_at_right, needs_of_adapter, needs_of_hpa_controller
 from adapter.commands.doctor.tls import look_at_certificate
 from adapter.commands.program import PROGRAM
-from adapter.commands.serve.certificates import apiservice_name, object_name
+from adapter.commands.serve.certificates import apiservice_name
 from adapter.options.clients import kubernetes_client
-from adapter.options.cluster import CLUSTER_FLAGS, cluster_settings
+from adapter.options.cluster import CLUSTER_FLAGS, cluster_settings, object_name
 from adapter.options.logs import LOG_FLAGS, configure_logs_by
 from adapter.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
 from adapter.options.version import program_version
@@ -43,6 +37,7 @@ from adapter.reports.lines import CheckStatus, as_json, as_text, count, unknown
 from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.service.flags.table import ADDRESS, PATH, TEXT, CommandFlags, Flag, Repeat, one_of
 from adapter.service.server.addresses import Address
+from adapter.sources.kubernetes.access_rights import Subject
 from adapter.sources.kubernetes.client import RequestDeadlines
 from adapter.sources.kubernetes.errors import KubernetesError
 from adapter.sources.kubernetes.writing import ObjectClient
@@ -51,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from adapter.commands.doctor.apiservices import State
-    from adapter.identity.certificates.certificate_secret import ObjectName
+    from adapter.objects.names import ObjectName
     from adapter.reports.lines import Line
     from adapter.service.flags.table import FlagValues
     from adapter.sources.prometheus.settings import PrometheusSettings

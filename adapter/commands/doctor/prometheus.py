@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from adapter.reports.lines import Line, error, ok, unknown, warning
+from adapter.reports.clocks import compared
+from adapter.reports.cluster import unanswered
+from adapter.reports.lines import Line, error, ok
 from adapter.sources.deadlines import Deadline
-from adapter.sources.kubernetes.errors import (
-    ConfigurationError,
-    KubernetesError,
-    UnauthorizedError,
-    UnreachableError,
-)
+from adapter.sources.kubernetes.errors import KubernetesError, fault_of
 from adapter.sources.prometheus.clocks import MOST_CLOCK_DIFFERENCE_SECONDS
 from adapter.sources.prometheus.connection import check_connection
 from adapter.sources.prometheus.errors import (
@@ -28,14 +23,10 @@ from adapter.sources.prometheus.server import Server
 from adapter.sources.prometheus.transport import HttpRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from adapter.sources.kubernetes.writing import ObjectClient
     from adapter.sources.prometheus.settings import PrometheusSettings
 
 PROMETHEUS_SECONDS = 5.0
-DOUBTFUL_SECONDS = 5.0
-"""Difference between clocks that rounding cannot explain: a `Date` has whole seconds."""
 _QUERY = "vector(1)"
 _MOST_BYTES = 1 << 16
 
@@ -76,7 +67,9 @@ def _prometheus_clock(settings: PrometheusSettings) -> Line:
     request = HttpRequest("GET", target, headers={}, body=None, max_bytes=_MOST_BYTES)
     try:
         return compared(
-            "Prometheus", lambda: server.exchange(_QUERY, request, Deadline(PROMETHEUS_SECONDS)).headers.get("date", "")
+            "Prometheus",
+            lambda: server.exchange(_QUERY, request, Deadline(PROMETHEUS_SECONDS)).headers.get("date", ""),
+            MOST_CLOCK_DIFFERENCE_SECONDS,
         )
     finally:
         server.close()
@@ -92,43 +85,7 @@ def look_at_apiserver(client: ObjectClient) -> tuple[Line, ...]:
         return reply.date
 
     try:
-        clock = compared("kube-apiserver", date)
+        clock = compared("kube-apiserver", date, MOST_CLOCK_DIFFERENCE_SECONDS)
     except KubernetesError as e:
-        return (judge_apiserver(e),)
+        return (unanswered(str(e), fault_of(e)),)
     return ok("kube-apiserver", f"it answers, version {versions[0]}"), clock
-
-
-def judge_apiserver(failure: KubernetesError) -> Line:
-    """Return the line about a kube-apiserver that does not answer."""
-    if isinstance(failure, ConfigurationError | UnauthorizedError):
-        fix = "set credentials that it accepts: --kubeconfig, or a service account's token"
-    elif isinstance(failure, UnreachableError):
-        fix = "check the address and the CA in the kubeconfig, and whether this machine reaches it"
-    else:
-        fix = "check which server answers at that address"
-    return error("kube-apiserver", f"it does not answer: {failure}", fix)
-
-
-def compared(who: str, ask: Callable[[], str], clock: Callable[[], float] = time.time) -> Line:
-    """Return the line about a server's clock; `ask` sends a request and returns the `Date` (RFC 9110) of the answer."""
-    before = clock()
-    date = ask()
-    return judge_clock(who, date, (before + clock()) / 2)
-
-
-def judge_clock(who: str, date: str, now: float) -> Line:
-    """Return the line about a clock; `now` is our time in Unix seconds at which the server's time was `date`."""
-    line = f"clock/{who.lower()}"
-    try:
-        # `Date` is cut to whole seconds, so on average half a second is missing.
-        ahead = parsedate_to_datetime(date).timestamp() + 0.5 - now
-    except (ValueError, OverflowError):
-        return unknown(line, f"{who} does not report its time", "compare the clocks manually")
-    message = f"{who}'s clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
-    if abs(ahead) > MOST_CLOCK_DIFFERENCE_SECONDS:
-        return error(
-            line, f"{message}: answers are refused, and certificates may be", "synchronize both clocks with NTP"
-        )
-    if abs(ahead) > DOUBTFUL_SECONDS:
-        return warning(line, message, "synchronize both clocks with NTP")
-    return ok(line, f"{who}'s clock and this machine's agree")

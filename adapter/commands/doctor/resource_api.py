@@ -10,16 +10,17 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from adapter.commands.doctor.apiservices import judge_apiservice, unread
+from adapter.commands.doctor.apiservices import judge_apiservice
 from adapter.commands.program import PROGRAM
 from adapter.commands.rule_files import load_configuration
 from adapter.documents.load import DocumentError
 from adapter.identity.certificates.apiservices import NotThere
 from adapter.objects.resources import BUILT_IN, find_resource
+from adapter.reports.cluster import unread
 from adapter.reports.lines import CheckStatus, Line, error, ok, warning
 from adapter.rulebook.parsing.parse import parse_rulebook
 from adapter.service.flags.parsing import UsageError
-from adapter.sources.kubernetes.errors import KubernetesError
+from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError
 from adapter.timing.file_contents import FilesError, read_files
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from adapter.commands.doctor.apiservices import Seen, State
-    from adapter.identity.certificates.certificate_secret import ObjectName
+    from adapter.objects.names import ObjectName
 
 RESOURCE_API: Final = "v1beta1.metrics.k8s.io"
 
@@ -53,7 +54,9 @@ def judge_resource_api(state: State, ours: ObjectName | None, *, served: bool | 
     whether a flag names this API, so that it must be the adapter's.
     """
     if isinstance(state, KubernetesError):
-        return unread(_LINE, state, f"get on the apiservice {RESOURCE_API}")
+        return unread(
+            _LINE, str(state), f"get on the apiservice {RESOURCE_API}", is_forbidden=isinstance(state, ForbiddenError)
+        )
     if isinstance(state, NotThere):
         return _of_nobody(served=bool(served or named))
     service = state.registered.service

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adapter.identity.certificates.certificate_secret import ObjectName
-from adapter.reports.lines import CheckStatus, Line, ok, unknown
+from adapter.objects.names import ObjectName
+from adapter.reports.cluster import unreviewed
+from adapter.reports.lines import CheckStatus, Line, ok
+from adapter.sources.kubernetes.access_rights import AccessRight, Subject, is_allowed
 from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError
 
 if TYPE_CHECKING:
@@ -14,41 +16,7 @@ if TYPE_CHECKING:
 
     from adapter.sources.kubernetes.writing import ObjectClient
 
-REVIEWS = "/apis/authorization.k8s.io/v1"
 HPA_CONTROLLER = ObjectName("kube-system", "horizontal-pod-autoscaler")
-
-
-@dataclass(frozen=True, slots=True)
-class AccessRight:
-    """One right, as an access review names it."""
-
-    verb: str
-    resource: str
-    group: str = ""
-    namespace: str = ""
-    object_name: str = ""
-    subresource: str = ""
-
-    def __str__(self) -> str:
-        """Return the right in the words of a role."""
-        resource = f"{self.resource}.{self.group}" if self.group else self.resource
-        if self.subresource:
-            resource = f"{resource}/{self.subresource}"
-        named = f" {self.object_name}" if self.object_name and self.object_name != "*" else ""
-        return f"{self.verb} {resource}{named}" + (f" in {self.namespace}" if self.namespace else "")
-
-    @property
-    def attributes(self) -> dict[str, str]:
-        """Return the `resourceAttributes` of an access review."""
-        found = {
-            "verb": self.verb,
-            "group": self.group,
-            "resource": self.resource,
-            "subresource": self.subresource,
-            "namespace": self.namespace,
-            "name": self.object_name,
-        }
-        return {key: value for key, value in found.items() if value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +31,6 @@ class Need:
     fix: str
     status: CheckStatus = CheckStatus.ERROR
     """Status of the line if the right is missing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """Whose rights are checked: those of a service account, or the caller's own."""
-
-    service_account: ObjectName | None = None
-
-    def __str__(self) -> str:
-        """Return who it is."""
-        return f"the service account {self.service_account}" if self.service_account else "this caller"
 
 
 def needs_of_adapter(secret: ObjectName | None, apiservices: Sequence[str]) -> Iterator[Need]:
@@ -140,7 +97,9 @@ def look_at_right(client: ObjectClient, need: Need, subject: Subject) -> tuple[L
     try:
         allowed = is_allowed(client, need.right, subject)
     except KubernetesError as e:
-        return (unasked(need.name, need.right, subject, e),)
+        return (
+            unreviewed(need.name, str(need.right), str(subject), str(e), is_forbidden=isinstance(e, ForbiddenError)),
+        )
     return (judge_right(need, subject, allowed=allowed),)
 
 
@@ -149,29 +108,3 @@ def judge_right(need: Need, subject: Subject, *, allowed: bool) -> Line:
     if allowed:
         return ok(need.name, f"{subject} may {need.right}")
     return Line(need.name, need.status, f"{subject} may not {need.right}; lost without it: {need.lost}", need.fix)
-
-
-def is_allowed(client: ObjectClient, right: AccessRight, subject: Subject) -> bool:
-    """Return whether an access review allows it. Raises KubernetesError."""
-    account = subject.service_account
-    kind = "SubjectAccessReview" if account else "SelfSubjectAccessReview"
-    spec: dict[str, object] = {"resourceAttributes": right.attributes}
-    if account is not None:
-        spec["user"] = f"system:serviceaccount:{account.namespace}:{account.name}"
-        spec["groups"] = _groups(account)
-    review = {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec}
-    answer = client.create(f"{REVIEWS}/{kind.lower()}s", review)
-    status = answer.get("status")
-    return isinstance(status, dict) and status.get("allowed") is True
-
-
-def _groups(account: ObjectName) -> list[str]:
-    return ["system:serviceaccounts", f"system:serviceaccounts:{account.namespace}", "system:authenticated"]
-
-
-def unasked(name: str, right: AccessRight, subject: Subject, failure: KubernetesError) -> Line:
-    """Return the line about a right that could not be reviewed."""
-    fix = "check whether kube-apiserver answers at all"
-    if isinstance(failure, ForbiddenError):
-        fix = "grant create on subjectaccessreviews.authorization.k8s.io, or run this as a user who has it"
-    return unknown(name, f"whether {subject} may {right} could not be checked: {failure}", fix)

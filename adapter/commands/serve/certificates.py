@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 from adapter.commands.program import PROGRAM
 from adapter.commands.serve.lister_cluster import lister_cluster
-from adapter.identity.certificates.certificate_secret import ObjectName
 from adapter.identity.certificates.certificate_telemetry import CertificateMetrics
 from adapter.identity.certificates.keeping import LIFE, CertificateKeeper, Times
 from adapter.identity.certificates.kept_file import FILE, read_kept, write_kept
 from adapter.identity.certificates.rotation import WantedCertificate
 from adapter.identity.certificates.serving import ServingCertificate
-from adapter.objects.names import is_namespace_name, is_object_name
+from adapter.objects.names import is_object_name
 from adapter.options.clients import kubernetes_client
+from adapter.options.cluster import object_name
 from adapter.service.flags.parsing import UsageError
 from adapter.service.flags.table import DURATION, TEXT, Flag, Repeat
 from adapter.service.runtime.errors import StartError
@@ -143,14 +143,6 @@ def _refuse_without_secret(values: FlagValues) -> None:
     for name in ("service", "apiservice", "serving-certificate-life"):
         if name in values.given:
             raise UsageError(f"--{name} has no effect without --serving-secret: set both, or neither")
-
-
-def object_name(flag: str, text: str) -> ObjectName:
-    """Return what a flag of the form NAMESPACE/NAME names; raises UsageError."""
-    namespace, slash, name = text.partition("/")
-    if not slash or not is_namespace_name(namespace) or not is_object_name(name):
-        raise UsageError(f"--{flag}: {text!r} is not NAMESPACE/NAME")
-    return ObjectName(namespace, name)
 
 
 def apiservice_name(name: str) -> str:

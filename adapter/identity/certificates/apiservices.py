@@ -7,8 +7,9 @@ import binascii
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from adapter.identity.certificates.certificate_secret import ObjectName, UnknownSecret
+from adapter.identity.certificates.certificate_secret import UnknownSecret
 from adapter.identity.certificates.generations import GenerationError, bundle_pem, read_authorities
+from adapter.objects.names import ObjectName
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from cryptography import x509
 
+    from adapter.objects.names import ObjectName
+
 TYPE = "kubernetes.io/tls"
 OURS = "tidewatch.io/serving-certificate"
 """The annotation, with the value `self-made`."""
@@ -36,17 +38,6 @@ SELF_MADE = "self-made"
 CERTIFICATE, KEY, AUTHORITIES = "tls.crt", "tls.key", "ca.crt"
 NEXT_CERTIFICATE, NEXT_KEY = "next.crt", "next.key"
 _KEYS = (CERTIFICATE, KEY, AUTHORITIES, NEXT_CERTIFICATE, NEXT_KEY)
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectName:
-    """An object in a namespace."""
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,6 @@ from adapter.identity.certificates.certificate_secret import (
     Empty,
     Foreign,
     Found,
-    ObjectName,
     UnknownSecret,
 )
 from adapter.identity.certificates.issuing import is_self_made, names_of
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from adapter.identity.certificates.apiservices import ApiServiceState
     from adapter.identity.certificates.certificate_secret import SecretState
     from adapter.identity.certificates.generations import Generation, Issue
+    from adapter.objects.names import ObjectName
 
 RETIRED_AFTER = timedelta(minutes=5)
 """How long an authority is kept after its expiry, because this clock may be ahead of the API server's."""

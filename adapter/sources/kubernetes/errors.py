@@ -24,6 +24,8 @@ a class, texts of other programs are cut, and nothing that may contain a credent
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 MESSAGE_LIMIT = 256
@@ -157,3 +159,10 @@ def _seconds(retry_after: str | None) -> float:
     # kube-apiserver sends whole seconds, never a date.
     known = retry_after and retry_after.isascii() and retry_after.isdigit()
     return min(float(retry_after), _LONGEST_RETRY_AFTER_SECONDS) if retry_after and known else 0.0
+
+
+def fault_of(error: KubernetesError) -> Literal["credentials", "unreachable", "other"]:
+    """Return what is at fault if the API server does not answer."""
+    if isinstance(error, ConfigurationError | UnauthorizedError):
+        return "credentials"
+    return "unreachable" if isinstance(error, UnreachableError) else "other"

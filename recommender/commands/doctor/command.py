@@ -13,11 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
-from adapter.commands.doctor.prometheus import look_at_apiserver
-from adapter.commands.doctor.rights import Subject
-from adapter.commands.serve.certificates import object_name
 from adapter.options.clients import kubernetes_client
-from adapter.options.cluster import CLUSTER_FLAGS, cluster_settings
+from adapter.options.cluster import CLUSTER_FLAGS, cluster_settings, object_name
 from adapter.options.logs import LOG_FLAGS, configure_logs_by
 from adapter.options.prometheus import PROMETHEUS_FLAGS, prometheus_settings
 from adapter.options.version import program_version
@@ -25,11 +22,13 @@ from adapter.reports.checks import Check, run_checks
 from adapter.reports.lines import CheckStatus, as_json, as_text, count, error, unknown
 from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.service.flags.table import PATH, TEXT, CommandFlags, Flag, one_of
+from adapter.sources.kubernetes.access_rights import Subject
 from adapter.sources.kubernetes.client import RequestDeadlines
 from adapter.sources.kubernetes.discovery import KindDiscovery
 from adapter.sources.kubernetes.errors import KubernetesError
 from adapter.sources.kubernetes.writing import ObjectClient
 from recommender.commands.configuration_file import configuration_or_exit
+from recommender.commands.doctor.apiserver import look_at_apiserver
 from recommender.commands.doctor.config_maps import look_at_memory, look_at_parameters
 from recommender.commands.doctor.leader import look_at_leader
 from recommender.commands.doctor.prometheus import look_at_queries, look_at_series

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from adapter.commands.doctor.apiservices import unread
+from adapter.reports.cluster import unread
 from adapter.reports.lines import Line, error, ok, warning
-from adapter.sources.kubernetes.errors import KubernetesError, NotFoundError
+from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
 from recommender.proportional.config_map import ParametersError, mode_entry, parse_parameters
 from recommender.running.memory_config_maps import DATA_KEY, MANAGED_BY
 from recommender.running.memory_document import MemoryDocumentError, decode_memory
@@ -30,7 +30,7 @@ def look_at_parameters(client: ObjectClient, recommendation: str, config_map: Pa
         fix = "create it, or give default parameters"
         return (error(name, f"the ConfigMap {where} does not exist", fix),)
     except KubernetesError as e:
-        return (unread(name, e, f"get on the ConfigMap {where}"),)
+        return (unread(name, str(e), f"get on the ConfigMap {where}", is_forbidden=isinstance(e, ForbiddenError)),)
     return (judge_parameters(name, where, document.get("data") or {}),)
 
 
@@ -53,7 +53,7 @@ def look_at_memory(client: ObjectClient, recommendation: str, namespace: str) ->
     except NotFoundError:
         return (ok(name, f"nothing is stored yet: the ConfigMap {where} does not exist"),)
     except KubernetesError as e:
-        return (unread(name, e, f"get on the ConfigMap {where}"),)
+        return (unread(name, str(e), f"get on the ConfigMap {where}", is_forbidden=isinstance(e, ForbiddenError)),)
     labels = (document.get("metadata") or {}).get("labels") or {}
     if labels.get("app.kubernetes.io/managed-by") != MANAGED_BY:
         message = f"the ConfigMap {where} belongs to somebody else, so nothing is scaled for this recommendation"

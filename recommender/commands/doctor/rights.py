@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from adapter.commands.doctor.rights import AccessRight, is_allowed, unasked
+from adapter.reports.cluster import unreviewed
 from adapter.reports.lines import CheckStatus, Line, ok
-from adapter.sources.kubernetes.errors import KubernetesError
+from adapter.sources.kubernetes.access_rights import AccessRight, is_allowed
+from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adapter.commands.doctor.rights import Subject
+    from adapter.sources.kubernetes.access_rights import Subject
     from adapter.sources.kubernetes.writing import ObjectClient
     from recommender.configuration.rights import RoleRule
 
@@ -38,7 +39,8 @@ def look_at_right(client: ObjectClient, right: RoleRule, subject: Subject) -> tu
             if not is_allowed(client, one, subject):
                 missing.append(one)
         except KubernetesError as failure:
-            return (unasked(_name(right), one, subject, failure),)
+            refused = isinstance(failure, ForbiddenError)
+            return (unreviewed(_name(right), str(one), str(subject), str(failure), is_forbidden=refused),)
     return (judge_right(right, subject, tuple(missing)),)
 
 

@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from adapter.identity.certificates import apiservices
-from adapter.identity.certificates.certificate_secret import Found, ObjectName, read_secret
+from adapter.identity.certificates.certificate_secret import Found, read_secret
 from adapter.identity.certificates.issuing import is_signed_by
 from adapter.identity.certificates.keeping import CertificateKeeper, Times
 from adapter.identity.certificates.rotation import WantedCertificate
+from adapter.objects.names import ObjectName
 from tests.support.apiserver_objects import APISERVICES, SECRETS, Direct, ObjectStore
 
 if TYPE_CHECKING:

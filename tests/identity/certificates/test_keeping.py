@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from adapter.identity.certificates.certificate_secret import ObjectName
 from adapter.identity.certificates.issuing import names_of
 from adapter.identity.certificates.keeping import Look
+from adapter.objects.names import ObjectName
 from tests.identity.certificates.keeping_world import (
     EXTERNAL,
     LIFE,

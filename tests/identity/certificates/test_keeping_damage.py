@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.identity.certificates.certificate_secret import ObjectName
+from adapter.objects.names import ObjectName
 from tests.identity.certificates.keeping_world import (
     CUSTOM,
     EXTERNAL,

@@ -1,0 +1,32 @@
+"""Doctor: whether kube-apiserver answers, and whether its clock agrees with ours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adapter.reports.clocks import compared
+from adapter.reports.cluster import unanswered
+from adapter.reports.lines import Line, ok
+from adapter.sources.kubernetes.errors import KubernetesError, fault_of
+
+if TYPE_CHECKING:
+    from adapter.sources.kubernetes.writing import ObjectClient
+
+_MOST_CLOCK_DIFFERENCE_SECONDS: Final = 60.0
+"""Beyond it, certificates and the times of events mislead. Leases compare no clocks."""
+
+
+def look_at_apiserver(client: ObjectClient) -> tuple[Line, ...]:
+    """Ask kube-apiserver for its version and its time."""
+    versions: list[str] = []
+
+    def date() -> str:
+        reply = client.get("/version")
+        versions.append(str(reply.document.get("gitVersion", "unknown")))
+        return reply.date
+
+    try:
+        clock = compared("kube-apiserver", date, _MOST_CLOCK_DIFFERENCE_SECONDS)
+    except KubernetesError as e:
+        return (unanswered(str(e), fault_of(e)),)
+    return ok("kube-apiserver", f"it answers, version {versions[0]}"), clock
