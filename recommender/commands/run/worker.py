@@ -105,7 +105,11 @@ def make_worker(
     context.tasks.running("history", lambda stop: parts.history.run(stop.event))
     context.tasks.periodic("configuration", source.check, every_seconds=1.0, deadline_seconds=30.0)
     context.tasks.running("recommendations", lambda stop: runner.run(stop.event))
-    page = PageHandler(latest.get, parts.history, context.options.version)
+    page = PageHandler(
+        lambda: latest.get().as_of(parts.clock.wall(), leads=world.leadership.is_leader()),
+        parts.history,
+        context.options.version,
+    )
     return wsgi_application(page.not_found, routes=page.routes())
 
 
