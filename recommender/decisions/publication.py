@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,7 +22,17 @@ class Publication:
     valid_until: float | None = None
     """When the records end to count if no further poll succeeds, in seconds since the Unix epoch."""
     records: tuple[Record, ...] = ()
+    has_expired: bool = False
+    """Whether records were there, but no further poll has succeeded in time."""
 
     def is_valid(self, now: float) -> bool:
         """Whether the records still count at a time, in seconds since the Unix epoch."""
         return self.valid_until is not None and now <= self.valid_until
+
+    def as_of(self, now: float, *, leads: bool) -> Publication:
+        """Return what may be shown at a time: the leadership or the polls may have ended since the last one."""
+        if self.leads and not leads:
+            return Publication(leader=self.leader)
+        if self.leads and self.time is not None and not self.is_valid(now):
+            return replace(self, records=(), has_expired=True)
+        return self

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from adapter.web.http import JSON, TEXT, Request, Response, json_line
 from adapter.web.routes import Route
 from recommender.decisions.document import API_VERSION, recommendation_list
+from recommender.decisions.times import rfc3339
 from recommender.page.rendering import PageRenderer
 
 if TYPE_CHECKING:
@@ -67,14 +68,17 @@ class PageHandler:
 
     def _recommendations(self, _request: Request) -> Response:
         publication = self._latest()
-        if publication.leads and publication.time is not None:
+        if publication.leads and publication.time is not None and not publication.has_expired:
             return Response(200, json_line(recommendation_list(publication.records, publication.time)), JSON, _SAFE)
         return Response(503, json_line(_unavailable(publication)), JSON, (*_SAFE, ("Retry-After", "5")))
 
 
 def _unavailable(publication: Publication) -> dict[str, object]:
     """Return why there are no recommendations here, and who has them."""
-    if publication.leads:
+    if publication.has_expired and publication.time is not None:
+        decided = rfc3339(publication.time)
+        message = f"the last decisions, of {decided}, are too old to count: the log says what the polls wait for"
+    elif publication.leads:
         message = "this process has not made its first decision yet: try again in some seconds"
     elif publication.leader:
         message = f"this process does not lead: ask {publication.leader}, which holds the Lease"

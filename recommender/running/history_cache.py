@@ -13,6 +13,7 @@ is moved aside and replaced by an empty one; with a full disk the recommender co
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 from collections import deque
 from contextlib import closing
@@ -89,7 +90,7 @@ class HistoryCache:
 
     def read(self, name: str, since: float) -> tuple[HistoryPoint, ...]:
         """Return the points of a recommendation from that time on, oldest first; empty if they cannot be read."""
-        if not self._path.exists():
+        if not os.path.exists(self._path):  # noqa: PTH110 - Path.exists raises where the folder may not be looked at
             return ()
         try:
             uri = f"{self._path.absolute().as_uri()}?mode=rw"

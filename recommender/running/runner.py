@@ -99,7 +99,7 @@ class RunnerParts:
     wake: threading.Event
     """Set when an input has changed: a poll follows soon."""
     report_poll: Callable[[Sequence[Record]], None] = lambda _: None
-    """Called with the records of each poll."""
+    """Called with the records of each poll; with none while another process leads."""
 
 
 class Runner:
@@ -160,6 +160,8 @@ class Runner:
         self._parts.memories.forget()
         self._last.clear()
         self._parts.latest.publish(Publication(leader=self._parts.leadership.holder()))
+        # What failed while this process led is another's business now.
+        self._parts.report_poll(())
 
     def _all_decided(self, plan: PollPlan, inputs: Inputs, now: float) -> list[Decision]:
         """Return the decisions in the order of the configuration."""

@@ -64,6 +64,7 @@ HEARD = f'tidewatch_adapter_watch_last_heard_timestamp_seconds{{{POD},resource="
 RECOMMENDER_HEARD = f'tidewatch_recommender_watch_last_heard_timestamp_seconds{{{POD},resource="nodes"}}'
 RELOADED = f"tidewatch_adapter_config_last_reload_successful{{{POD}}}"
 RECOMMENDER_RELOADED = f"tidewatch_recommender_config_last_reload_successful{{{POD}}}"
+POLLED = f"tidewatch_recommender_last_poll_timestamp_seconds{{{POD}}}"
 LEADER, STANDBY = f"tidewatch_leader{{{POD}}}", f"tidewatch_leader{{{OTHER_POD}}}"
 
 CASES = (
@@ -109,6 +110,10 @@ CASES = (
     case("TidewatchLeaderLost", {LEADER: "0x60", STANDBY: "0x60"}, 5, fires=True),
     case("TidewatchLeaderLost", {LEADER: "1x60", STANDBY: "0x60"}, 5, fires=False),
     case("TidewatchLeaderLost", {LEADER: "1x5 0x60", STANDBY: "0x6 1x60"}, 10, fires=False),
+    case("TidewatchPollsStopped", {LEADER: "1x60", POLLED: "60x60"}, 20, fires=True),
+    case("TidewatchPollsStopped", {LEADER: "1x60", POLLED: "0+60x60"}, 20, fires=False),
+    case("TidewatchPollsStopped", {LEADER: "1x60", POLLED: "60x60", status("ok"): "1x60"}, 20, fires=False),
+    case("TidewatchPollsStopped", {LEADER: "0x60", POLLED: "60x60"}, 20, fires=False),
 )
 
 

@@ -92,7 +92,12 @@ def _leadership(
     settings: RunSettings, context: WorkerContext, parts: SharedParts, objects: ObjectClient, writes: Writes
 ) -> Leadership:
     election = parts.plan().configuration.leader_election
-    if not settings.writes or not election.enabled:
+    if not settings.writes:
+        return WithoutLease()
+    if not election.enabled:
+        # With `proportional` this is the default, as of the peer.
+        level = logging.WARNING if settings.stores_memories else logging.INFO
+        _log.log(level, "there is no leader election, so this process acts whatever others do: run one replica only")
         return WithoutLease()
     lease = LeaseSettings(
         namespace=settings.namespace, name=election.name, identity=unique_identity(settings.pod), timing=TIMING

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from adapter.service.runtime.errors import StartError
+from adapter.service.runtime.logs import fields
 from adapter.service.runtime.threads import DaemonThreads
 from adapter.service.server.plain import PlainAnswer
 from adapter.sources.kubernetes.telemetry import LeaseMetrics, WatchMetrics
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
     from recommender.outputs.scale import ScaleOutcome
     from recommender.running.configuration_sources import ConfigurationSource
     from recommender.running.plans import PollPlan
+
+_log = logging.getLogger(__name__)
 
 LOOK_UP_THREADS = 6
 SLOW_LOOK_UP_THREADS = 3
@@ -91,7 +95,10 @@ def make_worker(
 
     _show_scale_calls(source.current, parts.telemetry)
 
+    at_start = source.current
+
     def replace(configuration: Configuration) -> None:
+        warn_of_restart(at_start, configuration)
         plans.replace(configuration)
         _show_scale_calls(configuration, parts.telemetry)
         queries.use(configuration.prometheus)
@@ -105,7 +112,11 @@ def make_worker(
     context.tasks.running("history", lambda stop: parts.history.run(stop.event))
     context.tasks.periodic("configuration", source.check, every_seconds=1.0, deadline_seconds=30.0)
     context.tasks.running("recommendations", lambda stop: runner.run(stop.event))
-    page = PageHandler(latest.get, parts.history, context.options.version)
+    page = PageHandler(
+        lambda: latest.get().as_of(parts.clock.wall(), leads=world.leadership.is_leader()),
+        parts.history,
+        context.options.version,
+    )
     return wsgi_application(page.not_found, routes=page.routes())
 
 
@@ -152,6 +163,18 @@ def follow_file(path: Path, context: WorkerContext) -> ConfigurationReloader:
         return ConfigurationReloader(path, context.registry, METRICS_PREFIX)
     except (FilesError, ConfigurationFileError) as error:
         raise StartError(str(error)) from error
+
+
+def warn_of_restart(at_start: Configuration, now: Configuration) -> None:
+    """Log which changes are not in force before a restart."""
+    read_once = {
+        "leaderElection": at_start.leader_election != now.leader_election,
+        "listen": at_start.listen != now.listen,
+        "state": at_start.state != now.state,
+    }
+    keys = [key for key, has_changed in read_once.items() if has_changed]
+    if keys:
+        _log.warning("a changed key is read at the start only: restart the process", extra=fields(keys=", ".join(keys)))
 
 
 def _threads(what: str) -> LookUpThreads:

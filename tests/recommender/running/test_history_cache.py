@@ -189,3 +189,9 @@ def test_the_task_writes_in_its_own_thread_and_everything_before_it_ends(world: 
     stop.set()
     thread.join(10.0)
     assert [point.replicas for point in world.read()] == [5, 9]
+
+
+def test_a_folder_that_cannot_be_looked_at_has_no_points(tmp_path: Path) -> None:
+    failures: list[None] = []
+    cache = HistoryCache(tmp_path / ("x" * 300) / "history.sqlite", lambda: failures.append(None))
+    assert cache.read("coredns", 0.0) == ()

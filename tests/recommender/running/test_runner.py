@@ -57,6 +57,7 @@ class World:
     saved: list[tuple[str, Memory]] = field(default_factory=list)
     acted: list[dict[str, int | None]] = field(default_factory=list)
     stood_down: int = 0
+    reported: list[int] = field(default_factory=list)
     on_gather: Callable[[], None] = lambda: None
     now: float = NOW
 
@@ -128,6 +129,7 @@ class World:
             telemetry=self,
             clock=Clock(wall=lambda: self.now),
             wake=threading.Event(),
+            report_poll=lambda records: self.reported.append(len(records)),
         )
         return Runner(parts), latest
 
@@ -152,6 +154,7 @@ def test_a_follower_decides_nothing_and_names_the_leader() -> None:
 
     assert latest.get().records == ()
     assert latest.get().leader == "theirs"
+    assert world.reported == [0], "what failed while it led must not count for ever"
     assert world.acted == []
     assert world.stood_down == 1
 

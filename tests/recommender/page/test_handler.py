@@ -1,0 +1,59 @@
+"""The page and the API show what counts now, whatever the texts contain."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from adapter.web.http import Request, Response
+from recommender.decisions.publication import Publication
+from recommender.decisions.record import Record, Status
+from recommender.page.handler import PageHandler
+
+DECIDED = Record("coredns", "proportional", 1_000_000.0, Status.OK, "", 11)
+LEADING = Publication(leads=True, leader="pod-1", time=1_000_000.0, valid_until=1_000_060.0, records=(DECIDED,))
+
+
+class NoHistory:
+    """A history without points."""
+
+    def read(self, name: str, since: float) -> tuple[()]:
+        del name, since
+        return ()
+
+
+def answer(publication: Publication, path: str) -> Response:
+    handler = PageHandler(lambda: publication, NoHistory(), "1.0")
+    route = next(route for route in handler.routes() if route.path == path)
+    return route.handle(Request("GET", path))
+
+
+def test_decisions_are_served_while_they_count() -> None:
+    shown = LEADING.as_of(1_000_060.0, leads=True)
+    assert json.loads(answer(shown, "/api/v1/recommendations").body)["items"][0]["replicas"] == 11
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (LEADING.as_of(1_000_060.5, leads=True), b"too old to count"),
+        (LEADING.as_of(1_000_001.0, leads=False), b"pod-1"),
+        (Publication(leads=True).as_of(1_000_001.0, leads=True), b"not made its first decision yet"),
+    ],
+    ids=["polls have ended", "the leadership has ended", "no poll yet"],
+)
+def test_decisions_that_do_not_count_are_not_served(shown: Publication, text: bytes) -> None:
+    api, page = answer(shown, "/api/v1/recommendations"), answer(shown, "/")
+    assert (api.status, text in api.body, b"coredns" in api.body) == (503, True, False)
+    assert (page.status, text in page.body, b"coredns" in page.body) == (200, True, False)
+
+
+@pytest.mark.parametrize("hostile", ["<script>alert(1)</script>", "a\x00b\x1b[31m", '"><img src=x>'])
+def test_no_text_breaks_the_page_or_the_api(hostile: str) -> None:
+    shown = replace(LEADING, records=(DECIDED, replace(DECIDED, name=hostile, message=hostile, binding=hostile)))
+    api, page = answer(shown, "/api/v1/recommendations"), answer(shown, "/")
+    assert len(json.loads(api.body)["items"]) == 2
+    assert b"<script>" not in page.body
+    assert b"<img" not in page.body
