@@ -126,6 +126,9 @@ class Runner:
         inputs = parts.gatherer.gather(plan.look_ups, min(GATHER_SECONDS, plan.configuration.poll_interval_seconds))
         now = parts.clock.wall()
         decisions = self._all_decided(plan, inputs, now)
+        if parts.plan().configuration != plan.configuration:
+            # The next poll follows at once; a target that is not listed any more must not be scaled by this one.
+            return
         # Whatever takes long may have cost the leadership in the meantime.
         if not parts.leadership.is_leader():
             self._follow()
