@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from adapter.objects.resources import ResolveResource
     from adapter.sources.kubernetes.lease_rules import LeaseTiming
     from adapter.sources.kubernetes.writing import Reply
-    from recommender.decisions.record import Record
+    from recommender.decisions.record import Record, TargetReference
     from recommender.outputs.wishes import Start, Wish
 
 _log = logging.getLogger(__name__)
@@ -166,6 +166,12 @@ class ScaleWriter:
         """Drop the wishes of all other recommendations, which are no longer configured."""
         with self._changed:
             self._wishes.withdraw(lambda wish: wish.recommendation in recommendations)
+            self._changed.notify_all()
+
+    def retain_listed(self, listed: Collection[tuple[str, TargetReference]]) -> None:
+        """Drop the wishes for all other pairs of recommendation and target: they are not configured any more."""
+        with self._changed:
+            self._wishes.withdraw(lambda wish: (wish.recommendation, wish.target) in listed)
             self._changed.notify_all()
 
     def clear(self) -> None:

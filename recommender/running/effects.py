@@ -48,6 +48,14 @@ class ClusterEffects:
         self._announce(records)
         self._history.add(now, records)
 
+    def reconfigured(self, configuration: Configuration) -> None:
+        """Send no call any more to a target that is not listed now, without a wait for the next poll.
+
+        May be called from any thread.
+        """
+        policies = [each.policy for each in configuration.recommendations if Output.SCALE in each.policy.outputs]
+        self._writer.retain_listed(frozenset((policy.name, target) for policy in policies for target in policy.targets))
+
     def stand_down(self) -> None:
         """Abandon what is under way: another process leads."""
         self._writer.clear()

@@ -129,6 +129,9 @@ class Runner:
         inputs = parts.gatherer.gather(plan.look_ups, min(GATHER_SECONDS, plan.configuration.poll_interval_seconds))
         now = parts.clock.wall()
         decisions = self._all_decided(plan, inputs, now)
+        if parts.plan().configuration != plan.configuration:
+            # The next poll follows at once; a target that is not listed any more must not be scaled by this one.
+            return
         # The leadership may have ended while inputs were gathered.
         if not parts.leadership.is_leader():
             self._follow()

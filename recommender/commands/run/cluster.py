@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from recommender.outputs.scale import ScaleOutcome
     from recommender.running.leadership import Leadership
     from recommender.running.plans import PollPlan
-    from recommender.running.runner import Effects
 
 _log = logging.getLogger(__name__)
 
@@ -73,17 +72,23 @@ def cluster_world(settings: RunSettings, context: WorkerContext, parts: SharedPa
         parts.clock,
         is_dry_run=not settings.writes,
     )
-    effects: Effects = HistoryAlone(parts.history)
+    writing = None
     if settings.writes:
-        effects = _effects(context, parts, _Writing(writes, resolve, fence, memories, lookups))
+        writing = _effects(context, parts, _Writing(writes, resolve, fence, memories, lookups))
+
+    def change(plan: PollPlan) -> None:
+        watch.change(plan.needs)
+        if writing is not None:
+            writing.reconfigured(plan.configuration)
+
     return World(
         cluster=watch.state,
         config_map=config_maps.read,
         targets=lookups.look,
         leadership=leadership,
         memories=memories,
-        effects=effects,
-        change=lambda plan: watch.change(plan.needs),
+        effects=writing or HistoryAlone(parts.history),
+        change=change,
         has_tried_lists=watch.has_tried_lists,
     )
 

@@ -460,3 +460,9 @@ def test_the_path_of_a_scale_names_the_version_of_the_target() -> None:
     )
     with pytest.raises(UnknownResourceError, match="check apiVersion"):
         scale_path(replace(WEB, api_version="v1"), resolve)
+
+
+@pytest.mark.parametrize("kind", ["deployment", "deployments", "DEPLOYMENT"])
+def test_a_kind_in_another_spelling_is_not_scaled_since_its_owners_would_be_missed(kind: str) -> None:
+    with pytest.raises(UnknownResourceError, match="write 'Deployment'"):
+        scale_path(replace(WEB, kind=kind), resolve)

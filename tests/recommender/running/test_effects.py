@@ -10,12 +10,12 @@ from recommender.decisions.loop import decide
 from recommender.decisions.memory import Memory
 from recommender.proportional.parameters import ProportionalSettings
 from recommender.running.effects import ClusterEffects
-from tests.recommender.decisions.world import NOW, asks_for, inputs, policy
+from tests.recommender.decisions.world import DNS, NOW, WEB, asks_for, inputs, metric_only, policy
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from recommender.decisions.record import Record
+    from recommender.decisions.record import Record, TargetReference
     from recommender.outputs.event_rules import TargetEvent
 
 
@@ -24,12 +24,16 @@ class Outputs:
     """Takes in everything, and notes until when each decision may be carried out."""
 
     valid_until: list[float] = field(default_factory=list)
+    listed: set[tuple[str, TargetReference]] = field(default_factory=set)
 
     def decided(self, _record: Record, valid_until: float) -> None:
         self.valid_until.append(valid_until)
 
     def retain(self, recommendations: Collection[str]) -> None:
         assert set(recommendations) == {"coredns"}
+
+    def retain_listed(self, listed: Collection[tuple[str, TargetReference]]) -> None:
+        self.listed = set(listed)
 
     def clear(self) -> None:
         raise AssertionError("the process leads")
@@ -45,3 +49,12 @@ def test_a_scale_call_is_not_sent_on_inputs_older_than_stale_after() -> None:
     configuration = Configuration(recommendations=(Recommendation(policy(), ProportionalSettings()),))
     effects.act(configuration, [decision], NOW)
     assert outputs.valid_until == [NOW + 10.0]
+
+
+def test_a_target_that_is_not_listed_any_more_is_dropped_with_the_reload() -> None:
+    outputs = Outputs()
+    effects = ClusterEffects(outputs, outputs, outputs)  # type: ignore[arg-type]
+    scaled = Recommendation(policy(targets=(WEB,)), ProportionalSettings())
+    effects.reconfigured(Configuration(recommendations=(scaled, Recommendation(metric_only(), ProportionalSettings()))))
+    assert outputs.listed == {("coredns", WEB)}
+    assert ("coredns", DNS) not in outputs.listed

@@ -242,3 +242,13 @@ def test_a_change_of_the_cluster_leads_to_a_poll_before_the_interval_is_over() -
     stop.set()
     thread.join(5)
     assert not thread.is_alive()
+
+
+def test_a_configuration_that_changes_during_a_poll_ends_its_effects() -> None:
+    world = World({"removed": always(3)})
+    world.on_gather = lambda: setattr(world, "calculate", {"new": always(4)})
+    runner, latest = world.runner()
+    runner.poll()
+    assert (world.acted, latest.get().records) == ([], ())
+    runner.poll()
+    assert world.acted == [{"new": 4}]
