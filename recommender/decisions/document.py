@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from recommender.decisions.numbers import plain
+from recommender.decisions.texts import plain
 from recommender.decisions.times import rfc3339
 
 if TYPE_CHECKING:

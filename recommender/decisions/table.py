@@ -6,9 +6,8 @@ import textwrap
 from typing import TYPE_CHECKING, Final
 
 from adapter.reports.terminal import printable
-from recommender.decisions.numbers import shown
 from recommender.decisions.record import Status
-from recommender.decisions.texts import value_text
+from recommender.decisions.texts import shown, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Values and outcomes in one line: for tables, and for events of Kubernetes."""
+"""Values, numbers and outcomes of a record as text: for tables, log lines, and events of Kubernetes."""
 
 from __future__ import annotations
 
@@ -35,3 +35,27 @@ def event_text(record: Record, outcome: TargetOutcome) -> str:
     if outcome.action is TargetAction.REFUSED:
         return f"recommendation {record.name}: not scaled to {value_text(record)}: {outcome.message}"
     return change_text(record.name, outcome.current_replicas, value_text(record), record.message)
+
+
+def log_fields(record: Record) -> dict[str, object]:
+    """Return the fields of the log line about a record; what has no value is left out."""
+    found = {
+        "recommendation": record.name,
+        "status": record.status.value,
+        "replicas": record.replicas,
+        "binding": record.binding,
+        "reason": record.message,
+        "refused": "; ".join(each.message for each in record.targets if each.action is TargetAction.REFUSED),
+    }
+    return {key: value for key, value in found.items() if value not in {None, ""}}
+
+
+def plain(value: float) -> int | float:
+    """Return a whole number without its fraction, so that it is printed as `11` and not as `11.0`."""
+    return int(value) if float(value).is_integer() else value
+
+
+def shown(value: float) -> str:
+    """Return the text of a number: whole ones in full, others with six significant digits."""
+    number = plain(value)
+    return str(number) if isinstance(number, int) else f"{number:.6g}"

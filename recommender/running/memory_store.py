@@ -55,3 +55,23 @@ def stored_name(recommendation: str) -> str:
     room = _LONGEST_NAME - len(NAME_PREFIX) - _DIGEST_CHARACTERS - 1
     readable = re.sub(r"[^a-z0-9]+", "-", recommendation.lower())[:room].strip("-")
     return NAME_PREFIX + "-".join(part for part in (readable, digest) if part)
+
+
+class ProcessMemoryStore:
+    """A `MemoryStore` that stores nothing anywhere, as with cluster-proportional-autoscaler's rights."""
+
+    def __init__(self) -> None:
+        self._memories: dict[str, Memory] = {}
+
+    def load(self, name: str) -> Memory | None:
+        """Return what this process has saved."""
+        return self._memories.get(name)
+
+    def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:  # noqa: ARG002 - nothing is faster
+        """Keep the memory; returns True."""
+        self._memories[name] = memory
+        return True
+
+    def needs_load(self, name: str) -> bool:  # noqa: ARG002 - nobody else writes
+        """Return False."""
+        return False

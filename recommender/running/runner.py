@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from adapter.service.runtime.logs import fields
 from recommender.decisions.failures import failed_record, refused_record
-from recommender.decisions.log_line import log_fields
 from recommender.decisions.loop import Decision, decide
 from recommender.decisions.memory import Memory
 from recommender.decisions.notes import note_of
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Status, TargetAction
+from recommender.decisions.texts import log_fields
 from recommender.running.memory_store import MemoryUnavailableError
 
 if TYPE_CHECKING:

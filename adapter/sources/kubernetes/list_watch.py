@@ -1,14 +1,19 @@
-"""Which objects to list and watch, and in which form the API server sends them."""
+"""Which objects to list and watch, in which form the API server sends them, and the lines of a watch."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from adapter.sources.kubernetes.client import JSON, METADATA, METADATA_LIST
 
 if TYPE_CHECKING:
     from adapter.objects.resources import Resource
+
+NO_VERSIONS = frozenset({"", "0"})
+"""Values that are not versions: a watch from one of them begins anywhere, and does not report deleted objects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +64,20 @@ class ListWatch:
     def _selectors(self) -> dict[str, str]:
         selectors = {"labelSelector": self.label_selector, "fieldSelector": self.field_selector}
         return {key: selector for key, selector in selectors.items() if selector}
+
+
+class _Version(msgspec.Struct, gc=False, rename={"version": "resourceVersion"}):
+    version: str
+
+
+class Versioned(msgspec.Struct, gc=False):
+    """The object of any event, including a bookmark."""
+
+    metadata: _Version
+
+
+class WatchEvent(msgspec.Struct):
+    """A line of a watch."""
+
+    type: str
+    object: msgspec.Raw

@@ -36,8 +36,8 @@ from adapter.sources.kubernetes.errors import (
 )
 from adapter.sources.kubernetes.items import ItemsError, JsonList
 from adapter.sources.kubernetes.left_out import LeftOut, named
+from adapter.sources.kubernetes.list_watch import NO_VERSIONS, Versioned, WatchEvent
 from adapter.sources.kubernetes.streams import Interruptible, in_rounds, lines_of, when_set
-from adapter.sources.kubernetes.watch_events import NO_VERSIONS, Versioned, WatchEvent
 from adapter.sources.stores import KubernetesObject
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from recommender.running.leadership import WakingEvents, WithoutLease
 from recommender.running.lookups import TargetLookups
 from recommender.running.memories import Memories
 from recommender.running.memory_config_maps import ConfigMapMemoryStore
-from recommender.running.memory_process import ProcessMemoryStore
+from recommender.running.memory_store import ProcessMemoryStore
 from recommender.running.parameter_config_maps import ParameterConfigMaps
 from recommender.running.writes import Writes
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from recommender.decisions.document import recommendation_list
-from recommender.decisions.log_line import log_fields
 from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome
 from recommender.decisions.table import as_text
-from recommender.decisions.texts import event_text
+from recommender.decisions.texts import event_text, log_fields
 from tests.recommender.decisions.world import DNS, NOW
 
 RECORD = Record(

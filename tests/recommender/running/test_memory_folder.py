@@ -10,8 +10,7 @@ import pytest
 from recommender.decisions.memory import LastValue, Memory
 from recommender.running.memory_document import encode_memory
 from recommender.running.memory_folder import FolderMemoryStore
-from recommender.running.memory_process import ProcessMemoryStore
-from recommender.running.memory_store import MemoryUnavailableError
+from recommender.running.memory_store import MemoryUnavailableError, ProcessMemoryStore
 
 if TYPE_CHECKING:
     from pathlib import Path
