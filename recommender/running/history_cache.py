@@ -16,7 +16,7 @@ import logging
 import os
 import sqlite3
 from collections import deque
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -150,14 +150,13 @@ class HistoryCache:
     def _opened(self) -> sqlite3.Connection:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        try:
+        with ExitStack() as unless_usable:
+            unless_usable.callback(connection.close)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             _check(connection)
             migrate(connection)
-        except BaseException:
-            connection.close()
-            raise
+            unless_usable.pop_all()
         return connection
 
     def _after(self, error: Exception) -> None:

@@ -38,10 +38,7 @@ def migrate(connection: sqlite3.Connection) -> None:
         raise NewerHistoryError(f"it has schema version {version}, and this program reads up to {len(MIGRATIONS)}")
     for number in range(version, len(MIGRATIONS)):
         connection.execute("BEGIN IMMEDIATE")
-        try:
+        # Commits, or rolls back if the block raises.
+        with connection:
             connection.execute(MIGRATIONS[number])
             connection.execute(f"PRAGMA user_version = {number + 1}")
-        except BaseException:
-            connection.rollback()
-            raise
-        connection.commit()
