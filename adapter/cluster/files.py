@@ -76,10 +76,12 @@ def read_file(path: Path, pace: Pace = UNPACED) -> Contents:
             raise ClusterFilesError(f"{path}: the file is empty: remove it, or write `items: []` if it is a List")
         return contents_of(body, is_json=_is_json(path, body), pace=pace)
     except OSError as error:
-        raise ClusterFilesError(f"{path}: the file cannot be read: {error.strerror}") from error
+        fix = "check that it exists and is readable"
+        raise ClusterFilesError(f"{path}: the file cannot be read: {error.strerror}: {fix}") from error
     except ManifestError as error:
         place = f"{path}:{error.line}" if error.line else str(path)
-        raise ClusterFilesError(f"{place}: {error}") from error
+        fix = "write the file as `kubectl get … -o json` or `-o yaml` prints it"
+        raise ClusterFilesError(f"{place}: {error}: {fix}") from error
 
 
 def state_of(contents: Contents, needs: ClusterNeeds, time: float, where: Path) -> ClusterState:
