@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Job:
-    """Work that says when it begins and ends, and that fails as often as it is told to."""
+    """Work that says when it begins and ends, and that fails a given number of times."""
 
     def __init__(self, failures: int = 0) -> None:
         self.began = 0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
-import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +12,7 @@ import pytest
 from helm.tidewatch.dashboards.texts import DASHBOARDS, text_of
 from tests.helm.chart import CHART, ROOT
 from tests.helm.scraped import SCRAPED, queries
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,14 +60,20 @@ def empty(prometheus: ScrapedPrometheus, wanted: dict[str, str]) -> list[str]:
 
 @pytest.mark.parametrize("name", DASHBOARDS)
 def test_no_panel_is_empty(name: str, tmp_path: Path) -> None:
-    wanted, end, number = queries(name), time.monotonic() + PATIENCE_SECONDS, 0
+    wanted, numbers = queries(name), itertools.count(1)
+    missing = list(wanted)
     assert wanted
     with SCRAPED[name](tmp_path) as (prometheus, work):
-        while missing := empty(prometheus, wanted):
-            assert time.monotonic() < end, f"these panels are empty: {missing}"
-            number += 1
-            work(number)
-            time.sleep(0.2)
+
+        def no_panel_is_empty() -> bool:
+            work(next(numbers))
+            missing[:] = empty(prometheus, wanted)
+            return not missing
+
+        try:
+            until(no_panel_is_empty, PATIENCE_SECONDS)
+        except AssertionError:
+            pytest.fail(f"these panels are empty: {missing}")
 
 
 def test_the_page_explains_every_panel_and_no_other() -> None:

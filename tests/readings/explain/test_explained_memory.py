@@ -39,7 +39,7 @@ RPS = Question("http_rps", api=Api.CUSTOM, resource=resolve("", "pods"), namespa
 
 
 def memory_of(house: House, question: Question = RPS) -> dict[str, list[str]]:
-    """Return what is told by a running process, by step."""
+    """Return the details that a running process adds to an explanation, by step."""
     told: dict[str, list[str]] = {}
     for step in house.readings.explain(question).steps:
         told.setdefault(step.step, []).append(step.detail)

@@ -1,142 +1,33 @@
 from __future__ import annotations
 
-import itertools
-import random
 import threading
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from adapter.objects.resources import BUILT_IN, Resource, UnknownResourceError, find_resource
-from adapter.sources.kubernetes.errors import DeadlineError, KubernetesError, ServerError, UnknownOutcomeError
+from adapter.objects.resources import UnknownResourceError
+from adapter.sources.kubernetes.errors import DeadlineError, ServerError, UnknownOutcomeError
 from adapter.sources.kubernetes.lease_rules import LeaseTiming
 from adapter.sources.kubernetes.writing import Fence
 from adapter.timing.clock import Clock
-from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
+from recommender.decisions.record import Record, TargetAction, TargetReference
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale import (
     ScaleEffects,
     ScaleHooks,
     ScaleLimits,
-    ScaleOutcome,
     ScaleWriter,
     longest_fenced_write_seconds,
 )
 from recommender.outputs.scale_documents import ScaleDocumentError, replicas_of
 from recommender.outputs.target_paths import scale_path
-from tests.support.apiserver_objects import DEPLOYMENTS, MACHINE_DEPLOYMENTS, STATEFUL_SETS, Direct, ObjectStore
+from tests.recommender.outputs.scale_world import DB, POOL, WEB, World, decision, fails_once, resolve
+from tests.support.apiserver_objects import DEPLOYMENTS, MACHINE_DEPLOYMENTS, STATEFUL_SETS
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-
-MACHINES = Resource("cluster.x-k8s.io", "v1beta1", "machinedeployments", "machinedeployment", "MachineDeployment", True)  # noqa: FBT003
-WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
-DB = TargetReference("apps/v1", "StatefulSet", "shop", "db")
-POOL = TargetReference("cluster.x-k8s.io/v1beta1", "MachineDeployment", "shop", "pool")
-
-
-def resolve(group: str, name: str) -> Resource:
-    return find_resource((*BUILT_IN, MACHINES), group, name)
-
-
-def decision(
-    replicas: int | None, *targets: TargetReference, action: TargetAction = TargetAction.SCALE, name: str = "web"
-) -> Record:
-    outcomes = tuple(TargetOutcome(target, None, action) for target in targets or (WEB,))
-    return Record(name, "proportional", 0.0, Status.OK, "", replicas, targets=outcomes)
-
-
-class Faulty(Direct):
-    """Objects whose calls fail as the test says, before or after they are carried out."""
-
-    def __init__(self, store: ObjectStore) -> None:
-        super().__init__(store, self._note)
-        self.calls: list[tuple[str, str]] = []
-        self.puts: list[tuple[str, int]] = []
-        self.before: Callable[[str, str], None] = lambda _method, _path: None
-        self.after_put: Callable[[str], None] = lambda _path: None
-
-    def _note(self, method: str, path: str) -> None:
-        self.calls.append((method, path))
-        self.before(method, path)
-
-    def replace(self, path: str, document: Mapping[str, Any], fence: Fence) -> dict[str, Any]:
-        after = super().replace(path, document, fence)
-        self.puts.append((path, document["spec"]["replicas"]))
-        self.after_put(path)
-        return after
-
-
-@dataclass
-class World:
-    """A writer whose attempts run at once, on a clock of its own."""
-
-    now: float = 0.0
-    wall_ahead: float = 1000.0
-    permits: bool = True
-    stores: bool = True
-    stored: list[str] = field(default_factory=list)
-    counted: list[tuple[str, ScaleResult]] = field(default_factory=list)
-    outcomes: list[ScaleOutcome] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.store = ObjectStore()
-        for kind, name in ((DEPLOYMENTS, "web"), (STATEFUL_SETS, "db"), (MACHINE_DEPLOYMENTS, "pool")):
-            self.store.put(kind, "shop", name, {"kind": "any", "spec": {"replicas": 3}})
-        self.objects = Faulty(self.store)
-        self.writer = ScaleWriter(
-            self.objects,
-            resolve,
-            Fence(2.0, lambda _seconds: self.permits),
-            ScaleHooks(
-                before_write=self._before_write,
-                count=lambda name, result: self.counted.append((name, result)),
-                on_result=self.outcomes.append,
-            ),
-            limits=ScaleLimits(per_second=1000.0, burst=1000),
-            effects=ScaleEffects(Clock(lambda: self.now, self.wall), lambda work: work()),
-        )
-
-    def wall(self) -> float:
-        return self.now + self.wall_ahead
-
-    def _before_write(self, name: str) -> bool:
-        self.stored.append(name)
-        return self.stores
-
-    def decide(self, record: Record, seconds: float = 60.0) -> None:
-        self.writer.decided(record, self.wall() + seconds)
-        self.writer.step()
-
-    def wait(self, seconds: float) -> None:
-        end = self.now + seconds
-        while self.now < end:
-            self.now += 0.25
-            self.writer.step()
-
-    @property
-    def results(self) -> list[ScaleResult]:
-        return [result for _, result in self.counted]
-
-    def size(self, kind: tuple[str, str] = DEPLOYMENTS, name: str = "web") -> int:
-        size = self.store.get_without_rights(kind, "shop", name)["spec"]["replicas"]
-        assert isinstance(size, int)
-        return size
-
-
-def fails_once(method: str, error: KubernetesError) -> Callable[[str, str], None]:
-    left = [error]
-
-    def before(called: str, _path: str) -> None:
-        if called == method and left:
-            raise left.pop()
-
-    return before
+    from collections.abc import Callable
 
 
 @pytest.mark.parametrize(
@@ -376,62 +267,6 @@ def test_a_target_that_hangs_does_not_delay_the_others() -> None:
         stop.set()
         loop.join(10.0)
     assert not loop.is_alive()
-
-
-class Chaos:
-    """A world in which calls fail at random, others change the target, and the wall clock jumps."""
-
-    def __init__(self, seed: int, staleness: float) -> None:
-        self.chance = random.Random(seed)
-        self.staleness = staleness
-        self.world = World()
-        self.wanted, self.valid_until = 3, 0.0
-        self.written: list[tuple[str, int]] = []
-        """Who wrote which size."""
-        self.world.objects.before, self.world.objects.after_put = self.before, self.after_put
-        self.world.writer._fence = Fence(2.0, self.permit)
-
-    def before(self, method: str, _path: str) -> None:
-        self.world.now += self.chance.choice([0.0, 0.1, 2.0])
-        if method == "PUT" and self.chance.random() < 0.2:
-            self.change_by_others()
-        if self.chance.random() < 0.25:
-            raise self.chance.choice([ServerError("500", 500), DeadlineError("no answer")])
-
-    def after_put(self, _path: str) -> None:
-        self.written.append(("ours", self.world.size()))
-        assert self.world.size() == self.wanted
-        if self.chance.random() < 0.3:
-            raise UnknownOutcomeError("sent, no answer")
-
-    def permit(self, _seconds: float) -> bool:
-        assert self.world.wall() < self.valid_until, "a permit is asked for a decision that is too old"
-        return self.chance.random() < 0.9
-
-    def change_by_others(self) -> None:
-        size = self.chance.randrange(6)
-        self.world.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=size))
-        self.written.append(("others", size))
-
-    def step(self) -> None:
-        if self.chance.random() < 0.3:
-            self.wanted, self.valid_until = self.chance.randrange(6), self.world.wall() + self.staleness
-            self.world.decide(decision(self.wanted), self.staleness)
-        if self.chance.random() < 0.1:
-            self.change_by_others()
-        self.world.wall_ahead += self.chance.choice([0.0] * 9 + [-50.0, 50.0])
-        self.world.wait(self.chance.choice([0.25, 1.0, 5.0]))
-
-
-@settings(max_examples=60, deadline=None)
-@given(seed=st.integers(0, 2**32), staleness=st.sampled_from([1.0, 5.0, 60.0]))
-def test_random_failures_never_lead_to_a_wrong_call(seed: int, staleness: float) -> None:
-    """Neither two equal writes that nobody caused, nor one whose decision is too old, nor one of a wrong size."""
-    chaos = Chaos(seed, staleness)
-    for _ in range(60):
-        chaos.step()
-    for (_, one), (who, other) in itertools.pairwise([("others", 3), *chaos.written]):
-        assert who == "others" or one != other, f"the size {other} was written twice in a row: {chaos.written}"
 
 
 def test_a_fenced_write_fits_into_what_is_left_of_the_lease() -> None:

@@ -1,0 +1,70 @@
+"""Scale calls while calls fail at random, others change the target, and the wall clock jumps."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapter.sources.kubernetes.errors import DeadlineError, ServerError, UnknownOutcomeError
+from adapter.sources.kubernetes.writing import Fence
+from tests.recommender.outputs.scale_world import World, decision
+from tests.support.apiserver_objects import DEPLOYMENTS
+
+
+class Chaos:
+    """A world in which calls fail at random, others change the target, and the wall clock jumps."""
+
+    def __init__(self, seed: int, staleness: float) -> None:
+        self.chance = random.Random(seed)
+        self.staleness = staleness
+        self.world = World()
+        self.wanted, self.valid_until = 3, 0.0
+        self.written: list[tuple[str, int]] = []
+        """Who wrote which size."""
+        self.world.objects.before, self.world.objects.after_put = self.before, self.after_put
+        self.world.writer._fence = Fence(2.0, self.permit)
+
+    def before(self, method: str, _path: str) -> None:
+        self.world.now += self.chance.choice([0.0, 0.1, 2.0])
+        if method == "PUT" and self.chance.random() < 0.2:
+            self.change_by_others()
+        if self.chance.random() < 0.25:
+            raise self.chance.choice([ServerError("500", 500), DeadlineError("no answer")])
+
+    def after_put(self, _path: str) -> None:
+        self.written.append(("ours", self.world.size()))
+        assert self.world.size() == self.wanted
+        if self.chance.random() < 0.3:
+            raise UnknownOutcomeError("sent, no answer")
+
+    def permit(self, _seconds: float) -> bool:
+        assert self.world.wall() < self.valid_until, "a permit is asked for a decision that is too old"
+        return self.chance.random() < 0.9
+
+    def change_by_others(self) -> None:
+        size = self.chance.randrange(6)
+        self.world.store.change(DEPLOYMENTS, "shop", "web", lambda one: one["spec"].update(replicas=size))
+        self.written.append(("others", size))
+
+    def step(self) -> None:
+        if self.chance.random() < 0.3:
+            self.wanted, self.valid_until = self.chance.randrange(6), self.world.wall() + self.staleness
+            self.world.decide(decision(self.wanted), self.staleness)
+        if self.chance.random() < 0.1:
+            self.change_by_others()
+        self.world.wall_ahead += self.chance.choice([0.0] * 9 + [-50.0, 50.0])
+        self.world.wait(self.chance.choice([0.25, 1.0, 5.0]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32), staleness=st.sampled_from([1.0, 5.0, 60.0]))
+def test_random_failures_never_lead_to_a_wrong_call(seed: int, staleness: float) -> None:
+    """Neither two equal writes that nobody caused, nor one whose decision is too old, nor one of a wrong size."""
+    chaos = Chaos(seed, staleness)
+    for _ in range(60):
+        chaos.step()
+    for (_, one), (who, other) in itertools.pairwise([("others", 3), *chaos.written]):
+        assert who == "others" or one != other, f"the size {other} was written twice in a row: {chaos.written}"
