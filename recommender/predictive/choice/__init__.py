@@ -1,0 +1,1 @@
+"""Which model is in use: each one is judged by its own record, beside plain headroom at equal cost (pure)."""

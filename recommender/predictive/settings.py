@@ -1,0 +1,108 @@
+"""What a predictive recommendation is configured by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from recommender.predictive.history import DAY_SECONDS
+
+
+class ModelName(StrEnum):
+    """Models by the names of the configuration."""
+
+    AUTO = "auto"
+    REACTIVE = "reactive"
+    HEADROOM = "headroom"
+    LINEAR = "linear"
+    POLYNOMIAL = "polynomial"
+    SEASONAL = "seasonal"
+    HOLT_WINTERS = "holt-winters"
+    STATE_SPACE = "state-space"
+    QUANTILE = "quantile"
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleDown:
+    """How capacity goes down."""
+
+    decay_ratio: float | None = None
+    """The largest share of the capacity that goes in 10 s, whatever the poll or the step; None: no such limit."""
+    window_seconds: float = 300.0
+    """Capacity is at least what the last so many seconds asked for."""
+    drain_seconds: float | None = None
+    """How long sessions last, at most: capacity goes down no faster than they end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """Long-lived connections: only pods below their limit take new ones."""
+
+    limit: int
+    """Connections of a pod, at which it becomes not ready."""
+    metric: str | None = None
+    """PromQL with one series a pod (label `pod`); None: the pods are not looked at one by one."""
+    reconnect_drop_ratio: float = 0.3
+    """A fall of the load by this share within a minute is a mass reconnect, not a fall in demand."""
+    reconnect_hold_seconds: float = 120.0
+    """How long capacity is held after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForEach:
+    """Each series of `load` is a target of its own."""
+
+    namespace_label: str
+    name_label: str
+    kind: str = "Deployment"
+    max_targets: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A lower bound at recurring times."""
+
+    cron: str
+    """Five fields, as in crontab(5): minute, hour, day of the month, month, day of the week."""
+    timezone: str
+    """IANA name, such as `Europe/Berlin`."""
+    duration_seconds: float
+    min_replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """A size that somebody has set by hand for a while."""
+
+    replicas: int
+    until: float
+    """Seconds since the Unix epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class PredictiveSettings:
+    """The mapping `predictive` of a recommendation."""
+
+    load: str | None = None
+    """PromQL: one value, or one series a target with `forEach`."""
+    load_per_replica: float | None = None
+    """What one replica serves; `run` and `recommend` need it."""
+    horizon_seconds: float | None = None
+    """Start-up time of a pod; `run` and `recommend` need it."""
+    history_seconds: float = 14 * DAY_SECONDS
+    headroom_ratio: float = 0.1
+    min_replicas: int = 1
+    max_replicas: int | None = None
+    model: ModelName = ModelName.AUTO
+    quantile: float = 0.95
+    max_growth: float | None = None
+    """None: 2.0 for models that extrapolate a trend, and no cap for those that are fitted to targets."""
+    scale_down: ScaleDown | None = None
+    overshoot_ratio: float | None = None
+    """Added while connections are refused or pods are full; None: off."""
+    for_each: ForEach | None = None
+    connections: Connections | None = None
+    schedules: tuple[Schedule, ...] = ()
+    override: Override | None = None
+    freeze_unless: str | None = None
+    """PromQL: while it has no value other than 0, the last value is held."""

@@ -1,0 +1,1 @@
+"""The one simulation of capacity: from desired replicas to what serves, its shortage and its cost (pure)."""
