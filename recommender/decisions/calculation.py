@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.memory import Memory
-    from recommender.decisions.record import ContainerResources, Step
+    from recommender.decisions.record import ContainerResources, Prediction, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,9 @@ class Calculation:
     resources: ContainerResources | None = None
     note: str = ""
     """What the user should know, such as that parameters are the last good ones; empty otherwise."""
+    hold: str = ""
+    """Why the value is a held one, such as a query that freezes it; empty otherwise."""
+    prediction: Prediction | None = None
 
 
 class InputMissingError(Exception):

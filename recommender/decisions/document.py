@@ -13,7 +13,7 @@ from recommender.decisions.times import rfc3339
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from recommender.decisions.record import Record, TargetOutcome
+    from recommender.decisions.record import Prediction, Record, TargetOutcome
 
 API_VERSION: Final = "tidewatch.io/v1alpha1"
 KIND: Final = "RecommendationList"
@@ -37,6 +37,25 @@ def _item(record: Record) -> dict[str, object]:
         "steps": [{"step": step.step, "value": plain(step.value), "detail": step.detail} for step in record.steps],
         "binding": record.binding,
         "targets": [_target(outcome) for outcome in record.targets],
+        **(_prediction(record.prediction) if record.type == "predictive" else {}),
+    }
+
+
+def _prediction(prediction: Prediction | None) -> dict[str, object]:
+    if prediction is None:
+        return dict.fromkeys(("load", "model", "model_reason", "shortage_versus_headroom", "last_day"))
+    load = prediction.load
+    return {
+        "load": {
+            "now": plain(load.now),
+            "predicted": None if load.predicted is None else plain(load.predicted),
+            "at": None if load.at is None else rfc3339(load.at),
+            "quantiles": {quantile: plain(value) for quantile, value in load.quantiles.items()},
+        },
+        "model": prediction.model,
+        "model_reason": prediction.model_reason,
+        "shortage_versus_headroom": dict(prediction.shortage_versus_headroom),
+        "last_day": prediction.last_day or None,
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.cluster.state import ClusterState
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from adapter.cluster.state import Observed, Unknown
     from adapter.cluster.targets import ReplicasManager
-    from recommender.decisions.record import TargetReference
+    from recommender.decisions.record import Prediction, TargetReference
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,29 @@ class ConfigMapData:
 
 
 @dataclass(frozen=True, slots=True)
+class PodConnections:
+    """One pod that holds long-lived connections."""
+
+    pod: str
+    connections: float | None
+    """None: there is no sample, so the pod counts as full."""
+    is_ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LoadInput:
+    """The load of one target, with its forecast."""
+
+    prediction: Prediction
+    pods: tuple[PodConnections, ...] | None = None
+    """None: the pods are not looked at one by one."""
+
+
+LoadInputs: TypeAlias = "Mapping[TargetReference | None, Observed[LoadInput] | Unknown]"
+"""By target with `forEach`; otherwise there is one, without a target. The time of each is that of the observed load."""
+
+
+@dataclass(frozen=True, slots=True)
 class Inputs:
     """One snapshot for all recommendations of a poll."""
 
@@ -50,3 +73,7 @@ class Inputs:
     """By namespace and name; None: there is no such ConfigMap."""
     targets: Mapping[TargetReference, Observed[TargetState | None] | Unknown] = field(default_factory=dict)
     """None: there is no such object."""
+    loads: Mapping[str, LoadInputs | Unknown] = field(default_factory=dict)
+    """By the name of a predictive recommendation; Unknown: nothing is known of its load as a whole."""
+    loads: Mapping[str, LoadInputs | Unknown] = field(default_factory=dict)
+    """By the name of a predictive recommendation; Unknown: nothing is known of its load as a whole."""

@@ -153,14 +153,15 @@ def _constrained(
         policy.name,
         policy.type,
         now,
-        Status.HELD if limited.holds else Status.OK,
-        _message((*limited.holds, calculation.note, policy.note, *_omitted(inputs)), steps, binding),
+        Status.HELD if limited.holds or calculation.hold else Status.OK,
+        _message((calculation.hold, *limited.holds, calculation.note, policy.note, *_omitted(inputs)), steps, binding),
         replicas=limited.value,
         resources=calculation.resources,
         inputs=calculation.inputs,
         steps=steps,
         binding=binding,
         targets=outcomes_of(policy, limited.value, inputs, now),
+        prediction=calculation.prediction,
     )
     return Decision(record, _remembered(calculation, limited.value, memory, now))
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from recommender.decisions.record import TargetReference
+
 
 @dataclass(frozen=True, slots=True)
 class LastValue:
@@ -39,3 +41,7 @@ class Memory:
     parameters: LastParameters | None = None
     rungs: Mapping[str, int] = field(default_factory=dict)
     """By driver, the value that hysteresis holds."""
+    policy: Mapping[str, float] = field(default_factory=dict)
+    """What the policy of a predictive recommendation remembers: capacities and times, by name."""
+    by_target: Mapping[TargetReference, Memory] = field(default_factory=dict)
+    """With `forEach`: the memory of each target, which holds no further targets."""

@@ -84,6 +84,36 @@ ContainerResources = dict[str, dict[str, dict[str, str]]]
 
 
 @dataclass(frozen=True, slots=True)
+class PredictedLoad:
+    """The load of a target: what it is, and what it will be when capacity that is asked for now serves."""
+
+    now: float
+    """As observed."""
+    predicted: float | None
+    """The largest load expected from `at` on, until a later decision can help; None: no model has a forecast."""
+    at: float | None
+    """Seconds since the Unix epoch: now + start-up + control delays."""
+    quantiles: Mapping[str, float] = field(default_factory=dict)
+    """By quantile as a decimal number, such as `0.95`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A forecast with the model that made it and the record of all models."""
+
+    load: PredictedLoad
+    model: str
+    """The model in use, as the configuration spells it."""
+    model_reason: str
+    """Why this model, in one sentence with figures."""
+    shortage_versus_headroom: Mapping[str, float | None] = field(default_factory=dict)
+    """By model: its recent shortage divided by that of plain headroom at equal replica-hours; None where neither has
+    any. Models that take no part are not listed."""
+    last_day: str = ""
+    """What this model would have done in the last day, beside plain headroom at equal cost; empty if not known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """One decision of one recommendation."""
 
@@ -103,3 +133,5 @@ class Record:
     binding: str | None = None
     """The last step that changed the value; of several drivers with the largest value, the first."""
     targets: tuple[TargetOutcome, ...] = ()
+    prediction: Prediction | None = None
+    """Of predictive recommendations alone."""
