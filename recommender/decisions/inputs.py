@@ -75,5 +75,3 @@ class Inputs:
     """None: there is no such object."""
     loads: Mapping[str, LoadInputs | Unknown] = field(default_factory=dict)
     """By the name of a predictive recommendation; Unknown: nothing is known of its load as a whole."""
-    loads: Mapping[str, LoadInputs | Unknown] = field(default_factory=dict)
-    """By the name of a predictive recommendation; Unknown: nothing is known of its load as a whole."""
