@@ -12,7 +12,7 @@ from adapter.objects.durations import DurationError, format_go_duration, parse_g
 from adapter.objects.names import is_namespace_name, is_object_name, label_key_problem
 from adapter.objects.quantities import Quantity, QuantityError, parse_quantity
 from adapter.objects.selectors import SelectorError, parse_selector
-from recommender.proportional.scalars import ValueTextError, count_of, ratio_of
+from recommender.reading.numbers import ValueTextError, count_of, ratio_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_PERCENT: Final = re.compile(r"([0-9]{1,2}(?:\.[0-9]{1,6})?)%")
+_PERCENT: Final = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)%")
 
 
 class ValueReader:
@@ -99,14 +99,15 @@ class ValueReader:
             self.problem(node, f"the duration {format_go_duration(seconds)} is out of range", f"write {limits}")
         return seconds
 
-    def percentage(self, node: Node | None) -> float | None:
-        """Return a percentage below 100 as a ratio."""
+    def percentage(self, node: Node | None, *, below: int = 100) -> float | None:
+        """Return a percentage below a limit, in percent, as a ratio."""
         text = self.text(node)
         if node is None or text is None:
             return None
         shape = _PERCENT.fullmatch(text)
-        if shape is None:
-            self.problem(node, f"{shortened(text)!r} is no percentage from 0% to 99%", "write a percentage, such as 5%")
+        if shape is None or Fraction(shape[1]) >= below:
+            message = f"{shortened(text)!r} is no percentage from 0% to {below - 1}%"
+            self.problem(node, message, "write a percentage, such as 5%")
             return None
         return float(Fraction(shape[1]) / 100)
 
