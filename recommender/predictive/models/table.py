@@ -8,16 +8,18 @@ import numpy as np
 
 from recommender.predictive.history import DAY_SECONDS
 from recommender.predictive.models.headroom import HEADROOM
+from recommender.predictive.models.holt_winters import HOLT_WINTERS
 from recommender.predictive.models.linear import LINEAR
 from recommender.predictive.models.polynomial import POLYNOMIAL
 from recommender.predictive.models.reactive import REACTIVE
 from recommender.predictive.models.seasonal import SEASONAL
+from recommender.predictive.models.state_space import STATE_SPACE
 
 if TYPE_CHECKING:
     from recommender.predictive.forecast import Model
     from recommender.predictive.history import LoadHistory
 
-MODELS: tuple[Model, ...] = (REACTIVE, HEADROOM, LINEAR, POLYNOMIAL, SEASONAL)
+MODELS: tuple[Model, ...] = (REACTIVE, HEADROOM, LINEAR, POLYNOMIAL, SEASONAL, HOLT_WINTERS, STATE_SPACE)
 
 
 def model_named(name: str) -> Model:
