@@ -6,19 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from recommender.predictive.policy.delays import ControlDelays
-
-
-@dataclass(frozen=True, slots=True)
-class PodConnections:
-    """One pod and its connections. Pods that are being deleted are left out."""
-
-    connections: float | None
-    """None: there is no sample, and the pod counts as full."""
-    is_ready: bool
-    name: str = ""
-    unready_seconds: float | None = None
-    """For how long the pod has not been ready; None: it is ready, or nobody knows."""
+    from recommender.decisions.loads.delays import ControlDelays
+    from recommender.decisions.loads.inputs import PodConnections
 
 
 @dataclass(frozen=True, slots=True)

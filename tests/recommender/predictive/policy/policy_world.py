@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from recommender.decisions.loads.inputs import PodConnections
 from recommender.predictive.policy.memory import PolicyMemory
-from recommender.predictive.policy.situation import LoadForecast, LoadSituation, PodConnections
+from recommender.predictive.policy.situation import LoadForecast, LoadSituation
 from recommender.predictive.policy.sizing import size_of
 from recommender.predictive.settings import Connections, PredictiveSettings, ScaleDown
 

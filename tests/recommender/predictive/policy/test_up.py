@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from recommender.decisions.calculation import CalculationError
-from recommender.predictive.policy.delays import ControlDelays, Delay, DelaySource, delay_of
+from recommender.decisions.loads.delays import ControlDelays, Delay, DelaySource, delay_of
+from recommender.decisions.loads.inputs import PodConnections
 from recommender.predictive.policy.memory import PolicyMemory
-from recommender.predictive.policy.situation import LoadForecast, LoadSituation, PodConnections
+from recommender.predictive.policy.situation import LoadForecast, LoadSituation
 from recommender.predictive.policy.sizing import Sized, size_of
 from recommender.predictive.policy.slots import count_slots, pods_for
 from tests.recommender.predictive.policy.policy_world import (
