@@ -30,7 +30,8 @@ def fleet(step_seconds: float = 60.0, least: int = 1) -> FleetSettings:
 
 def asked(load: FloatArray, settings: PredictiveSettings, step_seconds: float = 60.0) -> list[float]:
     desired = desired_replicas(load, PER_REPLICA)
-    return asked_replicas(desired, load, settings, fleet(step_seconds)).tolist()
+    found: list[float] = asked_replicas(desired, load, settings, fleet(step_seconds)).tolist()
+    return found
 
 
 def test_without_rules_the_simulation_stays_as_it_is() -> None:
