@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from recommender.predictive.policy.arithmetic import replicas_for
@@ -15,24 +15,31 @@ if TYPE_CHECKING:
     from recommender.predictive.policy.memory import PolicyMemory
     from recommender.predictive.policy.trail import SizeTrail
 
-DECAY_CREDIT_SECONDS: Final = 60.0
-"""Time without a decision, such as a restart, counts up to this: capacity does not collapse after an outage."""
+LEAST_CREDIT_SECONDS: Final = 60.0
+CREDIT_INTERVALS: Final = 2.0
+"""Time without a decision, such as a restart, counts up to two intervals or a minute, whichever is longer. Otherwise
+capacity would collapse after an outage."""
 _PLAIN: Final = ScaleDown()
 
 
-def lower(
-    scale_down: ScaleDown | None, trail: SizeTrail, load: float, base: float | None, memory: PolicyMemory, now: float
-) -> PolicyMemory:
-    """Keep the size from going down too fast, and return the memory with the wish and the new capacity.
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What a size goes down from."""
 
-    `base` is the capacity of the last decision, in replicas before rounding; None if there was none.
-    """
-    down = scale_down or _PLAIN
+    memory: PolicyMemory
+    base: float | None
+    """The capacity of the last decision, in replicas before rounding; None if there was none."""
+    interval_seconds: float
+
+
+def lower(scale_down: ScaleDown | None, trail: SizeTrail, load: float, before: Before, now: float) -> PolicyMemory:
+    """Keep the size from going down too fast, and return the memory with the wish and the new capacity."""
+    memory, base, down = before.memory, before.base, scale_down or _PLAIN
     wishes = with_newest(memory.wishes, now, trail.value, now - down.window_seconds)
     trail.raise_to("window", wishes[0][1], f"the largest of the last {down.window_seconds:.6g} s")
     capacity = float(trail.value)
     if base is not None and base > capacity:
-        name, kept, reason = _kept(scale_down, load, memory, now)
+        name, kept, reason = _kept(scale_down, load, before, now)
         if base * kept > capacity:
             capacity = base * kept
             trail.raise_to(
@@ -41,14 +48,16 @@ def lower(
     return replace(memory, wishes=wishes, capacity=capacity)
 
 
-def _kept(scale_down: ScaleDown | None, load: float, memory: PolicyMemory, now: float) -> tuple[str, float, str]:
+def _kept(scale_down: ScaleDown | None, load: float, before: Before, now: float) -> tuple[str, float, str]:
     """Return the rule that limits the way down, the share of the capacity that it keeps, and the reason."""
+    memory = before.memory
     if memory.reconnect.held_until is not None:
         return "reconnectHold", 1.0, f"mass reconnect, for {memory.reconnect.held_until - now:.0f} s more"
     if scale_down is None:
         return "decay", 0.0, ""
     # Without an earlier decision nothing is given up yet. A clock that was set back gives no credit.
-    elapsed = 0.0 if memory.time is None else min(max(0.0, now - memory.time), DECAY_CREDIT_SECONDS)
+    credit = max(LEAST_CREDIT_SECONDS, CREDIT_INTERVALS * before.interval_seconds)
+    elapsed = 0.0 if memory.time is None else min(max(0.0, now - memory.time), credit)
     decayed = kept_ratio(scale_down.decay_ratio, None, elapsed)
     drain = drain_seconds(scale_down, load, memory)
     drained = kept_ratio(scale_down.decay_ratio, drain, elapsed)

@@ -43,3 +43,5 @@ class LoadSituation:
     """The last size that the constraints of all kinds of recommendations let through."""
     delays: ControlDelays | None = None
     """What the forecast's horizon contains besides the start-up; None: nothing."""
+    interval_seconds: float = 10.0
+    """How often sizes are decided."""

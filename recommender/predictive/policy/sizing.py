@@ -15,7 +15,7 @@ from recommender.decisions.calculation import CalculationError
 from recommender.decisions.record import Step
 from recommender.predictive.policy.arithmetic import known, replicas_for
 from recommender.predictive.policy.bounds import active_override, apply_bounds, freeze_reason
-from recommender.predictive.policy.lowering import lower
+from recommender.predictive.policy.lowering import Before, lower
 from recommender.predictive.policy.reconnect import observed
 from recommender.predictive.policy.sessions import watched
 from recommender.predictive.policy.trail import SizeTrail
@@ -61,7 +61,7 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
         trail, hold = _frozen(settings, base, reason, now)
     else:
         trail, hold = wish(settings, situation, load, settings.load_per_replica), ""
-        memory = lower(settings.scale_down, trail, load, base, memory, now)
+        memory = lower(settings.scale_down, trail, load, Before(memory, base, situation.interval_seconds), now)
     if trail is None:
         return Sized(None, (), None, replace(memory, time=now), hold=hold)
     apply_bounds(settings, trail, now)

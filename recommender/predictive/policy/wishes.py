@@ -58,8 +58,9 @@ def _from_load(
     highest = _highest_growth(settings, situation, model, load, per_replica)
     if highest is not None and upper > highest.amount:
         upper = highest.amount
-        steps.append(Step("maxGrowth", replicas_for(upper, per_replica), highest.detail))
-    ahead = steps[-1] if steps[-1].value != forecast.value else forecast
+        if (capped := replicas_for(upper, per_replica)) != forecast.value:
+            steps.append(Step("maxGrowth", capped, highest.detail))
+    ahead = steps[-1]
     name = "reserve/load" if reserve else "reactive/load"
     observed = Step(
         name, replicas_for(load + reserve, per_replica), f"ceil({load + reserve:.10g} / {per_replica:.10g})"

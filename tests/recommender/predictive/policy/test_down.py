@@ -53,6 +53,16 @@ def test_an_outage_of_the_recommender_gives_no_more_than_a_minute_of_decay() -> 
     assert after.replicas == math.ceil(100 * 0.95**6)
 
 
+def test_decisions_every_five_minutes_have_the_same_decay() -> None:
+    policy, memory = settings(scale_down=gently()), PolicyMemory()
+    found = []
+    for second, load in ((0, 2_500_000.0), (300, 0.0)):
+        situation = LoadSituation(load, forecast(load), interval_seconds=300.0)
+        found.append(size_of(policy, situation, memory, NOW + second))
+        memory = found[-1].memory
+    assert sizes(found) == [100, math.ceil(100 * 0.95**30)]
+
+
 @pytest.mark.parametrize("jump", [-3600.0, -5.0, 0.0])
 def test_a_clock_that_was_set_back_gives_no_decay(jump: float) -> None:
     before = polls(settings(scale_down=gently()), [2_500_000.0])[-1]
