@@ -1,0 +1,166 @@
+"""Recorded load through every policy, and each policy beside plain headroom at the same replica-hours."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from recommender.backtest.automatic import automatic
+from recommender.backtest.forecasting import run_models
+from recommender.backtest.hpa_actuator import through_hpa
+from recommender.backtest.hpa_rule import hpa_desired
+from recommender.backtest.options import forecast_task
+from recommender.backtest.policies import AUTO, HPA, Policy, forecast_policy, headroom_policy, model_policy_name
+from recommender.backtest.report import Actuator, BacktestReport, PolicyResult, TraceFacts
+from recommender.backtest.verdict import verdict
+from recommender.predictive.simulation.frontier import HEADROOM_RATIOS, compare, frontier
+from recommender.predictive.simulation.measures import measure
+from recommender.predictive.simulation.serving import Fleet, FleetSettings, largest_of_window, simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from adapter.service.children import Children
+    from recommender.backtest.options import BacktestOptions
+    from recommender.backtest.trace import Trace
+    from recommender.predictive.arrays import BoolArray, FloatArray
+    from recommender.predictive.forecast import Model
+    from recommender.predictive.history import LoadHistory
+    from recommender.predictive.simulation.frontier import Act, FrontierPoint
+    from recommender.predictive.simulation.serving import Ask
+
+_REPLICAS_AT_99TH_PERCENTILE: Final = 20
+_HPA_RATIOS: Final = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.0, 4.0)
+"""The frontier through an HPA, each point of which takes seconds."""
+_FORECASTS_SHARE: Final = {Actuator.SCALE: 0.95, Actuator.HPA: 0.5}
+"""The share of the work that the forecasts are, for the progress alone."""
+
+
+def replay(
+    trace: Trace,
+    history: LoadHistory,
+    options: BacktestOptions,
+    models: Sequence[Model],
+    children: Children,
+    show: Callable[[float, str], None] = lambda _share, _what: None,
+) -> BacktestReport:
+    """Return the report of one series. `show` is called with the share that is done, and what is being done."""
+    load = history.values[0]
+    fleet = fleet_settings(history, options)
+    warm_up = warm_up_steps(history, options)
+    judged = np.arange(history.steps) >= warm_up
+    task = forecast_task(options, fleet)
+    share = _FORECASTS_SHARE[options.actuator]
+    runs = run_models(models, history, task, children, lambda done, what: show(share * done, what))
+    auto = automatic(history, {run.name: run.forecasts for run in runs.runs}, task, fleet)
+    policies = [
+        headroom_policy(load, options.headroom_ratio, fleet),
+        _hpa(load, fleet, options.actuator),
+        *(forecast_policy(model_policy_name(run.name), run.forecasts, load, task, fleet, run.fits) for run in runs.runs),
+        forecast_policy(AUTO, auto.forecasts, load, task, fleet),
+    ]
+    results, points = _simulated(load, judged, fleet, policies, options.actuator, partial(_rest, show, share))
+    return BacktestReport(
+        actuator=options.actuator,
+        trace=TraceFacts(
+            source=trace.source,
+            start=history.start_seconds,
+            end=history.start_seconds + (history.steps - 1) * history.step_seconds,
+            step_seconds=history.step_seconds,
+            samples=len(trace.times),
+            judged_steps=int((judged & ~np.isnan(load)).sum()),
+            warm_up_seconds=warm_up * history.step_seconds,
+        ),
+        fleet_settings=fleet,
+        policies=results,
+        frontier=points,
+        verdict=verdict(results, auto.used, judged),
+        history=history,
+        judged=judged,
+        notes=runs.notes,
+    )
+
+
+def fleet_settings(history: LoadHistory, options: BacktestOptions) -> FleetSettings:
+    """Return the simulated fleet; without a load per replica, one replica serves the 99th percentile / 20."""
+    return FleetSettings(
+        step_seconds=history.step_seconds,
+        startup_seconds=options.startup_seconds,
+        load_per_replica=options.load_per_replica or default_load_per_replica(history.values[0]),
+        min_replicas=options.min_replicas,
+        max_replicas=options.max_replicas,
+        down_window_seconds=options.down_window_seconds,
+    )
+
+
+def default_load_per_replica(load: FloatArray) -> float:
+    """Return the 99th percentile of the known load / 20; of the largest where that is 0, and 1 without any load.
+
+    It is the only number of a backtest that knows the whole trace, and a scale only.
+    """
+    for scale in (float(np.nanpercentile(load, 99)), float(np.nanmax(load))):
+        if scale > 0:
+            return scale / _REPLICAS_AT_99TH_PERCENTILE
+    return 1.0
+
+
+def warm_up_steps(history: LoadHistory, options: BacktestOptions) -> int:
+    """Return how many steps are not judged: the warm-up, and never more than half of the trace."""
+    return min(int(options.warm_up_seconds / history.step_seconds + 1e-9), history.steps // 2)
+
+
+def _rest(show: Callable[[float, str], None], before: float, done: float, what: str) -> None:
+    show(before + (1 - before) * done, what)
+
+
+def _hpa(load: FloatArray, fleet: FleetSettings, actuator: Actuator) -> Policy:
+    """Return the HPA on present load; a real HPA does the division and the tolerance itself."""
+    if actuator is Actuator.HPA:
+        return Policy(HPA, load / fleet.load_per_replica)
+    return Policy(HPA, hpa_desired(load, fleet))
+
+
+def _simulated(
+    load: FloatArray,
+    judged: BoolArray,
+    fleet: FleetSettings,
+    policies: Sequence[Policy],
+    actuator: Actuator,
+    show: Callable[[float, str], None],
+) -> tuple[tuple[PolicyResult, ...], tuple[FrontierPoint, ...]]:
+    """Return the policies and the frontier through the same actuator."""
+    ratios = HEADROOM_RATIOS if actuator is Actuator.SCALE else _HPA_RATIOS
+    whole, done = len(ratios) + len(policies), 0
+    act = _act(actuator, fleet)
+
+    def shown(desired: FloatArray) -> Fleet:
+        nonlocal done
+        show(done / whole, "simulating")
+        done += 1
+        return act(desired)
+
+    points = frontier(load, judged, fleet, shown, ratios)
+    results = []
+    for policy in policies:
+        simulated = shown(policy.sizes)
+        measures = measure(load, simulated, judged, fleet)
+        results.append(
+            PolicyResult(
+                policy.name,
+                measures,
+                compare(measures, points),
+                simulated,
+                policy.predicted,
+                policy.parameters,
+                policy.fits,
+            )
+        )
+    return tuple(results), points
+
+
+def _act(actuator: Actuator, fleet: FleetSettings, ask: Ask = largest_of_window) -> Act:
+    if actuator is Actuator.HPA:
+        return lambda sizes: through_hpa(sizes, fleet)
+    return lambda sizes: simulate(sizes, fleet, ask)
