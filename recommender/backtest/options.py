@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 DEFAULT_STARTUP_SECONDS: Final = 180.0
 DEFAULT_WARM_UP_SECONDS: Final = 8 * DAY_SECONDS
+DEFAULT_MIN_REPLICAS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class BacktestOptions:
     """None: the 99th percentile of the load / 20, which is a scale only."""
     warm_up_seconds: float = DEFAULT_WARM_UP_SECONDS
     """Steps of so much time are not judged, at most half of the trace."""
-    min_replicas: int = 2
+    min_replicas: int = DEFAULT_MIN_REPLICAS
     max_replicas: int | None = None
     down_window_seconds: float = 300.0
     headroom_ratio: float = 0.1

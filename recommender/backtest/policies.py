@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.backtest.report import Actuator, FitCounts
+from recommender.backtest.report import FitCounts
 from recommender.predictive.simulation.serving import desired_replicas
 
 if TYPE_CHECKING:
@@ -73,5 +73,3 @@ def forecast_policy(
         },
         fits=fits or FitCounts(),
     )
-
-

@@ -51,4 +51,4 @@ class ProgressLine:
 
 def _minutes(seconds: float) -> str:
     whole = round(seconds)
-    return f"{whole // 60} min {whole % 60:02d} s" if whole >= 60 else f"{whole} s"  # noqa: PLR2004 - seconds of a minute
+    return f"{whole // 60} min {whole % 60:02d} s" if whole >= 60 else f"{whole} s"

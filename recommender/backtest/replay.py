@@ -58,7 +58,10 @@ def replay(
     policies = [
         headroom_policy(load, options.headroom_ratio, fleet),
         _hpa(load, fleet, options.actuator),
-        *(forecast_policy(model_policy_name(run.name), run.forecasts, load, task, fleet, run.fits) for run in runs.runs),
+        *(
+            forecast_policy(model_policy_name(run.name), run.forecasts, load, task, fleet, run.fits)
+            for run in runs.runs
+        ),
         forecast_policy(AUTO, auto.forecasts, load, task, fleet),
     ]
     results, points = _simulated(load, judged, fleet, policies, options.actuator, partial(_rest, show, share))

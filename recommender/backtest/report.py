@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -87,6 +89,11 @@ class BacktestReport:
     judged: BoolArray = field(repr=False)
     notes: tuple[str, ...] = ()
     """What a reader must know beside the figures, such as models that took no part."""
+
+    @property
+    def load(self) -> FloatArray:
+        """Return the load of each step; NaN where it is unknown."""
+        return np.asarray(self.history.values[0])
 
     def policy(self, name: str) -> PolicyResult:
         """Return the policy of this name; raises StopIteration where there is none."""

@@ -103,4 +103,4 @@ def _means(places: IntArray, values: FloatArray, count: int) -> FloatArray:
     known = ~np.isnan(values)
     counts = np.bincount(places[known], minlength=count).astype(np.float64)
     totals = np.bincount(places[known], weights=values[known], minlength=count)
-    return np.divide(totals, counts, out=np.full(count, np.nan), where=counts > 0)
+    return np.asarray(np.divide(totals, counts, out=np.full(count, np.nan), where=counts > 0))

@@ -25,7 +25,7 @@ def write_series(report: BacktestReport, path: Path) -> None:
     frame = pd.DataFrame(
         {
             "timestamp": times.strftime("%Y-%m-%dT%H:%M:%SZ" if whole else "%Y-%m-%dT%H:%M:%S.%fZ"),
-            "load": report.history.values[0],
+            "load": report.load,
             "predicted": report.policy(AUTO).predicted,
             **{f"replicas_{policy.name}": policy.fleet.asked for policy in report.policies},
         }
@@ -33,4 +33,6 @@ def write_series(report: BacktestReport, path: Path) -> None:
     try:
         frame.to_csv(path, index=False, float_format="%.10g")
     except OSError as error:
-        raise BacktestError(f"{path}: the series cannot be written: {error.strerror or error}: name another file") from error
+        raise BacktestError(
+            f"{path}: the series cannot be written: {error.strerror or error}: name another file"
+        ) from error

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 
     from recommender.backtest.report import BacktestReport, PolicyResult
 
-_HEADER: Final = ("POLICY", "COSTS AS MUCH AS", "REPLICA-HOURS", "SHORT", "SHORTAGE VS HEADROOM", "LOST LOAD", "CHANGES")
+_HEADER: Final = (
+    "POLICY",
+    "COSTS AS MUCH AS",
+    "REPLICA-HOURS",
+    "SHORT",
+    "SHORTAGE VS HEADROOM",
+    "LOST LOAD",
+    "CHANGES",
+)
 _GAP: Final = "  "
 _BOLD: Final = "\x1b[1m{}\x1b[0m"
 

@@ -35,5 +35,9 @@ def _rank(result: PolicyResult) -> tuple[float, float]:
 
 def _most_used(used: Sequence[str], judged: BoolArray) -> str:
     plain = {HEADROOM, ModelName.REACTIVE.value}
-    names = [HEADROOM if name in plain else model_policy_name(name) for name, is_judged in zip(used, judged, strict=True) if is_judged]
+    names = [
+        HEADROOM if name in plain else model_policy_name(name)
+        for name, is_judged in zip(used, judged, strict=True)
+        if is_judged
+    ]
     return Counter(names).most_common(1)[0][0] if names else HEADROOM

@@ -19,7 +19,12 @@ from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_e
 from adapter.service.flags.table import NUMBER, PATH, TEXT, CommandFlags, Flag, Kind, one_of
 from recommender.backtest.document import backtest_document
 from recommender.backtest.errors import BacktestError
-from recommender.backtest.options import DEFAULT_STARTUP_SECONDS, DEFAULT_WARM_UP_SECONDS, BacktestOptions
+from recommender.backtest.options import (
+    DEFAULT_MIN_REPLICAS,
+    DEFAULT_STARTUP_SECONDS,
+    DEFAULT_WARM_UP_SECONDS,
+    BacktestOptions,
+)
 from recommender.backtest.progress import ProgressLine
 from recommender.backtest.replay import replay
 from recommender.backtest.report import Actuator
@@ -166,7 +171,7 @@ def _settings(values: FlagValues, configuration: Configuration | None) -> Predic
 
 def _options(values: FlagValues, settings: PredictiveSettings | None) -> BacktestOptions:
     """Return the options; flags win over the configuration."""
-    known = settings or PredictiveSettings(min_replicas=BacktestOptions.min_replicas)
+    known = settings or PredictiveSettings(min_replicas=DEFAULT_MIN_REPLICAS)
     startup = known.horizon_seconds if known.horizon_seconds is not None else DEFAULT_STARTUP_SECONDS
     per_replica = values.number("load-per-replica")
     if per_replica is not None and per_replica <= 0:

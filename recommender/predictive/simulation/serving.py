@@ -64,7 +64,7 @@ def desired_replicas(capacity: FloatArray, load_per_replica: float) -> FloatArra
     desired = np.ceil(capacity / load_per_replica - 1e-9)
     known = np.where(np.isnan(desired), -1, np.arange(len(desired)))
     last = np.maximum.accumulate(known)
-    return np.where(last >= 0, desired[np.maximum(last, 0)], 0.0)
+    return np.asarray(np.where(last >= 0, desired[np.maximum(last, 0)], 0.0))
 
 
 def largest_of_window(bounded: FloatArray, settings: FleetSettings) -> FloatArray:
@@ -83,12 +83,12 @@ def simulate(desired: FloatArray, settings: FleetSettings, ask: Ask = largest_of
 
 def bounded_replicas(desired: FloatArray, settings: FleetSettings) -> FloatArray:
     """Return the replicas within the bounds of the fleet."""
-    return np.clip(desired, settings.min_replicas, settings.max_replicas or np.inf)
+    return np.asarray(np.clip(desired, settings.min_replicas, settings.max_replicas or np.inf))
 
 
 def changed_steps(asked: FloatArray) -> FloatArray:
     """Return 1 for each step in which another size is asked for than in the one before, and 0 for the others."""
-    return (np.diff(asked, prepend=asked[:1]) != 0).astype(np.float64)
+    return np.asarray(np.diff(asked, prepend=asked[:1]) != 0, dtype=np.float64)
 
 
 def sliding_maximum(values: FloatArray, steps: int) -> FloatArray:
@@ -100,5 +100,5 @@ def sliding_maximum(values: FloatArray, steps: int) -> FloatArray:
     while covered < steps:
         shift = min(covered, steps - covered)
         before = np.concatenate([np.full(min(shift, len(found)), values[0]), found[:-shift]])
-        found, covered = np.maximum(found, before), covered + shift
+        found, covered = np.asarray(np.maximum(found, before), dtype=np.float64), covered + shift
     return found
