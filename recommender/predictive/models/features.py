@@ -83,7 +83,8 @@ def _sums(values: FloatArray, steps: int) -> FloatArray:
 
 
 def _quotient(above: FloatArray, below: FloatArray) -> FloatArray:
-    return np.divide(above, below, out=np.full(np.broadcast_shapes(above.shape, below.shape), np.nan), where=below > 0)
+    unknown = np.full(np.broadcast_shapes(above.shape, below.shape), np.nan)
+    return np.asarray(np.divide(above, below, out=unknown, where=below > 0))
 
 
 def _log_quotient(above: FloatArray, below: FloatArray) -> FloatArray:
