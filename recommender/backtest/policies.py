@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from recommender.backtest.report import FitCounts
+from recommender.predictive.choice.auto import capacity_of
 from recommender.predictive.simulation.serving import desired_replicas
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from recommender.backtest.forecasting import ModelRun
     from recommender.predictive.arrays import FloatArray
-    from recommender.predictive.forecast import Forecasts, ForecastTask
+    from recommender.predictive.forecast import ForecastTask
     from recommender.predictive.simulation.serving import FleetSettings
 
 HPA = "hpa"
@@ -46,30 +46,26 @@ def headroom_policy(load: FloatArray, ratio: float, settings: FleetSettings) -> 
     return Policy(f"{HEADROOM}:{100 * ratio:g}%", sizes, parameters={"headroom_ratio": ratio})
 
 
-def forecast_policy(
-    name: str,
-    forecasts: Forecasts,
-    load: FloatArray,
-    task: ForecastTask,
-    settings: FleetSettings,
-    fits: FitCounts | None = None,
-) -> Policy:
-    """Return the policy that acts on the upper forecast, and never on less than the present load.
+def model_policy(run: ModelRun, load: FloatArray, task: ForecastTask, settings: FleetSettings) -> Policy:
+    """Return the policy of a model, which acts on its upper forecast, and never on less than the present load.
 
     Where the model has no forecast yet, plain headroom stands in for it.
     """
-    upper = forecasts.upper[0]
-    capacity = np.where(np.isnan(upper), load * (1 + task.headroom_ratio), np.fmax(load, upper))
-    return Policy(
-        name,
-        desired_replicas(capacity, settings.load_per_replica),
-        predicted=upper,
-        parameters={
-            "quantile": task.quantile,
-            "max_growth": task.max_growth,
-            "headroom_ratio": task.headroom_ratio,
-            "lead_seconds": task.lead_seconds,
-            "window_seconds": task.window_seconds,
-        },
-        fits=fits or FitCounts(),
-    )
+    upper = run.forecasts.upper[0]
+    sizes = desired_replicas(capacity_of(load, upper, task.headroom_ratio), settings.load_per_replica)
+    return Policy(model_policy_name(run.name), sizes, upper, _parameters(task), run.fits)
+
+
+def auto_policy(capacity: FloatArray, task: ForecastTask, settings: FleetSettings) -> Policy:
+    """Return the policy `model:auto` from the capacity that the models in use asked for."""
+    return Policy(AUTO, desired_replicas(capacity, settings.load_per_replica), capacity, _parameters(task))
+
+
+def _parameters(task: ForecastTask) -> dict[str, object]:
+    return {
+        "quantile": task.quantile,
+        "max_growth": task.max_growth,
+        "headroom_ratio": task.headroom_ratio,
+        "lead_seconds": task.lead_seconds,
+        "window_seconds": task.window_seconds,
+    }

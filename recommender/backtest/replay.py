@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from recommender.backtest.automatic import automatic
 from recommender.backtest.forecasting import run_models
 from recommender.backtest.hpa_actuator import through_hpa
 from recommender.backtest.hpa_rule import hpa_desired
-from recommender.backtest.options import forecast_task
-from recommender.backtest.policies import AUTO, HPA, Policy, forecast_policy, headroom_policy, model_policy_name
+from recommender.backtest.policies import HPA, Policy, auto_policy, headroom_policy, model_policy
 from recommender.backtest.report import Actuator, BacktestReport, PolicyResult, TraceFacts
 from recommender.backtest.verdict import verdict
+from recommender.predictive.choice.auto import run_auto
 from recommender.predictive.simulation.frontier import HEADROOM_RATIOS, compare, frontier
 from recommender.predictive.simulation.measures import measure
 from recommender.predictive.simulation.serving import Fleet, FleetSettings, largest_of_window, simulate
+from recommender.predictive.tasks import task_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,18 +51,15 @@ def replay(
     fleet = fleet_settings(history, options)
     warm_up = warm_up_steps(history, options)
     judged = np.arange(history.steps) >= warm_up
-    task = forecast_task(options, fleet)
+    task = task_for(options.startup_seconds, history.step_seconds, options.settings, options.down_window_seconds)
     share = _FORECASTS_SHARE[options.actuator]
     runs = run_models(models, history, task, children, lambda done, what: show(share * done, what))
-    auto = automatic(history, {run.name: run.forecasts for run in runs.runs}, task, fleet)
+    auto = run_auto(history, {run.name: run.forecasts for run in runs.runs}, task, fleet)
     policies = [
-        headroom_policy(load, options.headroom_ratio, fleet),
+        headroom_policy(load, options.settings.headroom_ratio, fleet),
         _hpa(load, fleet, options.actuator),
-        *(
-            forecast_policy(model_policy_name(run.name), run.forecasts, load, task, fleet, run.fits)
-            for run in runs.runs
-        ),
-        forecast_policy(AUTO, auto.forecasts, load, task, fleet),
+        *(model_policy(run, load, task, fleet) for run in runs.runs),
+        auto_policy(auto.capacity, task, fleet),
     ]
     results, points = _simulated(load, judged, fleet, policies, options.actuator, partial(_rest, show, share))
     return BacktestReport(
@@ -79,7 +76,7 @@ def replay(
         fleet_settings=fleet,
         policies=results,
         frontier=points,
-        verdict=verdict(results, auto.used, judged),
+        verdict=verdict(results, auto.in_use, judged),
         history=history,
         judged=judged,
         notes=runs.notes,
@@ -92,8 +89,8 @@ def fleet_settings(history: LoadHistory, options: BacktestOptions) -> FleetSetti
         step_seconds=history.step_seconds,
         startup_seconds=options.startup_seconds,
         load_per_replica=options.load_per_replica or default_load_per_replica(history.values[0]),
-        min_replicas=options.min_replicas,
-        max_replicas=options.max_replicas,
+        min_replicas=options.settings.min_replicas,
+        max_replicas=options.settings.max_replicas,
         down_window_seconds=options.down_window_seconds,
     )
 

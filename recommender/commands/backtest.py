@@ -20,7 +20,6 @@ from adapter.service.flags.table import NUMBER, PATH, TEXT, CommandFlags, Flag, 
 from recommender.backtest.document import backtest_document
 from recommender.backtest.errors import BacktestError
 from recommender.backtest.options import (
-    DEFAULT_MIN_REPLICAS,
     DEFAULT_STARTUP_SECONDS,
     DEFAULT_WARM_UP_SECONDS,
     BacktestOptions,
@@ -171,21 +170,17 @@ def _settings(values: FlagValues, configuration: Configuration | None) -> Predic
 
 def _options(values: FlagValues, settings: PredictiveSettings | None) -> BacktestOptions:
     """Return the options; flags win over the configuration."""
-    known = settings or PredictiveSettings(min_replicas=DEFAULT_MIN_REPLICAS)
+    known = settings or BacktestOptions().settings
     startup = known.horizon_seconds if known.horizon_seconds is not None else DEFAULT_STARTUP_SECONDS
     per_replica = values.number("load-per-replica")
     if per_replica is not None and per_replica <= 0:
         raise UsageError("--load-per-replica must be above 0: write what one replica serves")
     return BacktestOptions(
+        settings=known,
         actuator=Actuator(values.text("actuator")),
         startup_seconds=values.seconds("startup-seconds") if "startup-seconds" in values.given else startup,
         load_per_replica=known.load_per_replica if per_replica is None else per_replica,
         warm_up_seconds=values.seconds("warm-up"),
-        min_replicas=known.min_replicas,
-        max_replicas=known.max_replicas,
-        headroom_ratio=known.headroom_ratio,
-        quantile=known.quantile,
-        max_growth=known.max_growth,
     )
 
 

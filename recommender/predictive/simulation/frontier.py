@@ -7,12 +7,13 @@ replica-hours tells whether the forecast knows something.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from recommender.predictive.simulation.measures import measure
-from recommender.predictive.simulation.serving import desired_replicas
+from recommender.predictive.simulation.serving import desired_replicas, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,10 +59,11 @@ def frontier(
     load: FloatArray,
     judged: BoolArray,
     settings: FleetSettings,
-    act: Act,
+    act: Act | None = None,
     ratios: Sequence[float] = HEADROOM_RATIOS,
 ) -> tuple[FrontierPoint, ...]:
-    """Return plain headroom at each ratio; `load` has shape (steps,)."""
+    """Return plain headroom at each ratio; `load` has shape (steps,). `act` replaces the plain simulation."""
+    act = act or partial(simulate, settings=settings)
     points = []
     for ratio in ratios:
         desired = desired_replicas(load * (1 + ratio), settings.load_per_replica)
