@@ -14,7 +14,7 @@ from recommender.backtest.policies import HPA, Policy, auto_policy, headroom_pol
 from recommender.backtest.report import Actuator, BacktestReport, PolicyResult, TraceFacts
 from recommender.backtest.verdict import verdict
 from recommender.predictive.choice.auto import run_auto
-from recommender.predictive.simulation.frontier import HEADROOM_RATIOS, compare, frontier
+from recommender.predictive.simulation.frontier import HEADROOM_RATIOS, compare, frontier, reaching
 from recommender.predictive.simulation.measures import measure
 from recommender.predictive.simulation.serving import Fleet, FleetSettings, largest_of_window, simulate
 from recommender.predictive.tasks import task_for
@@ -142,22 +142,23 @@ def _simulated(
         return act(desired)
 
     points = frontier(load, judged, fleet, shown, ratios)
-    results = []
-    for policy in policies:
-        simulated = shown(policy.sizes)
-        measures = measure(load, simulated, judged, fleet)
-        results.append(
-            PolicyResult(
-                policy.name,
-                measures,
-                compare(measures, points),
-                simulated,
-                policy.predicted,
-                policy.parameters,
-                policy.fits,
-            )
+    simulated = [(policy, shown(policy.sizes)) for policy in policies]
+    measured = [(policy, run, measure(load, run, judged, fleet)) for policy, run in simulated]
+    most = max(measures.replica_hours for _, _, measures in measured)
+    points = reaching(points, most, load, judged, fleet, act)
+    results = tuple(
+        PolicyResult(
+            policy.name,
+            measures,
+            compare(measures, points),
+            run,
+            policy.predicted,
+            policy.parameters,
+            policy.fits,
         )
-    return tuple(results), points
+        for policy, run, measures in measured
+    )
+    return results, points
 
 
 def _act(actuator: Actuator, fleet: FleetSettings, ask: Ask = largest_of_window) -> Act:

@@ -32,7 +32,7 @@ def report_text(report: BacktestReport, *, colour: bool = False) -> str:
     """Return the text."""
     bold = _BOLD if colour else "{}"
     lines = [bold.format(sentence(report)), "", *_facts(report), ""]
-    rows = [_HEADER, *(_row(policy) for policy in report.policies)]
+    rows = [_HEADER, *(_row(policy, report) for policy in report.policies)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
     for row in rows:
         cells = [cell.ljust(width) if not place else cell.rjust(width) for place, (cell, width) in _sized(row, widths)]
@@ -73,12 +73,13 @@ def _facts(report: BacktestReport) -> Iterator[str]:
     )
 
 
-def _row(policy: PolicyResult) -> tuple[str, ...]:
+def _row(policy: PolicyResult, report: BacktestReport) -> tuple[str, ...]:
     measures, versus = policy.measures, policy.comparison
     tau, theta = versus.tau_under_versus_headroom, versus.theta_under_versus_headroom
+    below = "below " if measures.replica_hours < report.frontier[0].measures.replica_hours else ""
     return (
         policy.name,
-        f"{_percent(versus.cost_as_headroom_ratio)} headroom",
+        f"{below}{_percent(versus.cost_as_headroom_ratio)} headroom",
         f"{measures.replica_hours:,.1f}",
         f"{measures.tau_under_percent:.3g} %",
         f"{_ratio(tau)} time, {_ratio(theta)} size",

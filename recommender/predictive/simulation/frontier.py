@@ -27,6 +27,9 @@ HEADROOM_RATIOS = (
     *(round(0.01 * percent, 2) for percent in range(30, 100, 5)),
     *(round(0.1 * tenths, 1) for tenths in range(10, 41, 2)),
 )
+_LARGEST_RATIO = 1000.0
+_LEAST_EXTENDED = 0.1
+_RATIO_GROWTH = 1.25
 ONLY_THE_POLICY = 999.0
 """The ratio where the policy has a shortage and headroom at the same cost has none."""
 
@@ -64,17 +67,39 @@ def frontier(
 ) -> tuple[FrontierPoint, ...]:
     """Return plain headroom at each ratio; `load` has shape (steps,). `act` replaces the plain simulation."""
     act = act or partial(simulate, settings=settings)
-    points = []
-    for ratio in ratios:
-        desired = desired_replicas(load * (1 + ratio), settings.load_per_replica)
-        points.append(FrontierPoint(ratio, measure(load, act(desired), judged, settings)))
-    return tuple(points)
+    return tuple(_point(ratio, load, judged, settings, act) for ratio in ratios)
+
+
+def reaching(
+    points: Sequence[FrontierPoint],
+    replica_hours: float,
+    load: FloatArray,
+    judged: BoolArray,
+    settings: FleetSettings,
+    act: Act | None = None,
+) -> tuple[FrontierPoint, ...]:
+    """Return the frontier with larger ratios, until headroom costs at least so much, or cannot cost more."""
+    act = act or partial(simulate, settings=settings)
+    found = list(points)
+    while found[-1].measures.replica_hours < replica_hours and found[-1].headroom_ratio < _LARGEST_RATIO:
+        ratio = float(f"{max(found[-1].headroom_ratio, _LEAST_EXTENDED) * _RATIO_GROWTH:.2g}")
+        point = _point(ratio, load, judged, settings, act)
+        if point.measures.replica_hours <= found[-1].measures.replica_hours:
+            break
+        found.append(point)
+    return tuple(found)
+
+
+def _point(ratio: float, load: FloatArray, judged: BoolArray, settings: FleetSettings, act: Act) -> FrontierPoint:
+    desired = desired_replicas(load * (1 + ratio), settings.load_per_replica)
+    return FrontierPoint(ratio, measure(load, act(desired), judged, settings))
 
 
 def compare(measures: Measures, points: Sequence[FrontierPoint]) -> Comparison:
     """Return the policy's shortage relative to headroom's, interpolated at the policy's replica-hours.
 
-    A policy that costs less than no headroom, or more than the largest, is compared with that end of the frontier.
+    A policy that costs less than no headroom is compared with no headroom; see `reaching` for one that costs more than
+    the largest.
     """
     # Where several ratios cost the same, they are the same fleet, and the smallest ratio names it.
     hours, first = np.unique([point.measures.replica_hours for point in points], return_index=True)
