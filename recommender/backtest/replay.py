@@ -16,7 +16,7 @@ from recommender.backtest.verdict import verdict
 from recommender.predictive.choice.auto import run_auto
 from recommender.predictive.simulation.frontier import HEADROOM_RATIOS, compare, frontier, reaching
 from recommender.predictive.simulation.measures import measure
-from recommender.predictive.simulation.serving import Fleet, FleetSettings, largest_of_window, simulate
+from recommender.predictive.simulation.serving import FleetSettings, desired_replicas, largest_of_window, simulate
 from recommender.predictive.tasks import task_for
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from recommender.predictive.forecast import Model
     from recommender.predictive.history import LoadHistory
     from recommender.predictive.simulation.frontier import Act, FrontierPoint
-    from recommender.predictive.simulation.serving import Ask
+    from recommender.predictive.simulation.serving import Ask, Fleet
 
 _REPLICAS_AT_99TH_PERCENTILE: Final = 20
 _HPA_RATIOS: Final = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.0, 4.0)
@@ -61,7 +61,10 @@ def replay(
         *(model_policy(run, load, task, fleet) for run in runs.runs),
         auto_policy(auto.capacity, task, fleet),
     ]
-    results, points = _simulated(load, judged, fleet, policies, options.actuator, partial(_rest, show, share))
+    ratios = HEADROOM_RATIOS if options.actuator is Actuator.SCALE else _HPA_RATIOS
+    act = _Shown(_act(options.actuator, fleet), len(ratios) + len(policies), partial(_rest, show, share))
+    results, points = _simulated(load, judged, fleet, policies, ratios, act)
+    given = verdict(results, auto.in_use, judged)
     return BacktestReport(
         actuator=options.actuator,
         trace=TraceFacts(
@@ -76,7 +79,8 @@ def replay(
         fleet_settings=fleet,
         policies=results,
         frontier=points,
-        verdict=verdict(results, auto.in_use, judged),
+        verdict=given,
+        rival=act(_headroom(load, given.comparison.cost_as_headroom_ratio, fleet)),
         history=history,
         judged=judged,
         notes=runs.notes,
@@ -111,6 +115,25 @@ def warm_up_steps(history: LoadHistory, options: BacktestOptions) -> int:
     return min(int(options.warm_up_seconds / history.step_seconds + 1e-9), history.steps // 2)
 
 
+class _Shown:
+    """An actuator that counts its fleets for the progress."""
+
+    def __init__(self, act: Act, whole: int, show: Callable[[float, str], None]) -> None:
+        self._act = act
+        self._whole = whole
+        self._show = show
+        self._done = 0
+
+    def __call__(self, sizes: FloatArray) -> Fleet:
+        self._show(min(1.0, self._done / self._whole), "simulating")
+        self._done += 1
+        return self._act(sizes)
+
+
+def _headroom(load: FloatArray, ratio: float, fleet: FleetSettings) -> FloatArray:
+    return desired_replicas(load * (1 + ratio), fleet.load_per_replica)
+
+
 def _rest(show: Callable[[float, str], None], before: float, done: float, what: str) -> None:
     show(before + (1 - before) * done, what)
 
@@ -127,22 +150,12 @@ def _simulated(
     judged: BoolArray,
     fleet: FleetSettings,
     policies: Sequence[Policy],
-    actuator: Actuator,
-    show: Callable[[float, str], None],
+    ratios: Sequence[float],
+    act: Act,
 ) -> tuple[tuple[PolicyResult, ...], tuple[FrontierPoint, ...]]:
     """Return the policies and the frontier through the same actuator."""
-    ratios = HEADROOM_RATIOS if actuator is Actuator.SCALE else _HPA_RATIOS
-    whole, done = len(ratios) + len(policies), 0
-    act = _act(actuator, fleet)
-
-    def shown(desired: FloatArray) -> Fleet:
-        nonlocal done
-        show(done / whole, "simulating")
-        done += 1
-        return act(desired)
-
-    points = frontier(load, judged, fleet, shown, ratios)
-    simulated = [(policy, shown(policy.sizes)) for policy in policies]
+    points = frontier(load, judged, fleet, act, ratios)
+    simulated = [(policy, act(policy.sizes)) for policy in policies]
     measured = [(policy, run, measure(load, run, judged, fleet)) for policy, run in simulated]
     most = max(measures.replica_hours for _, _, measures in measured)
     points = reaching(points, most, load, judged, fleet, act)

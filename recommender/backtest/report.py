@@ -85,6 +85,8 @@ class BacktestReport:
     policies: tuple[PolicyResult, ...]
     frontier: tuple[FrontierPoint, ...]
     verdict: Verdict
+    rival: Fleet = field(repr=False)
+    """The fleet of plain headroom that costs as much as `model:auto`."""
     history: LoadHistory = field(repr=False)
     judged: BoolArray = field(repr=False)
     notes: tuple[str, ...] = ()

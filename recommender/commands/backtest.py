@@ -117,6 +117,7 @@ BACKTEST = CommandFlags(
             help="How the report is printed; table is another name for text.",
         ),
         Flag(name="series", kind=PATH, help="Also write load, prediction and replicas of each step to this CSV file."),
+        Flag(name="plot", kind=PATH, help="Also draw load, replicas and shortage of each policy into this PNG file."),
         *LOG_FLAGS,
     ),
 )
@@ -135,6 +136,11 @@ def backtest(arguments: Sequence[str]) -> NoReturn:
         series = values.path("series")
         if series is not None:
             write_series(report, series)
+        plot = values.path("plot")
+        if plot is not None:
+            from recommender.backtest.plot import write_plot  # noqa: PLC0415 - matplotlib takes a second to load
+
+            write_plot(report, plot)
     except (UsageError, BacktestError) as error:
         exit_for_usage(PROGRAM, str(error))
     _print(values, report)
