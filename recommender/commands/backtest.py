@@ -1,0 +1,216 @@
+"""`tidewatch-recommender backtest`: replays recorded load, and says what each policy would have cost and missed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import closing
+from typing import TYPE_CHECKING, NoReturn
+
+import msgspec
+from prometheus_client import CollectorRegistry
+
+from adapter.documents.tree import nearest
+from adapter.objects.durations import DurationError, parse_go_duration, parse_prometheus_duration
+from adapter.options.logs import LOG_FLAGS, configure_logs_by
+from adapter.options.version import program_version
+from adapter.service.children import Children
+from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.service.flags.table import NUMBER, PATH, TEXT, CommandFlags, Flag, Kind, one_of
+from recommender.backtest.document import backtest_document
+from recommender.backtest.errors import BacktestError
+from recommender.backtest.options import (
+    DEFAULT_STARTUP_SECONDS,
+    DEFAULT_WARM_UP_SECONDS,
+    BacktestOptions,
+)
+from recommender.backtest.progress import ProgressLine
+from recommender.backtest.replay import replay
+from recommender.backtest.report import Actuator
+from recommender.backtest.resampling import Missing, resampled
+from recommender.backtest.series import write_series
+from recommender.backtest.table import report_text
+from recommender.backtest.trace import read_trace
+from recommender.commands.configuration_file import configuration_or_exit
+from recommender.commands.program import METRICS_PREFIX, PROGRAM
+from recommender.predictive.models.table import MODELS
+from recommender.predictive.settings import PredictiveSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.service.flags.table import FlagValues
+    from recommender.backtest.report import BacktestReport
+    from recommender.backtest.trace import Trace
+    from recommender.configuration.model import Configuration
+
+
+def _span(text: str) -> float:
+    """Return the seconds of `90`, `90s`, `1m30s` or `8d`; raises ValueError."""
+    for parse in (float, parse_go_duration, parse_prometheus_duration):
+        try:
+            seconds = parse(text)
+        except (ValueError, DurationError):
+            continue
+        if 0 <= seconds < float("inf"):
+            return seconds
+    raise ValueError(f"{text!r} is not a duration: write seconds, or numbers with units, such as 90s, 5m or 8d")
+
+
+SPAN = Kind("DURATION", _span, lambda seconds: f"{seconds:g}s")
+
+BACKTEST = CommandFlags(
+    program=f"{PROGRAM} backtest",
+    version=program_version(),
+    summary=(
+        "Replays recorded load through every policy, and compares each with plain headroom at the same replica-hours. "
+        "Exit status 2 if the configuration or the load cannot be read."
+    ),
+    flags=(
+        Flag(name="config", kind=PATH, help="The configuration file. Without one, --trace is replayed with defaults."),
+        Flag(
+            name="recommendation",
+            kind=TEXT,
+            help="The recommendation to replay; needed if the file has several predictive ones.",
+        ),
+        Flag(name="trace", kind=PATH, help="Recorded load: a CSV file with the columns timestamp and value."),
+        Flag(
+            name="actuator",
+            kind=one_of(*(each.value for each in Actuator)),
+            default=Actuator.SCALE.value,
+            help="What sets the size: the recommender itself, or an HPA that reads the recommendation.",
+        ),
+        Flag(
+            name="startup-seconds",
+            kind=SPAN,
+            help=f"Start-up time of a pod (default: horizon of the configuration, else {DEFAULT_STARTUP_SECONDS:g}).",
+        ),
+        Flag(
+            name="load-per-replica",
+            kind=NUMBER,
+            help="Load that one replica serves (default: loadPerReplica of the configuration, else the 99th "
+            "percentile / 20).",
+        ),
+        Flag(
+            name="warm-up",
+            kind=SPAN,
+            default=DEFAULT_WARM_UP_SECONDS,
+            help="Time at the beginning that is not judged, never more than half of the trace.",
+        ),
+        Flag(
+            name="step",
+            kind=SPAN,
+            help="Step of the replay: means of the samples in it (default: the median step of the trace).",
+        ),
+        Flag(
+            name="missing",
+            kind=one_of(*(each.value for each in Missing)),
+            default=Missing.GAP.value,
+            help="What a step without a sample means: gap, the load is unknown and the step is not judged; "
+            "zero, there was no load.",
+        ),
+        Flag(
+            name="output",
+            short="o",
+            kind=one_of("text", "table", "json"),
+            default="text",
+            help="How the report is printed; table is another name for text.",
+        ),
+        Flag(name="series", kind=PATH, help="Also write load, prediction and replicas of each step to this CSV file."),
+        Flag(name="plot", kind=PATH, help="Also draw load, replicas and shortage of each policy into this PNG file."),
+        *LOG_FLAGS,
+    ),
+)
+
+
+def backtest(arguments: Sequence[str]) -> NoReturn:
+    """Run the command; leaves by SystemExit."""
+    values = flags_or_exit(BACKTEST, arguments, os.environ)
+    configure_logs_by(values)
+    configuration = configuration_or_exit(values)[1] if values.path("config") else None
+    try:
+        settings = _settings(values, configuration)
+        options = _options(values, settings)
+        trace = _trace(values)
+        report = _replayed(values, trace, options)
+        series = values.path("series")
+        if series is not None:
+            write_series(report, series)
+        plot = values.path("plot")
+        if plot is not None:
+            from recommender.backtest.plot import write_plot  # noqa: PLC0415 - matplotlib takes a second to load
+
+            write_plot(report, plot)
+    except (UsageError, BacktestError) as error:
+        exit_for_usage(PROGRAM, str(error))
+    _print(values, report)
+    sys.exit(0)
+
+
+def _settings(values: FlagValues, configuration: Configuration | None) -> PredictiveSettings | None:
+    """Return what the chosen recommendation states; None without a configuration."""
+    name = values.text("recommendation")
+    if configuration is None:
+        if name:
+            raise UsageError("--recommendation needs --config: name the configuration file that holds it")
+        return None
+    refused = next((each for each in configuration.refused if each.name == name or not name), None)
+    found: dict[str, PredictiveSettings] = {}
+    for each in configuration.recommendations:
+        subject: object = each.subject
+        if isinstance(subject, PredictiveSettings):
+            found[each.policy.name] = subject
+    if name in found:
+        return found[name]
+    if refused is not None:
+        raise UsageError(str(refused.problems[0]))
+    if not name and len(found) == 1:
+        return next(iter(found.values()))
+    known = ", ".join(found) or "none"
+    if not name:
+        raise UsageError(f"--config has {len(found)} predictive recommendations ({known}): write --recommendation=NAME")
+    meant = nearest(name, found)
+    hint = f"did you mean {meant}?" if meant else f"there are {known}"
+    raise UsageError(f"--recommendation: there is no predictive recommendation {name!r}: {hint}")
+
+
+def _options(values: FlagValues, settings: PredictiveSettings | None) -> BacktestOptions:
+    """Return the options; flags win over the configuration."""
+    known = settings or BacktestOptions().settings
+    startup = known.horizon_seconds if known.horizon_seconds is not None else DEFAULT_STARTUP_SECONDS
+    per_replica = values.number("load-per-replica")
+    if per_replica is not None and per_replica <= 0:
+        raise UsageError("--load-per-replica must be above 0: write what one replica serves")
+    return BacktestOptions(
+        settings=known,
+        actuator=Actuator(values.text("actuator")),
+        startup_seconds=values.seconds("startup-seconds") if "startup-seconds" in values.given else startup,
+        load_per_replica=known.load_per_replica if per_replica is None else per_replica,
+        warm_up_seconds=values.seconds("warm-up"),
+    )
+
+
+def _trace(values: FlagValues) -> Trace:
+    path = values.path("trace")
+    if path is None:
+        raise UsageError("--trace is missing: name a CSV file of recorded load")
+    return read_trace(path)
+
+
+def _replayed(values: FlagValues, trace: Trace, options: BacktestOptions) -> BacktestReport:
+    step = values.seconds("step") if "step" in values.given else None
+    if step == 0:
+        raise UsageError("--step must be above 0: write a duration such as 60s")
+    history = resampled(trace, step, Missing(values.text("missing")))
+    line = ProgressLine()
+    with closing(line), closing(Children(CollectorRegistry(), METRICS_PREFIX, most=1)) as children:
+        return replay(trace, history, options, MODELS, children, line.show)
+
+
+def _print(values: FlagValues, report: BacktestReport) -> None:
+    if values.text("output") == "json":
+        document = msgspec.json.encode(backtest_document(report))
+        print(msgspec.json.format(document, indent=2).decode())  # noqa: T201 - what was asked for
+        return
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    print(report_text(report, colour=colour))  # noqa: T201 - likewise
