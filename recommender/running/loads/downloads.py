@@ -105,9 +105,7 @@ class Downloads:
         progress.due = ended + (ended - started if progress.spans else CHECK_SECONDS)
         return bool(progress.spans)
 
-    def _downloaded(
-        self, client: PrometheusClient, history: TargetHistory, span: Span, progress: _Progress
-    ) -> str:
+    def _downloaded(self, client: PrometheusClient, history: TargetHistory, span: Span, progress: _Progress) -> str:
         """Return why the piece has not been downloaded; empty if it has."""
         series, points = max(1, len(history.targets())), span[1] - span[0] + 1
         try:

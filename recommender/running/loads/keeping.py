@@ -118,11 +118,11 @@ class HistoryKeeper:
             new, self._first = self._first, {}
         for need, values, time in new.values():
             history = TargetHistory(need, len(values))
-            self._files.restore(history)
+            # What has been downloaded is stored as soon as it is complete.
+            self._saved[need.name] = self._clock.monotonic() if self._files.restore(history) else -SAVE_SECONDS
             history.note(values, time)
             with self._lock:
                 self._histories[need.name] = history
-            self._saved[need.name] = self._clock.monotonic()
         # With many more targets than at first, the memory suffices for a coarser grid alone.
         for history in self.all():
             self._coarsen(history)

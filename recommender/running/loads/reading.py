@@ -82,8 +82,11 @@ def loads_of(samples: Sequence[Sample], for_each: ForEach | None, query: str) ->
         problems.append(
             f"{len(without)} series of {query} lack the {missing}, and are left out, such as {_some(without)}"
         )
-    twice = {target: f"{len(values)} series of {query} are of it: aggregate them, such as by sum by (…)"
-             for target, values in found.items() if len(values) > 1}
+    twice = {
+        target: f"{len(values)} series of {query} are of it: aggregate them, such as by sum by (…)"
+        for target, values in found.items()
+        if len(values) > 1
+    }
     if twice:
         problems.append(f"{len(twice)} targets have several series, and no load: {_some(map(str, twice))}")
     ordered = sorted(found)

@@ -28,7 +28,7 @@ class SampleRing:
     """A ring of samples. For one thread at a time."""
 
     def __init__(self, steps: int, rows_a_block: int = ROWS_A_BLOCK) -> None:
-        """`steps` is how many grid times are kept."""
+        """Make an empty ring of so many grid times."""
         self.steps = steps
         self._rows_a_block = rows_a_block
         self._blocks: list[Samples] = []
@@ -115,7 +115,9 @@ class SampleRing:
         columns = numbers % self.steps
         lacks = ~self._asked[columns] | ((numbers >= doubted_from) & ~self._any[columns])
         edges = np.flatnonzero(np.diff(np.concatenate([[False], lacks, [False]]).astype(np.int8)))
-        return [(int(numbers[start]), int(numbers[end - 1])) for start, end in zip(edges[::2], edges[1::2], strict=True)]
+        return [
+            (int(numbers[start]), int(numbers[end - 1])) for start, end in zip(edges[::2], edges[1::2], strict=True)
+        ]
 
     def window(self, rows: Iterable[int], first: int, last: int) -> Samples:
         """Return the samples of rows from one grid time to another, shape (rows, steps); NaN where unknown.
