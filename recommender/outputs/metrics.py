@@ -13,6 +13,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from recommender.decisions.record import Status
+from recommender.outputs.prediction_metrics import prediction_families
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -81,6 +82,7 @@ class RecommendationCollector(Collector):
             ("recommendation", "status"),
             _statuses(records),
         )
+        yield from prediction_families([record for record in records if record.status in _WITH_VALUE])
 
 
 def _family(name: str, text: str, labels: tuple[str, ...], samples: Mapping[tuple[str, ...], float]) -> Metric:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from recommender.configuration.needs import config_maps_of, needs_of, queries_of, targets_of
 from recommender.proportional.calculate import calculate_proportional
+from recommender.proportional.parameters import ProportionalSettings
 from recommender.running.gathering import LookUps
 from recommender.running.loads.needs import load_needs_of
 
@@ -43,4 +44,5 @@ def plan_of(configuration: Configuration) -> PollPlan:
 
 def _calculate(recommendation: Recommendation) -> Calculate:
     """Return the function of the recommendation's kind."""
+    assert isinstance(recommendation.subject, ProportionalSettings), "the only kind that is calculated"
     return calculate_proportional(recommendation.subject)
