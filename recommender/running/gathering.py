@@ -80,8 +80,8 @@ class Gatherer:
         sources: InputSources,
         query_threads: LookUpThreads,
         config_map_threads: LookUpThreads,
-        load_threads: LookUpThreads | None = None,
         clock: Callable[[], float] = time.monotonic,
+        load_threads: LookUpThreads | None = None,
     ) -> None:
         """Separate the threads of each kind: a Prometheus that hangs must not delay the ConfigMaps.
 

@@ -79,11 +79,12 @@ def make_worker(
     queries = _queries(source.current, context, parts.pace)
     latest = Latest()
     loads = Loads(queries, source.current.state, context.registry, parts.clock)
+    loads.use(source.current)
     sources = InputSources(world.cluster, queries.value, world.config_map, world.targets, loads.load)
     runner = Runner(
         RunnerParts(
             plan=plans.current,
-            gatherer=Gatherer(sources, _threads("query"), _threads("ConfigMap"), _threads("load")),
+            gatherer=Gatherer(sources, _threads("query"), _threads("ConfigMap"), load_threads=_threads("load")),
             leadership=world.leadership,
             memories=world.memories,
             effects=world.effects,

@@ -20,12 +20,6 @@ Target: TypeAlias = TargetReference | None
 """None: the one target of a recommendation without `forEach`."""
 
 POD_LABEL: Final = "pod"
-API_VERSIONS: Final = {
-    "Deployment": "apps/v1",
-    "ReplicaSet": "apps/v1",
-    "ReplicationController": "v1",
-    "StatefulSet": "apps/v1",
-}
 _NAMED: Final = 3
 """How many series or targets a message names."""
 
@@ -54,16 +48,7 @@ def target_of(labels: Mapping[str, str], for_each: ForEach | None) -> Target:
     namespace, name = labels.get(for_each.namespace_label, ""), labels.get(for_each.name_label, "")
     if not namespace or not name:
         raise LoadSeriesError(f"label {for_each.name_label if namespace else for_each.namespace_label}")
-    return TargetReference(api_version_of(for_each.kind), for_each.kind, namespace, name)
-
-
-def api_version_of(kind: str) -> str:
-    """Return the API version of a kind of target. Raises LoadSeriesError if it is not known."""
-    try:
-        return API_VERSIONS[kind]
-    except KeyError as error:
-        known = ", ".join(API_VERSIONS)
-        raise LoadSeriesError(f"forEach.kind: {kind!r} has no known API version: write one of {known}") from error
+    return TargetReference(for_each.api_version, for_each.kind, namespace, name)
 
 
 def loads_of(samples: Sequence[Sample], for_each: ForEach | None, query: str) -> TargetLoads:
@@ -75,7 +60,6 @@ def loads_of(samples: Sequence[Sample], for_each: ForEach | None, query: str) ->
                 " or add forEach"
             )
         return _checked({None: samples[0].value}, {}, 0, ())
-    api_version_of(for_each.kind)
     found, without, missing = _by_target(samples, for_each)
     problems = []
     if without:
