@@ -22,6 +22,10 @@
 {{- $names = append $names .name -}}
 {{- $scale := has "scale" (.outputs | default list) -}}
 {{- range .targets }}{{ $targets = append $targets (merge (dict "scale" $scale) .) }}{{ end -}}
+{{- with (.predictive | default dict).forEach -}}
+{{- $kind := .kind | default "Deployment" -}}
+{{- $targets = append $targets (dict "apiVersion" (eq $kind "ReplicationController" | ternary "v1" "apps/v1") "kind" $kind "scale" $scale) -}}
+{{- end -}}
 {{- $proportional := .proportional | default dict -}}
 {{- if or $proportional.linear $proportional.ladder $proportional.interpolated $proportional.configMap $proportional.resources }}{{ $nodes = true }}{{ end -}}
 {{- with $proportional.configMap }}{{ $configMaps = append $configMaps (dict "namespace" .namespace "name" .name "create" (not (empty .defaultParams))) }}{{ end -}}
@@ -44,10 +48,12 @@
 {{- range $needs.targets -}}
 {{- $group := contains "/" .apiVersion | ternary (splitList "/" .apiVersion | first) "" -}}
 {{- $plural := index $plurals .kind | default (include "tidewatch.plural" .kind) -}}
-{{- template "tidewatch.addRight" (list $rights .namespace "" "events" (list "create") "") -}}
-{{- template "tidewatch.addRight" (list $rights .namespace "autoscaling" "horizontalpodautoscalers" $watch "") -}}
-{{- template "tidewatch.addRight" (list $rights .namespace $group $plural (list "get") .name) -}}
-{{- if .scale }}{{ template "tidewatch.addRight" (list $rights .namespace $group (printf "%s/scale" $plural) $keep .name) }}{{ end -}}
+{{- /* Targets that series name (forEach) are in all namespaces. */ -}}
+{{- $namespace := .namespace | default "/" -}}
+{{- template "tidewatch.addRight" (list $rights $namespace "" "events" (list "create") "") -}}
+{{- template "tidewatch.addRight" (list $rights $namespace "autoscaling" "horizontalpodautoscalers" $watch "") -}}
+{{- template "tidewatch.addRight" (list $rights $namespace $group $plural (list "get") .name) -}}
+{{- if .scale }}{{ template "tidewatch.addRight" (list $rights $namespace $group (printf "%s/scale" $plural) $keep .name) }}{{ end -}}
 {{- end -}}
 {{- range $needs.configMaps -}}
 {{- template "tidewatch.addRight" (list $rights .namespace "" "configmaps" (list "get") .name) -}}

@@ -73,7 +73,8 @@ def curves_of_known(times: FloatArray, values: FloatArray, degree: int, at: Floa
 
 
 def _powers(times: FloatArray, degree: int) -> FloatArray:
-    return np.vander(times, degree + 1, increasing=True)
+    powers: FloatArray = np.vander(times, degree + 1, increasing=True)
+    return powers
 
 
 def _largest(history: LoadHistory, origins: IntArray, task: ForecastTask, options: CurveOptions) -> FloatArray:
@@ -83,7 +84,7 @@ def _largest(history: LoadHistory, origins: IntArray, task: ForecastTask, option
     ahead = np.array([lead, lead + window - 1]) if options.degree == 1 else np.arange(lead, lead + window)
     times, at = np.arange(1.0 - steps, 1.0), ahead.astype(np.float64)
     samples = _samples(history.values, origins, steps)
-    found = curves_at(times, samples, options.degree, at).max(axis=2)
+    found: FloatArray = curves_at(times, samples, options.degree, at).max(axis=2)
     rows, columns = np.nonzero(np.isnan(found) & ~np.isnan(samples[:, :, -1]))
     for first in range(0, len(rows), BLOCK_ROWS):
         row, column = rows[first : first + BLOCK_ROWS], columns[first : first + BLOCK_ROWS]

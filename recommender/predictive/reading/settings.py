@@ -122,7 +122,8 @@ def _load_per_replica(node: Node | None, fields: ValueReader) -> float | None:
     if node is None or amount is None or 0 < amount.nanos <= _LARGEST_LOAD * _NANO:
         return None if amount is None else amount.nanos / _NANO
     if amount.nanos >= 0:
-        fields.problem(node, f"`loadPerReplica` is {shortened(str(amount))}", "write what one replica serves, above 0")
+        fix = "write what one replica serves, above 0 and at most 1e15"
+        fields.problem(node, f"`loadPerReplica` is {shortened(str(amount))}", fix)
     return None
 
 
@@ -146,5 +147,7 @@ def _quantile(node: Node | None, fields: ValueReader) -> float | None:
 def _max_growth(node: Node | None, fields: ValueReader) -> float | None:
     growth = fields.ratio(node)
     if node is not None and growth is not None and not 1 < growth <= _LARGEST_GROWTH:
-        fields.problem(node, f"`maxGrowth` is {growth:g}", "write a factor above 1, such as 2.0")
+        fields.problem(
+            node, f"`maxGrowth` is {growth:g}", f"write a factor above 1, up to {_LARGEST_GROWTH:g}, such as 2.0"
+        )
     return growth

@@ -27,6 +27,12 @@ OF_TARGETS = {
     RoleRule("shop", "", "events", "", CREATE),
     RoleRule("shop", "autoscaling", "horizontalpodautoscalers", "", WATCH),
 }
+OF_SERIES = {
+    RoleRule("", "", "events", "", CREATE),
+    RoleRule("", "autoscaling", "horizontalpodautoscalers", "", WATCH),
+}
+PREDICTIVE = "predictive: {load: x, loadPerReplica: 1, horizon: 1m"
+PROMETHEUS = "prometheus: {url: 'http://p'}\n"
 
 
 def rights(entry: str, top: str = "") -> tuple[RoleRule, ...]:
@@ -80,6 +86,28 @@ CASES = {
         "proportional: {drivers: {endpoints: {perReplica: 5}}}",
         PROCESS | {RoleRule("", "discovery.k8s.io", "endpointslices", "", WATCH)},
     ),
+    "a prediction": (
+        f"{PREDICTIVE}}}\n  targets: [{TARGET}]\n  outputs: [scale]",
+        PROCESS
+        | OF_TARGETS
+        | {
+            RoleRule("shop", "apps", "deployments", "", GET, ("web",)),
+            RoleRule("shop", "apps", "deployments", "scale", KEEP, ("web",)),
+        },
+    ),
+    "metrics of targets that series name": (
+        f"{PREDICTIVE}, forEach: {{namespace: a, name: b}}}}",
+        PROCESS | OF_SERIES | {RoleRule("", "apps", "deployments", "", GET)},
+    ),
+    "scale calls for targets that series name": (
+        f"{PREDICTIVE}, forEach: {{namespace: a, name: b, kind: ReplicationController}}}}\n  outputs: [scale]",
+        PROCESS
+        | OF_SERIES
+        | {
+            RoleRule("", "", "replicationcontrollers", "", GET),
+            RoleRule("", "", "replicationcontrollers", "scale", KEEP),
+        },
+    ),
     "sizes": (
         "proportional: {resources: {dns: {requests: {cpu: {base: 100m}}}}}",
         PROCESS | {NODES},
@@ -89,7 +117,7 @@ CASES = {
 
 @pytest.mark.parametrize(("entry", "expected"), CASES.values(), ids=CASES)
 def test_rights_are_those_that_the_entry_uses(entry: str, expected: set[RoleRule]) -> None:
-    assert set(rights(entry)) == expected
+    assert set(rights(entry, PROMETHEUS)) == expected
 
 
 def test_without_leader_election_there_is_no_right_to_a_lease() -> None:
