@@ -9,6 +9,7 @@ from recommender.configuration.needs import config_maps_of, needs_of, queries_of
 from recommender.proportional.calculate import calculate_proportional
 from recommender.proportional.parameters import ProportionalSettings
 from recommender.running.gathering import LookUps
+from recommender.running.loads.needs import load_needs_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +32,12 @@ class PollPlan:
 
 def plan_of(configuration: Configuration) -> PollPlan:
     """Return the plan of a configuration."""
-    look_ups = LookUps(queries_of(configuration), config_maps_of(configuration), targets_of(configuration))
+    look_ups = LookUps(
+        queries_of(configuration),
+        config_maps_of(configuration),
+        targets_of(configuration),
+        load_needs_of(configuration),
+    )
     calculate = {each.policy.name: _calculate(each) for each in configuration.recommendations}
     return PollPlan(configuration, needs_of(configuration), look_ups, calculate)
 
