@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from recommender.configuration.needs import config_maps_of, needs_of, queries_of, targets_of
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from adapter.cluster.state import ClusterNeeds
     from recommender.configuration.model import Configuration, Recommendation
     from recommender.decisions.calculation import Calculate
+    from recommender.running.expansion import EachTarget
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class PollPlan:
     look_ups: LookUps
     calculate: Mapping[str, Calculate]
     """By name of the recommendation."""
+    for_each: Mapping[str, EachTarget] = field(default_factory=dict)
+    """By name of each recommendation with `forEach`."""
 
 
 def plan_of(configuration: Configuration) -> PollPlan:
