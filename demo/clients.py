@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
-from demo.load import Day, day_of
+from demo.load import RECONNECT_SECONDS, RECONNECT_SHARE, Day, day_of
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
@@ -48,6 +48,8 @@ class Report:
     """Attempts that found a pod at its limit, no ready pod, or no answer."""
     dropped: int = 0
     """Connections that a terminated pod closed."""
+    lost: int = 0
+    """Connections that the failure of the network ended."""
     over: bool = False
 
 
@@ -61,6 +63,8 @@ class Crowd:
     ports: list[int] = field(default_factory=list)
     """Ports of the ready pods."""
     _leaving: set[asyncio.Event] = field(default_factory=set)
+    _has_failed: bool = False
+    """Whether the network's failure is over."""
     _opening: int = 0
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -68,12 +72,24 @@ class Crowd:
         """Open or close connections to match this moment of the day."""
         self.report.seconds = seconds
         self.report.wanted = self.day.connections(seconds)
-        missing = self.report.wanted - self.report.open - self._opening
+        if seconds >= self.day.reconnect_at and not self._has_failed:
+            self._has_failed = True
+            self._lose_connections()
+        missing = self.report.wanted - len(self._leaving) - self._opening
         for _ in range(missing):
             self._opening += 1
             self._in_background(self._session())
         for _ in range(min(-missing, len(self._leaving))):
             self._leaving.pop().set()
+
+    def _lose_connections(self) -> None:
+        """End a share of the connections at once; their clients try again, each after a time of its own."""
+        for leaving in self.generator.sample(list(self._leaving), round(RECONNECT_SHARE * len(self._leaving))):
+            self._leaving.discard(leaving)
+            leaving.set()
+            self.report.lost += 1
+            self._opening += 1
+            self._in_background(self._session(after_seconds=self.generator.uniform(0.0, RECONNECT_SECONDS)))
 
     def learn(self, state: str | bytes) -> None:
         """Process the fleet's report about its pods."""
@@ -87,7 +103,8 @@ class Crowd:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _session(self) -> None:
+    async def _session(self, after_seconds: float = 0.0) -> None:
+        await asyncio.sleep(after_seconds)
         connection = await self._attempt()
         if connection is None:
             await asyncio.sleep(RETRY_SECONDS)

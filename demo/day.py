@@ -1,9 +1,11 @@
-"""One day: watches the fleet, scales it by the HPA loop, and writes the verdict."""
+"""One day: watches both fleets, scales each by its HPA loop, and writes the verdict."""
 
 from __future__ import annotations
 
 import json
 import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from prometheus_api_client import PrometheusConnect
@@ -13,81 +15,116 @@ from demo.machine.files import replace_file
 from demo.moments import moment_of
 from demo.plot import plot_day
 from demo.stage import stage
-from demo.verdict import judge, sentence, summary
+from demo.verdict import FleetDay, judge_both, sentence, summary
 from demo.verify import check
-from demo.view import view
+from demo.view import FleetView, view
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from demo.moments import Moment
-    from demo.records import Sync
+    from demo.records import Sync, Target
     from demo.settings import Settings
-    from demo.stage import Stage
-    from demo.verify import Findings
+    from demo.stage import Api, Stage, StagedFleet
     from demo.view import View
 
 LOOK_SECONDS = 0.2
 
 
 class FleetLostError(Exception):
-    """The fleet's process ended before its day was over."""
+    """The process of a fleet ended before its day was over."""
 
 
 def run_day(folder: Path, out: Path, settings: Settings) -> bool:
     """Run the demo in `folder`, write `summary.json` and `demo.png` to `out`; return whether the load was held."""
     with view() as screen, stage(folder, settings, screen.say) as running:
-        controller = HpaController(running.api, settings.target)
+        watched = [WatchedFleet(fleet, HpaController(running.api, fleet.target)) for fleet in running.fleets]
         if settings.hpa:
-            controller.wait_for_metrics(running.fleet)
-        with running.start_clients():
-            moments, syncs = _watch(running, controller, settings, screen)
+            for each in watched:
+                each.controller.wait_for_metrics(each.fleet.feed)
+        with ExitStack() as clients:
+            for each in watched:
+                clients.enter_context(each.fleet.start_clients())
+            _watch(watched, settings, screen)
             screen.say("checking every value and decision against Prometheus …")
-            findings = check(syncs, settings.target, PrometheusConnect(url=running.prometheus_url))
-            held, told = _conclude(moments, syncs, findings, settings, out)
+            witness = PrometheusConnect(url=running.prometheus_url)
+            reactive, predictive = (each.day(witness) for each in watched)
+            held, told = _conclude((reactive, predictive), settings, out)
             screen.say(f"\n{told}\n{out / 'demo.png'}, {out / 'summary.json'}")
             if settings.hold:
                 _hold(running, screen)
     return held
 
 
-def _conclude(
-    moments: list[Moment], syncs: list[Sync], findings: Findings, settings: Settings, out: Path
-) -> tuple[bool, str]:
-    """Write the summary and the plot; return whether the load was held, and the sentence that says so."""
-    verdict = judge(moments, syncs, findings, settings)
-    told = sentence(verdict, moments, findings)
-    report = summary(verdict, moments, syncs, findings, settings)
-    replace_file(out / "summary.json", json.dumps(report, indent=2) + "\n")
-    plot_day(moments, target=settings.target.connections_per_pod, verdict=told, path=out / "demo.png")
-    return verdict.held, told
+@dataclass(slots=True)
+class WatchedFleet:
+    """One fleet while its day goes on."""
+
+    fleet: StagedFleet
+    controller: HpaController
+    moments: list[Moment] = field(default_factory=list)
+    syncs: list[Sync] = field(default_factory=list)
+
+    @property
+    def target(self) -> Target:
+        """The HPA of the fleet."""
+        return self.fleet.target
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the day has ended."""
+        return bool(self.moments) and self.moments[-1].over
+
+    def sync(self, seconds: float) -> None:
+        """Let the HPA decide once, and follow it."""
+        replicas = self.syncs[-1].desired if self.syncs else self.target.min_replicas
+        sync = self.controller.sync(seconds, replicas, self.fleet.feed.state)
+        self.syncs.append(sync)
+        if sync.desired != replicas:
+            self.fleet.feed.scale(sync.desired)
+
+    def look(self) -> None:
+        """Note the present moment."""
+        if not self.fleet.feed.alive:
+            raise FleetLostError(f"a fleet has ended: see fleet-{self.target.namespace}.log in the demo's folder")
+        moment = moment_of(self.fleet.feed.state)
+        if moment is not None and not self.is_over:
+            self.moments.append(moment)
+
+    def day(self, witness: PrometheusConnect) -> FleetDay:
+        """Return what the fleet went through, checked against Prometheus."""
+        return FleetDay(self.target, self.moments, self.syncs, check(self.syncs, self.target, witness))
 
 
-def _watch(
-    running: Stage, controller: HpaController, settings: Settings, screen: View
-) -> tuple[list[Moment], list[Sync]]:
+def _conclude(days: tuple[FleetDay, FleetDay], settings: Settings, out: Path) -> tuple[bool, str]:
+    """Write the summary and the plot; return whether the load was held, and the lines that say so."""
+    verdicts = judge_both(*days, settings)
+    told = sentence(days, verdicts)
+    replace_file(out / "summary.json", json.dumps(summary(days, verdicts, settings), indent=2) + "\n")
+    plot_day(days, verdicts, path=out / "demo.png")
+    return all(verdict.held for verdict in verdicts), told
+
+
+def _watch(watched: list[WatchedFleet], settings: Settings, screen: View) -> None:
     """Follow the day to its end, scaling on the way."""
-    moments: list[Moment] = []
-    syncs: list[Sync] = []
-    replicas = settings.target.min_replicas
     next_sync = started = time.monotonic()
-    while not (moments and moments[-1].over):
-        if not running.fleet.alive:
-            raise FleetLostError("the fleet has ended: see fleet.log in the demo's folder")
+    while not all(each.is_over for each in watched):
+        for each in watched:
+            each.look()
         now = time.monotonic()
         if settings.hpa and now >= next_sync:
             next_sync += settings.sync_seconds
-            sync = controller.sync(now - started, replicas, running.fleet.state)
-            syncs.append(sync)
-            if sync.desired != replicas:
-                replicas = sync.desired
-                running.fleet.scale(replicas)
-        moment = moment_of(running.fleet.state)
-        if moment is not None:
-            moments.append(moment)
-            screen.show(moments, settings.seconds, told_of(syncs))
+            for each in watched:
+                if not each.is_over:
+                    each.sync(now - started)
+        if all(each.moments for each in watched):
+            screen.show([_shown(each) for each in watched], settings.seconds)
         time.sleep(LOOK_SECONDS)
-    return moments, syncs
+
+
+def _shown(each: WatchedFleet) -> FleetView:
+    name = "predictive" if each.target.follows_forecast else "reactive"
+    return FleetView(name, each.moments, told_of(each.syncs))
 
 
 def told_of(syncs: list[Sync]) -> str:
@@ -105,7 +142,7 @@ def told_of(syncs: list[Sync]) -> str:
 
 
 def _hold(running: Stage, screen: View) -> None:
-    api = running.api
+    api: Api = running.api
     screen.say(
         "\nEverything keeps running; Ctrl-C ends it. Ask the adapter as the API server does:\n"
         f"  curl --cacert {api.ca_file} --cert {api.client.certificate_file} --key {api.client.key_file} \\\n"
@@ -113,5 +150,5 @@ def _hold(running: Stage, screen: View) -> None:
         f"    {api.url}/apis/custom.metrics.k8s.io/v1beta2/namespaces/demo/pods/*/websocket_connections\n"
         f"Prometheus: {running.prometheus_url}   own metrics: {api.plain_url}/metrics"
     )
-    while running.fleet.alive:
+    while all(fleet.feed.alive for fleet in running.fleets):
         time.sleep(1.0)

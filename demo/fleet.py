@@ -24,7 +24,6 @@ from demo.pod import Pod
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
 
-NAMESPACE = "demo"
 LABELS = {"app": "gateway"}
 PUBLISH_SECONDS = 0.2
 LEAVE_SECONDS = 0.6
@@ -35,6 +34,7 @@ class Fleet:
     """Pods `gateway-0` …, of which the newest goes first when there are too many."""
 
     folder: Path
+    namespace: str
     start_up_seconds: float
     limit: int
     pods: list[Pod] = field(default_factory=list)
@@ -82,19 +82,19 @@ class Fleet:
             {
                 "apiVersion": "v1",
                 "kind": "Pod",
-                "metadata": {"name": pod.name, "namespace": NAMESPACE, "labels": LABELS},
+                "metadata": {"name": pod.name, "namespace": self.namespace, "labels": LABELS},
                 "status": {"phase": "Pending" if pod.port is None else "Running"},
             }
             for pod in self.pods
         ]
         targets = [
-            {"targets": [f"127.0.0.1:{pod.port}"], "labels": {"namespace": NAMESPACE, "pod": pod.name}}
+            {"targets": [f"127.0.0.1:{pod.port}"], "labels": {"namespace": self.namespace, "pod": pod.name}}
             for pod in self.pods
             if pod.port is not None
         ]
         objects = {"apiVersion": "v1", "kind": "List", "items": items}
-        replace_file(self.folder / "objects" / "pods.json", json.dumps(objects))
-        replace_file(self.folder / "targets" / "gateway.json", json.dumps(targets))
+        replace_file(self.folder / "objects" / f"{self.namespace}.json", json.dumps(objects))
+        replace_file(self.folder / "targets" / f"{self.namespace}.json", json.dumps(targets))
 
     async def _start_up(self, pod: Pod) -> None:
         await asyncio.sleep(self.start_up_seconds)
@@ -108,15 +108,20 @@ class Fleet:
         task.add_done_callback(self._tasks.discard)
 
 
+def control_port_file(folder: Path, namespace: str) -> Path:
+    """Return the file that holds the port of the fleet's control connection."""
+    return folder / f"{namespace}.port"
+
+
 async def _terminate(pod: Pod) -> None:
     """End a pod after its clients could learn that it is no longer an endpoint, as with a preStop hook."""
     await asyncio.sleep(LEAVE_SECONDS)
     await pod.stop()
 
 
-async def run(folder: Path, *, replicas: int, limit: int, start_up_seconds: float) -> None:
-    """Serve the fleet until SIGTERM; the control port is written to `folder/control-port`."""
-    fleet = Fleet(folder=folder, start_up_seconds=start_up_seconds, limit=limit)
+async def run(folder: Path, *, namespace: str, replicas: int, limit: int, start_up_seconds: float) -> None:
+    """Serve the fleet until SIGTERM; the control port is written to `folder/NAMESPACE.port`."""
+    fleet = Fleet(folder=folder, namespace=namespace, start_up_seconds=start_up_seconds, limit=limit)
     await fleet.start_now(replicas)
     watchers: set[ServerConnection] = set()
 
@@ -138,7 +143,7 @@ async def run(folder: Path, *, replicas: int, limit: int, start_up_seconds: floa
         loop.add_signal_handler(number, stopped.set)
     async with serve(control, "127.0.0.1", 0, compression=None, ping_interval=None) as server:
         port = next(iter(server.sockets)).getsockname()[1]
-        replace_file(folder / "control-port", str(port))
+        replace_file(control_port_file(folder, namespace), str(port))
         while not stopped.is_set():
             broadcast(watchers, json.dumps(fleet.state()))
             with contextlib.suppress(TimeoutError):
@@ -150,6 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the fleet as a process."""
     parser = argparse.ArgumentParser(prog="demo.fleet", description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--namespace", required=True)
     parser.add_argument("--replicas", type=int, required=True)
     parser.add_argument("--limit", type=int, required=True)
     parser.add_argument("--start-up-seconds", type=float, required=True)
@@ -158,6 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asyncio.run(
         run(
             options.folder,
+            namespace=options.namespace,
             replicas=options.replicas,
             limit=options.limit,
             start_up_seconds=options.start_up_seconds,

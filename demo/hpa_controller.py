@@ -1,7 +1,8 @@
 """The HPA loop of the demo: asks the adapter as kube-controller-manager does through the API server, and decides.
 
 It only reads the adapter's HTTPS answers, not Prometheus or the fleet's counters. The arithmetic is
-`recommender.hpa`. A Pods metric and an External metric have the same average as target; the larger proposal wins.
+`recommender.hpa`. A Pods metric and an External metric have the same average as target, as has the predicted load of a
+fleet that follows a forecast; the largest proposal wins.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import msgspec
 import urllib3
 
 from adapter.objects.quantities import parse_quantity
-from demo.fleet import LABELS, NAMESPACE
+from demo.fleet import LABELS
 from demo.records import Served, Sync
 from recommender.hpa import (
     DEFAULT_SCALE_DOWN,
@@ -45,11 +46,9 @@ if TYPE_CHECKING:
 
 PODS_METRIC = "websocket_connections"
 EXTERNAL_METRIC = "websocket_connections_by_namespace"
+PREDICTED_METRIC = "predicted_load"
 SELECTOR = ",".join(f"{key}%3D{value}" for key, value in LABELS.items())
-PODS_PATH = (
-    f"/apis/custom.metrics.k8s.io/v1beta2/namespaces/{NAMESPACE}/pods/%2A/{PODS_METRIC}?labelSelector={SELECTOR}"
-)
-EXTERNAL_PATH = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{NAMESPACE}/{EXTERNAL_METRIC}"
+PREDICTED_SELECTOR = "target_kind%3DDeployment,target_name%3Dgateway"
 REQUEST_SECONDS = 5.0
 FIRST_METRICS_SECONDS = 30.0
 CALLER = "system:serviceaccount:kube-system:horizontal-pod-autoscaler"
@@ -64,6 +63,12 @@ class HpaController:
 
     def __init__(self, api: Api, target: Target) -> None:
         """Set the adapter to ask; nothing is sent yet."""
+        custom = f"/apis/custom.metrics.k8s.io/v1beta2/namespaces/{target.namespace}"
+        external = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{target.namespace}"
+        self._pods_path = f"{custom}/pods/%2A/{PODS_METRIC}?labelSelector={SELECTOR}"
+        self._total_path = f"{external}/{EXTERNAL_METRIC}"
+        self._predicted_path = f"{external}/{PREDICTED_METRIC}?labelSelector={PREDICTED_SELECTOR}"
+        self._follows_forecast = target.follows_forecast
         self._spec = _spec(target)
         self._history = HpaHistory()
         self._pool = urllib3.connection_from_url(
@@ -81,15 +86,19 @@ class HpaController:
         )
 
     def wait_for_metrics(self, fleet: FleetFeed) -> None:
-        """Return when the adapter has a value for each pod; raises NoMetricsError after half a minute."""
+        """Return when the adapter has a value for each pod and metric; raises NoMetricsError after half a minute."""
         until = time.monotonic() + FIRST_METRICS_SECONDS
         while True:
-            connections, total = self._pods_metric(), self._external_metric()
+            connections, totals = self._pods_metric(), self._totals()
             pods = {pod["name"] for pod in fleet.state["pods"]}
-            if isinstance(connections, Served) and isinstance(total, Served) and pods <= connections.values.keys():
+            if (
+                isinstance(connections, Served)
+                and all(isinstance(total, Served) for total in totals)
+                and pods <= connections.values.keys()
+            ):
                 return
             if time.monotonic() > until:
-                raise NoMetricsError(f"no first value after {FIRST_METRICS_SECONDS:.0f} s: {connections}, {total}")
+                raise NoMetricsError(f"no first value after {FIRST_METRICS_SECONDS:.0f} s: {connections}, {totals}")
             time.sleep(0.2)
 
     def sync(self, seconds: float, replicas: int, state: Mapping[str, Any]) -> Sync:
@@ -97,11 +106,12 @@ class HpaController:
 
         `seconds` is the loop's own clock, `replicas` what was asked for last.
         """
-        connections, total = self._pods_metric(), self._external_metric()
+        connections, totals = self._pods_metric(), self._totals()
+        total, predicted = totals[0], totals[1] if self._follows_forecast else None
         pods = state["pods"]
         workload = Workload(spec_replicas=replicas, status_replicas=len(pods), pods=tuple(map(_pod, pods)))
         decision = evaluate(
-            self._spec, workload, (_pod_samples(connections), _totals(total)), self._history, now=seconds
+            self._spec, workload, (_pod_samples(connections), *map(_totals, totals)), self._history, now=seconds
         )
         self._history = decision.history
         return Sync(
@@ -112,16 +122,19 @@ class HpaController:
             pending=tuple(pod["name"] for pod in pods if pod["port"] is None),
             connections=connections if isinstance(connections, Served) else None,
             total=total if isinstance(total, Served) else None,
-            errors=tuple(answer for answer in (connections, total) if isinstance(answer, str)),
+            predicted=predicted if isinstance(predicted, Served) else None,
+            errors=tuple(answer for answer in (connections, *totals) if isinstance(answer, str)),
             desired=decision.desired,
             reason=str(decision.reason),
         )
 
     def _pods_metric(self) -> Served | str:
-        return self._get(PODS_PATH, lambda item: item["describedObject"]["name"])
+        return self._get(self._pods_path, lambda item: item["describedObject"]["name"])
 
-    def _external_metric(self) -> Served | str:
-        return self._get(EXTERNAL_PATH, lambda _: "")
+    def _totals(self) -> tuple[Served | str, ...]:
+        """Return the External metrics: all connections, and for a fleet that follows a forecast the predicted ones."""
+        paths = (self._total_path, self._predicted_path) if self._follows_forecast else (self._total_path,)
+        return tuple(self._get(path, lambda _: "") for path in paths)
 
     def _get(self, path: str, name_of: Any) -> Served | str:  # noqa: ANN401 - a function of an item to its name
         """Return the answer, or a sentence that says what went wrong."""
@@ -149,8 +162,9 @@ def _spec(target: Target) -> HPASpec:
     up = replace(
         DEFAULT_SCALE_UP, policies=tuple(replace(policy, period_seconds=period) for policy in DEFAULT_SCALE_UP.policies)
     )
+    externals = (EXTERNAL_METRIC, PREDICTED_METRIC) if target.follows_forecast else (EXTERNAL_METRIC,)
     return HPASpec(
-        metrics=(PodsMetric(PODS_METRIC, average), ExternalMetric(EXTERNAL_METRIC, average)),
+        metrics=(PodsMetric(PODS_METRIC, average), *(ExternalMetric(name, average) for name in externals)),
         min_replicas=target.min_replicas,
         max_replicas=target.max_replicas,
         behaviour=Behaviour(scale_up=up, scale_down=down),

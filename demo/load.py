@@ -1,7 +1,8 @@
 """The load of one compressed day: how many open connections people want at each moment (pure, seeded).
 
 The shape is that of a service that is used by day: a quiet night, one wave over the day, noise at all times, and one
-burst in the afternoon that no forecast can know.
+burst in the afternoon that no forecast can know. At noon the network fails for a moment: a part of the connections
+is lost at once, and the same people connect again.
 """
 
 from __future__ import annotations
@@ -13,6 +14,11 @@ from dataclasses import dataclass, field
 NIGHT_ENDS, NIGHT_BEGINS = 0.08, 0.76
 BURST_AT, BURST_LASTS, BURST_RISES = 0.58, 0.06, 0.025
 BURST_SHARE_OF_PEAK = 0.22
+RECONNECT_AT = 0.45
+RECONNECT_SHARE = 0.4
+"""Of the open connections: those that are lost at once."""
+RECONNECT_SECONDS = 3.0
+"""Within which their clients try again, each after a random part of it."""
 NOISE_SHARE = 0.03
 NOISE_STEPS = 240
 
@@ -46,6 +52,11 @@ class Day:
         wanted = self.night + swing * (_wave(share) + BURST_SHARE_OF_PEAK * _burst(share))
         return max(1, round(wanted * (1 + self._noise_at(share))))
 
+    @property
+    def reconnect_at(self) -> float:
+        """Return when a part of the connections is lost, in seconds since midnight."""
+        return RECONNECT_AT * self.seconds
+
     def _noise_at(self, share: float) -> float:
         position = share * NOISE_STEPS
         left = min(int(position), NOISE_STEPS - 1)
@@ -58,7 +69,7 @@ def day_of(seconds: float, *, seed: int) -> Day:
 
     Pods start no faster in a short day, and the few of the night must bear the beginning of the wave.
     """
-    return Day(seconds=seconds, seed=seed, night=70, peak=70 + round(830 * min(1.0, seconds / 120) ** 1.3))
+    return Day(seconds=seconds, seed=seed, night=40, peak=40 + round(480 * min(1.0, seconds / 120) ** 1.3))
 
 
 def _wave(share: float) -> float:

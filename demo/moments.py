@@ -19,6 +19,7 @@ class Moment:
     attempted: int
     refused: int
     dropped: int
+    lost: int
     replicas: int
     """Pods that exist, starting ones included."""
     serving: int
@@ -51,6 +52,7 @@ def moment_of(state: dict[str, Any]) -> Moment | None:
         attempted=clients["attempted"],
         refused=clients["refused"],
         dropped=clients["dropped"],
+        lost=clients["lost"],
         replicas=len(pods),
         serving=sum(pod["port"] is not None for pod in pods),
         limit=state["limit"],

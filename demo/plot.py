@@ -1,4 +1,4 @@
-"""The day as a picture that explains itself."""
+"""The day of both fleets as a picture that explains itself."""
 
 from __future__ import annotations
 
@@ -7,50 +7,89 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
+from demo.forecasts import MODEL
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from matplotlib.axes import Axes
+
     from demo.moments import Moment
+    from demo.verdict import FleetDay, Verdict
+
+WANTED, OPEN, CAPACITY, ASKED, PREDICTED, REFUSED = "#1f6fb2", "#0b2a4a", "#2a9d5c", "#7a5195", "#e08a00", "#c8332b"
 
 
-def plot_day(moments: Sequence[Moment], *, target: int, verdict: str, path: Path) -> None:
-    """Write the load, the capacity that followed it, the pods and the refused connections as a PNG."""
-    seconds = [moment.seconds for moment in moments]
-    figure = Figure(figsize=(11, 7), layout="constrained")
-    load, pods = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1.3))
-    limit = moments[-1].limit
-    load.fill_between(seconds, [m.capacity for m in moments], step="post", color="#2a9d5c", alpha=0.18, linewidth=0)
-    load.step(
-        seconds,
-        [m.capacity for m in moments],
-        where="post",
-        color="#2a9d5c",
-        label=f"capacity: serving pods x {limit} connections",
+def plot_day(days: tuple[FleetDay, FleetDay], verdicts: tuple[Verdict, Verdict], *, path: Path) -> None:
+    """Write the load of each fleet, the capacity that followed it, the pods and the refused connections as a PNG."""
+    figure = Figure(figsize=(14, 7.5), layout="constrained")
+    axes = figure.subplots(2, 2, sharex=True, sharey="row", height_ratios=(3, 1.3))
+    for column, (day, verdict) in enumerate(zip(days, verdicts, strict=True)):
+        _plot_load(axes[0][column], day)
+        _plot_pods(axes[1][column], day)
+        axes[0][column].set_title(_title(day, verdict), fontsize=10, loc="left")
+    axes[0][0].set_ylabel("connections")
+    axes[1][0].set_ylabel("pods")
+    for each in axes.flat:
+        each.set_ylim(bottom=0)
+        each.grid(visible=True, alpha=0.25)
+        each.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(
+        "One compressed day, two fleets, the same HPA, reading from Tidewatch: at noon the network fails for a moment",
+        fontsize=12,
+        x=0.01,
+        ha="left",
     )
-    load.plot(seconds, [m.wanted for m in moments], color="#1f6fb2", linewidth=1.2, label="connections wanted")
-    load.plot(seconds, [m.open for m in moments], color="#0b2a4a", linewidth=1.8, label="connections open")
-    load.set_ylabel("connections")
-    refusals = _refusals(moments)
-    if refusals:
-        load.plot(*zip(*refusals, strict=True), "v", color="#c8332b", label="connections refused here")
-    load.legend(loc="upper left", frameon=False)
-    load.set_title(
-        f"One compressed day: the HPA keeps about {target} connections a pod, reading from Tidewatch\n{verdict}",
-        fontsize=11,
-        loc="left",
-    )
-    pods.step(seconds, [m.replicas for m in moments], where="post", color="#7a5195", label="pods asked for by the HPA")
-    pods.step(seconds, [m.serving for m in moments], where="post", color="#2a9d5c", label="pods serving")
-    pods.set_ylabel("pods")
-    pods.set_xlabel("seconds since midnight of the compressed day")
-    pods.legend(loc="upper left", frameon=False)
-    for axes in (load, pods):
-        axes.set_ylim(bottom=0)
-        axes.grid(visible=True, alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
+
+
+def _title(day: FleetDay, verdict: Verdict) -> str:
+    last = day.moments[-1]
+    name = "Predictive" if day.target.follows_forecast else "Reactive"
+    result = "held" if verdict.held else "NOT HELD"
+    how = (
+        f"the predicted load is one more metric (model {MODEL}; auto would\nstay with plain headroom on two minutes of"
+        " history)"
+        if day.target.follows_forecast
+        else f"about {day.target.connections_per_pod} connections a pod,\nas they are open now"
+    )
+    return (
+        f"{name} ({result}): {how}\n{last.refused} of {last.attempted} connections refused, "
+        f"{day.pod_seconds:.0f} pod-seconds"
+    )
+
+
+def _plot_load(load: Axes, day: FleetDay) -> None:
+    moments = day.moments
+    seconds, capacity, limit = [m.seconds for m in moments], [m.capacity for m in moments], moments[-1].limit
+    load.fill_between(seconds, capacity, step="post", color=CAPACITY, alpha=0.18, linewidth=0)
+    load.step(seconds, capacity, where="post", color=CAPACITY, label=f"capacity: serving pods x {limit} connections")
+    load.plot(seconds, [m.wanted for m in moments], color=WANTED, linewidth=1.2, label="connections wanted")
+    load.plot(seconds, [m.open for m in moments], color=OPEN, linewidth=1.8, label="connections open")
+    predicted = _predicted(day)
+    if predicted:
+        load.plot(*zip(*predicted, strict=True), color=PREDICTED, linewidth=1.0, label="connections predicted")
+    refusals = _refusals(moments)
+    if refusals:
+        load.plot(*zip(*refusals, strict=True), "v", color=REFUSED, label="connections refused here")
+    load.legend(loc="upper left", frameon=False, fontsize=9)
+
+
+def _plot_pods(pods: Axes, day: FleetDay) -> None:
+    seconds = [m.seconds for m in day.moments]
+    pods.step(seconds, [m.replicas for m in day.moments], where="post", color=ASKED, label="pods asked for by the HPA")
+    pods.step(seconds, [m.serving for m in day.moments], where="post", color=CAPACITY, label="pods serving")
+    pods.set_xlabel("seconds since midnight of the compressed day")
+    pods.legend(loc="upper left", frameon=False, fontsize=9)
+
+
+def _predicted(day: FleetDay) -> list[tuple[float, float]]:
+    """Return what was predicted at each round: time, and connections."""
+    return [
+        (sync.seconds, sum(sync.predicted.values.values()) / 1000) for sync in day.syncs if sync.predicted is not None
+    ]
 
 
 def _refusals(moments: Sequence[Moment]) -> list[tuple[float, int]]:

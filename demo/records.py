@@ -11,8 +11,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The HPA of the demo: one average for both metrics, its bounds, and a behaviour as compressed as the day is."""
+    """The HPA of a fleet: one average for all metrics, its bounds, and a behaviour as compressed as the day is."""
 
+    namespace: str
+    """Of the fleet and of its metrics."""
+    follows_forecast: bool
+    """Whether the predicted load is one of its metrics."""
     connections_per_pod: int
     min_replicas: int
     max_replicas: int
@@ -50,6 +54,8 @@ class Sync:
     """The Pods metric; None if the adapter answered with an error."""
     total: Served | None
     """The External metric; None if the adapter answered with an error."""
+    predicted: Served | None
+    """The predicted load; None if the adapter answered with an error, or the fleet does not follow a forecast."""
     errors: tuple[str, ...]
     desired: int
     """How many the loop then asked for."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
-import urllib.request
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demo.feed import FleetFeed, fleet_feed
+from demo.fleet import control_port_file
+from demo.forecasts import MODEL, running_recommender
 from demo.machine.certificates import Authority, KeyPair
-from demo.machine.ports import free_port
+from demo.machine.ports import answers, free_port
 from demo.machine.processes import start
 from demo.machine.prometheus import running_prometheus
 
@@ -19,12 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from demo.machine.processes import ManagedProcess
+    from demo.records import Target
     from demo.settings import Settings
 
 READY_SECONDS = 30.0
 FRONT_PROXY = "front-proxy-client"
 CHECKOUT = Path(__file__).resolve().parents[1]
-RULES = CHECKOUT / "rules" / "adapter" / "websocket.yaml"
+RULES = tuple(CHECKOUT / "rules" / "adapter" / name for name in ("websocket.yaml", "recommendations.yaml"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,62 +43,89 @@ class Api:
 
 
 @dataclass(frozen=True, slots=True)
+class StagedFleet:
+    """One fleet, with the HPA that is to scale it."""
+
+    target: Target
+    feed: FleetFeed
+    start_clients: Callable[[], ManagedProcess]
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """Everything that runs."""
 
-    fleet: FleetFeed
+    fleets: tuple[StagedFleet, ...]
     api: Api
     prometheus_url: str
-    start_clients: Callable[[], ManagedProcess]
 
 
 @contextmanager
 def stage(folder: Path, settings: Settings, say: Callable[[str], None]) -> Iterator[Stage]:
-    """Start the fleet, Prometheus and the adapter in `folder`, and yield when each of them answers."""
+    """Start the fleets, Prometheus, recommender and adapter in `folder`, and yield when each of them answers."""
     with ExitStack() as stack:
-        fleet_process = stack.enter_context(_fleet(folder, settings))
-        control_port = folder / "control-port"
-        fleet_process.wait_until(control_port.exists, READY_SECONDS)
-        pods, limit = settings.target.min_replicas, settings.connection_limit
-        say(f"fleet       {pods} pods with websocket servers, {limit} connections each")
-        scrape = {"job_name": "gateway", "file_sd_configs": [{"files": [str(folder / "targets" / "*.json")]}]}
-        prometheus = stack.enter_context(running_prometheus(folder / "prometheus", scrape_configs=[scrape]))
+        processes = [stack.enter_context(_fleet(folder, settings, target)) for target in settings.targets]
+        ports = [_control_port(folder, target, one) for target, one in zip(settings.targets, processes, strict=True)]
+        pods, limit = settings.targets[0].min_replicas, settings.connection_limit
+        say(f"fleets      2 of {pods} pods with websocket servers, {limit} connections each, and the same clients")
+        recommender_port = free_port()
+        prometheus = stack.enter_context(
+            running_prometheus(folder / "prometheus", scrape_configs=_scraped(folder, recommender_port))
+        )
         say(f"prometheus  {prometheus.url}, scrapes every second")
+        url = stack.enter_context(running_recommender(folder, prometheus.url, settings, recommender_port))
+        say(f"recommender {url}/metrics, predicts the load of the second fleet (model {MODEL})")
         api = stack.enter_context(_adapter(folder, prometheus.url))
         say(f"adapter     {api.url}, health and metrics on {api.plain_url}")
-        feed = stack.enter_context(fleet_feed(int(control_port.read_text())))
-        yield Stage(
-            fleet=feed,
-            api=api,
-            prometheus_url=prometheus.url,
-            start_clients=lambda: _clients(folder, settings, int(control_port.read_text())),
+        fleets = tuple(
+            StagedFleet(
+                target, stack.enter_context(fleet_feed(port)), partial(_clients, folder, settings, target, port)
+            )
+            for target, port in zip(settings.targets, ports, strict=True)
         )
+        yield Stage(fleets, api, prometheus.url)
 
 
-def _fleet(folder: Path, settings: Settings) -> ManagedProcess:
+def _scraped(folder: Path, recommender_port: int) -> list[dict[str, object]]:
+    return [
+        {"job_name": "gateway", "file_sd_configs": [{"files": [str(folder / "targets" / "*.json")]}]},
+        {"job_name": "recommender", "static_configs": [{"targets": [f"127.0.0.1:{recommender_port}"]}]},
+    ]
+
+
+def _fleet(folder: Path, settings: Settings, target: Target) -> ManagedProcess:
     return _python(
         folder,
         "fleet",
+        target,
         *("--folder", str(folder)),
-        *("--replicas", str(settings.target.min_replicas)),
+        *("--namespace", target.namespace),
+        *("--replicas", str(target.min_replicas)),
         *("--limit", str(settings.connection_limit)),
         *("--start-up-seconds", str(settings.start_up_seconds)),
     )
 
 
-def _clients(folder: Path, settings: Settings, control_port: int) -> ManagedProcess:
+def _control_port(folder: Path, target: Target, process: ManagedProcess) -> int:
+    file = control_port_file(folder, target.namespace)
+    process.wait_until(file.exists, READY_SECONDS)
+    return int(file.read_text())
+
+
+def _clients(folder: Path, settings: Settings, target: Target, control_port: int) -> ManagedProcess:
     return _python(
         folder,
         "clients",
+        target,
         *("--control-port", str(control_port)),
         *("--seconds", str(settings.seconds)),
         *("--seed", str(settings.seed)),
     )
 
 
-def _python(folder: Path, module: str, *arguments: str) -> ManagedProcess:
+def _python(folder: Path, module: str, target: Target, *arguments: str) -> ManagedProcess:
     command = [sys.executable, "-m", f"demo.{module}", *arguments]
-    return start(command, log_path=folder / f"{module}.log", name=module, folder=CHECKOUT)
+    return start(command, log_path=folder / f"{module}-{target.namespace}.log", name=module, folder=CHECKOUT)
 
 
 @contextmanager
@@ -114,7 +144,7 @@ def _adapter(folder: Path, prometheus_url: str) -> Iterator[Api]:
         f"--requestheader-client-ca-file={front_proxy.ca_file}",
         f"--requestheader-allowed-names={FRONT_PROXY}",
         f"--prometheus-url={prometheus_url}",
-        f"--config={RULES}",
+        *(f"--config={rules}" for rules in RULES),
         f"--objects={folder / 'objects'}",
         "--metrics-relist-interval=5s",
         "--metrics-max-age=5m",
@@ -122,13 +152,5 @@ def _adapter(folder: Path, prometheus_url: str) -> Iterator[Api]:
     ]
     plain_url = f"http://127.0.0.1:{plain_port}"
     with start(command, log_path=folder / "adapter.log", name="adapter") as process:
-        process.wait_until(lambda: _answers(f"{plain_url}/readyz"), READY_SECONDS)
+        process.wait_until(lambda: answers(f"{plain_url}/readyz"), READY_SECONDS)
         yield Api(f"https://127.0.0.1:{port}", serving.ca_file, front_proxy, plain_url)
-
-
-def _answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=1.0) as response:  # noqa: S310 - an address of ours on loopback
-            return bool(response.status == 200)
-    except OSError:
-        return False

@@ -7,20 +7,51 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from demo.moments import Moment
-    from demo.records import Sync
+    from demo.records import Sync, Target
     from demo.settings import Settings
     from demo.verify import Findings
+
+FEW_REFUSED_RATIO = 0.005
+"""Refusals of this share come from a crowded machine: two fleets that both have fewer are level."""
+FORECAST_LOST_RATIO = 0.2
+"""A fleet that had no forecast in more of its rounds than this lost it, and rightly keeps its size."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetDay:
+    """What one fleet went through."""
+
+    target: Target
+    moments: Sequence[Moment]
+    syncs: Sequence[Sync]
+    findings: Findings
+
+    @property
+    def refused_ratio(self) -> float:
+        """Return the refused share of all attempts."""
+        return self.moments[-1].refused_ratio
+
+    @property
+    def pod_seconds(self) -> float:
+        """Return the cost: pods that exist, starting ones included, over time."""
+        pairs = itertools.pairwise(self.moments)
+        return sum(before.replicas * (after.seconds - before.seconds) for before, after in pairs)
+
+    @property
+    def has_lost_its_forecast(self) -> bool:
+        """Whether the forecast was missing in many rounds."""
+        missing = sum(sync.predicted is None for sync in self.syncs)
+        return self.target.follows_forecast and missing > FORECAST_LOST_RATIO * len(self.syncs)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The result of one day; `objections` is empty when the load was held."""
+    """The result of one fleet's day; `objections` is empty when the load was held."""
 
     objections: tuple[str, ...]
-    refused_ratio: float
     replicas_min: int
     replicas_max: int
     replicas_last: int
@@ -31,73 +62,121 @@ class Verdict:
         return not self.objections
 
 
-def judge(moments: Sequence[Moment], syncs: Sequence[Sync], findings: Findings, settings: Settings) -> Verdict:
-    """Return the verdict on the day.
+def judge(day: FleetDay, settings: Settings) -> Verdict:
+    """Return the verdict on the day of a fleet.
 
     Held means: few connections refused, at least three times the pods at the top, nearly the minimum at the end, and
-    every value and decision as an independent computation from Prometheus has it.
+    every value and decision as an independent computation from Prometheus has it. A fleet that has lost its forecast
+    keeps its size, as the HPA does when a metric is missing.
     """
-    last = moments[-1]
-    most = max(moment.replicas for moment in moments)
-    least = min(moment.replicas for moment in moments)
-    floor = settings.target.min_replicas
+    last, findings = day.moments[-1], day.findings
+    most = max(moment.replicas for moment in day.moments)
+    least = min(moment.replicas for moment in day.moments)
+    floor = day.target.min_replicas
     claims = {
         f"{last.refused} of {last.attempted} connections were refused ({last.refused_ratio:.1%}), more than "
         f"{settings.largest_refused_ratio:.0%}": last.refused_ratio > settings.largest_refused_ratio,
         f"there were never more than {most} pods: three times the minimum of {floor} was expected": most < 3 * floor,
-        f"{last.replicas} pods were left, expected at most {floor + 1}": last.replicas > floor + 1,
-        "no decision was made": not syncs,
+        f"{last.replicas} pods were left, expected at most {floor + 1}": last.replicas > floor + 1
+        and not day.has_lost_its_forecast,
+        "no decision was made": not day.syncs,
         f"{len(findings.answers_wrong)} of {findings.answers_checked} answers differ from Prometheus, first: "
         f"{_first(findings.answers_wrong)}": bool(findings.answers_wrong),
         f"{len(findings.decisions_wrong)} of {findings.decisions_checked} decisions differ from the formula, first: "
         f"{_first(findings.decisions_wrong)}": bool(findings.decisions_wrong),
     }
-    objections = tuple(claim for claim, true in claims.items() if true)
-    return Verdict(objections, last.refused_ratio, least, most, last.replicas)
+    return Verdict(tuple(claim for claim, true in claims.items() if true), least, most, last.replicas)
 
 
-def sentence(verdict: Verdict, moments: Sequence[Moment], findings: Findings) -> str:
-    """Return the one line that the demo ends with."""
-    if not verdict.held:
-        return "NOT HELD: " + "; ".join(verdict.objections)
-    last = moments[-1]
-    return (
-        f"HELD: {last.attempted - last.refused} of {last.attempted} connections taken, pods {verdict.replicas_min} to "
-        f"{verdict.replicas_max} and back to {verdict.replicas_last}; {findings.answers_checked} answers and "
-        f"{findings.decisions_checked} decisions are what Prometheus gives"
+def judge_both(reactive: FleetDay, predictive: FleetDay, settings: Settings) -> tuple[Verdict, Verdict]:
+    """Return the verdicts on both fleets. The second one must refuse no more than the first, at a bounded cost."""
+    verdict = judge(predictive, settings)
+    allowed = max(reactive.refused_ratio, FEW_REFUSED_RATIO)
+    cost = _cost_ratio(reactive, predictive)
+    claims = {
+        f"{predictive.refused_ratio:.1%} of its connections were refused, of the reactive fleet "
+        f"{reactive.refused_ratio:.1%}": predictive.refused_ratio > allowed,
+        f"it took {cost:.0%} more pod-seconds than the reactive fleet, at most "
+        f"{settings.largest_extra_cost_ratio:.0%} were expected": cost > settings.largest_extra_cost_ratio
+        and not predictive.has_lost_its_forecast,
+    }
+    more = tuple(claim for claim, true in claims.items() if true and settings.hpa)
+    return judge(reactive, settings), Verdict(
+        (*verdict.objections, *more), verdict.replicas_min, verdict.replicas_max, verdict.replicas_last
     )
 
 
-def summary(
-    verdict: Verdict, moments: Sequence[Moment], syncs: Sequence[Sync], findings: Findings, settings: Settings
-) -> dict[str, Any]:
-    """Return what is written to `demo/out/summary.json`."""
-    last = moments[-1]
-    steps = [after.replicas - before.replicas for before, after in itertools.pairwise(moments)]
+def sentence(days: Sequence[FleetDay], verdicts: Sequence[Verdict]) -> str:
+    """Return the line for each fleet that the demo ends with."""
+    return "\n".join(
+        f"{'predictive' if day.target.follows_forecast else 'reactive  '}  {_sentence(day, verdict)}"
+        for day, verdict in zip(days, verdicts, strict=True)
+    )
+
+
+def _sentence(day: FleetDay, verdict: Verdict) -> str:
+    if not verdict.held:
+        return "NOT HELD: " + "; ".join(verdict.objections)
+    last = day.moments[-1]
+    lost = "; the forecast ended, and it kept its size" if day.has_lost_its_forecast else ""
+    return (
+        f"HELD: {last.attempted - last.refused} of {last.attempted} connections taken, pods {verdict.replicas_min} to "
+        f"{verdict.replicas_max} and back to {verdict.replicas_last}, {day.pod_seconds:.0f} pod-seconds; "
+        f"{day.findings.answers_checked} answers and {day.findings.decisions_checked} decisions are what Prometheus "
+        f"gives{lost}"
+    )
+
+
+def summary(days: tuple[FleetDay, FleetDay], verdicts: tuple[Verdict, Verdict], settings: Settings) -> dict[str, Any]:
+    """Return what is written to `demo/out/summary.json`: the reactive fleet, and the other one in `predictive`."""
+    held = all(verdict.held for verdict in verdicts)
+    reactive, predictive = (_summary(day, verdict) for day, verdict in zip(days, verdicts, strict=True))
     return {
         "apiVersion": "tidewatch.io/v1alpha1",
         "kind": "DemoSummary",
-        "verdict": "held" if verdict.held else "not held",
-        "objections": list(verdict.objections),
         "day_seconds": settings.seconds,
         "seed": settings.seed,
+        **reactive,
+        "verdict": "held" if held else "not held",
+        "objections": [objection for verdict in verdicts for objection in verdict.objections],
+        "predictive": {
+            **predictive,
+            "rounds_without_a_forecast": sum(sync.predicted is None for sync in days[1].syncs),
+            "extra_cost_ratio": _cost_ratio(*days),
+        },
+    }
+
+
+def _summary(day: FleetDay, verdict: Verdict) -> Mapping[str, Any]:
+    last = day.moments[-1]
+    steps = [after.replicas - before.replicas for before, after in itertools.pairwise(day.moments)]
+    return {
+        "verdict": "held" if verdict.held else "not held",
+        "objections": list(verdict.objections),
         "connections_attempted": last.attempted,
         "connections_refused": last.refused,
         "connections_dropped": last.dropped,
-        "connections_peak": max(moment.open for moment in moments),
+        "connections_lost": last.lost,
+        "connections_peak": max(moment.open for moment in day.moments),
         "refused_ratio": last.refused_ratio,
+        "pod_seconds": round(day.pod_seconds, 1),
         "replicas_min": verdict.replicas_min,
         "replicas_max": verdict.replicas_max,
         "replicas_last": verdict.replicas_last,
         "scale_ups": sum(step > 0 for step in steps),
         "scale_downs": sum(step < 0 for step in steps),
-        "rounds": len(syncs),
-        "rounds_without_a_value": sum(bool(sync.errors) for sync in syncs),
-        "answers_checked": findings.answers_checked,
-        "answers_wrong": len(findings.answers_wrong),
-        "decisions_checked": findings.decisions_checked,
-        "decisions_wrong": len(findings.decisions_wrong),
+        "rounds": len(day.syncs),
+        "rounds_without_a_value": sum(bool(sync.errors) for sync in day.syncs),
+        "answers_checked": day.findings.answers_checked,
+        "answers_wrong": len(day.findings.answers_wrong),
+        "decisions_checked": day.findings.decisions_checked,
+        "decisions_wrong": len(day.findings.decisions_wrong),
     }
+
+
+def _cost_ratio(reactive: FleetDay, predictive: FleetDay) -> float:
+    """Return how much more the second fleet cost."""
+    return predictive.pod_seconds / reactive.pod_seconds - 1 if reactive.pod_seconds else 0.0
 
 
 def _first(sentences: Sequence[str]) -> str:

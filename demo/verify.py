@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 SCRAPE_WRITES_SECONDS = (0.25, 0.5, 0.75, 1.0)
 END_WRITES_SECONDS = (1.75, 2.5)
 OLDEST_ANSWER_SECONDS = 10.0
-QUERY = 'websocket_connections{job="gateway"}'
+CONNECTIONS = 'websocket_connections{{job="gateway",namespace="{}"}}'
+PREDICTED = 'max(tidewatch_predicted_load{{job="recommender",target_namespace="{}"}})'
 TOLERANCE = Fraction(1, 10)
 UP_PODS, UP_PERCENT = 4, 100
 
@@ -55,12 +56,16 @@ def check(syncs: Sequence[Sync], target: Target, witness: Witness) -> Findings:
     for sync in syncs:
         if sync.connections is not None:
             findings.answers_checked += 1
-            findings.answers_wrong += wrong_connections(
-                sync, sync.connections, stood(witness, sync.connections.stamped)
-            )
+            truth = stood(witness, target.namespace, sync.connections.stamped)
+            findings.answers_wrong += wrong_connections(sync, sync.connections, truth)
         if sync.total is not None:
             findings.answers_checked += 1
-            findings.answers_wrong += wrong_total(sync.total, stood(witness, sync.total.stamped))
+            truth = stood(witness, target.namespace, sync.total.stamped)
+            findings.answers_wrong += wrong_total(sync.total, truth)
+        if sync.predicted is not None:
+            findings.answers_checked += 1
+            predictions = predicted(witness, target.namespace, sync.predicted.stamped)
+            findings.answers_wrong += wrong_prediction(sync.predicted, predictions)
     for sync, expected in zip(syncs, decisions(syncs, target), strict=True):
         findings.decisions_checked += 1
         if expected != sync.desired:
@@ -68,21 +73,39 @@ def check(syncs: Sequence[Sync], target: Target, witness: Witness) -> Findings:
     return findings
 
 
-def stood(witness: Witness, stamped: float) -> dict[str, set[int | None]]:
+def stood(witness: Witness, namespace: str, stamped: float) -> dict[str, set[int | None]]:
     """Return what each pod's connections were at that second or were still seen as; None for no sample."""
-    now, *just_before = [_look(witness, stamped - back) for back in (0.0, *SCRAPE_WRITES_SECONDS)]
+    now, *just_before = [_look(witness, namespace, stamped - back) for back in (0.0, *SCRAPE_WRITES_SECONDS)]
     truth: dict[str, set[int | None]] = {
         pod: {look.get(pod) for look in (now, *just_before)} for look in (now, *just_before) for pod in look
     }
     for back in END_WRITES_SECONDS:
-        for pod, value in _look(witness, stamped - back).items():
+        for pod, value in _look(witness, namespace, stamped - back).items():
             if pod not in now:
                 truth.setdefault(pod, {None}).add(value)
     return truth
 
 
-def _look(witness: Witness, unix_seconds: float) -> dict[str, int]:
-    rows = witness.custom_query(QUERY, params={"time": unix_seconds})
+def predicted(witness: Witness, namespace: str, stamped: float) -> list[Fraction]:
+    """Return the largest predicted load at that second, and what was still seen as it."""
+    found: list[Fraction] = []
+    for back in (0.0, *SCRAPE_WRITES_SECONDS, *END_WRITES_SECONDS):
+        rows = witness.custom_query(PREDICTED.format(namespace), params={"time": stamped - back})
+        found += [Fraction(row["value"][1]) for row in rows]
+    return found
+
+
+def wrong_prediction(served: Served, truth: Sequence[Fraction]) -> list[str]:
+    """Return what is wrong with the predicted load: it must be one that stood, to the thousandth."""
+    value = Fraction(sum(served.values.values()), 1000)
+    if any(abs(value - each) <= Fraction(1, 1000) for each in truth):
+        return _too_old(served)
+    stood = [float(each) for each in truth]
+    return [f"answer of {served.stamped:.0f}: predicted load {float(value)}, Prometheus has {stood}"]
+
+
+def _look(witness: Witness, namespace: str, unix_seconds: float) -> dict[str, int]:
+    rows = witness.custom_query(CONNECTIONS.format(namespace), params={"time": unix_seconds})
     return {row["metric"]["pod"]: int(float(row["value"][1])) for row in rows}
 
 
@@ -133,13 +156,16 @@ def decisions(syncs: Sequence[Sync], target: Target) -> list[int]:
 
 
 def _proposal(sync: Sync, target: Target) -> int | None:
-    """Return the larger of what the two metrics ask for; one that failed forbids a smaller size."""
+    """Return the largest of what the metrics ask for; one that failed forbids a smaller size."""
+    metrics = [(sync.connections, _by_average), (sync.total, _by_total)]
+    if target.follows_forecast:
+        metrics.append((sync.predicted, _by_total))
     proposals = [
         proposal
-        for served, propose in ((sync.connections, _by_average), (sync.total, _by_total))
+        for served, propose in metrics
         if served is not None and served.values and (proposal := propose(served, sync, target)) is not None
     ]
-    if not proposals or (len(proposals) < 2 and max(proposals) < sync.replicas):
+    if not proposals or (len(proposals) < len(metrics) and max(proposals) < sync.replicas):
         return None
     return max(proposals)
 

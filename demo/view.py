@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from rich.console import Console, Group
@@ -22,11 +23,20 @@ CURVE_WIDTH = 72
 PLAIN_LINE_SECONDS = 5.0
 
 
+@dataclass(frozen=True, slots=True)
+class FleetView:
+    """What is shown of one fleet."""
+
+    name: str
+    moments: Sequence[Moment]
+    last_decision: str
+
+
 class View(Protocol):
     """Shows each moment of the day."""
 
-    def show(self, moments: Sequence[Moment], day_seconds: float, last_decision: str) -> None:
-        """Show the newest moment, and the day so far."""
+    def show(self, fleets: Sequence[FleetView], day_seconds: float) -> None:
+        """Show the newest moment of each fleet, and the day so far."""
         ...
 
     def say(self, text: str) -> None:
@@ -50,16 +60,18 @@ class _PlainView:
         self._console = console
         self._next_seconds = 0.0
 
-    def show(self, moments: Sequence[Moment], day_seconds: float, last_decision: str) -> None:
-        now = moments[-1]
-        if now.seconds < self._next_seconds:
+    def show(self, fleets: Sequence[FleetView], day_seconds: float) -> None:
+        seconds = fleets[0].moments[-1].seconds
+        if seconds < self._next_seconds:
             return
-        self._next_seconds = now.seconds + PLAIN_LINE_SECONDS
-        self.say(
-            f"{clock(now.seconds, day_seconds)}  wanted {now.wanted:>5}  open {now.open:>5}  "
-            f"capacity {now.capacity:>5}  pods {now.serving:>2}/{now.replicas:<2}  "
-            f"refused {now.refused:>3} of {now.attempted:<5}  {last_decision}"
-        )
+        self._next_seconds = seconds + PLAIN_LINE_SECONDS
+        for fleet in fleets:
+            now = fleet.moments[-1]
+            self.say(
+                f"{clock(now.seconds, day_seconds)}  {fleet.name:<10}  wanted {now.wanted:>4}  open {now.open:>4}  "
+                f"capacity {now.capacity:>4}  pods {now.serving:>2}/{now.replicas:<2}  "
+                f"refused {now.refused:>3} of {now.attempted:<5}  {fleet.last_decision}"
+            )
 
     def say(self, text: str) -> None:
         self._console.print(text, soft_wrap=True)
@@ -69,27 +81,29 @@ class _LiveView:
     def __init__(self, live: Live) -> None:
         self._live = live
 
-    def show(self, moments: Sequence[Moment], day_seconds: float, last_decision: str) -> None:
-        self._live.update(panel(moments, day_seconds, last_decision))
+    def show(self, fleets: Sequence[FleetView], day_seconds: float) -> None:
+        self._live.update(Group(*(panel(fleet, day_seconds) for fleet in fleets)))
 
     def say(self, text: str) -> None:
         self._live.console.print(text, soft_wrap=True)
 
 
-def panel(moments: Sequence[Moment], day_seconds: float, last_decision: str) -> Panel:
-    """Return the live picture: figures of now, and curves of the day so far on one scale."""
-    now = moments[-1]
+def panel(fleet: FleetView, day_seconds: float) -> Panel:
+    """Return the live picture of a fleet: figures of now, and curves of the day so far on one scale."""
+    moments, now = fleet.moments, fleet.moments[-1]
     figures = Table.grid(padding=(0, 3))
     figures.add_row("time of day", clock(now.seconds, day_seconds), "pods", f"{now.serving} serving of {now.replicas}")
     figures.add_row("connections", f"{now.open} of {now.wanted} wanted", "capacity", f"{now.capacity}")
-    figures.add_row("refused", f"{now.refused} of {now.attempted} ({now.refused_ratio:.1%})", "HPA", last_decision)
+    figures.add_row(
+        "refused", f"{now.refused} of {now.attempted} ({now.refused_ratio:.1%})", "HPA", fleet.last_decision
+    )
     top = max(1, *(moment.capacity for moment in moments))
     curves = Table.grid(padding=(0, 1))
     curves.add_row("wanted", Text(curve([moment.wanted for moment in moments], top), style="cyan"))
     curves.add_row("capacity", Text(curve([moment.capacity for moment in moments], top), style="green"))
     refusals = [after.refused - before.refused for before, after in itertools.pairwise(moments)]
     curves.add_row("refused", Text(curve(refusals, max([1, *refusals])), style="red"))
-    return Panel(Group(figures, Text(), curves), title="Tidewatch: one day of websocket connections", width=110)
+    return Panel(Group(figures, Text(), curves), title=f"Tidewatch: the day of the {fleet.name} fleet", width=110)
 
 
 def curve(values: Sequence[int], top: int) -> str:

@@ -20,6 +20,7 @@ SUMMARIES = {
     "explain": "explain why a metric has, or lacks, a value",
     "check": "report errors in rule files, and what the rules would serve",
     "doctor": "check an installation for common faults",
+    "readiness": "answer the readiness probe of a pod with a limit of connections",
 }
 
 USAGE = f"""\
@@ -70,4 +71,8 @@ def _command(name: str) -> Callable[[Sequence[str]], None]:
         from adapter.commands.doctor.command import doctor  # noqa: PLC0415 - see above
 
         return doctor
+    if name == "readiness":
+        from adapter.commands.readiness import readiness  # noqa: PLC0415 - see above
+
+        return readiness
     raise AssertionError(name)

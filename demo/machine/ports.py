@@ -1,8 +1,9 @@
-"""Free ports of this machine."""
+"""Ports of this machine: which one is free, and which one answers."""
 
 from __future__ import annotations
 
 import socket
+import urllib.request
 
 
 def free_port(host: str = "127.0.0.1") -> int:
@@ -14,3 +15,12 @@ def free_port(host: str = "127.0.0.1") -> int:
         probe.bind((host, 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def answers(url: str) -> bool:
+    """Whether an address of this machine answers with status 200 within a second."""
+    try:
+        with urllib.request.urlopen(url, timeout=1.0) as response:  # noqa: S310 - an address of ours on loopback
+            return bool(response.status == 200)
+    except OSError:
+        return False

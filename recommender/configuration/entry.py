@@ -5,27 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from adapter.documents.tree import DocumentError, nearest, problems_within
+from adapter.documents.tree import DocumentError, MappingNode, nearest, problems_within
 from recommender.configuration import brakes
 from recommender.configuration.fields import MappingReader, mapping_of
 from recommender.configuration.model import Recommendation, RefusedRecommendation
-from recommender.configuration.needs import queries_in
+from recommender.configuration.needs import has_queries
 from recommender.configuration.scalars import label, object_name, text
 from recommender.decisions.record import TargetReference
 from recommender.decisions.settings import Output, Owners, RecommendationPolicy
+from recommender.predictive.reading.settings import missing_for_running, read_predictive
 from recommender.proportional.reading.settings import read_proportional
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from adapter.documents.tree import DocumentProblem, MappingNode, Node
+    from adapter.documents.tree import DocumentProblem, Node
     from recommender.configuration.model import Subject
 
 _READERS: Final[dict[str, Callable[[Node, list[DocumentProblem]], Subject | None]]] = {
-    "proportional": read_proportional
+    "proportional": read_proportional,
+    "predictive": read_predictive,
 }
 """The kinds of recommendations, by their keys."""
-_LATER_KINDS: Final = ("predictive", "clusterSize")
+_LATER_KINDS: Final = ("clusterSize",)
 _LATER_OUTPUTS: Final = ("capacityBuffer",)
 _KEYS: Final = ("name", *_READERS, "targets", "outputs", *brakes.KEYS)
 _TARGET_KEYS: Final = ("apiVersion", "kind", "namespace", "name")
@@ -40,6 +42,8 @@ class Shared:
     stale_after_seconds: float
     owners: Owners
     has_prometheus: bool
+    for_backtest: bool
+    """Whether a backtest reads it, which has other sources for what `run` and `recommend` need."""
 
 
 def read_entry(node: Node, shared: Shared) -> Entry:
@@ -52,12 +56,16 @@ def read_entry(node: Node, shared: Shared) -> Entry:
     fields = MappingReader(mapping, _KEYS, problems, later=(*_LATER_KINDS, *_LATER_OUTPUTS))
     name = fields.require("name", label, "", "NAME")
     kind, subject = _subject(fields)
-    targets = fields.read("targets", lambda each: _targets(each, problems), ())
+    predictive = mapping.get("predictive")
+    has_for_each = isinstance(predictive, MappingNode) and predictive.get("forEach") is not None
+    if isinstance(predictive, MappingNode) and not shared.for_backtest:
+        problems += missing_for_running(predictive)
+    targets = fields.read("targets", lambda each: _targets(each, problems, has_for_each=has_for_each), ())
     outputs = fields.read("outputs", _outputs, frozenset({Output.METRIC}))
     limits = brakes.read_brakes(fields)
-    if not mapping.get("targets") and Output.SCALE in outputs:
+    if not mapping.get("targets") and not has_for_each and Output.SCALE in outputs:
         problems.append(node.problem("the output scale has no targets", "list them under targets"))
-    if subject is not None and queries_in(subject) and not shared.has_prometheus:
+    if subject is not None and has_queries(subject) and not (shared.has_prometheus or shared.for_backtest):
         problems.append(node.problem("a query needs Prometheus", "write prometheus: {url: …} at the top of the file"))
     if problems or subject is None:
         unique = tuple(dict.fromkeys(sorted(problems, key=lambda each: (each.line, each.column))))
@@ -92,8 +100,11 @@ def _subject(fields: MappingReader) -> tuple[str, Subject | None]:
     return kind, fields.read(kind, lambda node: _READERS[kind](node, fields.problems), None)
 
 
-def _targets(node: Node, problems: list[DocumentProblem]) -> tuple[TargetReference, ...]:
+def _targets(node: Node, problems: list[DocumentProblem], *, has_for_each: bool) -> tuple[TargetReference, ...]:
     targets: list[TargetReference] = []
+    if has_for_each:
+        fix = "remove targets, or forEach"
+        problems.append(node.problem("targets and forEach exclude each other: the series name the targets", fix))
     for item in node.sequence():
         fields = MappingReader(mapping_of(item, "the target", _TARGET_KEYS), _TARGET_KEYS, problems, path="targets")
         target = TargetReference(

@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from adapter.documents.tree import DocumentProblem
     from adapter.sources.prometheus.settings import PrometheusSettings
     from recommender.decisions.settings import RecommendationPolicy
+    from recommender.predictive.settings import PredictiveSettings
     from recommender.proportional.parameters import ProportionalSettings
 
 
-Subject: TypeAlias = "ProportionalSettings"
+Subject: TypeAlias = "ProportionalSettings | PredictiveSettings"
 """What a recommendation calculates. Each kind of recommendation adds its settings here."""
 
 

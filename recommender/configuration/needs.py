@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.cluster.state import ClusterNeeds, CountQuery
-from recommender.proportional.parameters import DriverQuery
+from recommender.predictive.settings import PredictiveSettings
+from recommender.proportional.parameters import DriverQuery, ProportionalSettings
 
 if TYPE_CHECKING:
     from recommender.configuration.model import Configuration, Subject
     from recommender.decisions.record import TargetReference
+    from recommender.predictive.settings import ForEach
+    from recommender.proportional.parameters import ParametersConfigMap
 
 
 def needs_of(configuration: Configuration) -> ClusterNeeds:
@@ -18,9 +21,15 @@ def needs_of(configuration: Configuration) -> ClusterNeeds:
     return ClusterNeeds(
         nodes=any(_needs_nodes(subject) for subject in subjects),
         # HPAs own targets, and their tolerance swallows metrics: both outputs need them.
-        autoscaler_namespaces=frozenset(target.namespace for target in targets_of(configuration)),
+        autoscaler_namespaces=frozenset(target.namespace for target in targets_of(configuration))
+        # Which namespaces the series name is not known beforehand.
+        | {"" for subject in subjects if for_each_in(subject)},
         counts=frozenset(
-            driver.source for subject in subjects for driver in subject.drivers if isinstance(driver.source, CountQuery)
+            driver.source
+            for subject in subjects
+            if isinstance(subject, ProportionalSettings)
+            for driver in subject.drivers
+            if isinstance(driver.source, CountQuery)
         ),
     )
 
@@ -31,21 +40,47 @@ def targets_of(configuration: Configuration) -> frozenset[TargetReference]:
 
 
 def queries_of(configuration: Configuration) -> frozenset[str]:
-    """Return the queries for Prometheus."""
+    """Return the queries for Prometheus that have one value each."""
     return frozenset().union(*(queries_in(each.subject) for each in configuration.recommendations))
 
 
 def config_maps_of(configuration: Configuration) -> frozenset[tuple[str, str]]:
     """Return namespaces and names of the ConfigMaps that hold parameters."""
-    found = (each.subject.config_map for each in configuration.recommendations)
+    found = (config_map_in(each.subject) for each in configuration.recommendations)
     return frozenset((config_map.namespace, config_map.name) for config_map in found if config_map)
 
 
 def queries_in(subject: Subject) -> frozenset[str]:
-    """Return the queries of one recommendation."""
+    """Return the queries of one recommendation that have one value each, and that every poll asks.
+
+    The load of a prediction is not among them: its history is kept elsewhere. `connections.metric` has a series for
+    each pod.
+    """
+    if isinstance(subject, PredictiveSettings):
+        return frozenset({subject.freeze_unless} if subject.freeze_unless else ())
     return frozenset(driver.source.expr for driver in subject.drivers if isinstance(driver.source, DriverQuery))
+
+
+def has_queries(subject: Subject) -> bool:
+    """Return whether Prometheus is needed at all."""
+    if isinstance(subject, PredictiveSettings):
+        metric = subject.connections.metric if subject.connections else None
+        return any((subject.load, subject.freeze_unless, metric))
+    return bool(queries_in(subject))
+
+
+def for_each_in(subject: Subject) -> ForEach | None:
+    """Return how series name the targets; None if the file lists them."""
+    return subject.for_each if isinstance(subject, PredictiveSettings) else None
+
+
+def config_map_in(subject: Subject) -> ParametersConfigMap | None:
+    """Return the ConfigMap with the parameters of one recommendation, if there is one."""
+    return subject.config_map if isinstance(subject, ProportionalSettings) else None
 
 
 def _needs_nodes(subject: Subject) -> bool:
     """Whether nodes or cores can have a part in the result; what a ConfigMap holds is not known beforehand."""
+    if isinstance(subject, PredictiveSettings):
+        return False
     return subject.mode is not None or subject.config_map is not None or bool(subject.resources)

@@ -58,8 +58,12 @@ class ConfigurationFileError(Exception):
         self.problems = tuple(problems)
 
 
-def read_configuration(content: str, file: str) -> Configuration:
-    """Return the configuration; `file` is its name in messages. Raises ConfigurationFileError."""
+def read_configuration(content: str, file: str, *, for_backtest: bool = False) -> Configuration:
+    """Return the configuration; `file` is its name in messages. Raises ConfigurationFileError.
+
+    A backtest has load, scale and horizon from elsewhere if the file does not state them, and needs no `prometheus`;
+    for everything else, an entry without them is refused.
+    """
     try:
         root = load_documents(content, file).root
     except DocumentError as error:
@@ -73,14 +77,14 @@ def read_configuration(content: str, file: str) -> Configuration:
         raise ConfigurationFileError([error.problem]) from error
     problems: list[DocumentProblem] = []
     fields = MappingReader(mapping, _KEYS, problems)
-    configuration = _top_level(fields)
+    configuration = _top_level(fields, for_backtest=for_backtest)
     if problems:
         unique = dict.fromkeys(sorted(problems, key=lambda each: (each.line, each.column)))
         raise ConfigurationFileError(list(unique))
     return configuration
 
 
-def _top_level(fields: MappingReader) -> Configuration:
+def _top_level(fields: MappingReader, *, for_backtest: bool) -> Configuration:
     for entry in fields.node.entries:
         if entry.name != "recommendations":
             fields.problems.extend(problems_within(entry.value))
@@ -94,7 +98,7 @@ def _top_level(fields: MappingReader) -> Configuration:
         fields.problems.append(node.problem(message, "write a staleAfter of several poll intervals"))
     prometheus = fields.read("prometheus", lambda node: read_prometheus(node, fields.problems), None)
     owners = fields.read("owners", lambda node: _owners(node, fields.problems), Owners())
-    shared = Shared(stale_after, owners, fields.node.get("prometheus") is not None)
+    shared = Shared(stale_after, owners, fields.node.get("prometheus") is not None, for_backtest)
     entries = fields.require("recommendations", lambda node: _entries(node, shared), (), "[]")
     return with_rivals(
         Configuration(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from adapter.objects.resources import UnknownResourceError
-from recommender.configuration.needs import needs_of, targets_of
+from recommender.configuration.needs import config_map_in, for_each_in, needs_of, targets_of
 from recommender.decisions.settings import Output
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from adapter.objects.resources import ResolveResource
     from recommender.configuration.model import Configuration
-    from recommender.decisions.record import TargetReference
 
 _GET: Final = ("get",)
 _CREATE: Final = ("create",)
@@ -60,6 +59,7 @@ def rights_of(
     return _merged(
         (
             *_of_targets(configuration, resolve),
+            *_of_series(configuration, resolve),
             *_of_parameters(configuration),
             *_of_process(configuration, namespace, memory_name),
             *_of_facts(configuration),
@@ -77,7 +77,7 @@ def _of_targets(configuration: Configuration, resolve: ResolveResource) -> Itera
     }
     for target in targets_of(configuration):
         yield RoleRule(target.namespace, "", "events", "", _CREATE)
-        plural = _plural(target, resolve)
+        plural = _plural(target.api_version, target.kind, resolve)
         if plural is not None:
             group = target.api_version.rpartition("/")[0]
             yield RoleRule(target.namespace, group, plural, "", _GET, (target.name,))
@@ -85,10 +85,25 @@ def _of_targets(configuration: Configuration, resolve: ResolveResource) -> Itera
                 yield RoleRule(target.namespace, group, plural, "scale", _KEEP, (target.name,))
 
 
-def _plural(target: TargetReference, resolve: ResolveResource) -> str | None:
-    group = target.api_version.rpartition("/")[0]
+def _of_series(configuration: Configuration, resolve: ResolveResource) -> Iterator[RoleRule]:
+    """Yield the rights on targets that series name: on all objects of their kind."""
+    for each in configuration.recommendations:
+        for_each = for_each_in(each.subject)
+        if for_each is None:
+            continue
+        yield RoleRule("", "", "events", "", _CREATE)
+        plural = _plural(for_each.api_version, for_each.kind, resolve)
+        if plural is not None:
+            group = for_each.api_version.rpartition("/")[0]
+            yield RoleRule("", group, plural, "", _GET)
+            if Output.SCALE in each.policy.outputs:
+                yield RoleRule("", group, plural, "scale", _KEEP)
+
+
+def _plural(api_version: str, kind: str, resolve: ResolveResource) -> str | None:
+    group = api_version.rpartition("/")[0]
     try:
-        resource = resolve(group, target.kind)
+        resource = resolve(group, kind)
     except UnknownResourceError:
         return None
     return resource.plural if resource.group == group else None
@@ -96,7 +111,7 @@ def _plural(target: TargetReference, resolve: ResolveResource) -> str | None:
 
 def _of_parameters(configuration: Configuration) -> Iterator[RoleRule]:
     for each in configuration.recommendations:
-        config_map = each.subject.config_map
+        config_map = config_map_in(each.subject)
         if config_map is not None:
             yield RoleRule(config_map.namespace, "", "configmaps", "", _GET, (config_map.name,))
             if config_map.default_params is not None:

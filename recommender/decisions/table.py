@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.reports.terminal import printable
 from recommender.decisions.record import Status
-from recommender.decisions.texts import shown, value_text
+from recommender.decisions.texts import prediction_lines, shown, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -46,6 +46,8 @@ def _status(place: int, column: int, text: str, colours: dict[int, str], paint: 
 def _details(record: Record, width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
     if record.message:
         yield from _wrapped(printable(record.message), width, _GAP)
+    for line in prediction_lines(record.prediction):
+        yield from _wrapped(printable(line), width, _GAP)
     if record.inputs:
         inputs = ", ".join(f"{name} {shown(value)}" for name, value in record.inputs.items())
         yield from _wrapped(printable(f"inputs: {inputs}"), width, _GAP)

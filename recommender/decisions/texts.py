@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from recommender.decisions.record import TargetAction
+from recommender.decisions.times import rfc3339
 
 if TYPE_CHECKING:
-    from recommender.decisions.record import Record, TargetOutcome
+    from collections.abc import Iterator
+
+    from recommender.decisions.record import Prediction, Record, TargetOutcome
 
 
 def value_text(record: Record) -> str:
@@ -35,6 +38,27 @@ def event_text(record: Record, outcome: TargetOutcome) -> str:
     if outcome.action is TargetAction.REFUSED:
         return f"recommendation {record.name}: not scaled to {value_text(record)}: {outcome.message}"
     return change_text(record.name, outcome.current_replicas, value_text(record), record.message)
+
+
+def prediction_lines(prediction: Prediction | None) -> Iterator[str]:
+    """Yield the forecast, the model with its reason and its record, one line each; nothing without a forecast."""
+    if prediction is None:
+        return
+    load = prediction.load
+    text = f"load: {shown(load.now)} now"
+    if load.predicted is not None and load.at is not None:
+        band = ", ".join(f"quantile {quantile}: {shown(value)}" for quantile, value in load.quantiles.items())
+        text += f", {shown(load.predicted)} predicted for {rfc3339(load.at)}" + (f" ({band})" if band else "")
+    yield text
+    yield f"model: {prediction.model}: {prediction.model_reason}"
+    if prediction.shortage_versus_headroom:
+        ratios = ", ".join(
+            f"{model} {'no shortage' if ratio is None else shown(ratio)}"
+            for model, ratio in prediction.shortage_versus_headroom.items()
+        )
+        yield f"shortage relative to plain headroom at equal cost: {ratios}"
+    if prediction.last_day:
+        yield f"last day: {prediction.last_day}"
 
 
 def log_fields(record: Record) -> dict[str, object]:

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Final
 
 from recommender.decisions.record import Status
 from recommender.decisions.summary import WORST_FIRST
+from recommender.outputs.metric_text import exposition_of, label, of_recommendation, of_target, of_targets
+from recommender.outputs.prediction_metrics import PREDICTION_FAMILIES, prediction_samples
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from recommender.decisions.publication import Publication
-    from recommender.decisions.record import Prediction, Record, TargetReference
+    from recommender.decisions.record import Record
+    from recommender.outputs.metric_text import Samples
 
 _WITH_VALUE = frozenset({Status.OK, Status.HELD})
 _HELP: Final = {
@@ -33,16 +36,9 @@ _HELP: Final = {
     "value keeps its time.",
     "tidewatch_recommendation_status": "1 for the present status of a recommendation, 0 for the others. With forEach "
     "each target has the sample of its present status alone.",
-    "tidewatch_observed_load": "The load of a predictive recommendation, as it was observed last.",
-    "tidewatch_predicted_load": "The load expected when capacity that is asked for now serves, by quantile.",
-    "tidewatch_model_active": "How many targets use this model: 1 or 0 without forEach.",
-    "tidewatch_model_shortage_versus_headroom": "Recent shortage of a model divided by that of plain headroom at equal "
-    "cost; not with forEach.",
+    **PREDICTION_FAMILIES,
 }
 """In the order in which they are served."""
-
-_Samples = dict[str, float]
-"""By the text of the labels."""
 
 
 class RecommendationMetrics:
@@ -53,11 +49,11 @@ class RecommendationMetrics:
         self._is_leader = is_leader
         self._wall_clock = wall_clock
         self._prepared: _Prepared | None = None
-        self._without_samples = _text({})
+        self._without_samples = exposition_of(_HELP, {})
 
     def publish(self, publication: Publication) -> None:
         """Prepare the metrics of the latest records."""
-        self._prepared = _Prepared(publication, _text(_samples(publication.records)))
+        self._prepared = _Prepared(publication, exposition_of(_HELP, _samples(publication.records)))
 
     def text(self) -> bytes:
         """Return the families in Prometheus's text format, version 0.0.4.
@@ -76,92 +72,75 @@ class _Prepared:
     text: bytes
 
 
-def _text(samples: Mapping[str, _Samples]) -> bytes:
-    lines: list[str] = []
-    for name, text in _HELP.items():
-        lines += (f"# HELP {name} {text}", f"# TYPE {name} gauge")
-        lines += [f"{name}{{{labels}}} {value!r}" for labels, value in samples.get(name, {}).items()]
-    return ("\n".join(lines) + "\n").encode()
-
-
-def _samples(records: Sequence[Record]) -> dict[str, _Samples]:
+def _samples(records: Sequence[Record]) -> dict[str, Samples]:
     """Return the samples of each family; of several records that would expose the same series, one does."""
-    found: dict[str, _Samples] = {name: {} for name in _HELP}
-    worst: dict[str, Status] = {}
-    active: dict[tuple[str, str], int] = {}
+    valid = [record for record in records if record.status in _WITH_VALUE]
+    # With forEach each target would have its own steps, which the JSON has.
+    explained = [record for record in valid if record.each is None]
+    return {
+        "tidewatch_recommended_replicas": _replicas(valid),
+        "tidewatch_target_replicas": _current_replicas(valid),
+        "tidewatch_recommendation_step": _steps(explained),
+        "tidewatch_recommendation_binding": _bindings(explained),
+        "tidewatch_recommendation_timestamp_seconds": _timestamps(valid),
+        "tidewatch_recommendation_status": _statuses(records),
+        **prediction_samples(valid),
+    }
+
+
+def _replicas(records: Iterable[Record]) -> Samples:
+    samples: Samples = {}
     for record in records:
-        name = f'recommendation="{_escaped(record.name)}"'
+        for labels in of_targets(record) if record.replicas is not None else ():
+            samples.setdefault(labels, float(record.replicas or 0))
+    return samples
+
+
+def _current_replicas(records: Iterable[Record]) -> Samples:
+    return {
+        f"{of_recommendation(record)},{of_target(outcome.target)}": float(current)
+        for record in records
+        for outcome in record.targets
+        if (current := outcome.current_replicas) is not None
+    }
+
+
+def _steps(records: Iterable[Record]) -> Samples:
+    return {
+        f"{of_recommendation(record)},{label('step', step.step)}": float(step.value)
+        for record in records
+        for step in record.steps
+        if math.isfinite(step.value)
+    }
+
+
+def _bindings(records: Iterable[Record]) -> Samples:
+    return {
+        f"{of_recommendation(record)},{label('step', record.binding)}": 1.0
+        for record in records
+        if record.binding is not None
+    }
+
+
+def _timestamps(records: Iterable[Record]) -> Samples:
+    """Return the oldest time of each name or target: of several records, the oldest is the one to watch."""
+    samples: Samples = {}
+    for record in records:
+        name = of_recommendation(record)
+        labels = name if record.each is None else f"{name},{of_target(record.each)}"
+        samples[labels] = float(min(record.time, samples.get(labels, math.inf)))
+    return samples
+
+
+def _statuses(records: Iterable[Record]) -> Samples:
+    samples: Samples = {}
+    worst: dict[str, Status] = {}
+    for record in records:
+        name = of_recommendation(record)
         if record.each is None:
-            status = worst.get(name, Status.OK)
-            worst[name] = min(status, record.status, key=WORST_FIRST.index)
+            worst[name] = min(worst.get(name, Status.OK), record.status, key=WORST_FIRST.index)
         else:
-            labels = f'{name},status="{record.status.value}",{_target(record.each)}'
-            found["tidewatch_recommendation_status"].setdefault(labels, 1.0)
-        if record.status in _WITH_VALUE:
-            _add_value(found, record, name)
-            if record.each is None:
-                _add_steps(found, record, name)
-            if record.prediction is not None:
-                in_use = (name, record.prediction.model)
-                active[in_use] = active.get(in_use, 0) + 1
-                _add_prediction(found, record, record.prediction, name)
+            samples[f"{name},{label('status', record.status)},{of_target(record.each)}"] = 1.0
     for name, present in worst.items():
-        for status in Status:
-            labels = f'{name},status="{status.value}"'
-            found["tidewatch_recommendation_status"][labels] = float(status is present)
-    for (of_name, model), count in active.items():
-        found["tidewatch_model_active"][f'{of_name},model="{_escaped(model)}"'] = float(count)
-    return found
-
-
-def _add_value(found: dict[str, _Samples], record: Record, name: str) -> None:
-    for target in _targets(record):
-        if record.replicas is not None:
-            labels = f"{name},{_target(target)}"
-            found["tidewatch_recommended_replicas"].setdefault(labels, float(record.replicas))
-    for outcome in record.targets:
-        if outcome.current_replicas is not None:
-            labels = f"{name},{_target(outcome.target)}"
-            found["tidewatch_target_replicas"][labels] = float(outcome.current_replicas)
-    times = found["tidewatch_recommendation_timestamp_seconds"]
-    labels = name if record.each is None else f"{name},{_target(record.each)}"
-    # Of several records with one name, the oldest is the one to watch.
-    times[labels] = float(min(record.time, times.get(labels, math.inf)))
-
-
-def _add_steps(found: dict[str, _Samples], record: Record, name: str) -> None:
-    for step in record.steps:
-        if math.isfinite(step.value):
-            found["tidewatch_recommendation_step"][f'{name},step="{_escaped(step.step)}"'] = float(step.value)
-    if record.binding is not None:
-        found["tidewatch_recommendation_binding"][f'{name},step="{_escaped(record.binding)}"'] = 1.0
-
-
-def _add_prediction(found: dict[str, _Samples], record: Record, prediction: Prediction, name: str) -> None:
-    load = prediction.load
-    for target in _targets(record):
-        labels = f"{name},{_target(target)}"
-        found["tidewatch_observed_load"].setdefault(labels, float(load.now))
-        for quantile, value in load.quantiles.items():
-            of_quantile = f'{labels},quantile="{_escaped(quantile)}"'
-            found["tidewatch_predicted_load"].setdefault(of_quantile, float(value))
-    if record.each is None:
-        for model, shortage in prediction.shortage_versus_headroom.items():
-            if shortage is not None:
-                labels = f'{name},model="{_escaped(model)}"'
-                found["tidewatch_model_shortage_versus_headroom"][labels] = float(shortage)
-
-
-def _targets(record: Record) -> Iterable[TargetReference | None]:
-    return [outcome.target for outcome in record.targets] or [None]
-
-
-def _target(target: TargetReference | None) -> str:
-    if target is None:
-        return 'target_namespace="",target_kind="",target_name=""'
-    namespace, kind, name = _escaped(target.namespace), _escaped(target.kind), _escaped(target.name)
-    return f'target_namespace="{namespace}",target_kind="{kind}",target_name="{name}"'
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+        samples |= {f"{name},{label('status', status)}": float(status is present) for status in Status}
+    return samples

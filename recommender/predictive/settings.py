@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
-from recommender.predictive.history import DAY_SECONDS
+# Not from `history`: programs that only read a configuration do not load numpy.
+_DAY_SECONDS: Final = 86_400.0
+FOR_EACH_KINDS: Final = {
+    "Deployment": "apps/v1",
+    "StatefulSet": "apps/v1",
+    "ReplicaSet": "apps/v1",
+    "ReplicationController": "v1",
+}
+"""Kinds of the targets that `forEach` finds, with their API versions."""
 
 
 class ModelName(StrEnum):
@@ -55,7 +64,13 @@ class ForEach:
     namespace_label: str
     name_label: str
     kind: str = "Deployment"
+    """One of `FOR_EACH_KINDS`."""
     max_targets: int = 10_000
+
+    @property
+    def api_version(self) -> str:
+        """API version of the kind."""
+        return FOR_EACH_KINDS[self.kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +104,7 @@ class PredictiveSettings:
     """What one replica serves; `run` and `recommend` need it."""
     horizon_seconds: float | None = None
     """Start-up time of a pod; `run` and `recommend` need it."""
-    history_seconds: float = 14 * DAY_SECONDS
+    history_seconds: float = 14 * _DAY_SECONDS
     headroom_ratio: float = 0.1
     min_replicas: int = 1
     max_replicas: int | None = None

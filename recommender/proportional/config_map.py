@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
 from adapter.documents.tree import nearest, shortened
 from recommender.proportional.modes.definition import ParameterKind, Values
 from recommender.proportional.modes.registry import MODES
-from recommender.proportional.scalars import ValueTextError, count_of, ratio_of
+from recommender.reading.numbers import ValueTextError, count_of, ratio_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

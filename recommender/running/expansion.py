@@ -44,7 +44,6 @@ class EachTarget:
     calculate: Callable[[TargetReference], Calculate]
     """Returns the calculation of one target."""
     max_targets: int = 10_000
-    kind: str = "Deployment"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from recommender.configuration.needs import config_maps_of, needs_of, queries_of, targets_of
+from recommender.configuration.needs import config_maps_of, for_each_in, needs_of, queries_of, targets_of
 from recommender.proportional.calculate import calculate_proportional
+from recommender.proportional.parameters import ProportionalSettings
 from recommender.running.gathering import LookUps
 
 if TYPE_CHECKING:
@@ -34,10 +35,13 @@ class PollPlan:
 def plan_of(configuration: Configuration) -> PollPlan:
     """Return the plan of a configuration."""
     look_ups = LookUps(queries_of(configuration), config_maps_of(configuration), targets_of(configuration))
-    calculate = {each.policy.name: _calculate(each) for each in configuration.recommendations}
+    calculate = {
+        each.policy.name: _calculate(each) for each in configuration.recommendations if not for_each_in(each.subject)
+    }
     return PollPlan(configuration, needs_of(configuration), look_ups, calculate)
 
 
 def _calculate(recommendation: Recommendation) -> Calculate:
     """Return the function of the recommendation's kind."""
+    assert isinstance(recommendation.subject, ProportionalSettings), "the only kind that is calculated"
     return calculate_proportional(recommendation.subject)

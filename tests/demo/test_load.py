@@ -43,4 +43,4 @@ def test_a_shorter_day_rises_no_faster() -> None:
 @pytest.mark.parametrize("seconds", [-5.0, 0.0, 500.0])
 def test_it_is_night_outside_of_the_day(seconds: float) -> None:
     day = day_of(DAY, seed=5)
-    assert 40 < day.connections(seconds) < 160
+    assert 25 < day.connections(seconds) < 90

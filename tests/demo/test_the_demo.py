@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -33,11 +34,14 @@ def run_demo(out: Path, *arguments: str) -> tuple[int, str, dict[str, Any]]:
 @pytest.mark.timeout(170)
 def test_every_value_and_decision_of_a_short_day_is_right_and_the_fleet_follows(tmp_path: Path) -> None:
     status, printed, summary = run_demo(tmp_path, "--seconds", "36")
-    assert summary["answers_wrong"] == summary["decisions_wrong"] == 0, printed
-    assert summary["answers_checked"] >= 60
-    assert summary["decisions_checked"] >= 30
-    assert summary["replicas_max"] >= 3 * summary["replicas_min"], printed
-    assert summary["replicas_last"] <= summary["replicas_min"] + 1, printed
+    for fleet, metrics in ((summary, 2), (summary["predictive"], 3)):
+        assert fleet["answers_wrong"] == fleet["decisions_wrong"] == 0, printed
+        assert fleet["decisions_checked"] >= 30
+        assert fleet["answers_checked"] >= 30 * metrics
+        assert fleet["connections_lost"] > 0
+        assert fleet["replicas_max"] >= 3 * fleet["replicas_min"], printed
+        assert fleet["replicas_last"] <= fleet["replicas_min"] + 1, printed
+    assert summary["predictive"]["rounds_without_a_forecast"] == 0, printed
     # The judgement and the exit status are one: a crowded machine may refuse some connections more in a short day.
     assert (status == 0) == (summary["verdict"] == "held") == (not summary["objections"]), printed
     assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
@@ -50,30 +54,59 @@ def test_without_the_hpa_the_demo_fails(tmp_path: Path) -> None:
     assert summary["verdict"] == "not held"
     assert "NOT HELD" in printed
     assert summary["replicas_max"] == summary["replicas_min"] == 2
-    assert summary["decisions_checked"] == 0
+    assert summary["predictive"]["replicas_max"] == 2
+    assert summary["decisions_checked"] == summary["predictive"]["decisions_checked"] == 0
+
+
+@pytest.mark.timeout(170)
+def test_the_day_is_held_although_the_recommender_is_killed_half_way(tmp_path: Path) -> None:
+    demo = started(tmp_path, "--seconds", "36")
+    printed = read_until(demo, "12:")
+    (recommender,) = [pid for pid in children_of(demo.pid) if "tidewatch-recommender" in command_of(pid)][:1]
+    os.killpg(os.getpgid(recommender), signal.SIGKILL)
+    printed += demo.communicate(timeout=150)[0]
+    predictive = json.loads((tmp_path / "summary.json").read_text())["predictive"]
+    assert predictive["rounds_without_a_forecast"] >= 10, printed
+    assert predictive["answers_wrong"] == predictive["decisions_wrong"] == 0, printed
+    # Nothing shrinks because a metric is missing, and the other metrics still let it grow.
+    assert predictive["replicas_last"] == predictive["replicas_max"], printed
+    assert predictive["verdict"] == "held", printed
 
 
 def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
-    demo = subprocess.Popen(
-        [sys.executable, "-u", "-m", "demo", "--out", str(tmp_path)],
+    demo = started(tmp_path)
+    printed = read_until(demo, "capacity")
+    children = children_of(demo.pid)
+    assert len(children) >= 7, printed
+    demo.send_signal(signal.SIGINT)
+    printed += demo.communicate(timeout=60)[0]
+    assert demo.returncode == 1
+    assert "no process is left running" in printed
+    assert not [pid for pid in children if Path(f"/proc/{pid}").exists()], printed
+
+
+def started(out: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-u", "-m", "demo", "--out", str(out), *arguments],
         cwd=CHECKOUT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
+
+
+def read_until(demo: subprocess.Popen[str], text: str) -> str:
     assert demo.stdout is not None
     printed = ""
-    while "capacity" not in printed:
+    while text not in printed:
         line = demo.stdout.readline()
         assert line, printed
         printed += line
-    children = children_of(demo.pid)
-    assert len(children) >= 4, printed
-    demo.send_signal(2)
-    printed += demo.communicate(timeout=60)[0]
-    assert demo.returncode == 1
-    assert "no process is left running" in printed
-    assert not [pid for pid in children if Path(f"/proc/{pid}").exists()], printed
+    return printed
+
+
+def command_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
 
 
 def children_of(pid: int) -> list[int]:

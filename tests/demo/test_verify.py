@@ -11,6 +11,8 @@ from demo.records import Served, Sync, Target
 from demo.verify import check
 
 TARGET = Target(
+    namespace="demo",
+    follows_forecast=False,
     connections_per_pod=60,
     min_replicas=2,
     max_replicas=30,
@@ -18,6 +20,7 @@ TARGET = Target(
     scale_down_window_seconds=8.0,
 )
 NOW = 1_000_000.0
+PREDICTED = "300.1234"
 
 
 class WitnessOf:
@@ -27,8 +30,10 @@ class WitnessOf:
         self._values = values
 
     def custom_query(self, query: str, params: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-        assert query.startswith("websocket_connections{")
         assert params is not None
+        if query.startswith("max(tidewatch_predicted_load{"):
+            return [{"metric": {}, "value": [params["time"], PREDICTED]}]
+        assert query == 'websocket_connections{job="gateway",namespace="demo"}'
         return [{"metric": {"pod": pod}, "value": [params["time"], str(value)]} for pod, value in self._values.items()]
 
 
@@ -42,6 +47,7 @@ def sync_of(values: dict[str, int], *, desired: int, replicas: int = 2, seconds:
         pending=(),
         connections=Served(NOW + 0.5, NOW, {pod: 1000 * value for pod, value in values.items()}),
         total=Served(NOW + 0.5, NOW, {"": 1000 * sum(values.values())}),
+        predicted=None,
         errors=(),
         desired=desired,
         reason="",
@@ -95,3 +101,28 @@ def test_a_failed_metric_forbids_to_shrink() -> None:
     half = replace(sync_of(low, desired=4, replicas=4, seconds=100.0), total=None, errors=("503",))
     first = sync_of(low, desired=4, replicas=4, seconds=0.0)
     assert not check([first, half], TARGET, WitnessOf(low)).decisions_wrong
+
+
+FOLLOWING = replace(TARGET, follows_forecast=True)
+
+
+@pytest.mark.parametrize(("milli", "objections"), [(300_123, 0), (300_124, 0), (300_126, 1), (210_000, 1)])
+def test_a_predicted_load_must_be_one_that_was_published(milli: int, objections: int) -> None:
+    sync = replace(RIGHT, predicted=Served(NOW, NOW, {"": milli}), desired=6 if milli > 300_000 else 4)
+    findings = check([sync], FOLLOWING, WitnessOf(TRUTH))
+    assert (findings.answers_checked, len(findings.answers_wrong)) == (3, objections)
+
+
+def test_the_largest_of_present_and_predicted_load_decides() -> None:
+    sync = replace(RIGHT, predicted=Served(NOW, NOW, {"": 300_123}), desired=6)
+    assert not check([sync], FOLLOWING, WitnessOf(TRUTH)).decisions_wrong
+    assert check([replace(sync, desired=4)], FOLLOWING, WitnessOf(TRUTH)).decisions_wrong
+
+
+def test_a_lost_forecast_forbids_to_shrink_and_allows_to_grow() -> None:
+    low = {"a": 5, "b": 5, "c": 5, "d": 5}
+    first = replace(sync_of(low, desired=4, replicas=4), predicted=Served(NOW, NOW, {"": 300_123}), desired=6)
+    lost = sync_of(low, desired=4, replicas=4, seconds=100.0)
+    assert not check([first, lost], FOLLOWING, WitnessOf(low)).decisions_wrong
+    grown = sync_of(TRUTH, desired=4, seconds=0.0)
+    assert not check([grown], FOLLOWING, WitnessOf(TRUTH)).decisions_wrong

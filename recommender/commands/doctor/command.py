@@ -38,6 +38,7 @@ from recommender.commands.doctor.targets import judge_owners, judge_tolerances, 
 from recommender.commands.program import PROGRAM
 from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
 from recommender.commands.run.settings import own_namespace
+from recommender.configuration.needs import config_map_in
 from recommender.configuration.rights import rights_of
 from recommender.decisions.settings import Output
 from recommender.running.memory_store import stored_name
@@ -195,7 +196,7 @@ class _Installation:
         ]
 
     def _look_at_recommendation(self, recommendation: Recommendation) -> list[Line]:
-        policy, config_map = recommendation.policy, recommendation.subject.config_map
+        policy, config_map = recommendation.policy, config_map_in(recommendation.subject)
         lines: list[Line] = []
         if config_map is not None:
             lines += look_at_parameters(self._objects, policy.name, config_map)

@@ -12,6 +12,7 @@ from adapter.sources.prometheus.errors import PrometheusError, SettingsError
 from adapter.timing.pace import UNPACED
 from recommender.configuration.needs import queries_in
 from recommender.decisions.settings import Output
+from recommender.predictive.settings import PredictiveSettings
 from recommender.running.query_values import QueryValues
 
 if TYPE_CHECKING:
@@ -34,7 +35,10 @@ _SCRAPE: Final = (
 
 def look_at_queries(configuration: Configuration, recommendation: Recommendation) -> tuple[Line, ...]:
     """Ask Prometheus for the value of each query of a recommendation, as `run` does."""
-    queries = sorted(queries_in(recommendation.subject))
+    subject = recommendation.subject
+    queries = sorted(queries_in(subject))
+    if isinstance(subject, PredictiveSettings) and subject.load and subject.for_each is None:
+        queries.append(subject.load)
     values = QueryValues(PrometheusClient, UNPACED, QUERY_SECONDS)
     values.use(configuration.prometheus)
     lines = []

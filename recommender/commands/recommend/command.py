@@ -38,6 +38,7 @@ from recommender.decisions.memory import Memory
 from recommender.decisions.record import Status
 from recommender.decisions.table import as_text
 from recommender.proportional.calculate import calculate_proportional
+from recommender.proportional.parameters import ProportionalSettings
 from recommender.running.query_values import QueryValues
 
 if TYPE_CHECKING:
@@ -161,6 +162,7 @@ def _records(configuration: Configuration, inputs: Inputs, now: float) -> list[R
 
 def _record(recommendation: Recommendation, inputs: Inputs, now: float) -> Record:
     recommendation, inputs = with_defaults(recommendation, inputs)
+    assert isinstance(recommendation.subject, ProportionalSettings), "the only kind that is calculated"
     return decide(recommendation.policy, calculate_proportional(recommendation.subject), inputs, Memory(), now).record
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.cluster.state import Observed
+from recommender.configuration.needs import config_map_in
 from recommender.decisions.inputs import ConfigMapData
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 def with_defaults(recommendation: Recommendation, inputs: Inputs) -> tuple[Recommendation, Inputs]:
     """Return both as they are once a missing ConfigMap has been created; a note says that it is missing now."""
-    config_map = recommendation.subject.config_map
+    config_map = config_map_in(recommendation.subject)
     if config_map is None or config_map.default_params is None:
         return recommendation, inputs
     name = (config_map.namespace, config_map.name)

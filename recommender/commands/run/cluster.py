@@ -16,6 +16,7 @@ from adapter.sources.kubernetes.lease_rules import LeaseTiming
 from adapter.sources.kubernetes.settings import WatchSettings
 from adapter.sources.kubernetes.writing import Fence, ObjectClient
 from recommender.commands.run.world import World
+from recommender.configuration.needs import config_map_in
 from recommender.outputs.event_rules import event_of_scale_call
 from recommender.outputs.events import EventWriter
 from recommender.outputs.scale import MOST_OF_A_WRITE, ScaleHooks, ScaleWriter, longest_fenced_write_seconds
@@ -185,7 +186,7 @@ def _announce(events: EventWriter, scaled: Callable[[ScaleOutcome], None], outco
 def _default_params(plan: PollPlan, namespace: str, name: str) -> Mapping[str, str] | None:
     """Return the default parameters of the first recommendation that reads this ConfigMap and has some."""
     for recommendation in plan.configuration.recommendations:
-        config_map = recommendation.subject.config_map
+        config_map = config_map_in(recommendation.subject)
         if config_map is not None and (config_map.namespace, config_map.name) == (namespace, name):
             return config_map.default_params
     return None

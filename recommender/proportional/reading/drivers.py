@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from adapter.cluster.state import CountedKind
     from adapter.documents.tree import MappingNode, Node
     from recommender.proportional.parameters import Rungs
-    from recommender.proportional.reading.fields import ValueReader
+    from recommender.reading.fields import ValueReader
 
 _COUNTED: Final[tuple[CountedKind, ...]] = ("services", "pods", "namespaces", "endpoints")
 _SHAPES: Final = ("perReplica", "ladder")

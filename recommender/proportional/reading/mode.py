@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from adapter.documents.tree import MappingNode, Node
     from recommender.proportional.modes.definition import ModeDefinition
     from recommender.proportional.parameters import Mode, Rungs
-    from recommender.proportional.reading.fields import ValueReader
+    from recommender.reading.fields import ValueReader
 
 
 def read_mode(

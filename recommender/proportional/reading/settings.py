@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 from recommender.proportional.modes.registry import MODES
 from recommender.proportional.parameters import NodeFilter, ParametersConfigMap, ProportionalSettings
 from recommender.proportional.reading.drivers import read_drivers
-from recommender.proportional.reading.fields import ValueReader
 from recommender.proportional.reading.mode import json_of, read_mode
 from recommender.proportional.reading.sizes import read_sizes
+from recommender.reading.fields import ValueReader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ from recommender.proportional.parameters import ResourceStep
 
 if TYPE_CHECKING:
     from adapter.documents.tree import MappingNode, Node
-    from recommender.proportional.reading.fields import ValueReader
+    from recommender.reading.fields import ValueReader
 
 _SECTIONS: Final = ("requests", "limits")
 _PER_STEP: Final = ("coresPerStep", "nodesPerStep")

@@ -169,7 +169,12 @@ def test_a_secret_in_the_wrong_place_is_not_repeated(line: str) -> None:
         (("target: []",), None, "r.yaml:6: the key 'target' is not known: did you mean 'targets'?"),
         ((), "", "r.yaml:4: the recommendation does not state what it calculates: write one of proportional"),
         ((), "proportional:", "r.yaml:4: proportional is empty: write its parameters"),
-        ((), "predictive: {load: x}", "r.yaml:5: predictive is not supported by this version yet: remove it"),
+        ((), "predictive:", "r.yaml:4: predictive is empty: write its parameters"),
+        (
+            (),
+            "predictive: {horizon: 1m, loadPerReplica: 1}",
+            "r.yaml:5: `predictive.load` is missing: write load: sum(",
+        ),
         ((), "clusterSize: {}", "r.yaml:5: clusterSize is not supported by this version yet: remove it"),
         (("capacityBuffer: {}",), None, "r.yaml:6: capacityBuffer is not supported by this version yet: remove it"),
         (("outputs: []",), None, "r.yaml:6: outputs is empty: write metric, scale or both; to stop it, paused: true"),
@@ -200,7 +205,7 @@ def test_a_secret_in_the_wrong_place_is_not_repeated(line: str) -> None:
             "r.yaml:6: expected a whole number, found the text '0': write 1 or more; to stop all changes, write paused",
         ),
     ],
-    ids=range(21),
+    ids=range(22),
 )
 def test_an_error_in_an_entry_refuses_that_entry_alone(lines: tuple[str, ...], kind: str | None, problem: str) -> None:
     broken = entry("broken", *lines) if kind is None else entry("broken", *lines, kind=kind)
@@ -231,7 +236,7 @@ def test_a_name_belongs_to_the_first_entry_that_has_it() -> None:
 
 def test_an_entry_that_is_no_mapping_is_refused() -> None:
     assert problems_of(whole("- coredns\n")) == [
-        "r.yaml:4: the recommendation is not a mapping: write a mapping with name, proportional"
+        "r.yaml:4: the recommendation is not a mapping: write a mapping with name, proportional, predictive"
     ]
 
 

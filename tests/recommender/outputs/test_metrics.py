@@ -180,15 +180,6 @@ LOAD = PredictedLoad(now=180.0, predicted=210.0, at=1180.0, quantiles={"0.5": 20
 PREDICTION = Prediction(LOAD, "quantile", "", shortage_versus_headroom={"quantile": 0.4, "linear": None})
 
 
-def test_a_prediction_is_exposed_with_the_load_and_the_models() -> None:
-    samples = scraped(replace(RECORD, type="predictive", prediction=PREDICTION))
-    assert list(named(samples, "tidewatch_observed_load").values()) == [180.0]
-    predicted = named(samples, "tidewatch_predicted_load")
-    assert {dict(labels)["quantile"]: value for labels, value in predicted.items()} == {"0.5": 201.0, "0.95": 210.0}
-    assert list(named(samples, "tidewatch_model_active").values()) == [1.0]
-    assert list(named(samples, "tidewatch_model_shortage_versus_headroom").values()) == [0.4]
-
-
 def test_with_for_each_every_target_has_its_own_status_and_time() -> None:
     targets = [replace(DNS, name=name) for name in ("a", "b", "c")]
     states = [(Status.OK, 3, 1000.0), (Status.HELD, 4, 900.0), (Status.STALE, None, 800.0)]
@@ -223,4 +214,3 @@ def test_with_for_each_every_target_has_its_own_status_and_time() -> None:
     assert list(named(samples, "tidewatch_model_active").values()) == [2.0]
     for family in ("step", "binding"):
         assert not named(samples, f"tidewatch_recommendation_{family}")
-    assert not named(samples, "tidewatch_model_shortage_versus_headroom")

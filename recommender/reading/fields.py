@@ -7,21 +7,22 @@ import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from adapter.documents.tree import ScalarNode, WrongKindError, shortened, unknown_key
-from adapter.objects.durations import DurationError, format_go_duration, parse_go_duration
+from adapter.documents.tree import ScalarNode, WrongKindError, nearest, shortened, unknown_key
+from adapter.objects.durations import DurationError, format_go_duration, parse_go_duration, parse_prometheus_duration
 from adapter.objects.names import is_namespace_name, is_object_name, label_key_problem
 from adapter.objects.quantities import Quantity, QuantityError, parse_quantity
 from adapter.objects.selectors import SelectorError, parse_selector
-from recommender.proportional.scalars import ValueTextError, count_of, ratio_of
+from recommender.reading.numbers import ValueTextError, count_of, ratio_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Mapping
 
     from adapter.documents.tree import DocumentProblem, MappingNode, Node
 
 T = TypeVar("T")
 
-_PERCENT: Final = re.compile(r"([0-9]{1,2}(?:\.[0-9]{1,6})?)%")
+_DAY_SECONDS: Final = 86_400
+_PERCENT: Final = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6})?)%")
 
 
 class ValueReader:
@@ -61,6 +62,31 @@ class ValueReader:
         """Return a whole number."""
         return self._number(node, count_of)
 
+    def count_within(self, mapping: MappingNode, key: str, least: int, most: int) -> int | None:
+        """Return the whole number of a key, within limits."""
+        node = mapping.get(key)
+        count = self.count(node)
+        if node is None or count is None or least <= count <= most:
+            return count
+        self.problem(node, f"`{key}` is {count}", f"write a whole number from {least} to {most}")
+        return None
+
+    def query(self, node: Node | None) -> str | None:
+        """Return a query in PromQL. Only Prometheus knows whether it can read it."""
+        text = self.text(node)
+        if node is not None and text is not None and not text.strip():
+            self.problem(node, "the query is empty", "write the PromQL of a query")
+            return None
+        return text
+
+    def require(self, mapping: MappingNode, path: str, examples: Mapping[str, str], known: Collection[str]) -> None:
+        """Add a problem for each key of `examples`, which have an example of each value, that is missing."""
+        # A misspelt key is reported with the key that is probably meant.
+        misspelt = {nearest(entry.name, known) for entry in mapping.unknown(known)}
+        for key, example in examples.items():
+            if mapping.get(key) is None and key not in misspelt:
+                self.problem(mapping, f"`{path}{key}` is missing", f"write {key}: {example}")
+
     def selector(self, node: Node | None) -> str | None:
         """Return the canonical text of a label selector."""
         selector = self._parsed(node, parse_selector, "write a label selector as for kubectl, such as tier=dns")
@@ -99,14 +125,24 @@ class ValueReader:
             self.problem(node, f"the duration {format_go_duration(seconds)} is out of range", f"write {limits}")
         return seconds
 
-    def percentage(self, node: Node | None) -> float | None:
-        """Return a percentage below 100 as a ratio."""
+    def duration(self, node: Node | None, shortest: float, longest: float) -> float | None:
+        """Return a duration in seconds, within limits. It may have days (`14d`), which Go does not know."""
+        seconds = self._parsed(node, _go_or_prometheus_seconds, "write numbers with units, such as 90s, 1h30m or 14d")
+        if node is not None and seconds is not None and not shortest <= seconds <= longest:
+            message = f"the duration {_with_days(seconds)} is out of range"
+            self.problem(node, message, f"write {_with_days(shortest)} to {_with_days(longest)}")
+            return None
+        return seconds
+
+    def percentage(self, node: Node | None, *, below: int = 100) -> float | None:
+        """Return a percentage below a limit, in percent, as a ratio."""
         text = self.text(node)
         if node is None or text is None:
             return None
         shape = _PERCENT.fullmatch(text)
-        if shape is None:
-            self.problem(node, f"{shortened(text)!r} is no percentage from 0% to 99%", "write a percentage, such as 5%")
+        if shape is None or Fraction(shape[1]) >= below:
+            message = f"{shortened(text)!r} is no percentage from 0% to {below - 1}%"
+            self.problem(node, message, "write a percentage, such as 5%")
             return None
         return float(Fraction(shape[1]) / 100)
 
@@ -145,3 +181,18 @@ class ValueReader:
         except WrongKindError as e:
             self.problems.append(e.problem)
             return None
+
+
+def _go_or_prometheus_seconds(text: str) -> float:
+    try:
+        return parse_go_duration(text)
+    except DurationError as error:
+        try:
+            return parse_prometheus_duration(text)
+        except DurationError:
+            raise error from None
+
+
+def _with_days(seconds: float) -> str:
+    days, rest = divmod(seconds, _DAY_SECONDS)
+    return f"{days:.0f}d" if days > 0 and not rest else format_go_duration(seconds)

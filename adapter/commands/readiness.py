@@ -1,0 +1,108 @@
+"""`tidewatch-adapter readiness`: the readiness probe of a pod with a limit of connections.
+
+It runs beside every pod, so it must be small: nothing here may import more than the standard library.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from adapter.commands.program import PROGRAM
+from adapter.options.logs import LOG_FLAGS, configure_logs_by
+from adapter.options.version import program_version
+from adapter.readiness.board import ReadinessBoard
+from adapter.readiness.limit import connection_limit
+from adapter.readiness.scrape import parse_metrics_url, read_total
+from adapter.readiness.selector import parse_series_choice
+from adapter.readiness.sidecar import READ_SECONDS, run_sidecar
+from adapter.readiness.verdict import ReadinessRules
+from adapter.service.flags.parsing import exit_for_usage, flags_or_exit
+from adapter.service.flags.table import ADDRESS, DURATION, INTEGER, NUMBER, TEXT, CommandFlags, Flag
+from adapter.service.runtime.errors import StartError
+from adapter.service.server.addresses import Address
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+SHORTEST_STALE_SECONDS = 2.0
+"""Two reads: with less, one slow read would count as an outage."""
+
+READINESS = CommandFlags(
+    program=f"{PROGRAM} readiness",
+    version=program_version(),
+    summary=(
+        "Answers the readiness probe of the pod that it runs in, as a sidecar: 503 from --limit connections on, and "
+        "200 again below --resume-ratio of it. If the metric cannot be read, the answer is 200, with the reason. "
+        "The metric is read once a second, whatever the number of probes."
+    ),
+    flags=(
+        Flag(
+            name="metrics-url",
+            kind=TEXT,
+            required=True,
+            help="The application's metrics, as in http://127.0.0.1:9000/metrics. Only http, without redirects.",
+        ),
+        Flag(
+            name="metric",
+            kind=TEXT,
+            required=True,
+            help=(
+                "Metric that counts the open connections, as in websocket_connections or "
+                'websocket_connections{listener="public"}. All its series that match are added up.'
+            ),
+        ),
+        Flag(name="limit", kind=INTEGER, required=True, help="Number of connections at which the pod is not ready."),
+        Flag(
+            name="resume-ratio",
+            kind=NUMBER,
+            default=0.95,
+            help="Part of the limit below which the pod is ready again; above 0, at most 1.",
+        ),
+        Flag(
+            name="stale-after",
+            kind=DURATION,
+            default=3.0,
+            help="How long the last value counts while the metric cannot be read; then the pod is ready. At least 2s.",
+        ),
+        Flag(name="listen", kind=ADDRESS, default=Address("", 8089), help="Address of the probe and of /metrics."),
+        *LOG_FLAGS,
+    ),
+)
+
+
+def readiness(arguments: Sequence[str]) -> None:
+    """Run the command; leaves by SystemExit if it cannot start."""
+    values = flags_or_exit(READINESS, arguments, os.environ)
+    configure_logs_by(values, queued=True)
+    url = _checked("--metrics-url", lambda: parse_metrics_url(values.text("metrics-url")))
+    choice = _checked("--metric", lambda: parse_series_choice(values.text("metric")))
+    limit = _checked("--limit", lambda: connection_limit(values.integer("limit"), values.number("resume-ratio") or 0.0))
+    stale_after = values.seconds("stale-after")
+    if stale_after < SHORTEST_STALE_SECONDS:
+        exit_for_usage(PROGRAM, "--stale-after: the metric is read once a second, so write at least 2s")
+    for warning in values.warnings:
+        _log.warning("%s", warning)
+    board = ReadinessBoard(ReadinessRules(choice.text, limit, stale_after))
+    try:
+        run_sidecar(
+            values.address("listen") or Address("", 8089), board, partial(read_total, url, choice, READ_SECONDS)
+        )
+    except StartError as error:
+        print(f"{PROGRAM}: {error}", file=sys.stderr)  # noqa: T201 - the one line on stderr
+        sys.exit(1)
+
+
+def _checked(flag: str, read: Callable[[], T]) -> T:
+    """Return the value of a flag; exits with status 2 if it makes no sense."""
+    try:
+        return read()
+    except ValueError as error:
+        exit_for_usage(PROGRAM, f"{flag}: {error}")

@@ -1,0 +1,1 @@
+"""The readiness sidecar of a pod with a limit of connections: reads one metric, and answers the kubelet's probe."""

@@ -1,0 +1,83 @@
+"""What probes are answered from: the state of the sidecar, written by the task that reads the metric."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from adapter.readiness.scrape import SCRAPE_RESULTS, ScrapeError
+from adapter.readiness.verdict import KnownLoad, ReadinessVerdict, readiness_verdict
+from adapter.service.runtime.logs import StateLog, fields
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.readiness.verdict import ReadinessRules
+
+_log = logging.getLogger(__name__)
+_METRIC = "metric"
+_FAULT = "internal_error"
+
+
+class ReadinessBoard:
+    """Knows the load, and counts the reads: the `TaskEvents` of its task. One thread writes; any thread may ask."""
+
+    def __init__(self, rules: ReadinessRules, clock: Callable[[], float] = time.monotonic) -> None:
+        self.rules = rules
+        self._clock = clock
+        self._known = KnownLoad()
+        self._reads = dict.fromkeys((*SCRAPE_RESULTS, _FAULT), 0)
+        self._is_stopping = False
+        self._first = threading.Event()
+        self._states = StateLog(_log)
+
+    def update(self, read: Callable[[], float]) -> None:
+        """Read the metric once, and remember the value or why there is none."""
+        began = self._clock()
+        try:
+            connections = read()
+        except ScrapeError as error:
+            self._reads[error.result] += 1
+            self._known = self._known.after_failure(str(error))
+            # The reason is a field, because it may contain numbers that differ each time.
+            message = f"the metric cannot be read ({error.result})"
+            self._states.failed(_METRIC, message, level=logging.WARNING, reason=str(error))
+            self._first.set()
+            return
+        self._reads["ok"] += 1
+        was_full = self._known.is_full
+        self._known = self._known.after_value(self.rules.limit, connections, began)
+        self._states.recovered(_METRIC, "the metric can be read again")
+        if self._known.is_full != was_full:
+            message = "the pod has room again" if was_full else "the pod is full"
+            _log.info("%s", message, extra=fields(connections=connections, limit=self.rules.limit.full_at))
+        self._first.set()
+
+    def wait_for_first_read(self, seconds: float) -> None:
+        """Return when the first read has ended, or after the given time."""
+        self._first.wait(seconds)
+
+    def added(self, task: str, overdue: Callable[[], bool]) -> None:
+        """Ignore that a task begins: the age of the value shows whether it is late."""
+
+    def ended(self, task: str, result: str) -> None:
+        """Count a run of a task that failed by a fault of this program; the log has the traceback."""
+        if result == "error":
+            self._reads[_FAULT] += 1
+            self._known = self._known.after_failure(f"the task {task} failed: see the log of this container")
+
+    def stop(self) -> None:
+        """Answer from now on that the pod is not ready."""
+        self._is_stopping = True
+
+    def verdict(self) -> ReadinessVerdict:
+        """Return the verdict now."""
+        if self._is_stopping:
+            return ReadinessVerdict(is_ready=False, reason="not ready: shutting down", connections=None)
+        return readiness_verdict(self.rules, self._known, self._clock())
+
+    def reads(self) -> dict[str, int]:
+        """Return how many reads ended with each result."""
+        return dict(self._reads)

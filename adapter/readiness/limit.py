@@ -1,0 +1,30 @@
+"""When a pod is full, and when it has room again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimit:
+    """The number of connections at which a pod is full, and the number below which it has room again."""
+
+    full_at: int
+    resume_below: float
+
+    def is_full(self, connections: float, *, was_full: bool) -> bool:
+        """Return whether a pod is full; between the two numbers, nothing changes."""
+        return connections >= self.full_at or (was_full and connections >= self.resume_below)
+
+
+def connection_limit(limit: int, resume_ratio: float) -> ConnectionLimit:
+    """Return the limit for a number of connections and the part of it below which a pod has room again.
+
+    Raises ValueError with what to write instead.
+    """
+    if limit < 1:
+        raise ValueError(f"the limit is {limit}: write the number of connections at which the pod is full, 1 or more")
+    if not 0 < resume_ratio <= 1:
+        raise ValueError(f"the resume ratio is {resume_ratio:g}: write a number above 0 and at most 1, such as 0.95")
+    # Rounded, because 0.07 * 100 is 7.000000000000001.
+    return ConnectionLimit(limit, round(limit * resume_ratio, 6))

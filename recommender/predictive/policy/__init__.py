@@ -1,0 +1,1 @@
+"""What turns a forecast into a size (pure)."""

@@ -1,0 +1,1 @@
+"""Strict reading of values, for the readers of each kind of recommendation (pure)."""
