@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from recommender.decisions.inputs import PodConnections
+from recommender.decisions.loads.inputs import PodConnections
 from recommender.decisions.record import TargetReference
 
 if TYPE_CHECKING:
@@ -106,8 +106,9 @@ def pods_of(
         if pod in found[target]:
             raise LoadSeriesError(f"{connections.metric} has two series of pod {pod}: aggregate them by ({POD_LABEL})")
         known = _is_load(sample.value)
+        # A pod without a value is there, so it takes a place, but nobody knows of a free slot.
         found[target][pod] = PodConnections(
-            pod, sample.value if known else None, known and sample.value < connections.limit
+            sample.value if known else None, is_ready=not known or sample.value < connections.limit, name=pod
         )
     return {target: tuple(pods[name] for name in sorted(pods)) for target, pods in found.items()}
 

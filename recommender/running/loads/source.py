@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from adapter.cluster.state import Observed, Unknown
 from adapter.service.runtime.logs import StateLog
-from recommender.decisions.inputs import LoadInput
+from recommender.decisions.loads.inputs import LoadInput
 from recommender.running.loads.reading import LoadSeriesError, loads_of, pods_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.decisions.inputs import LoadInputs, PodConnections
+    from recommender.decisions.loads.inputs import LoadInputs, PodConnections
     from recommender.running.loads.keeping import HistoryKeeper
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.predicting import Predictor
@@ -60,7 +60,7 @@ class LoadSource:
         history = self._histories.get(need)
         predictions = self._predictor.predictions(need, history, found.values, answer.time)
         inputs: dict[Target, Observed[LoadInput] | Unknown] = {
-            target: Observed(LoadInput(prediction, None if pods is None else pods.get(target, ())), answer.time)
+            target: Observed(LoadInput(prediction, pods=None if pods is None else pods.get(target, ())), answer.time)
             for target, prediction in predictions.items()
         }
         inputs |= {target: Unknown(reason) for target, reason in found.unknown.items()}
