@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def of_recommendation(record: Record) -> str:
     return label("recommendation", record.name)
 
 
+@lru_cache(maxsize=32_768)
 def of_target(target: TargetReference | None) -> str:
     """Return the labels of a target; they are empty where there is none."""
     if target is None:

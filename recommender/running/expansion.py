@@ -91,7 +91,7 @@ def listed_targets(
         if target not in missing and 0.0 <= now - _confirmed(memory) < REMEMBERED_SECONDS
     ]
     remembered = {target: ended[target] for target in kept[:max_targets]}
-    reasons = {target: (found | missing)[target] for target in sorted((*found, *missing), key=_place)}
+    reasons = dict(sorted((found | missing).items(), key=lambda item: _place(item[0])))
     if len(series) > max_targets:
         left_out = f"{len(series) - max_targets} of {len(series)} targets are left out: forEach.max is {max_targets}"
         return ListedTargets(reasons, remembered, left_out, is_error=True)
@@ -151,7 +151,7 @@ class Expansion:
         return ExpandedDecision(decisions, whole)
 
     def _part(self, target: TargetReference) -> tuple[RecommendationPolicy, Calculate]:
-        return replace(self.policy, targets=(target,)), self.each.calculate(target)
+        return replace(self.policy, targets=(target,), each=target), self.each.calculate(target)
 
     def _decided(
         self, target: TargetReference, reason: str, inputs: Inputs, memory: Memory, now: float, rivals: Rivals
@@ -167,11 +167,10 @@ class Expansion:
             _log.exception("a decision failed by a fault of the program", extra=about)
             message = f"the decision failed by a fault of the program: {type(error).__name__}: {error}"
             decision = Decision(failed_record(policy, now, message), memory)
-        remembered = decision.memory
-        if remembered.changes and policy.brakes.max_changes_per_hour is None:
+        if decision.memory.changes and policy.brakes.max_changes_per_hour is None:
             # Nothing reads them without that brake, and of thousands of targets they would be the most to store.
-            remembered = replace(remembered, changes=())
-        return Decision(replace(decision.record, each=target), remembered)
+            return Decision(decision.record, replace(decision.memory, changes=()))
+        return decision
 
 
 def _missing(reason: str) -> Calculate:

@@ -17,7 +17,7 @@ from recommender.decisions.loop import Decision, decide
 from recommender.decisions.memory import Memory
 from recommender.decisions.settings import Output
 from recommender.running.expansion import Expansion, ListedTargets, listed_targets
-from recommender.running.memory_store import MemoryUnavailableError
+from recommender.running.memory.store import MemoryUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.record import TargetReference
     from recommender.decisions.settings import RecommendationPolicy
-    from recommender.running.memories import Memories
+    from recommender.running.memory.memories import Memories
     from recommender.running.plans import PollPlan
 
 _log = logging.getLogger(__name__)

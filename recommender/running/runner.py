@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from recommender.decisions.record import Record
     from recommender.running.gathering import Gatherer
     from recommender.running.leadership import Leadership
-    from recommender.running.memories import Memories
+    from recommender.running.memory.memories import Memories
     from recommender.running.plans import PollPlan
 
 _log = logging.getLogger(__name__)

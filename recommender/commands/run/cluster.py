@@ -23,9 +23,9 @@ from recommender.outputs.scale import MOST_OF_A_WRITE, ScaleHooks, ScaleWriter, 
 from recommender.running.effects import ClusterEffects, HistoryAlone
 from recommender.running.leadership import WakingEvents, WithoutLease
 from recommender.running.lookups import TargetLookups
-from recommender.running.memories import Memories
-from recommender.running.memory_config_maps import ConfigMapMemoryStore
-from recommender.running.memory_store import ProcessMemoryStore
+from recommender.running.memory.config_maps import ConfigMapMemoryStore
+from recommender.running.memory.memories import Memories
+from recommender.running.memory.store import ProcessMemoryStore
 from recommender.running.parameter_config_maps import ParameterConfigMaps
 from recommender.running.writes import Writes
 

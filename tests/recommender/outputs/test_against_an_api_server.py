@@ -20,7 +20,7 @@ from recommender.outputs.events import EventWriter
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale import ScaleHooks, ScaleOutcome, ScaleWriter
 from recommender.running.lookups import TargetLookups
-from recommender.running.memory_config_maps import ConfigMapMemoryStore
+from recommender.running.memory.config_maps import ConfigMapMemoryStore
 from tests.support.apiserver_objects import DEPLOYMENTS, EVENTS
 from tests.support.fake_apiserver import Fault
 from tests.support.object_apiserver import ObjectApiServer

@@ -17,8 +17,8 @@ from recommender.decisions.settings import Output, RecommendationPolicy
 from recommender.proportional.parameters import ProportionalSettings
 from recommender.running.expansion import EachTarget
 from recommender.running.gathering import Gatherer, InputSources, LookUps, LookUpThreads
-from recommender.running.memories import Memories
-from recommender.running.memory_store import MemoryUnavailableError
+from recommender.running.memory.memories import Memories
+from recommender.running.memory.store import MemoryUnavailableError
 from recommender.running.plans import PollPlan, plan_of
 from recommender.running.runner import Latest, Runner, RunnerParts
 

@@ -7,12 +7,12 @@ import time
 from typing import TYPE_CHECKING
 
 from recommender.decisions.memory import Memory
-from recommender.running.memory_store import MemoryUnavailableError
+from recommender.running.memory.store import MemoryUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from recommender.running.memory_store import MemoryStore
+    from recommender.running.memory.store import MemoryStore
 
 
 class Memories:

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from recommender.decisions.memory import LastParameters, LastValue, Memory
 from recommender.decisions.record import TargetReference
-from recommender.running.memory_document import (
+from recommender.running.memory.document import (
     SCHEMA_VERSION,
     MemoryDocumentError,
     NewerMemoryError,
     decode_memory,
     encode_memory,
 )
-from recommender.running.memory_store import NAME_PREFIX, stored_name
+from recommender.running.memory.store import NAME_PREFIX, stored_name
 from tests.support.apiserver_objects import CONFIG_MAPS, ObjectStore
 
 MEMORY = Memory(
