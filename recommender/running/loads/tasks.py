@@ -10,15 +10,13 @@ if TYPE_CHECKING:
     from recommender.running.loads.needs import LoadNeed
 
 SCRAPE_SECONDS: Final = 15.0
-HPA_SYNC_SECONDS: Final = 15.0
-"""Default of kube-controller-manager's `--horizontal-pod-autoscaler-sync-period`."""
 DOWN_WINDOW_SECONDS: Final = 300.0
 """Default of an HPA's `scaleDown.stabilizationWindowSeconds`."""
 
 
 def delays_of(need: LoadNeed) -> float:
     """Return how many seconds pass between a change of the load and the scale call."""
-    return SCRAPE_SECONDS + need.poll_interval_seconds + (HPA_SYNC_SECONDS if need.is_published else 0.0)
+    return SCRAPE_SECONDS + need.poll_interval_seconds + (need.settings.hpa_sync_seconds if need.is_published else 0.0)
 
 
 def task_of(need: LoadNeed) -> ForecastTask:
