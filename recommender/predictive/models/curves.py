@@ -44,7 +44,7 @@ def curve_forecasts(history: LoadHistory, origins: IntArray, task: ForecastTask,
     def point(steps: IntArray) -> FloatArray:
         return limited_points(_largest(history, steps, task, options), history, steps, growth)
 
-    return limited(calibrated(point, history, origins, task), history, origins, growth)
+    return limited(calibrated(point, history, origins, task), history, origins, task.max_growth)
 
 
 def curves_at(times: FloatArray, values: FloatArray, degree: int, at: FloatArray) -> FloatArray:

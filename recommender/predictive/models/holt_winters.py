@@ -177,7 +177,7 @@ def _forecast(
     def point(steps: IntArray) -> FloatArray:
         return limited_points(at_origins(largest, history, grid, steps), history, steps, growth)
 
-    return limited(calibrated(point, history, origins, task), history, origins, growth)
+    return limited(calibrated(point, history, origins, task), history, origins, task.max_growth)
 
 
 HOLT_WINTERS = Model("holt-winters", 2 * DAY_SECONDS, _fit, _forecast, is_heavy=True)
