@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -119,3 +120,15 @@ def test_no_series_is_no_forecast(model: Model) -> None:
     history = LoadHistory(0.0, STEP_SECONDS, np.empty((0, 800)))
     found = model.forecast(fitted(model, history, 700), history, np.arange(700, 800), TASK)
     assert found.upper.shape == (0, 100)
+
+
+@every_model
+def test_a_growth_limit_of_the_user_bounds_both_forecasts(model: Model) -> None:
+    history = noisy_history()
+    origins = np.arange(FITTED_STEPS, history.steps)
+    task = replace(TASK, max_growth=1.05)
+    found = model.forecast(fitted_to_noise(model), history, origins, task)
+    present = history.values[:, origins]
+    level = (1.05 if model.name != "reactive" else 1.0) * present * (1 + 1e-9)
+    assert (found.median <= level).all()
+    assert (found.upper <= level).all()
