@@ -75,7 +75,8 @@ def smoothed(values: FloatArray, shares: Smoothing, start: Start, ahead: FloatAr
 
     An unknown bin changes nothing but time. `ahead` counts bins, with fractions.
     """
-    alpha, beta, gamma, phi = (share[:, np.newaxis] for share in shares)
+    alpha, beta = shares.level[:, np.newaxis], shares.trend[:, np.newaxis]
+    gamma, phi = shares.season[:, np.newaxis], shares.damping[:, np.newaxis]
     level, trend = start.level[:, np.newaxis], start.trend[:, np.newaxis]
     length = start.season.shape[1]
     # The bins of a later phase lie between two slots of the season.
