@@ -37,5 +37,5 @@ def lacks(model: Model, history: LoadHistory) -> str | None:
         return None
     return (
         f"{model.name} needs {model.least_history_seconds / DAY_SECONDS:g} days of load to see a day twice, "
-        f"and {seconds / DAY_SECONDS:.2g} days are known"
+        f"and {seconds / 3600:.3g} h are known"
     )
