@@ -162,6 +162,14 @@ def test_extra_pods_follow_the_published_rule() -> None:
     slots = count_slots(ready(*[20_000] * 10), LIMIT, 120.0)
     assert pods_for(slots, LIMIT, arrivals=60_000.0, reserve=0.0) == 10 + 3
     assert pods_for(slots, LIMIT, arrivals=50_000.0, reserve=0.0) == 10
+    assert pods_for(slots, LIMIT, arrivals=60_000.0, reserve=20_000.0) == 10 + 4
+
+
+def test_a_reserve_alone_adds_only_what_it_lacks() -> None:
+    slots = count_slots(ready(*[20_000] * 10), LIMIT, 120.0)
+    assert pods_for(slots, LIMIT, arrivals=0.0, reserve=60_000.0) == 10 + 1
+    assert pods_for(slots, LIMIT, arrivals=-5_000.0, reserve=50_000.0) == 10
+    assert pods_for(slots, LIMIT, arrivals=0.0, reserve=24_000.0) == 10 - 1
 
 
 @pytest.mark.parametrize(
