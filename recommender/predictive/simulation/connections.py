@@ -162,7 +162,8 @@ def decided_by_policy(
     settings = replace(
         policy,
         load_per_replica=fleet.load_per_replica,
-        horizon_seconds=fleet.startup_seconds,
+        # Until a pod serves, rounded up to steps: for so long the policy waits for those that start.
+        horizon_seconds=fleet.lag_steps * fleet.step_seconds,
         min_replicas=fleet.min_replicas,
         max_replicas=fleet.max_replicas,
     )

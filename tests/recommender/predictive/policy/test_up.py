@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
 
 from recommender.decisions.calculation import CalculationError
 from recommender.predictive.policy.delays import ControlDelays, Delay, DelaySource, delay_of
@@ -202,3 +206,37 @@ def test_a_size_stays_within_what_the_api_can_hold() -> None:
 def test_without_load_per_replica_there_is_no_size() -> None:
     with pytest.raises(CalculationError, match="loadPerReplica"):
         sized(settings(load_per_replica=None), LoadSituation(1.0))
+
+
+pods_of_all_kinds = st.lists(
+    st.builds(
+        PodConnections,
+        st.none() | st.floats(0, 1.2 * LIMIT),
+        is_ready=st.booleans(),
+        unready_seconds=st.none() | st.floats(0, 600),
+    ),
+    max_size=12,
+).map(tuple)
+
+
+@given(pods_of_all_kinds, st.floats(0, 500_000), st.floats(0, 500_000), st.none() | st.integers(1, 30))
+@examples(max_examples=60)
+def test_whatever_the_pods_say_the_load_and_its_reserve_are_served(
+    pods: Pods, load: float, upper: float, most: int | None
+) -> None:
+    policy = sticky(headroom_ratio=0.1, max_replicas=most)
+    replicas = sized(policy, LoadSituation(load, forecast(upper), pods)).replicas
+    assert replicas is not None
+    assert replicas * LIMIT >= 1.1 * load * (1 - 1e-9) or replicas == most
+    slots = count_slots(pods, LIMIT, 120.0)
+    if slots.occupied and slots.free <= 0:
+        assert replicas > slots.occupied or replicas == most
+
+
+@given(pods_of_all_kinds, st.floats(0, 500_000), st.floats(0, 500_000), st.integers(0, 11))
+@examples(max_examples=60)
+def test_a_pod_without_a_sample_never_means_fewer_replicas(pods: Pods, load: float, upper: float, place: int) -> None:
+    assume(place < len(pods) and pods[place].is_ready)
+    unknown = (*pods[:place], replace(pods[place], connections=None), *pods[place + 1 :])
+    with_sample = sized(sticky(), LoadSituation(load, forecast(upper), pods)).replicas or 0
+    assert (sized(sticky(), LoadSituation(load, forecast(upper), unknown)).replicas or 0) >= with_sample

@@ -153,6 +153,16 @@ def test_the_policy_that_sees_the_pods_refuses_less() -> None:
     assert found[1].replica_hours < 1.05 * found[0].replica_hours
 
 
+def test_pods_that_start_for_a_long_step_are_not_asked_for_twice() -> None:
+    fleet = replace(FLEET, step_seconds=600.0, startup_seconds=60.0)
+    arrivals = np.array([200.0] + [40.0] * 6)
+    load = open_connections(arrivals, 600.0, replace(SESSIONS, mean_session_seconds=1e12))
+    policy = PredictiveSettings(headroom_ratio=0.0, connections=Connections(100, metric="connections"))
+    decide = decided_by_policy(policy, load, load, "reactive", fleet)
+    found = simulate_connections(arrivals, decide, fleet, replace(SESSIONS, mean_session_seconds=1e12))
+    assert (found.asked <= load / 100 + 2).all()
+
+
 def test_unknown_loads_keep_the_size() -> None:
     load = np.array([np.nan, 500.0, np.nan, np.nan])
     decide = decided_by_policy(PredictiveSettings(headroom_ratio=0.0), load, load, "reactive", FLEET)
