@@ -20,7 +20,8 @@ _HEADER: Final = (
     "COSTS AS MUCH AS",
     "REPLICA-HOURS",
     "SHORT",
-    "SHORTAGE VS HEADROOM",
+    "VS HEADROOM: TIME",
+    "SIZE",
     "LOST LOAD",
     "CHANGES",
 )
@@ -82,7 +83,8 @@ def _row(policy: PolicyResult, report: BacktestReport) -> tuple[str, ...]:
         f"{below}{_percent(versus.cost_as_headroom_ratio)} headroom",
         f"{measures.replica_hours:,.1f}",
         f"{measures.tau_under_percent:.3g} %",
-        f"{_ratio(tau)} time, {_ratio(theta)} size",
+        _ratio(tau),
+        _ratio(theta),
         f"{100 * measures.lost_load_ratio:.3g} %",
         f"{measures.changes:,}",
     )
@@ -95,8 +97,8 @@ def _sized(row: Sequence[str], widths: Sequence[int]) -> Iterator[tuple[int, tup
 def _legend(report: BacktestReport) -> Iterator[str]:
     yield "SHORT: share of the judged steps in which fewer replicas served than the load needed."
     yield (
-        "SHORTAGE VS HEADROOM: shortage divided by that of plain headroom at the same replica-hours; "
-        "below 1 the policy is better, - where neither is short, only where headroom never is."
+        "VS HEADROOM: how often and how much it is short, divided by the same of plain headroom at equal replica-hours: "
+        "below 1 the policy is better; - where neither is short, only where headroom never is."
     )
     if report.actuator is Actuator.HPA:
         yield "Policies and headroom alike act through an HPA with the default behaviour."

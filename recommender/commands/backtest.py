@@ -131,20 +131,31 @@ def backtest(arguments: Sequence[str]) -> NoReturn:
     try:
         settings = _settings(values, configuration)
         options = _options(values, settings)
-        trace = _trace(values)
-        report = _replayed(values, trace, options)
-        series = values.path("series")
-        if series is not None:
-            write_series(report, series)
-        plot = values.path("plot")
-        if plot is not None:
-            from recommender.backtest.plot import write_plot  # noqa: PLC0415 - matplotlib takes a second to load
-
-            write_plot(report, plot)
+        _check_outputs(values)
+        report = _replayed(values, _trace(values), options)
+        _print(values, report)
+        _write(values, report)
     except (UsageError, BacktestError) as error:
         exit_for_usage(PROGRAM, str(error))
-    _print(values, report)
     sys.exit(0)
+
+
+def _check_outputs(values: FlagValues) -> None:
+    """Refuse files that cannot be written before a replay that takes minutes."""
+    for name in ("series", "plot"):
+        path = values.path(name)
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
+            raise UsageError(f"--{name}: {path} cannot be written: name a file in a folder that exists")
+
+
+def _write(values: FlagValues, report: BacktestReport) -> None:
+    series, plot = values.path("series"), values.path("plot")
+    if series is not None:
+        write_series(report, series)
+    if plot is not None:
+        from recommender.backtest.plot import write_plot  # noqa: PLC0415 - matplotlib takes a second to load
+
+        write_plot(report, plot)
 
 
 def _settings(values: FlagValues, configuration: Configuration | None) -> PredictiveSettings | None:
