@@ -1,6 +1,7 @@
 """Rare calls: whether there is a Prometheus, its label values, and history for a backtest.
 
-Each uses a connection of its own. They use prometheus-api-client (`library`), which is imported by the first call, since it takes 30 MiB.
+Each uses a connection of its own. They use prometheus-api-client (`library`), which is imported by the first call,
+since it takes 30 MiB.
 """
 
 from __future__ import annotations
