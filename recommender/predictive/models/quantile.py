@@ -38,7 +38,7 @@ MEDIAN = 0.5
 SPREAD_QUANTILE = 0.9
 """The distance from the median to it is the unit of uncertainty: higher ones follow single bursts."""
 SMALLEST_SPREAD = 0.01
-SPREAD_FLOOR_RATIO = 0.0
+SPREAD_FLOOR_RATIO = 0.3
 """A spread is at least this share of the mean spread: where a forest sees none, it has seen too few rows."""
 SMALLEST_RATIO = 0.02
 """A target is taken as at least this share of the level, so that its logarithm is finite."""
