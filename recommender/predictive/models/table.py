@@ -11,6 +11,7 @@ from recommender.predictive.models.headroom import HEADROOM
 from recommender.predictive.models.holt_winters import HOLT_WINTERS
 from recommender.predictive.models.linear import LINEAR
 from recommender.predictive.models.polynomial import POLYNOMIAL
+from recommender.predictive.models.quantile import QUANTILE
 from recommender.predictive.models.reactive import REACTIVE
 from recommender.predictive.models.seasonal import SEASONAL
 from recommender.predictive.models.state_space import STATE_SPACE
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from recommender.predictive.forecast import Model
     from recommender.predictive.history import LoadHistory
 
-MODELS: tuple[Model, ...] = (REACTIVE, HEADROOM, LINEAR, POLYNOMIAL, SEASONAL, HOLT_WINTERS, STATE_SPACE)
+MODELS: tuple[Model, ...] = (REACTIVE, HEADROOM, LINEAR, POLYNOMIAL, SEASONAL, HOLT_WINTERS, STATE_SPACE, QUANTILE)
 
 
 def model_named(name: str) -> Model:
