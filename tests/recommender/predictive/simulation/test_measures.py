@@ -15,7 +15,7 @@ SETTINGS = FleetSettings(step_seconds=900.0, startup_seconds=0.0, load_per_repli
 
 def measures_of(load: list[float], asked: list[float], serving: list[float], judged: list[bool]) -> Measures:
     fleet = Fleet(np.array(asked), np.array(serving), changed_steps(np.array(asked)))
-    return measure(np.array(load), fleet, np.array(judged), SETTINGS)
+    return measure(np.array(load), fleet, np.array(judged, dtype=bool), SETTINGS)
 
 
 def test_measures_are_those_of_a_table_by_hand() -> None:
