@@ -43,7 +43,7 @@ def replayed(
 ) -> BacktestReport:
     """Return the report of this load."""
     values = np.asarray(load, dtype=np.float64)
-    trace = of_samples("load.csv", AT + step_seconds * np.arange(len(values)), values)
+    trace = of_samples("load.csv", AT + step_seconds * np.arange(len(values), dtype=np.float64), values)
     history = resampled(trace, None, Missing.GAP)
     with closing(Children(CollectorRegistry(), "test", most=1)) as children:
         return replay(trace, history, options or BacktestOptions(), models, children)

@@ -71,7 +71,7 @@ def test_no_step_knows_what_comes_after_it(values: list[float], at: int, step: f
     """Samples from a moment on are changed: steps that were over by then stay the same."""
     values[0] = 1.0
     at = min(at, len(values) - 1)
-    times = 60.0 * np.arange(len(values))
+    times = 60.0 * np.arange(len(values), dtype=np.float64)
     poisoned = np.where(np.arange(len(values)) >= at, 1e6, values)
     before = resampled(of_samples("x", times, np.array(values)), step, missing)
     after = resampled(of_samples("x", times, poisoned), step, missing)
@@ -83,5 +83,7 @@ def test_no_step_knows_what_comes_after_it(values: list[float], at: int, step: f
 @given(st.lists(st.one_of(st.just(NAN), st.integers(1, 50).map(float)), min_size=2, max_size=60))
 def test_nothing_is_made_up_in_a_gap(values: list[float]) -> None:
     values[0] = 1.0
-    found = resampled(of_samples("x", 60.0 * np.arange(len(values)), np.array(values)), None, Missing.GAP)
+    found = resampled(
+        of_samples("x", 60.0 * np.arange(len(values), dtype=np.float64), np.array(values)), None, Missing.GAP
+    )
     np.testing.assert_array_equal(found.values[0], values)

@@ -37,7 +37,7 @@ def test_steps_that_are_not_judged_or_unknown_do_not_count() -> None:
         tau_under_percent=0,
         theta_under_percent=0,
         tau_over_percent=50,
-        theta_over_percent=pytest.approx(100 / 6),
+        theta_over_percent=100 * (1 / 3) / 2,
         lost_load_ratio=0,
         changes=2,
         worst_shortage_replicas=0,
