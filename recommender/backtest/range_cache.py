@@ -57,7 +57,8 @@ class RangeCache:
     def read(self, chunk: int) -> CachedSteps | None:
         """Return what is known of a chunk; None if nothing is."""
         try:
-            with np.load(self._path(chunk), allow_pickle=False) as file:
+            # numpy leaves a file open that is no archive.
+            with self._path(chunk).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
                 found = CachedSteps(int(file["first"]), np.asarray(file["values"], dtype=np.float64))
         except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
             return None

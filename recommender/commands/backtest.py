@@ -115,7 +115,7 @@ BACKTEST = CommandFlags(
         Flag(
             name="step",
             kind=SPAN,
-            help="Step of the replay, whose load is the mean of its samples (default: the median step; 60s for Prometheus).",
+            help="Step of the replay: the mean of the samples in it (default: their median step; 60s for Prometheus).",
         ),
         Flag(
             name="missing",

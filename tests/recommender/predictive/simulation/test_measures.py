@@ -15,7 +15,7 @@ SETTINGS = FleetSettings(step_seconds=900.0, startup_seconds=0.0, load_per_repli
 
 def measures_of(load: list[float], asked: list[float], serving: list[float], judged: list[bool]) -> Measures:
     fleet = Fleet(np.array(asked), np.array(serving), changed_steps(np.array(asked)))
-    return measure(np.array(load), fleet, np.array(judged), SETTINGS)
+    return measure(np.array(load), fleet, np.array(judged, dtype=bool), SETTINGS)
 
 
 def test_measures_are_those_of_a_table_by_hand() -> None:
@@ -37,7 +37,7 @@ def test_steps_that_are_not_judged_or_unknown_do_not_count() -> None:
         tau_under_percent=0,
         theta_under_percent=0,
         tau_over_percent=50,
-        theta_over_percent=pytest.approx(100 / 6),
+        theta_over_percent=100 * (1 / 3) / 2,
         lost_load_ratio=0,
         changes=2,
         worst_shortage_replicas=0,

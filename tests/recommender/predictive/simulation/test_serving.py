@@ -65,11 +65,8 @@ def naive(desired: list[float], settings: FleetSettings) -> tuple[list[float], l
     bounded = [min(max(each, settings.min_replicas), settings.max_replicas or math.inf) for each in desired]
     asked = [max(bounded[max(0, at - settings.down_window_steps + 1) : at + 1]) for at in range(len(desired))]
     lag = math.ceil(settings.startup_seconds / settings.step_seconds) + 1
-    serving = []
-    for at in range(len(desired)):
-        # A replica serves if it has been asked for in each step since it began to start.
-        serving.append(min(asked[max(0, at - lag) : at + 1]))
-    return asked, serving
+    # A replica serves if it has been asked for in each step since it began to start.
+    return asked, [min(asked[max(0, at - lag) : at + 1]) for at in range(len(desired))]
 
 
 @given(
