@@ -18,7 +18,8 @@ from recommender.decisions.inputs import Inputs
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Mapping
 
-    from recommender.decisions.inputs import ConfigMapData, LoadInputs, TargetState
+    from recommender.decisions.inputs import ConfigMapData, TargetState
+    from recommender.decisions.loads.inputs import LoadInputs
     from recommender.decisions.record import TargetReference
     from recommender.running.loads.needs import LoadNeed
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from adapter.cluster.state import Observed, Unknown
     from adapter.timing.clock import Clock
     from recommender.configuration.model import Configuration
-    from recommender.decisions.inputs import LoadInputs
+    from recommender.decisions.loads.inputs import LoadInputs
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.working import WorkingLoads
     from recommender.running.query_values import QueryValues

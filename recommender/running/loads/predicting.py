@@ -23,6 +23,7 @@ from recommender.running.loads.tasks import task_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from recommender.decisions.loads.delays import ControlDelays
     from recommender.predictive.forecast import ForecastTask, Model
     from recommender.running.loads.book import Learned, ModelBook
     from recommender.running.loads.histories import TargetHistory
@@ -61,11 +62,16 @@ class Predictor:
         self._made: dict[str, _Made] = {}
 
     def predictions(
-        self, need: LoadNeed, history: TargetHistory | None, loads: Mapping[Target, float], now: float
+        self,
+        need: LoadNeed,
+        delays: ControlDelays,
+        history: TargetHistory | None,
+        loads: Mapping[Target, float],
+        now: float,
     ) -> Mapping[Target, Prediction]:
         """Return the prediction of each target; `now` is when the loads were observed."""
         learned = self._book.get(need)
-        task = learned.task if learned is not None else task_of(need)
+        task = learned.task if learned is not None else task_of(need, delays)
         targets = list(loads)
         known = np.zeros(len(targets)) if history is None else history.known_seconds(targets, now)
         chosen = {
@@ -148,7 +154,8 @@ def _made_now(
     now: float,
 ) -> dict[Target, _Values]:
     targets: Sequence[Target] = list(loads)
-    seconds = _recent_seconds(task, history.step_seconds) if model.fit is no_fit else None
+    # A model that needs days of history looks at all of them.
+    seconds = None if model.least_history_seconds else _recent_seconds(task, history.step_seconds)
     past = history.history(targets, now, seconds)
     present = np.array([loads[target] for target in targets])
     parameters = None if learned is None else learned.parameters.get(model.name)

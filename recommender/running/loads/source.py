@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from adapter.cluster.state import Observed, Unknown
 from adapter.service.runtime.logs import StateLog
-from recommender.decisions.inputs import LoadInput
+from recommender.decisions.loads.inputs import LoadInput
 from recommender.running.loads.reading import LoadSeriesError, loads_of, pods_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from recommender.decisions.inputs import LoadInputs, PodConnections
+    from recommender.decisions.loads.inputs import LoadInputs, PodConnections
+    from recommender.running.loads.delays import DelayMeter
     from recommender.running.loads.keeping import HistoryKeeper
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.predicting import Predictor
@@ -37,10 +38,16 @@ class LoadSource:
     """Answers what the load of a recommendation is. For any number of threads."""
 
     def __init__(
-        self, queries: QueryValues, histories: HistoryKeeper, predictor: Predictor, telemetry: SourceTelemetry
+        self,
+        queries: QueryValues,
+        histories: HistoryKeeper,
+        delays: DelayMeter,
+        predictor: Predictor,
+        telemetry: SourceTelemetry,
     ) -> None:
         self._queries = queries
         self._histories = histories
+        self._delays = delays
         self._predictor = predictor
         self._telemetry = telemetry
         self._states = StateLog(_log)
@@ -52,30 +59,37 @@ class LoadSource:
             return answer
         try:
             found = loads_of(answer.value, need.settings.for_each, need.query)
-            pods = self._pods(need)
         except LoadSeriesError as error:
             return Unknown(str(error))
+        pods = self._pods(need)
         self._report(need, found)
         self._histories.note(need, found.values, answer.time)
         history = self._histories.get(need)
-        predictions = self._predictor.predictions(need, history, found.values, answer.time)
+        delays = self._delays.polled(need, sum(found.values.values()), answer.time)
+        predictions = self._predictor.predictions(need, delays, history, found.values, answer.time)
         inputs: dict[Target, Observed[LoadInput] | Unknown] = {
-            target: Observed(LoadInput(prediction, None if pods is None else pods.get(target, ())), answer.time)
+            target: Observed(LoadInput(prediction, delays, None if pods is None else pods.get(target, ())), answer.time)
             for target, prediction in predictions.items()
         }
         inputs |= {target: Unknown(reason) for target, reason in found.unknown.items()}
         return Observed(inputs, answer.time)
 
     def _pods(self, need: LoadNeed) -> Mapping[Target, tuple[PodConnections, ...]] | None:
-        """Return the pods by target; None if they are not looked at. Raises LoadSeriesError."""
+        """Return the pods by target; None if they are not looked at, or not known at present."""
         connections = need.settings.connections
         if connections is None or connections.metric is None:
             return None
-        answer = self._queries.samples(connections.metric)
-        if isinstance(answer, Unknown):
-            # Without them nobody knows how much room there is, and the totals would promise too much.
-            raise LoadSeriesError(f"the connections of the pods are not known: {answer.reason}")
-        return pods_of(answer.value, connections, need.settings.for_each)
+        key, answer = f"{need.name} pods", self._queries.samples(connections.metric)
+        try:
+            if isinstance(answer, Unknown):
+                raise LoadSeriesError(answer.reason)
+            pods = pods_of(answer.value, connections, need.settings.for_each)
+        except LoadSeriesError as error:
+            message = f"recommendation {need.name}: the connections of the pods are not known: {error}"
+            self._states.failed(key, message, level=logging.WARNING)
+            return None
+        self._states.recovered(key, f"recommendation {need.name}: the connections of the pods are known again")
+        return pods
 
     def _report(self, need: LoadNeed, found: TargetLoads) -> None:
         self._telemetry.series_left_out(need.name, found.left_out)

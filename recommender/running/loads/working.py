@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from recommender.running.loads.book import ModelBook
+from recommender.running.loads.delays import DelayMeter
 from recommender.running.loads.files import LoadFiles
 from recommender.running.loads.keeping import HistoryKeeper
 from recommender.running.loads.predicting import Predictor
@@ -32,7 +33,8 @@ class WorkingLoads:
         self.book = ModelBook()
         self.histories = HistoryKeeper(queries.client, LoadFiles(state / FOLDER), telemetry, clock)
         self._predictor = Predictor(self.book)
-        self.source = LoadSource(queries, self.histories, self._predictor, telemetry)
+        self._delays = DelayMeter()
+        self.source = LoadSource(queries, self.histories, self._delays, self._predictor, telemetry)
 
     def use(self, needs: frozenset[LoadNeed]) -> None:
         """Follow a configuration."""
@@ -40,3 +42,4 @@ class WorkingLoads:
         self.histories.use(needs)
         self.book.keep(names)
         self._predictor.keep(names)
+        self._delays.keep(names)
