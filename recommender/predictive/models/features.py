@@ -29,6 +29,7 @@ MAXIMUM_SECONDS = (5 * 60.0, 15 * 60.0, 3600.0, 3 * 3600.0)
 SLOPE_SECONDS = (5 * 60.0, 15 * 60.0, 3600.0)
 AHEAD_SECONDS = 30 * MINUTE_SECONDS
 DAYS_BACK = 7
+FEATURE_DECIMALS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,9 @@ def features(history: LoadHistory, first: int, last: int, task: ForecastTask) ->
     columns += _slopes(around, step)
     columns += _seasons(around, level, step, task)
     columns += _times(history, first, last)
-    return np.stack([np.broadcast_to(column, level.shape) for column in columns], axis=2)
+    # Sums differ in their last bits by where they begin; so that no threshold of a tree lies between, they are rounded.
+    found = np.stack([np.broadcast_to(column, level.shape) for column in columns], axis=2)
+    return np.asarray(np.round(found, FEATURE_DECIMALS), dtype=np.float64)
 
 
 def _unique(seconds: tuple[float, ...], step: float) -> list[int]:
