@@ -58,6 +58,11 @@ class DelayMeter:
             seen.polled, seen.total = time, total
             return _delays(need, seen)
 
+    def delays(self, need: LoadNeed) -> ControlDelays:
+        """Return the delays that are known by now."""
+        with self._lock:
+            return _delays(need, self._seen.get(need.name, _Seen()))
+
     def keep(self, names: set[str]) -> None:
         """Forget the measurements of all but these recommendations."""
         with self._lock:

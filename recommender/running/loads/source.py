@@ -80,16 +80,20 @@ class LoadSource:
         if connections is None or connections.metric is None:
             return None
         key, answer = f"{need.name} pods", self._queries.samples(connections.metric)
+        if isinstance(answer, Unknown):
+            self._without_pods(key, need, answer.reason)
+            return None
         try:
-            if isinstance(answer, Unknown):
-                raise LoadSeriesError(answer.reason)
             pods = pods_of(answer.value, connections, need.settings.for_each)
         except LoadSeriesError as error:
-            message = f"recommendation {need.name}: the connections of the pods are not known: {error}"
-            self._states.failed(key, message, level=logging.WARNING)
+            self._without_pods(key, need, str(error))
             return None
         self._states.recovered(key, f"recommendation {need.name}: the connections of the pods are known again")
         return pods
+
+    def _without_pods(self, key: str, need: LoadNeed, reason: str) -> None:
+        message = f"recommendation {need.name}: the connections of the pods are not known: {reason}"
+        self._states.failed(key, message, level=logging.WARNING)
 
     def _report(self, need: LoadNeed, found: TargetLoads) -> None:
         self._telemetry.series_left_out(need.name, found.left_out)

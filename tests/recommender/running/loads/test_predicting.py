@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from recommender.predictive.learning import Verdict
 from recommender.predictive.settings import ModelName
-from recommender.running.loads.book import Learned, ModelBook, ModelInUse
+from recommender.running.loads.book import Learned, ModelBook
 from recommender.running.loads.delays import assumed_delays
 from recommender.running.loads.histories import TargetHistory
 from recommender.running.loads.predicting import Predictor
@@ -78,8 +79,8 @@ def test_auto_has_headroom_until_models_have_been_compared() -> None:
 def test_what_auto_has_learned_acts() -> None:
     wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0)
     book = ModelBook()
-    in_use = ModelInUse("headroom", "it was best", 0.5, {"linear": 1.2, "seasonal": None}, "no shortage")
-    book.put(wanted, Learned(task_of(wanted, assumed_delays(wanted)), {}, {None: in_use}))
+    verdict = Verdict("headroom", "it was best", 0.5, {"linear": 1.2, "seasonal": None}, "no shortage")
+    book.put(wanted, Learned(task_of(wanted, assumed_delays(wanted)), verdicts={None: verdict}))
     found = predicted(wanted, book)
 
     assert found.load.predicted == pytest.approx(1.5 * 2800)
