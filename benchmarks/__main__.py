@@ -28,6 +28,7 @@ BENCHMARKS: Mapping[str, Sequence[str]] = {
     "control_plane": ("--hpas", "200", "--seconds", "60"),
     "discovery_lists": ("--metrics", "5000", "--seconds", "60"),
     "plan_proof": (),
+    "readiness_memory": ("--sidecars", "10", "--seconds", "30"),
     "recommender_cluster": ("--nodes", "5000", "--pods", "50000", "--services", "50000", "--seconds", "30"),
     "series_discovery": ("--series", "200000", "--seconds", "30"),
     "slow_readers": ("--readers", "300", "--strangers", "1000", "--seconds", "30"),

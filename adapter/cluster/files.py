@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adapter.cluster.by_namespace import EVERYWHERE, AutoscalersByNamespace
 from adapter.cluster.contents import Contents, contents_of
 from adapter.cluster.counts import distinct
 from adapter.cluster.queries import selector_of
@@ -88,7 +89,9 @@ def state_of(contents: Contents, needs: ClusterNeeds, time: float, where: Path) 
     """Return the facts that are needed, as the contents of files state them; `where` names the files in messages."""
     return ClusterState(
         nodes=_nodes(contents, time, where) if needs.nodes else ClusterState().nodes,
-        autoscalers={namespace: _autoscalers(contents, namespace, time) for namespace in needs.autoscaler_namespaces},
+        autoscalers=AutoscalersByNamespace(
+            {namespace: _autoscalers(contents, namespace, time) for namespace in needs.autoscaler_namespaces}
+        ),
         counts={query: _count(contents, query, time, where) for query in needs.counts},
         problems=tuple(node for node in contents.nodes.values() if isinstance(node, str)) if needs.nodes else (),
     )
@@ -112,7 +115,7 @@ def _nodes(contents: Contents, time: float, where: Path) -> Observed[tuple[Clust
 
 
 def _autoscalers(contents: Contents, namespace: str, time: float) -> Observed[tuple[Autoscaler, ...]] | Unknown:
-    found = [contents.autoscalers[key] for key in sorted(contents.autoscalers) if key[0] == namespace]
+    found = [contents.autoscalers[key] for key in sorted(contents.autoscalers) if namespace in {EVERYWHERE, key[0]}]
     for one in found:
         if isinstance(one, str):
             # It may own any target of the namespace.

@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from adapter.cluster.by_namespace import AutoscalersByNamespace
 from adapter.cluster.contents import Contents
 from adapter.cluster.files import ClusterFilesError, cluster_files, read_file, state_of
 from adapter.cluster.state import ClusterState, Observed, Unknown
@@ -149,7 +150,7 @@ def _stamp(path: Path) -> tuple[int, ...] | None:
 def _unknown(needs: ClusterNeeds, reason: Unknown) -> ClusterState:
     return ClusterState(
         nodes=reason if needs.nodes else ClusterState().nodes,
-        autoscalers=dict.fromkeys(needs.autoscaler_namespaces, reason),
+        autoscalers=AutoscalersByNamespace(dict.fromkeys(needs.autoscaler_namespaces, reason)),
         counts=dict.fromkeys(needs.counts, reason),
     )
 
@@ -160,7 +161,9 @@ def _confirmed(state: ClusterState, known: _Known) -> ClusterState:
 
     return ClusterState(
         nodes=confirmed(state.nodes),
-        autoscalers={namespace: confirmed(fact) for namespace, fact in state.autoscalers.items()},
+        autoscalers=AutoscalersByNamespace(
+            {namespace: confirmed(fact) for namespace, fact in state.autoscalers.items()}
+        ),
         counts={query: confirmed(fact) for query, fact in state.counts.items()},
         problems=(*known.problems, *state.problems),
     )

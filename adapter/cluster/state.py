@@ -105,6 +105,7 @@ class ClusterNeeds:
 
     nodes: bool = False
     autoscaler_namespaces: frozenset[str] = frozenset()
+    """The empty text stands for all namespaces."""
     counts: frozenset[CountQuery] = frozenset()
 
 

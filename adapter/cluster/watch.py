@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
 
+from adapter.cluster.by_namespace import AutoscalersByNamespace
 from adapter.cluster.counts import AddressStore, NameStore
 from adapter.cluster.forms import AutoscalerForm, NameForm, NodeForm, SliceForm
 from adapter.cluster.state import ClusterState, Observed, Unknown
@@ -148,7 +149,9 @@ class ClusterWatch:
         state = ClusterState()
         return ClusterState(
             nodes=_nodes(now.nodes[NODES]) if plan.nodes else state.nodes,
-            autoscalers={namespace: _owners(now.autoscalers[which]) for namespace, which in plan.autoscalers.items()},
+            autoscalers=AutoscalersByNamespace(
+                {namespace: _owners(now.autoscalers[which]) for namespace, which in plan.autoscalers.items()}
+            ),
             counts={
                 query: which if isinstance(which, Unknown) else _count(now.counts[which], query.namespace)
                 for query, which in plan.counts.items()

@@ -59,7 +59,8 @@ def plan_watches(needs: ClusterNeeds) -> WatchPlan:
     return WatchPlan(
         nodes=NODES if needs.nodes else None,
         autoscalers={
-            namespace: ListWatch(_AUTOSCALERS, WHOLE_OBJECTS, namespace) for namespace in needs.autoscaler_namespaces
+            namespace: ListWatch(_AUTOSCALERS, WHOLE_OBJECTS, namespace or None)
+            for namespace in needs.autoscaler_namespaces
         },
         counts=counts,
     )

@@ -18,7 +18,7 @@ from adapter.readiness.board import ReadinessBoard
 from adapter.readiness.limit import connection_limit
 from adapter.readiness.scrape import parse_metrics_url, read_total
 from adapter.readiness.selector import parse_series_choice
-from adapter.readiness.sidecar import READ_SECONDS, run_sidecar
+from adapter.readiness.sidecar import READ_SECONDS, hold_endings, run_sidecar
 from adapter.readiness.verdict import ReadinessRules
 from adapter.service.flags.parsing import exit_for_usage, flags_or_exit
 from adapter.service.flags.table import ADDRESS, DURATION, INTEGER, NUMBER, TEXT, CommandFlags, Flag
@@ -87,6 +87,7 @@ def readiness(arguments: Sequence[str]) -> None:
     stale_after = values.seconds("stale-after")
     if stale_after < SHORTEST_STALE_SECONDS:
         exit_for_usage(PROGRAM, "--stale-after: the metric is read once a second, so write at least 2s")
+    hold_endings()
     configure_logs_by(values, queued=True)
     for warning in values.warnings:
         _log.warning("%s", warning)

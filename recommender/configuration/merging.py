@@ -65,8 +65,9 @@ def _scales(policy: RecommendationPolicy, target: TargetReference) -> bool:
     """Whether a recommendation scales this object, in whichever version of its API group it is named."""
     if Output.SCALE not in policy.outputs:
         return False
-    return any(_identity(each) == _identity(target) for each in policy.targets)
+    return any(identity_of(each) == identity_of(target) for each in policy.targets)
 
 
-def _identity(target: TargetReference) -> tuple[str, str, str, str]:
+def identity_of(target: TargetReference) -> tuple[str, str, str, str]:
+    """Return what an object is, in whichever version of its API group it is named."""
     return (group_of(target.api_version), target.kind, target.namespace, target.name)

@@ -75,7 +75,8 @@ def _usable(memory: Memory, now: float) -> Memory:
     """
     changes = tuple(min(time, now) for time in memory.changes if time > now - HOUR_SECONDS)
     last = memory.last if memory.last is None or _is_possible(memory.last) else None
-    return replace(memory, last=last, changes=changes)
+    is_same = last is memory.last and changes == memory.changes
+    return memory if is_same else replace(memory, last=last, changes=changes)
 
 
 def _is_possible(last: LastValue) -> bool:
@@ -91,12 +92,19 @@ def _without_inputs(policy: RecommendationPolicy, inputs: Inputs, memory: Memory
         targets = outcomes_of(policy, last.replicas, inputs, now, fresh=False)
         message = f"{reason}; {last.replicas} is kept until {until}"
         return Record(
-            policy.name, policy.type, last.decided, Status.HELD, message, replicas=last.replicas, targets=targets
+            policy.name,
+            policy.type,
+            last.decided,
+            Status.HELD,
+            message,
+            replicas=last.replicas,
+            targets=targets,
+            each=policy.each,
         )
     known = "" if last is None else f"; the last value was {last.replicas} at {rfc3339(last.decided)}"
     time = now if last is None else last.decided
     targets = outcomes_of(policy, None, inputs, now)
-    return Record(policy.name, policy.type, time, Status.STALE, f"{reason}{known}", targets=targets)
+    return Record(policy.name, policy.type, time, Status.STALE, f"{reason}{known}", targets=targets, each=policy.each)
 
 
 def _sizes(policy: RecommendationPolicy, calculation: Calculation, inputs: Inputs, now: float) -> Record:
@@ -112,6 +120,7 @@ def _sizes(policy: RecommendationPolicy, calculation: Calculation, inputs: Input
         steps=calculation.steps,
         binding=calculation.binding,
         targets=outcomes_of(policy, None, inputs, now),
+        each=policy.each,
     )
 
 
@@ -162,6 +171,7 @@ def _constrained(
         binding=binding,
         targets=outcomes_of(policy, limited.value, inputs, now),
         prediction=calculation.prediction,
+        each=policy.each,
     )
     return Decision(record, _remembered(calculation, limited.value, memory, now))
 

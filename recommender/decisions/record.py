@@ -135,3 +135,5 @@ class Record:
     targets: tuple[TargetOutcome, ...] = ()
     prediction: Prediction | None = None
     """Of predictive recommendations alone."""
+    each: TargetReference | None = None
+    """With `forEach`: the target that this record is about. Several records then have this name."""

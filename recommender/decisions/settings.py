@@ -76,5 +76,7 @@ class RecommendationPolicy:
     stale_after_seconds: float = 60.0
     rivals: Mapping[TargetReference, tuple[str, ...]] = field(default_factory=dict)
     """By target, the names of the other recommendations that scale it."""
+    each: TargetReference | None = None
+    """With `forEach`: the target that this policy is about, one of several with this name."""
     note: str = ""
     """What the user should know of the configuration; it is part of each record's message."""

@@ -1,149 +1,146 @@
-"""Recommendations as Prometheus metrics, made from the latest records whenever somebody scrapes.
+"""Recommendations as Prometheus metrics: their text is made once for each poll, and served at each scrape.
 
-The names and labels are an interface (`docs/recommender-outputs.md`): rules, dashboards and alerts use them.
+The names and labels are an interface (`docs/recommender-outputs.md`): rules, dashboards and alerts use them. With
+thousands of targets a scrape must not hold up the thread that also answers health checks, so it only copies bytes.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING
-
-from prometheus_client.metrics_core import GaugeMetricFamily
-from prometheus_client.registry import Collector
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from recommender.decisions.record import Status
-from recommender.outputs.prediction_metrics import prediction_families
+from recommender.decisions.summary import WORST_FIRST
+from recommender.outputs.metric_text import exposition_of, label, of_recommendation, of_target, of_targets
+from recommender.outputs.prediction_metrics import PREDICTION_FAMILIES, prediction_samples
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from prometheus_client.metrics_core import Metric
+    from collections.abc import Callable, Iterable, Sequence
 
     from recommender.decisions.publication import Publication
     from recommender.decisions.record import Record
+    from recommender.outputs.metric_text import Samples
 
 _WITH_VALUE = frozenset({Status.OK, Status.HELD})
-_WORST_FIRST = (Status.ERROR, Status.STALE, Status.HELD, Status.OK)
-_TARGET_LABELS = ("recommendation", "target_namespace", "target_kind", "target_name")
+_HELP: Final = {
+    "tidewatch_recommended_replicas": "Replicas after all constraints. A recommendation without a valid value has no "
+    "sample.",
+    "tidewatch_target_replicas": "Replicas that each target had when the value was decided. A target of unknown size "
+    "has no sample.",
+    "tidewatch_recommendation_step": "The value after each step of the calculation; not with forEach.",
+    "tidewatch_recommendation_binding": "1 for the step that decides the value: the last one that changed it; not with "
+    "forEach.",
+    "tidewatch_recommendation_timestamp_seconds": "When the value was decided, in seconds since the Unix epoch. A held "
+    "value keeps its time.",
+    "tidewatch_recommendation_status": "1 for the present status of a recommendation, 0 for the others. With forEach "
+    "each target has the sample of its present status alone.",
+    **PREDICTION_FAMILIES,
+}
+"""In the order in which they are served."""
 
 
-class RecommendationCollector(Collector):
-    """The metrics of each recommendation, on the leader alone."""
+class RecommendationMetrics:
+    """The metrics of each recommendation, on the leader alone. `publish` is for one thread, `text` for any."""
 
-    def __init__(
-        self,
-        latest: Callable[[], Publication],
-        is_leader: Callable[[], bool],
-        wall_clock: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, is_leader: Callable[[], bool], wall_clock: Callable[[], float] = time.time) -> None:
         """Both functions are called at each scrape: the leadership or the polls may have ended since the last one."""
-        self._latest = latest
         self._is_leader = is_leader
         self._wall_clock = wall_clock
+        self._prepared: _Prepared | None = None
+        self._without_samples = exposition_of(_HELP, {})
 
-    def collect(self) -> Iterator[Metric]:
-        """Yield the families; they have samples only while this process leads and its last poll is recent enough."""
-        latest = self._latest()
-        records = latest.records if self._is_leader() and latest.is_valid(self._wall_clock()) else ()
-        yield _family(
-            "tidewatch_recommended_replicas",
-            "Replicas after all constraints. A recommendation without a valid value has no sample.",
-            _TARGET_LABELS,
-            _replicas(records),
-        )
-        yield _family(
-            "tidewatch_target_replicas",
-            "Replicas that each target had when the value was decided. A target of unknown size has no sample.",
-            _TARGET_LABELS,
-            _current_replicas(records),
-        )
-        yield _family(
-            "tidewatch_recommendation_step",
-            "The value after each step of the calculation.",
-            ("recommendation", "step"),
-            _steps(records),
-        )
-        yield _family(
-            "tidewatch_recommendation_binding",
-            "1 for the step that decides the value: the last one that changed it.",
-            ("recommendation", "step"),
-            _bindings(records),
-        )
-        yield _family(
-            "tidewatch_recommendation_timestamp_seconds",
-            "When the value was decided, in seconds since the Unix epoch. A held value keeps its time.",
-            ("recommendation",),
-            _timestamps(records),
-        )
-        yield _family(
-            "tidewatch_recommendation_status",
-            "1 for the present status of a recommendation, 0 for the others.",
-            ("recommendation", "status"),
-            _statuses(records),
-        )
-        yield from prediction_families([record for record in records if record.status in _WITH_VALUE])
+    def publish(self, publication: Publication) -> None:
+        """Prepare the metrics of the latest records."""
+        self._prepared = _Prepared(publication, exposition_of(_HELP, _samples(publication.records)))
+
+    def text(self) -> bytes:
+        """Return the families in Prometheus's text format, version 0.0.4.
+
+        They have samples only while this process leads and its last poll is recent enough.
+        """
+        prepared = self._prepared
+        if prepared is None or not self._is_leader() or not prepared.publication.is_valid(self._wall_clock()):
+            return self._without_samples
+        return prepared.text
 
 
-def _family(name: str, text: str, labels: tuple[str, ...], samples: Mapping[tuple[str, ...], float]) -> Metric:
-    family = GaugeMetricFamily(name, text, labels=labels)
-    for values, value in samples.items():
-        family.add_metric(values, value)
-    return family
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    publication: Publication
+    text: bytes
 
 
-def _replicas(records: Iterable[Record]) -> dict[tuple[str, ...], float]:
-    samples: dict[tuple[str, ...], float] = {}
+def _samples(records: Sequence[Record]) -> dict[str, Samples]:
+    """Return the samples of each family; of several records that would expose the same series, one does."""
+    valid = [record for record in records if record.status in _WITH_VALUE]
+    # With forEach each target would have its own steps, which the JSON has.
+    explained = [record for record in valid if record.each is None]
+    return {
+        "tidewatch_recommended_replicas": _replicas(valid),
+        "tidewatch_target_replicas": _current_replicas(valid),
+        "tidewatch_recommendation_step": _steps(explained),
+        "tidewatch_recommendation_binding": _bindings(explained),
+        "tidewatch_recommendation_timestamp_seconds": _timestamps(valid),
+        "tidewatch_recommendation_status": _statuses(records),
+        **prediction_samples(valid),
+    }
+
+
+def _replicas(records: Iterable[Record]) -> Samples:
+    samples: Samples = {}
     for record in records:
-        if record.status not in _WITH_VALUE or record.replicas is None:
-            continue
-        for outcome in record.targets:
-            target = outcome.target
-            samples.setdefault((record.name, target.namespace, target.kind, target.name), float(record.replicas))
-        if not record.targets:
-            samples.setdefault((record.name, "", "", ""), float(record.replicas))
+        for labels in of_targets(record) if record.replicas is not None else ():
+            samples.setdefault(labels, float(record.replicas or 0))
     return samples
 
 
-def _current_replicas(records: Iterable[Record]) -> dict[tuple[str, ...], float]:
+def _current_replicas(records: Iterable[Record]) -> Samples:
     return {
-        (record.name, outcome.target.namespace, outcome.target.kind, outcome.target.name): float(current)
+        f"{of_recommendation(record)},{of_target(outcome.target)}": float(current)
         for record in records
-        if record.status in _WITH_VALUE
         for outcome in record.targets
         if (current := outcome.current_replicas) is not None
     }
 
 
-def _steps(records: Iterable[Record]) -> dict[tuple[str, ...], float]:
+def _steps(records: Iterable[Record]) -> Samples:
     return {
-        (record.name, step.step): step.value
+        f"{of_recommendation(record)},{label('step', step.step)}": float(step.value)
         for record in records
-        if record.status in _WITH_VALUE
         for step in record.steps
         if math.isfinite(step.value)
     }
 
 
-def _bindings(records: Iterable[Record]) -> dict[tuple[str, ...], float]:
+def _bindings(records: Iterable[Record]) -> Samples:
     return {
-        (record.name, record.binding): 1.0
+        f"{of_recommendation(record)},{label('step', record.binding)}": 1.0
         for record in records
-        if record.status in _WITH_VALUE and record.binding is not None
+        if record.binding is not None
     }
 
 
-def _timestamps(records: Iterable[Record]) -> dict[tuple[str, ...], float]:
-    """Return the oldest time of each name: of several records with one name, the oldest is the one to watch."""
-    samples: dict[tuple[str, ...], float] = {}
+def _timestamps(records: Iterable[Record]) -> Samples:
+    """Return the oldest time of each name or target: of several records, the oldest is the one to watch."""
+    samples: Samples = {}
     for record in records:
-        if record.status in _WITH_VALUE:
-            samples[record.name,] = min(record.time, samples.get((record.name,), math.inf))
+        name = of_recommendation(record)
+        labels = name if record.each is None else f"{name},{of_target(record.each)}"
+        samples[labels] = float(min(record.time, samples.get(labels, math.inf)))
     return samples
 
 
-def _statuses(records: Iterable[Record]) -> dict[tuple[str, ...], float]:
+def _statuses(records: Iterable[Record]) -> Samples:
+    samples: Samples = {}
     worst: dict[str, Status] = {}
     for record in records:
-        worst[record.name] = min(worst.get(record.name, Status.OK), record.status, key=_WORST_FIRST.index)
-    return {(name, status.value): float(status is present) for name, present in worst.items() for status in Status}
+        name = of_recommendation(record)
+        if record.each is None:
+            worst[name] = min(worst.get(name, Status.OK), record.status, key=WORST_FIRST.index)
+        else:
+            samples[f"{name},{label('status', record.status)},{of_target(record.each)}"] = 1.0
+    for name, present in worst.items():
+        samples |= {f"{name},{label('status', status)}": float(status is present) for status in Status}
+    return samples

@@ -3,7 +3,7 @@
     writer = ScaleWriter(objects, resolve, Fence(seconds, elector.may_write), hooks)
     tasks.running("scale calls", lambda stop: writer.run(stop.event))
     …
-    writer.decided(record, valid_until)
+    writer.decided(record.name, [(record, valid_until)])
 
 Each attempt reads the scale and replaces exactly that version, so that no change of somebody else is lost, an equal
 size is never written, and a write with an unknown outcome is followed by a read. Each attempt has a thread of its own
@@ -30,7 +30,7 @@ from recommender.outputs.target_paths import scale_path
 from recommender.outputs.wishes import Moment, Wishes, refused_targets, wishes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from adapter.objects.resources import ResolveResource
     from adapter.sources.kubernetes.lease_rules import LeaseTiming
@@ -79,8 +79,8 @@ class ScaleOutcome:
 class ScaleHooks:
     """What else happens with scale calls. Called in the threads of the attempts."""
 
-    before_write: Callable[[str], bool]
-    """Stores what a call of this recommendation starts, such as a cool-down, before the call is sent.
+    before_write: Callable[[Wish], bool]
+    """Stores what a call starts, such as a cool-down, before the call is sent.
 
     Returns whether that has succeeded; otherwise the call is not sent.
     """
@@ -150,16 +150,21 @@ class ScaleWriter:
         self._changed = threading.Condition()
         self._states = StateLog(_log)
 
-    def decided(self, record: Record, valid_until: float) -> None:
-        """Follow the latest decision of a recommendation: older wishes of it that it does not repeat are dropped."""
-        wishes = wishes_of(record, valid_until)
+    def decided(self, recommendation: str, decided: Iterable[tuple[Record, float]]) -> None:
+        """Follow the latest decision of a recommendation: older wishes of it that are not repeated are dropped.
+
+        With `forEach` there is a record for each target. No call of a record is sent after the time beside it, in
+        seconds since the Unix epoch.
+        """
+        decided = tuple(decided)
+        wishes = [wish for record, valid_until in decided for wish in wishes_of(record, valid_until)]
         targets = {wish.target for wish in wishes}
-        for name, _target in refused_targets((record,)):
+        for name, _target in refused_targets(record for record, _ in decided):
             self._hooks.count(name, ScaleResult.REFUSED)
         with self._changed:
             for wish in wishes:
                 self._wishes.put(wish, self._now())
-            self._wishes.withdraw(lambda wish: wish.recommendation != record.name or wish.target in targets)
+            self._wishes.withdraw(lambda wish: wish.recommendation != recommendation or wish.target in targets)
             self._changed.notify_all()
 
     def retain(self, recommendations: Collection[str]) -> None:
@@ -243,7 +248,7 @@ class ScaleWriter:
         refusal = self._refusal(wish)
         if refusal is not None:
             return replace(found, result=refusal)
-        if not self._hooks.before_write(wish.recommendation):
+        if not self._hooks.before_write(wish):
             message = "what the call starts could not be stored first, so it was not sent: see the log about the memory"
             return replace(found, result=ScaleResult.ERROR, message=message)
         return self._written(path, scale, found)

@@ -63,7 +63,9 @@ class PageHandler:
     def _page(self, _request: Request) -> Response:
         publication = self._latest()
         since = (publication.time or 0.0) - _SHOWN_SECONDS
-        points = {record.name: self._history.read(record.name, since) for record in publication.records}
+        # With forEach many records have one name, and one history.
+        names = dict.fromkeys(record.name for record in publication.records)
+        points = {name: self._history.read(name, since) for name in names}
         return Response(200, self._renderer.page(publication, points).encode(), HTML, _SAFE)
 
     def _recommendations(self, _request: Request) -> Response:

@@ -53,7 +53,8 @@ class PageRenderer:
 
     def page(self, publication: Publication, points: Mapping[str, Sequence[history.ChartPoint]]) -> str:
         """Return the whole document."""
-        charts = {record.name: history.chart_of(points.get(record.name, ())) for record in publication.records}
+        names = dict.fromkeys(record.name for record in publication.records)
+        charts = {name: history.chart_of(points.get(name, ())) for name in names}
         return self._template.render(
             publication=publication,
             records=publication.records,

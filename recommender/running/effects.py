@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
+from recommender.decisions.record import TargetAction
 from recommender.decisions.settings import Output
 from recommender.outputs.event_rules import events_of_record
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
     from recommender.configuration.model import Configuration
     from recommender.decisions.loop import Decision
-    from recommender.decisions.record import Record
+    from recommender.decisions.record import Record, TargetReference
     from recommender.outputs.events import EventWriter
     from recommender.outputs.scale import ScaleWriter
 
@@ -32,19 +33,23 @@ class ClusterEffects:
         self._writer = writer
         self._events = events
         self._history = history
-        self._before: dict[str, Record] = {}
+        self._before: dict[tuple[str, TargetReference | None], Record] = {}
 
     def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
         """Begin to carry out the decisions; returns at once."""
         records = [decision.record for decision in decisions]
         scaling = {each.policy.name for each in configuration.recommendations if Output.SCALE in each.policy.outputs}
         self._writer.retain(scaling)
+        due: dict[str, list[tuple[Record, float]]] = {}
         for decision in decisions:
             if decision.record.name in scaling:
                 last = decision.memory.last
                 # From the age of the inputs: no call on data that is older than staleAfter, even if polls stop.
                 since = now if last is None else min(now, last.confirmed)
-                self._writer.decided(decision.record, since + configuration.stale_after_seconds)
+                found = due.setdefault(decision.record.name, [])
+                found.append((decision.record, since + configuration.stale_after_seconds))
+        for name, dated in due.items():
+            self._writer.decided(name, dated)
         self._announce(records)
         self._history.add(now, records)
 
@@ -62,11 +67,26 @@ class ClusterEffects:
         self._before.clear()
 
     def _announce(self, records: Sequence[Record]) -> None:
+        before, self._before = self._before, {}
         for record in records:
-            for event in events_of_record(self._before.get(record.name), record):
+            key = (record.name, record.each)
+            last = before.get(key)
+            # Of what is not configured any more nothing is kept: should it come back, nothing is known to have changed.
+            self._before[key] = record
+            if record.each is not None and not _is_news(last, record):
+                continue
+            for event in events_of_record(last, record):
                 self._events.add(event)
-        # Of what is not configured any more nothing is kept: should it come back, nothing is known to have changed.
-        self._before = {record.name: record for record in records}
+
+
+def _is_news(before: Record | None, after: Record) -> bool:
+    """Whether one of many targets is worth an event: refusals that are new. Its values are in the metrics."""
+    refused = _refused(after)
+    return bool(refused) and (before is None or _refused(before) != refused)
+
+
+def _refused(record: Record) -> tuple[str, ...]:
+    return tuple(each.message for each in record.targets if each.action is TargetAction.REFUSED)
 
 
 class HistoryAlone:

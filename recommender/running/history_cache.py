@@ -23,11 +23,12 @@ from typing import TYPE_CHECKING
 from adapter.service.runtime.logs import StateLog, fields
 from adapter.timing.backoff import Backoff
 from adapter.timing.clock import Clock
+from recommender.decisions.summary import grouped, summary_of
 from recommender.running.history_schema import NewerHistoryError, migrate
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from recommender.decisions.record import Record
@@ -59,7 +60,7 @@ class HistoryPoint:
     status: str
     binding: str | None
     current: int | None
-    """The size of its first target; None if it is not known."""
+    """The size of its first target; with `forEach` the sum of all that are known. None if none is known."""
 
 
 class HistoryCache:
@@ -80,13 +81,11 @@ class HistoryCache:
 
     def add(self, now: float, records: Iterable[Record]) -> None:
         """Note the records of a poll; `now` is in seconds since the Unix epoch. Never waits."""
-        for record in records:
-            current = record.targets[0].current_replicas if record.targets else None
-            point = HistoryPoint(now, record.replicas, record.status.value, record.binding, current)
-            last = self._last.get(record.name)
+        for name, point in _points(now, records):
+            last = self._last.get(name)
             if last is None or replace(last, time=now) != point or abs(now - last.time) >= _UNCHANGED_SECONDS:
-                self._last[record.name] = point
-                self._waiting.append((record.name, point))
+                self._last[name] = point
+                self._waiting.append((name, point))
 
     def read(self, name: str, since: float) -> tuple[HistoryPoint, ...]:
         """Return the points of a recommendation from that time on, oldest first; empty if they cannot be read."""
@@ -188,6 +187,18 @@ class HistoryCache:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _points(now: float, records: Iterable[Record]) -> Iterator[tuple[str, HistoryPoint]]:
+    """Yield name and point of each recommendation; with `forEach` the sum of all targets and their worst status."""
+    for name, group in grouped(records).items():
+        if any(record.each is not None for record in group):
+            summary = summary_of(group)
+            yield name, HistoryPoint(now, summary.replicas, summary.worst.value, None, summary.current)
+            continue
+        for record in group:
+            current = record.targets[0].current_replicas if record.targets else None
+            yield name, HistoryPoint(now, record.replicas, record.status.value, record.binding, current)
 
 
 def _check(connection: sqlite3.Connection) -> None:

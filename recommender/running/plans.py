@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
-from recommender.configuration.needs import config_maps_of, needs_of, queries_of, targets_of
+from recommender.configuration.needs import config_maps_of, for_each_in, needs_of, queries_of, targets_of
+from recommender.predictive.calculate import calculate_predictive
+from recommender.predictive.settings import PredictiveSettings
 from recommender.proportional.calculate import calculate_proportional
-from recommender.proportional.parameters import ProportionalSettings
+from recommender.running.expansion import EachTarget
 from recommender.running.gathering import LookUps
 from recommender.running.loads.needs import load_needs_of
 
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from adapter.cluster.state import ClusterNeeds
     from recommender.configuration.model import Configuration, Recommendation
     from recommender.decisions.calculation import Calculate
+    from recommender.predictive.settings import ForEach
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,8 @@ class PollPlan:
     look_ups: LookUps
     calculate: Mapping[str, Calculate]
     """By name of the recommendation."""
+    for_each: Mapping[str, EachTarget] = field(default_factory=dict)
+    """By name of each recommendation with `forEach`."""
 
 
 def plan_of(configuration: Configuration) -> PollPlan:
@@ -38,11 +44,24 @@ def plan_of(configuration: Configuration) -> PollPlan:
         targets_of(configuration),
         load_needs_of(configuration),
     )
-    calculate = {each.policy.name: _calculate(each) for each in configuration.recommendations}
-    return PollPlan(configuration, needs_of(configuration), look_ups, calculate)
+    calculate = {
+        each.policy.name: _calculate(each) for each in configuration.recommendations if not for_each_in(each.subject)
+    }
+    for_each = {
+        each.policy.name: _each_target(each.policy.name, each.subject, each.subject.for_each)
+        for each in configuration.recommendations
+        if isinstance(each.subject, PredictiveSettings) and each.subject.for_each is not None
+    }
+    return PollPlan(configuration, needs_of(configuration), look_ups, calculate, for_each)
 
 
 def _calculate(recommendation: Recommendation) -> Calculate:
     """Return the function of the recommendation's kind."""
-    assert isinstance(recommendation.subject, ProportionalSettings), "the only kind that is calculated"
-    return calculate_proportional(recommendation.subject)
+    subject = recommendation.subject
+    if isinstance(subject, PredictiveSettings):
+        return calculate_predictive(subject, recommendation.policy.name, targets=recommendation.policy.targets)
+    return calculate_proportional(subject)
+
+
+def _each_target(name: str, settings: PredictiveSettings, for_each: ForEach) -> EachTarget:
+    return EachTarget(partial(calculate_predictive, settings, name), for_each.max_targets)

@@ -11,26 +11,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from adapter.service.runtime.logs import fields
-from recommender.decisions.failures import failed_record, refused_record
-from recommender.decisions.loop import Decision, decide
-from recommender.decisions.memory import Memory
+from recommender.decisions.failures import refused_record
 from recommender.decisions.notes import note_of
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Status, TargetAction
+from recommender.decisions.summary import grouped, summary_of
 from recommender.decisions.texts import log_fields
-from recommender.running.memory_store import MemoryUnavailableError
+from recommender.running.poll_decisions import PollDecisions
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from adapter.timing.clock import Clock
-    from recommender.configuration.model import Configuration, Recommendation
-    from recommender.decisions.inputs import Inputs
+    from recommender.configuration.model import Configuration
+    from recommender.decisions.loop import Decision
     from recommender.decisions.record import Record
     from recommender.running.gathering import Gatherer
     from recommender.running.leadership import Leadership
-    from recommender.running.memories import Memories
+    from recommender.running.memory.memories import Memories
     from recommender.running.plans import PollPlan
 
 _log = logging.getLogger(__name__)
@@ -41,8 +40,6 @@ _STOP_NOTICED_SECONDS = 1.0
 """Each look costs processor time, which an idle recommender should not take."""
 GATHER_SECONDS = 8.0
 """Longest time that a poll waits for its lookups."""
-MEMORY_SECONDS = 3.0
-"""After which a poll begins to read no further memory; one read takes 5 s at most."""
 
 
 class Effects(Protocol):
@@ -72,8 +69,10 @@ class RunnerTelemetry(Protocol):
 class Latest:
     """The last publication, which readers get without waiting. Replaced in one place."""
 
-    def __init__(self) -> None:
+    def __init__(self, published: Callable[[Publication], None] = lambda _: None) -> None:
+        """Call `published` with each publication, in the thread that publishes it."""
         self._publication = Publication()
+        self._published = published
 
     def get(self) -> Publication:
         """Return the last publication."""
@@ -82,6 +81,7 @@ class Latest:
     def publish(self, publication: Publication) -> None:
         """Replace the publication."""
         self._publication = publication
+        self._published(publication)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,7 @@ class Runner:
 
     def __init__(self, parts: RunnerParts) -> None:
         self._parts = parts
+        self._decisions = PollDecisions(parts.memories, parts.telemetry, parts.clock)
         self._last: dict[str, tuple[object, ...]] = {}
         """What was logged last of each recommendation."""
 
@@ -128,7 +129,7 @@ class Runner:
         plan = parts.plan()
         inputs = parts.gatherer.gather(plan.look_ups, min(GATHER_SECONDS, plan.configuration.poll_interval_seconds))
         now = parts.clock.wall()
-        decisions = self._all_decided(plan, inputs, now)
+        decided = self._decisions.decided(plan, inputs, now)
         if parts.plan().configuration != plan.configuration:
             # The next poll follows at once; a target that is not listed any more must not be scaled by this one.
             return
@@ -136,6 +137,7 @@ class Runner:
         if not parts.leadership.is_leader():
             self._follow()
             return
+        decisions = [decision for each in decided for decision in each.decisions]
         records = (
             *(decision.record for decision in decisions),
             *(refused_record(refused, now) for refused in plan.configuration.refused),
@@ -149,8 +151,9 @@ class Runner:
                 records=records,
             )
         )
-        for decision in decisions:
-            parts.memories.remember(decision.record.name, decision.memory)
+        for each in decided:
+            if each.memory is not None:
+                parts.memories.remember(each.name, each.memory)
         parts.effects.act(plan.configuration, decisions, now)
         self._log_changes(records)
         failures = sum(record.status is Status.ERROR for record in records)
@@ -166,35 +169,20 @@ class Runner:
         # What failed while this process led is another's business now.
         self._parts.report_poll(())
 
-    def _all_decided(self, plan: PollPlan, inputs: Inputs, now: float) -> list[Decision]:
-        """Return the decisions in the order of the configuration."""
-        recommendations = {each.policy.name: each for each in plan.configuration.recommendations}
-        order = self._parts.memories.begin(tuple(recommendations), MEMORY_SECONDS)
-        found = {name: self._decided(plan, recommendations[name], inputs, now) for name in order}
-        return [found[name] for name in recommendations]
-
-    def _decided(self, plan: PollPlan, recommendation: Recommendation, inputs: Inputs, now: float) -> Decision:
-        policy = recommendation.policy
-        started, memory = self._parts.clock.monotonic(), Memory()
-        try:
-            memory = self._parts.memories.load(policy.name)
-            return decide(policy, plan.calculate[policy.name], inputs, memory, now)
-        except MemoryUnavailableError as error:
-            return Decision(failed_record(policy, now, str(error)), memory)
-        except Exception as error:  # noqa: BLE001 - the supervisor: one recommendation must not stop the others
-            _log.exception("a decision failed by a fault of the program", extra=fields(recommendation=policy.name))
-            message = f"the decision failed by a fault of the program: {type(error).__name__}: {error}"
-            return Decision(failed_record(policy, now, message), memory)
-        finally:
-            self._parts.telemetry.decided(policy.name, self._parts.clock.monotonic() - started)
-
     def _log_changes(self, records: Sequence[Record]) -> None:
         for record in records:
-            facts = _worth_a_line(record)
-            if self._last.get(record.name) != facts:
-                self._last[record.name] = facts
-                level = logging.WARNING if record.status in {Status.ERROR, Status.STALE} else logging.INFO
-                _log.log(level, "recommendation", extra=fields(**log_fields(record)))
+            if record.each is None:
+                self._log_change(record.name, _worth_a_line(record), record.status, log_fields(record))
+        for name, group in grouped(record for record in records if record.each is not None).items():
+            # Lines for thousands of targets would be read by nobody: one for all of them, when what is wrong changes.
+            summary = summary_of(group)
+            self._log_change(f"{name}/forEach", summary.facts, summary.worst, summary.log_fields(name))
+
+    def _log_change(self, key: str, facts: tuple[object, ...], status: Status, about: Mapping[str, object]) -> None:
+        if self._last.get(key) != facts:
+            self._last[key] = facts
+            level = logging.WARNING if status in {Status.ERROR, Status.STALE} else logging.INFO
+            _log.log(level, "recommendation", extra=fields(**about))
 
     def _sleep(self, stop: threading.Event, until: float) -> None:
         """Wait for the next poll: until its time, or for a second after a change."""

@@ -16,7 +16,7 @@ from recommender.commands.run.flags import RUN
 from recommender.commands.run.settings import server_options
 from recommender.configuration.reading import read_configuration
 from recommender.configuration.rights import RoleRule, rights_of
-from recommender.running.memory_store import NAME_PREFIX, stored_name
+from recommender.running.memory.store import NAME_PREFIX, stored_name
 from tests.helm.chart import CHART, NAMESPACE, Object, Release, component_of, helm, render, selector_of
 from tests.helm.fields import MODELS, check_fields
 from tests.helm.recommenders import CONFIGURATIONS, LINEAR, PLURALS, RECOMMENDER_CASES, configuration

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from demo.machine.files import replace_file
-from recommender.running.memory_store import stored_name
+from recommender.running.memory.store import stored_name
 from tests.e2e.figures import state
 from tests.e2e.recommenders import Pool, Workload, autoscaler, rule, service_account
 from tests.recommender.configuration.files import entry, whole

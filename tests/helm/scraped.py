@@ -21,7 +21,7 @@ from demo.machine.prometheus import running_prometheus
 from helm.tidewatch.dashboards.texts import DASHBOARDS
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
-from recommender.outputs.metrics import RecommendationCollector
+from recommender.outputs.metrics import RecommendationMetrics
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.telemetry import RecommenderTelemetry
 from tests.helm.chart import ROOT
@@ -101,8 +101,7 @@ class _Recommending:
     def __init__(self, exporter: Exporter) -> None:
         self._exporter = exporter
         self._registry = CollectorRegistry(auto_describe=True)
-        self._latest = Publication(leads=True)
-        self._registry.register(RecommendationCollector(lambda: self._latest, lambda: True))
+        self._metrics = RecommendationMetrics(lambda: True)
         LeaseMetrics(self._registry, "tidewatch_recommender").show(lambda: True)
         self._telemetry = RecommenderTelemetry(self._registry)
         self._telemetry.scale_output_added("coredns")
@@ -124,14 +123,14 @@ class _Recommending:
             targets=(TargetOutcome(TARGET, present, action, "HorizontalPodAutoscaler coredns"),),
         )
         now = time.time()
-        self._latest = Publication(leads=True, time=now, valid_until=now + 60.0, records=(record,))
+        self._metrics.publish(Publication(leads=True, time=now, valid_until=now + 60.0, records=(record,)))
         self._telemetry.polled(0.005, failures=0)
         self._telemetry.decided("coredns", 0.002)
         if action is TargetAction.REFUSED:
             self._telemetry.scale_call("coredns", ScaleResult.REFUSED)
             self._telemetry.event("created" if number % 40 == 0 else "suppressed")
         self._telemetry.memory_write("ok")
-        self._exporter.publish(generate_latest(self._registry).decode())
+        self._exporter.publish((generate_latest(self._registry) + self._metrics.text()).decode())
 
 
 def _scrape(job: str, file: Path) -> dict[str, Any]:

@@ -105,6 +105,17 @@ def test_the_probe_follows_the_metric_and_fails_open_while_the_application_hangs
     assert "shutting down signal=SIGTERM" in (tmp_path / "log").read_text()
 
 
+def test_a_signal_during_the_first_read_ends_the_process_cleanly(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with raw_server(lambda peer: peer.hang()) as server:
+        flags = (f"--metrics-url={server.url}", "--metric=open", "--limit=100", "--listen=127.0.0.1:0")
+        # A flag without effect is logged, so the log has its thread before there is any other.
+        with start([PROGRAM, "readiness", *flags, "--logtostderr"], log_path=log) as process:
+            until(lambda: "has no effect" in log.read_text())
+            assert process.stop(PATIENCE_SECONDS) == 0
+    assert "shutting down signal=SIGTERM" in log.read_text()
+
+
 def test_many_probes_cause_no_more_reads(tmp_path: Path) -> None:
     application = Application()
     began = time.monotonic()

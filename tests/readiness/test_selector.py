@@ -27,7 +27,21 @@ def test_matchers_choose_series(text: str, labels: dict[str, str], *, matches: b
 
 @pytest.mark.parametrize(
     "text",
-    ["", "1a", "a b", "a{", "a{x}", "a{x=1}", 'a{x="1}', 'a{x="1"} b', 'a{x="1" y="2"}', 'a{="1"}', "a{,}", "sum(a)"],
+    [
+        "",
+        "1a",
+        "a b",
+        "a{",
+        "a{x}",
+        "a{x=1}",
+        'a{x="1}',
+        'a{x="1"} b',
+        'a{x="1" y="2"}',
+        'a{="1"}',
+        "a{,}",
+        "sum(a)",
+        'a\n{x="1"}',
+    ],
 )
 def test_what_is_no_selector_is_refused(text: str) -> None:
     with pytest.raises(ValueError):

@@ -54,6 +54,7 @@ class WorkerContext:
         )
         self.health.add_ready("serving", lambda: self._not_ready)
         self._further_paths: dict[str, Callable[[str], PlainAnswer]] = {}
+        self._further_metrics: tuple[Callable[[], bytes], ...] = ()
         self._plain = PlainServer(plain, self._answer, paths=self._paths) if plain else None
         if self._plain:
             self._plain.start()
@@ -69,6 +70,14 @@ class WorkerContext:
             raise ValueError(f"{path} is already served")
         # A new dictionary, since the plain port's thread may be reading this one.
         self._further_paths = {**self._further_paths, path: answer}
+
+    def add_metrics(self, text: Callable[[], bytes]) -> None:
+        """Append further families to `/metrics`, in Prometheus's text format, version 0.0.4.
+
+        It is for what would take too long to make at each scrape. `text` must not wait, and its families must not be
+        in the registry.
+        """
+        self._further_metrics = (*self._further_metrics, text)
 
     def on_stop(self, callback: Callable[[], None]) -> None:
         """Register a callback for the end of the process, after the tasks; the last one registered is called first."""
@@ -130,7 +139,8 @@ class WorkerContext:
 
     def _answer(self, path: str, query: str) -> PlainAnswer | None:
         if path == "/metrics":
-            return PlainAnswer(200, *exposition(self.registry))
+            body, content_type = exposition(self.registry)
+            return PlainAnswer(200, b"".join((body, *(text() for text in self._further_metrics))), content_type)
         further = self._further_paths.get(path)
         if further is not None:
             return further(query)

@@ -41,7 +41,7 @@ from recommender.commands.run.settings import own_namespace
 from recommender.configuration.needs import config_map_in
 from recommender.configuration.rights import rights_of
 from recommender.decisions.settings import Output
-from recommender.running.memory_store import stored_name
+from recommender.running.memory.store import stored_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,9 +8,9 @@ from adapter.reports.cluster import unread
 from adapter.reports.lines import Line, error, ok, warning
 from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
 from recommender.proportional.config_map import ParametersError, mode_entry, parse_parameters
-from recommender.running.memory_config_maps import DATA_KEY, MANAGED_BY
-from recommender.running.memory_document import MemoryDocumentError, decode_memory
-from recommender.running.memory_store import stored_name
+from recommender.running.memory.config_maps import DATA_KEY, MANAGED_BY
+from recommender.running.memory.document import MemoryDocumentError, decode_memory
+from recommender.running.memory.store import stored_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -23,9 +23,9 @@ from recommender.outputs.scale import MOST_OF_A_WRITE, ScaleHooks, ScaleWriter, 
 from recommender.running.effects import ClusterEffects, HistoryAlone
 from recommender.running.leadership import WakingEvents, WithoutLease
 from recommender.running.lookups import TargetLookups
-from recommender.running.memories import Memories
-from recommender.running.memory_config_maps import ConfigMapMemoryStore
-from recommender.running.memory_store import ProcessMemoryStore
+from recommender.running.memory.config_maps import ConfigMapMemoryStore
+from recommender.running.memory.memories import Memories
+from recommender.running.memory.store import ProcessMemoryStore
 from recommender.running.parameter_config_maps import ParameterConfigMaps
 from recommender.running.writes import Writes
 
@@ -165,7 +165,7 @@ def _effects(context: WorkerContext, parts: SharedParts, writing: _Writing) -> C
     events = EventWriter(writing.objects, writing.lookups.uid, parts.telemetry.event, clock=parts.clock)
     context.tasks.running("events", lambda stop: events.run(stop.event))
     hooks = ScaleHooks(
-        before_write=writing.memories.store_now,
+        before_write=lambda wish: writing.memories.store_now(wish.recommendation),
         count=parts.telemetry.scale_call,
         on_result=partial(_announce, events, parts.scaled),
     )

@@ -14,8 +14,8 @@ from recommender.commands.run.world import World
 from recommender.decisions.settings import Output
 from recommender.running.effects import HistoryAlone
 from recommender.running.leadership import WithoutLease
-from recommender.running.memories import Memories
-from recommender.running.memory_folder import FolderMemoryStore
+from recommender.running.memory.folder import FolderMemoryStore
+from recommender.running.memory.memories import Memories
 from recommender.running.target_states import target_input
 
 if TYPE_CHECKING:

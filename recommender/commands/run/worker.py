@@ -27,7 +27,7 @@ from recommender.commands.run.folder import folder_world
 from recommender.commands.run.parts import SharedParts
 from recommender.configuration.reading import ConfigurationFileError
 from recommender.decisions.settings import Output
-from recommender.outputs.metrics import RecommendationCollector
+from recommender.outputs.metrics import RecommendationMetrics
 from recommender.outputs.telemetry import RecommenderTelemetry
 from recommender.page.handler import PageHandler
 from recommender.running.configuration_reloader import ConfigurationReloader
@@ -78,7 +78,8 @@ def make_worker(
     plans = Plans(source.current)
     world, parts = _surroundings(settings, context, plans, watchers)
     queries = _queries(source.current, context, parts.pace)
-    latest = Latest()
+    metrics = RecommendationMetrics(world.leadership.is_leader)
+    latest = Latest(metrics.publish)
     children = Children(context.registry, METRICS_PREFIX, most=1)
     context.on_stopping(children.close)
     loads = Loads(queries, source.current.state, context.registry, parts.clock, children.run)
@@ -113,7 +114,7 @@ def make_worker(
         parts.wake.set()
 
     source.on_change(replace)
-    context.registry.register(RecommendationCollector(latest.get, world.leadership.is_leader))
+    context.add_metrics(metrics.text)
     context.add_path("/healthz", lambda _query: PlainAnswer(200, b"ok\n"))
     _be_ready(context, world)
     context.tasks.running("history", lambda stop: parts.history.run(stop.event))

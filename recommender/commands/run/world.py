@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from recommender.running.gathering import ConfigMapInput, ReadCluster, ReadTargets
     from recommender.running.leadership import Leadership
-    from recommender.running.memories import Memories
+    from recommender.running.memory.memories import Memories
     from recommender.running.plans import PollPlan
     from recommender.running.runner import Effects
 

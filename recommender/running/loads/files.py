@@ -18,7 +18,7 @@ import numpy as np
 
 from adapter.service.runtime.logs import StateLog, fields
 from recommender.decisions.record import TargetReference
-from recommender.running.memory_store import stored_name
+from recommender.running.memory.store import stored_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,8 +21,8 @@ from recommender.commands.main import main
 from recommender.configuration.reading import read_configuration
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import TargetReference
-from recommender.running.memory_document import encode_memory
-from recommender.running.memory_store import stored_name
+from recommender.running.memory.document import encode_memory
+from recommender.running.memory.store import stored_name
 from tests.recommender.commands.cluster_world import cluster_server, deploy, put_hpa, put_nodes
 from tests.recommender.configuration.files import entry, whole
 from tests.support.apiserver_objects import CONFIG_MAPS, LEASES, Kind

@@ -9,7 +9,7 @@ import pytest
 from adapter.objects.resources import BUILT_IN, find_resource
 from recommender.configuration.reading import read_configuration
 from recommender.configuration.rights import RoleRule, rights_of
-from recommender.running.memory_store import stored_name
+from recommender.running.memory.store import stored_name
 from tests.recommender.configuration.files import LINEAR, whole
 
 CREATE, GET, KEEP, WATCH = ("create",), ("get",), ("get", "update", "patch"), ("list", "watch")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from adapter.sources.kubernetes.errors import KubernetesError
     from recommender.outputs.results import ScaleResult
+    from recommender.outputs.wishes import Wish
 
 
 MACHINES = Resource("cluster.x-k8s.io", "v1beta1", "machinedeployments", "machinedeployment", "MachineDeployment", True)  # noqa: FBT003
@@ -96,12 +97,12 @@ class World:
     def wall(self) -> float:
         return self.now + self.wall_ahead
 
-    def _before_write(self, name: str) -> bool:
-        self.stored.append(name)
+    def _before_write(self, wish: Wish) -> bool:
+        self.stored.append(wish.recommendation)
         return self.stores
 
     def decide(self, record: Record, seconds: float = 60.0) -> None:
-        self.writer.decided(record, self.wall() + seconds)
+        self.writer.decided(record.name, [(record, self.wall() + seconds)])
         self.writer.step()
 
     def wait(self, seconds: float) -> None:

@@ -20,7 +20,7 @@ from recommender.outputs.events import EventWriter
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale import ScaleHooks, ScaleOutcome, ScaleWriter
 from recommender.running.lookups import TargetLookups
-from recommender.running.memory_config_maps import ConfigMapMemoryStore
+from recommender.running.memory.config_maps import ConfigMapMemoryStore
 from tests.support.apiserver_objects import DEPLOYMENTS, EVENTS
 from tests.support.fake_apiserver import Fault
 from tests.support.object_apiserver import ObjectApiServer
@@ -59,7 +59,7 @@ class Process:
         self.lookups = TargetLookups(self.objects, resolve)
         self.events = EventWriter(self.objects, self.lookups.uid, lambda _result: None)
         hooks = ScaleHooks(
-            before_write=lambda name: self.memories.save(name, MEMORY, urgent=True),
+            before_write=lambda wish: self.memories.save(wish.recommendation, MEMORY, urgent=True),
             count=lambda _name, result: self.results.append(result),
             on_result=self.outcomes.append,
         )
@@ -70,7 +70,7 @@ class Process:
         self.thread.start()
 
     def decide(self, record: Record) -> None:
-        self.writer.decided(record, time.time() + 60.0)
+        self.writer.decided(record.name, [(record, time.time() + 60.0)])
 
     def size(self, name: str = "web") -> int:
         size = self.server.objects.get_without_rights(DEPLOYMENTS, "shop", name)["spec"]["replicas"]

@@ -3,12 +3,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from recommender.decisions.publication import Publication
-from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
-from recommender.outputs.metrics import RecommendationCollector
+from recommender.decisions.record import (
+    PredictedLoad,
+    Prediction,
+    Record,
+    Status,
+    Step,
+    TargetAction,
+    TargetOutcome,
+    TargetReference,
+)
+from recommender.outputs.metrics import RecommendationMetrics
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.telemetry import RecommenderTelemetry
 
@@ -29,10 +38,11 @@ Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 def scraped(*records: Record, leads: bool = True, now: float = 1001.0) -> Samples:
     latest = Publication(leads=leads, time=1000.5, valid_until=1060.0, records=records)
-    registry = CollectorRegistry(auto_describe=True)
-    registry.register(RecommendationCollector(lambda: latest, lambda: leads, lambda: now))
+    metrics = RecommendationMetrics(lambda: leads, lambda: now)
+    assert list(text_string_to_metric_families(metrics.text().decode()))
+    metrics.publish(latest)
     found: Samples = {}
-    for family in text_string_to_metric_families(generate_latest(registry).decode()):
+    for family in text_string_to_metric_families(metrics.text().decode()):
         for sample in family.samples:
             key = (sample.name, tuple(sorted(sample.labels.items())))
             assert key not in found, f"{key} is exposed twice"
@@ -158,3 +168,49 @@ def test_the_step_that_binds_is_marked() -> None:
     labels = (("recommendation", "coredns"), ("step", "linear/nodes"))
     assert named(scraped(bound), "tidewatch_recommendation_binding") == {labels: 1.0}
     assert named(scraped(replace(bound, status=Status.STALE)), "tidewatch_recommendation_binding") == {}
+
+
+def test_names_that_need_escapes_come_back_as_they_are() -> None:
+    odd = 'we"b\\1\n2'
+    samples = named(scraped(replace(RECORD, name=odd)), "tidewatch_recommended_replicas")
+    assert [dict(labels)["recommendation"] for labels in samples] == [odd]
+
+
+LOAD = PredictedLoad(now=180.0, predicted=210.0, at=1180.0, quantiles={"0.5": 201.0, "0.95": 210.0})
+PREDICTION = Prediction(LOAD, "quantile", "", shortage_versus_headroom={"quantile": 0.4, "linear": None})
+
+
+def test_with_for_each_every_target_has_its_own_status_and_time() -> None:
+    targets = [replace(DNS, name=name) for name in ("a", "b", "c")]
+    states = [(Status.OK, 3, 1000.0), (Status.HELD, 4, 900.0), (Status.STALE, None, 800.0)]
+    records = [
+        replace(
+            RECORD,
+            status=status,
+            replicas=replicas,
+            time=time,
+            targets=(TargetOutcome(target, None, TargetAction.METRIC),),
+            prediction=PREDICTION,
+            each=target,
+        )
+        for target, (status, replicas, time) in zip(targets, states, strict=True)
+    ]
+    samples = scraped(*records)
+
+    def by_target(name: str, label: str = "target_namespace") -> dict[str, tuple[str, float]]:
+        found = [(dict(labels), value) for labels, value in named(samples, name).items()]
+        return {labels["target_name"]: (labels[label], value) for labels, value in found}
+
+    assert by_target("tidewatch_recommended_replicas") == {"a": ("kube-system", 3.0), "b": ("kube-system", 4.0)}
+    assert by_target("tidewatch_recommendation_timestamp_seconds") == {
+        "a": ("kube-system", 1000.0),
+        "b": ("kube-system", 900.0),
+    }
+    assert by_target("tidewatch_recommendation_status", "status") == {
+        "a": ("ok", 1.0),
+        "b": ("held", 1.0),
+        "c": ("stale", 1.0),
+    }
+    assert list(named(samples, "tidewatch_model_active").values()) == [2.0]
+    for family in ("step", "binding"):
+        assert not named(samples, f"tidewatch_recommendation_{family}")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from recommender.decisions.record import (
     PredictedLoad,
@@ -11,7 +12,8 @@ from recommender.decisions.record import (
     TargetOutcome,
     TargetReference,
 )
-from recommender.outputs.prediction_metrics import prediction_families
+from recommender.outputs.metric_text import exposition_of
+from recommender.outputs.prediction_metrics import PREDICTION_FAMILIES, prediction_samples
 
 
 def record(name: str, target: str, prediction: Prediction | None) -> Record:
@@ -26,12 +28,13 @@ def prediction(model: str = "quantile", **ratios: float | None) -> Prediction:
 
 def samples(*records: Record) -> dict[tuple[str, ...], float]:
     """Return the samples by name and label values, without those of the target's namespace and kind."""
+    text = exposition_of(PREDICTION_FAMILIES, prediction_samples(records))
     return {
         (
             sample.name.removeprefix("tidewatch_"),
             *(value for key, value in sample.labels.items() if key not in {"target_namespace", "target_kind"}),
         ): sample.value
-        for family in prediction_families(records)
+        for family in text_string_to_metric_families(text.decode())
         for sample in family.samples
     }
 

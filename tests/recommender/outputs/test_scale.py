@@ -147,7 +147,7 @@ def test_a_newer_decision_during_the_attempt_wins() -> None:
 
     def slow(method: str, _path: str) -> None:
         if method == "GET" and not world.counted and len(world.objects.calls) == 1:
-            world.writer.decided(decision(9), world.wall() + 60.0)
+            world.writer.decided("web", [(decision(9), world.wall() + 60.0)])
 
     world.objects.before = slow
     world.decide(decision(5))
@@ -259,8 +259,10 @@ def test_a_target_that_hangs_does_not_delay_the_others() -> None:
     loop = threading.Thread(target=writer.run, args=(stop,))
     loop.start()
     try:
-        writer.decided(decision(5, *(replace(WEB, name=name) for name in sorted(hangs)), name="hung"), 2000.0)
-        writer.decided(decision(5, WEB, DB), 2000.0)
+        hung = decision(5, *(replace(WEB, name=name) for name in sorted(hangs)), name="hung")
+        writer.decided(hung.name, [(hung, 2000.0)])
+        both = decision(5, WEB, DB)
+        writer.decided(both.name, [(both, 2000.0)])
         until(lambda: world.size() == 5 and world.size(STATEFUL_SETS, "db") == 5)
     finally:
         released.set()

@@ -26,8 +26,8 @@ class Outputs:
     valid_until: list[float] = field(default_factory=list)
     listed: set[tuple[str, TargetReference]] = field(default_factory=set)
 
-    def decided(self, _record: Record, valid_until: float) -> None:
-        self.valid_until.append(valid_until)
+    def decided(self, _recommendation: str, decided: Iterable[tuple[Record, float]]) -> None:
+        self.valid_until += [valid_until for _, valid_until in decided]
 
     def retain(self, recommendations: Collection[str]) -> None:
         assert set(recommendations) == {"coredns"}

@@ -6,17 +6,19 @@ import threading
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from adapter.cluster.state import ClusterState
+from adapter.cluster.state import ClusterState, Observed, Unknown
 from adapter.timing.clock import Clock
 from recommender.configuration.model import Configuration, Recommendation, RefusedRecommendation
 from recommender.decisions.calculation import Calculation
+from recommender.decisions.loads.inputs import LoadInput
 from recommender.decisions.memory import LastValue, Memory
-from recommender.decisions.record import Status, Step
-from recommender.decisions.settings import RecommendationPolicy
+from recommender.decisions.record import PredictedLoad, Prediction, Status, Step, TargetReference
+from recommender.decisions.settings import Output, RecommendationPolicy
 from recommender.proportional.parameters import ProportionalSettings
+from recommender.running.expansion import EachTarget
 from recommender.running.gathering import Gatherer, InputSources, LookUps, LookUpThreads
-from recommender.running.memories import Memories
-from recommender.running.memory_store import MemoryUnavailableError
+from recommender.running.memory.memories import Memories
+from recommender.running.memory.store import MemoryUnavailableError
 from recommender.running.plans import PollPlan, plan_of
 from recommender.running.runner import Latest, Runner, RunnerParts
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from recommender.decisions.calculation import Calculate
     from recommender.decisions.inputs import Inputs
+    from recommender.decisions.loads.inputs import LoadInputs
     from recommender.decisions.loop import Decision
 
 NOW = 1_000_000.0
@@ -60,6 +63,10 @@ class World:
     reported: list[int] = field(default_factory=list)
     on_gather: Callable[[], None] = lambda: None
     now: float = NOW
+    for_each: dict[str, EachTarget] = field(default_factory=dict)
+    loads: dict[str, LoadInputs | Unknown] = field(default_factory=dict)
+    outputs: frozenset[Output] = frozenset({Output.METRIC})
+    targets: tuple[TargetReference, ...] = ()
 
     # As leadership
 
@@ -106,11 +113,16 @@ class World:
 
     def plan(self) -> PollPlan:
         recommendations = tuple(
-            Recommendation(RecommendationPolicy(name, "proportional"), ProportionalSettings())
+            Recommendation(
+                RecommendationPolicy(
+                    name, "proportional", () if name in self.for_each else self.targets, outputs=self.outputs
+                ),
+                ProportionalSettings(),
+            )
             for name in self.calculate
         )
         configuration = Configuration(recommendations=recommendations, refused=(RefusedRecommendation("refused", ()),))
-        return replace(plan_of(configuration), look_ups=LookUps(), calculate=self.calculate)
+        return replace(plan_of(configuration), look_ups=LookUps(), calculate=self.calculate, for_each=self.for_each)
 
     def runner(self) -> tuple[Runner, Latest]:
         def cluster() -> ClusterState:
@@ -121,7 +133,7 @@ class World:
         latest, at_once = Latest(), LookUpThreads(lambda work: work(), lambda work: work())
         parts = RunnerParts(
             plan=self.plan,
-            gatherer=Gatherer(nothing, at_once, at_once),
+            gatherer=_WithLoads(Gatherer(nothing, at_once, at_once), self.loads),  # type: ignore[arg-type]
             leadership=self,
             memories=Memories(self),
             effects=self,
@@ -132,6 +144,21 @@ class World:
             report_poll=lambda records: self.reported.append(len(records)),
         )
         return Runner(parts), latest
+
+
+@dataclass
+class _WithLoads:
+    """A gatherer that also knows loads."""
+
+    gatherer: Gatherer
+    loads: dict[str, LoadInputs | Unknown]
+
+    def gather(self, wanted: LookUps, seconds: float) -> Inputs:
+        return replace(self.gatherer.gather(wanted, seconds), loads=self.loads)
+
+
+def known_load() -> Observed[LoadInput]:
+    return Observed(LoadInput(Prediction(PredictedLoad(3.0, 3.0, NOW), "headroom", "")), NOW)
 
 
 def statuses(latest: Latest) -> dict[str, Status]:
@@ -252,3 +279,37 @@ def test_a_configuration_that_changes_during_a_poll_ends_its_effects() -> None:
     assert (world.acted, latest.get().records) == ([], ())
     runner.poll()
     assert world.acted == [{"new": 4}]
+
+
+def test_with_for_each_every_target_is_decided_and_remembered(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    targets = [TargetReference("apps/v1", "Deployment", "shop", name) for name in ("a", "b")]
+    world = World({"chat": always(3), "one": always(4)})
+    world.for_each = {"chat": EachTarget(lambda _: always(3))}
+    world.loads = {"chat": {targets[0]: Unknown("no forecast yet"), targets[1]: known_load()}}
+    runner, latest = world.runner()
+    runner.poll()
+
+    found = [(record.name, record.each, record.status) for record in latest.get().records]
+    assert found == [
+        ("chat", targets[0], Status.STALE),
+        ("chat", targets[1], Status.OK),
+        ("one", None, Status.OK),
+        ("refused", None, Status.ERROR),
+    ]
+    stored = dict(world.saved)
+    assert list(stored["chat"].by_target) == [targets[1]]
+    lines = [record for record in caplog.records if record.getMessage() == "recommendation"]
+    assert len(lines) == 3
+
+
+def test_two_recommendations_that_scale_one_target_are_both_refused() -> None:
+    target = TargetReference("apps/v1", "Deployment", "shop", "a")
+    world = World({"chat": always(3), "static": always(4)}, outputs=frozenset({Output.SCALE}), targets=(target,))
+    world.for_each = {"chat": EachTarget(lambda _: always(3))}
+    world.loads = {"chat": {target: known_load()}}
+    runner, latest = world.runner()
+    runner.poll()
+
+    owners = {record.name: [each.owner for each in record.targets] for record in latest.get().records}
+    assert owners == {"chat": ["recommendation static"], "static": ["recommendation chat"], "refused": []}

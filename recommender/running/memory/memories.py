@@ -7,12 +7,12 @@ import time
 from typing import TYPE_CHECKING
 
 from recommender.decisions.memory import Memory
-from recommender.running.memory_store import MemoryUnavailableError
+from recommender.running.memory.store import MemoryUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from recommender.running.memory_store import MemoryStore
+    from recommender.running.memory.store import MemoryStore
 
 
 class Memories:
@@ -80,4 +80,5 @@ class Memories:
 def _without_times(memory: Memory) -> tuple[object, ...]:
     """Return what is worth a write: every poll confirms the value, and a write for each would load the API server."""
     replicas = None if memory.last is None else memory.last.replicas
-    return replicas, memory.changes, memory.parameters, memory.rungs
+    of_targets = {target: _without_times(each) for target, each in memory.by_target.items()}
+    return replicas, memory.changes, memory.parameters, memory.rungs, memory.policy, of_targets

@@ -13,8 +13,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from adapter.service.runtime.logs import StateLog, fields
-from recommender.running.memory_document import MemoryDocumentError, decode_memory, encode_memory
-from recommender.running.memory_store import MemoryUnavailableError, stored_name
+from recommender.running.memory.document import MemoryDocumentError, decode_memory, encode_memory
+from recommender.running.memory.store import MemoryUnavailableError, stored_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,15 +10,22 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from recommender.decisions.memory import LastParameters, LastValue, Memory
+from recommender.decisions.record import TargetReference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 API_VERSION = "tidewatch.io/v1alpha1"
 KIND = "RecommendationMemory"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+_FIRST_VERSION = 1
+"""Of memories without `policy` and `targets`, so that an older version of this program reads what it knows."""
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -43,11 +50,26 @@ class _Parameters(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
     resource_version: str
 
 
-class _Memory(msgspec.Struct, forbid_unknown_fields=True):
+class _Memory(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     last: _Last | None
     changes: list[float]
     parameters: _Parameters | None
     rungs: dict[str, int]
+    policy: dict[str, float] = {}
+    """Absent in documents of versions without predictive recommendations."""
+
+
+class _Target(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    memory: _Memory
+
+
+class _Whole(_Memory, omit_defaults=True):
+    targets: list[_Target] = []
+    """With `forEach`."""
 
 
 class _Version(msgspec.Struct, rename="camel"):
@@ -67,22 +89,39 @@ class _Document(msgspec.Struct, rename="camel"):
 
 def encode_memory(recommendation: str, memory: Memory) -> str:
     """Return the document of a memory. Raises ValueError for a number that JSON cannot hold."""
-    last, parameters = memory.last, memory.parameters
-    times = (*memory.changes, *((last.decided, last.confirmed) if last else ()))
-    if not all(map(math.isfinite, times)):
-        raise ValueError(f"recommendation {recommendation!r}: a time of its memory is not finite")
+    if not all(map(math.isfinite, _numbers(memory))):
+        raise ValueError(f"recommendation {recommendation!r}: a number of its memory is not finite")
+    whole = _content(memory)
+    targets = [
+        _Target(target.api_version, target.kind, target.namespace, target.name, _content(each))
+        for target, each in sorted(memory.by_target.items(), key=lambda item: (item[0].namespace, item[0].name))
+    ]
     content = msgspec.json.encode(
-        _Memory(
-            last=_Last(last.replicas, last.decided, last.confirmed) if last else None,
-            changes=list(memory.changes),
-            parameters=_Parameters(parameters.mode, parameters.text, parameters.resource_version)
-            if parameters
-            else None,
-            rungs=dict(sorted(memory.rungs.items())),
-        )
+        _Whole(whole.last, whole.changes, whole.parameters, whole.rungs, whole.policy, targets)
     )
-    document = _Document(API_VERSION, KIND, SCHEMA_VERSION, recommendation, _checksum(content), msgspec.Raw(content))
+    version = SCHEMA_VERSION if whole.policy or targets else _FIRST_VERSION
+    document = _Document(API_VERSION, KIND, version, recommendation, _checksum(content), msgspec.Raw(content))
     return msgspec.json.encode(document).decode()
+
+
+def _numbers(memory: Memory) -> Iterable[float]:
+    yield from memory.changes
+    yield from memory.policy.values()
+    if memory.last:
+        yield from (memory.last.decided, memory.last.confirmed)
+    for each in memory.by_target.values():
+        yield from _numbers(each)
+
+
+def _content(memory: Memory) -> _Memory:
+    last, parameters = memory.last, memory.parameters
+    return _Memory(
+        last=_Last(last.replicas, last.decided, last.confirmed) if last else None,
+        changes=list(memory.changes),
+        parameters=_Parameters(parameters.mode, parameters.text, parameters.resource_version) if parameters else None,
+        rungs=dict(sorted(memory.rungs.items())),
+        policy=dict(sorted(memory.policy.items())),
+    )
 
 
 def decode_memory(recommendation: str, text: str) -> Memory:
@@ -100,9 +139,14 @@ def decode_memory(recommendation: str, text: str) -> Memory:
             raise MemoryDocumentError(f"it belongs to recommendation {document.recommendation!r}")
         if document.checksum != _checksum(bytes(document.memory)):
             raise MemoryDocumentError("its checksum is wrong: it was cut off or edited")
-        return _memory(msgspec.json.decode(document.memory, type=_Memory))
+        whole = msgspec.json.decode(document.memory, type=_Whole)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise MemoryDocumentError(f"it is not a document of this program: {error}") from error
+    by_target = {
+        TargetReference(each.api_version, each.kind, each.namespace, each.name): _memory(each.memory)
+        for each in whole.targets
+    }
+    return replace(_memory(whole), by_target=by_target)
 
 
 def _memory(content: _Memory) -> Memory:
@@ -114,6 +158,7 @@ def _memory(content: _Memory) -> Memory:
         if parameters
         else None,
         rungs=content.rungs,
+        policy=content.policy,
     )
 
 

@@ -16,8 +16,8 @@ from adapter.sources.kubernetes.errors import DeadlineError, KubernetesError, Un
 from adapter.sources.kubernetes.writing import Fence
 from adapter.timing.clock import Clock
 from recommender.decisions.memory import LastValue, Memory
-from recommender.running.memory_config_maps import ConfigMapMemoryStore
-from recommender.running.memory_store import MemoryUnavailableError, stored_name
+from recommender.running.memory.config_maps import ConfigMapMemoryStore
+from recommender.running.memory.store import MemoryUnavailableError, stored_name
 from tests.support.apiserver_objects import CONFIG_MAPS, Direct, ObjectStore
 
 if TYPE_CHECKING:

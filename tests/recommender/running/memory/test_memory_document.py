@@ -8,14 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recommender.decisions.memory import LastParameters, LastValue, Memory
-from recommender.running.memory_document import (
+from recommender.decisions.record import TargetReference
+from recommender.running.memory.document import (
     SCHEMA_VERSION,
     MemoryDocumentError,
     NewerMemoryError,
     decode_memory,
     encode_memory,
 )
-from recommender.running.memory_store import NAME_PREFIX, stored_name
+from recommender.running.memory.store import NAME_PREFIX, stored_name
 from tests.support.apiserver_objects import CONFIG_MAPS, ObjectStore
 
 MEMORY = Memory(
@@ -26,12 +27,19 @@ MEMORY = Memory(
 )
 TIMES = st.floats(allow_nan=False, allow_infinity=False)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-MEMORIES = st.builds(
+OF_ONE = st.builds(
     Memory,
     last=st.none() | st.builds(LastValue, st.integers(0, 2**31 - 1), TIMES, TIMES),
     changes=st.lists(TIMES, max_size=5).map(tuple),
     parameters=st.none() | st.builds(LastParameters, TEXTS, TEXTS, TEXTS),
     rungs=st.dictionaries(TEXTS, st.integers(-(2**31), 2**31), max_size=4),
+    policy=st.dictionaries(TEXTS, TIMES, max_size=3),
+)
+TARGETS = st.builds(TargetReference, TEXTS, TEXTS, TEXTS, TEXTS)
+MEMORIES = st.builds(
+    lambda memory, by_target: replace(memory, by_target=by_target),
+    OF_ONE,
+    st.dictionaries(TARGETS, OF_ONE, max_size=3),
 )
 
 
@@ -71,8 +79,15 @@ def test_the_same_memory_is_the_same_text_whatever_the_order_of_its_rungs() -> N
 
 def test_a_document_of_a_newer_schema_is_refused_as_such() -> None:
     newer = json.dumps({**json.loads(encode_memory("web", MEMORY)), "schemaVersion": SCHEMA_VERSION + 1, "more": {}})
-    with pytest.raises(NewerMemoryError, match="schema version 2, and this program reads up to 1"):
+    with pytest.raises(NewerMemoryError, match="schema version 3, and this program reads up to 2"):
         decode_memory("web", newer)
+
+
+def test_a_memory_that_older_versions_know_is_written_as_they_read_it() -> None:
+    document = json.loads(encode_memory("web", MEMORY))
+    assert document["schemaVersion"] == 1
+    assert set(document["memory"]) == {"last", "changes", "parameters", "rungs"}
+    assert json.loads(encode_memory("web", replace(MEMORY, policy={"capacity": 4.0})))["schemaVersion"] == 2
 
 
 def test_a_document_of_another_recommendation_is_refused() -> None:

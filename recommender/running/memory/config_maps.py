@@ -24,8 +24,8 @@ from adapter.sources.kubernetes.errors import (
 )
 from adapter.timing.clock import Clock
 from adapter.timing.rate_limit import RateLimit
-from recommender.running.memory_document import MemoryDocumentError, decode_memory, encode_memory
-from recommender.running.memory_store import MemoryUnavailableError, stored_name
+from recommender.running.memory.document import MemoryDocumentError, decode_memory, encode_memory
+from recommender.running.memory.store import MemoryUnavailableError, stored_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

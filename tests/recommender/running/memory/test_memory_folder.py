@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from recommender.decisions.memory import LastValue, Memory
-from recommender.running.memory_document import encode_memory
-from recommender.running.memory_folder import FolderMemoryStore
-from recommender.running.memory_store import MemoryUnavailableError, ProcessMemoryStore
+from recommender.running.memory.document import encode_memory
+from recommender.running.memory.folder import FolderMemoryStore
+from recommender.running.memory.store import MemoryUnavailableError, ProcessMemoryStore
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from recommender.decisions.memory import LastValue, Memory
-from recommender.running.memories import Memories
-from recommender.running.memory_store import MemoryUnavailableError
+from recommender.running.memory.memories import Memories
+from recommender.running.memory.store import MemoryUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

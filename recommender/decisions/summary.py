@@ -1,0 +1,74 @@
+"""The records of one recommendation with `forEach`, summed up for what has room for one line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from recommender.decisions.record import Status, TargetAction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from recommender.decisions.record import Record
+
+WORST_FIRST: Final = (Status.ERROR, Status.STALE, Status.HELD, Status.OK)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What the records of one name have in common."""
+
+    counts: Mapping[Status, int]
+    replicas: int | None
+    """The sum of those that have a value; None if none has one."""
+    current: int | None
+    """The sum of the present sizes that are known; None if none is."""
+    refused: int
+    """Targets that are not scaled because something else owns them or may own them."""
+    example: str = ""
+    """The first record without a value, with its reason; empty if all have one."""
+
+    @property
+    def worst(self) -> Status:
+        """Return the worst status of them."""
+        return next((status for status in WORST_FIRST if self.counts.get(status)), Status.OK)
+
+    @property
+    def facts(self) -> tuple[object, ...]:
+        """Return what is worth a line when it changes: how many have no value, and how many are refused."""
+        return self.counts.get(Status.ERROR, 0), self.counts.get(Status.STALE, 0), self.refused
+
+    def log_fields(self, name: str) -> dict[str, object]:
+        """Return the fields of the log line about them."""
+        found: dict[str, object] = {"recommendation": name, "targets": sum(self.counts.values())}
+        found |= {status.value: count for status, count in self.counts.items()}
+        found |= {"replicas": self.replicas, "refused": self.refused or None, "example": self.example or None}
+        return {key: value for key, value in found.items() if value is not None}
+
+
+def grouped(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """Return the records by name."""
+    found: dict[str, list[Record]] = {}
+    for record in records:
+        found.setdefault(record.name, []).append(record)
+    return found
+
+
+def summary_of(records: Sequence[Record]) -> Summary:
+    """Return the summary of records of one name."""
+    outcomes = [outcome for record in records for outcome in record.targets]
+    without = next((record for record in records if record.status in {Status.ERROR, Status.STALE}), None)
+    return Summary(
+        counts=Counter(record.status for record in records),
+        replicas=_sum(record.replicas for record in records),
+        current=_sum(outcome.current_replicas for outcome in outcomes),
+        refused=sum(outcome.action is TargetAction.REFUSED for outcome in outcomes),
+        example=f"{without.each or without.name}: {without.message}" if without else "",
+    )
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
