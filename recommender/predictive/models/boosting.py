@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
     from recommender.predictive.arrays import BoolArray, FloatArray
 
-ROUNDS = 60
-LEARNING_RATE = 0.1
+ROUNDS = 40
+LEARNING_RATE = 0.15
 ROWS_A_LEAF = 60
 LEAST_ROWS_A_LEAF = 20
 LEAVES_OF_ALL_ROWS = 40
 """A leaf holds at most this part of the rows at the least."""
-LEAVES = 15
+LEAVES = 8
 BINS = 127
 
 
