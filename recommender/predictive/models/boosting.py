@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -60,11 +61,17 @@ def fit_forest(rows: FloatArray, answers: FloatArray, quantile: float) -> Forest
 
 def _one_thread() -> AbstractContextManager[object]:
     """Keep OpenMP from taking every core: fits and forecasts run beside what serves."""
-    import threadpoolctl  # noqa: PLC0415 - loaded where a fit runs
+    return cast("AbstractContextManager[object]", _thread_pools().limit(limits=1))
 
-    # The class has no types.
-    limits: Any = threadpoolctl.threadpool_limits
-    return cast("AbstractContextManager[object]", limits(1))
+
+@cache
+def _thread_pools() -> Any:  # noqa: ANN401 - the library has no types
+    """Return the libraries with threads of their own; finding them takes longer than a forecast."""
+    import threadpoolctl  # noqa: PLC0415 - loaded where a fit or a forecast runs
+    from sklearn import ensemble  # noqa: F401, PLC0415 - what is loaded later would not be found
+
+    controller: Any = threadpoolctl.ThreadpoolController
+    return controller()
 
 
 def _varying(rows: FloatArray) -> BoolArray:
