@@ -60,4 +60,9 @@ class Court:
         usual = self.yardstick.stretch(usual_begin, end).at_ratio(ratio) * DAY_SECONDS / record.judged_seconds
         share = usual[THETA] / usual[TAU] if usual[TAU] > 0 else 1.0
         excess = self.ledgers[model].between(begin, end) - self.yardstick.stretch(begin, end).at_ratio(ratio)
-        return float(excess[THETA] / max(usual[THETA], LEAST_EXCESS_STEPS * share))
+        return float(
+            max(
+                excess[TAU] / max(usual[TAU], LEAST_EXCESS_STEPS),
+                excess[THETA] / max(usual[THETA], LEAST_EXCESS_STEPS * share),
+            )
+        )

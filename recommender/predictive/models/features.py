@@ -101,7 +101,7 @@ def levels(history: LoadHistory, first: int, last: int) -> FloatArray:
 def level_of(around: Range, step_seconds: float) -> FloatArray:
     now = around.mean(in_steps(LEVEL_SECONDS, step_seconds))
     day = around.mean(in_steps(DAY_SECONDS, step_seconds))
-    level = np.fmax(now, SMALLEST_LEVEL_RATIO * day)
+    level = np.maximum(now, SMALLEST_LEVEL_RATIO * day)
     return np.where(level > 0, level, np.nan)
 
 

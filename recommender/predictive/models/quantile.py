@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 LEAST_HISTORY_SECONDS = 2 * DAY_SECONDS
 FIT_SECONDS = 14 * DAY_SECONDS
 """Older targets are not fitted."""
-MOST_ROWS = 20_000
+MOST_ROWS = 10_000
 FEWEST_ROWS = 100
 HALVES = 2
 SHORT_BLOCK_SECONDS = 6 * 3600.0
@@ -38,6 +38,8 @@ MEDIAN = 0.5
 SPREAD_QUANTILE = 0.9
 """The distance from the median to it is the unit of uncertainty: higher ones follow single bursts."""
 SMALLEST_SPREAD = 0.01
+SPREAD_FLOOR_RATIO = 0.3
+"""A spread is at least this share of the mean spread: where a forest sees none, it has seen too few rows."""
 SMALLEST_RATIO = 0.02
 """A target is taken as at least this share of the level, so that its logarithm is finite."""
 COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 0.985, 0.99, 0.995)
@@ -62,6 +64,7 @@ class QuantileParameters:
     halves: tuple[Half, ...]
     distances: FloatArray
     """How many spreads above the median the share COVERAGES of the targets lies; shape (coverages,)."""
+    least_spread: float
     usual_cost: float
     """The mean of what one spread costs, relative to the mean load."""
 
@@ -92,8 +95,11 @@ def fit(history: LoadHistory, task: ForecastTask) -> QuantileParameters | None:
         fitted = _fit_half(rows.features[~unseen], rows.answers[~unseen])
         halves.append(fitted)
         median[unseen], spread[unseen] = _of_half(fitted, rows.features[unseen])
+    least_spread = SPREAD_FLOOR_RATIO * float(spread.mean())
+    spread = np.maximum(spread, least_spread)
     distances = np.quantile((rows.answers - median) / spread, COVERAGES)
-    return QuantileParameters(tuple(halves), distances, float(np.mean(_cost(rows.relative_levels, median, spread))))
+    usual_cost = float(np.mean(_cost(rows.relative_levels, median, spread)))
+    return QuantileParameters(tuple(halves), distances, least_spread, usual_cost)
 
 
 def forecast(parameters: QuantileParameters, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
@@ -128,7 +134,7 @@ def _of_all(parameters: QuantileParameters, rows: FloatArray) -> tuple[FloatArra
     """Return the mean of the halves' medians and spreads, as logarithms relative to the level."""
     found = [_of_half(half, rows) for half in parameters.halves]
     medians, spreads = zip(*found, strict=True)
-    return np.mean(medians, axis=0), np.mean(spreads, axis=0)
+    return np.mean(medians, axis=0), np.maximum(np.mean(spreads, axis=0), parameters.least_spread)
 
 
 def _cost(relative_level: FloatArray, median: FloatArray, spread: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from recommender.predictive.forecast import ForecastTask
-from recommender.predictive.history import LoadHistory
+from recommender.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.predictive.models.quantile import QUANTILE
 from recommender.predictive.rolling import RollingOptions, rolling_forecasts
 from recommender.predictive.targets import targets
@@ -35,7 +35,7 @@ def test_covers_about_the_share_of_targets_that_was_asked_for(history: LoadHisto
     target = targets(history, TASK)[:, origins]
     known = ~np.isnan(target)
     assert (target <= found.upper)[known].mean() >= 0.9
-    assert np.median(found.upper / found.median) < 1.3
+    assert np.median(found.upper / found.median) < 1.5
     assert 0.3 < (target <= found.median)[known].mean() < 0.7
 
 
@@ -75,7 +75,7 @@ def test_the_last_origin_is_forecast_as_among_all_origins(history: LoadHistory, 
 def test_nothing_after_the_origin_matters(history: LoadHistory) -> None:
     poisoned = history.values.copy()
     poisoned[:, 5 * DAY_STEPS + 20 :] = 1e9
-    options = RollingOptions(first_step=4 * DAY_STEPS)
+    options = RollingOptions(refit_seconds=2 * DAY_SECONDS, first_step=4 * DAY_STEPS)
     clean = rolling_forecasts(QUANTILE, history.until(6 * DAY_STEPS), TASK, options)
     found = rolling_forecasts(QUANTILE, with_values(history, poisoned).until(6 * DAY_STEPS), TASK, options)
     seen = 5 * DAY_STEPS + 20
