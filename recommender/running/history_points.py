@@ -75,7 +75,7 @@ def _load_of(records: Iterable[Record]) -> LoadPoint | None:
     # The sum of some forecasts beside the load of all targets would look like a fall.
     if len(uppers) < len(loads) or not times:
         return LoadPoint(observed, None, None, None)
-    medians = [load.quantiles.get("0.5", load.predicted) or 0.0 for load in loads]
+    medians = [load.quantiles.get("0.5", load.predicted or 0.0) for load in loads]
     return LoadPoint(observed, sum(medians), sum(uppers), max(times))
 
 
