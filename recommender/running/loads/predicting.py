@@ -105,10 +105,10 @@ class Predictor:
         loads: Mapping[Target, float],
         now: float,
     ) -> Mapping[Target, _Values]:
-        """Return the forecasts by target. With many series, those of one grid step stand until the next."""
+        """Return the forecasts by target. Those that take long are made once in each step of the grid."""
         if model.name in _PRESENT_ALONE or history is None:
             return {}
-        if len(history.targets()) <= FEW_SERIES:
+        if not model.is_heavy and len(history.targets()) <= FEW_SERIES:
             return _made_now(model, learned, task, history, loads, now)
         number = nearest_index(now, history.step_seconds)
         with self._lock:
@@ -130,9 +130,9 @@ def _in_use(need: LoadNeed, learned: Learned | None, target: Target) -> Verdict:
         return found
     if settings.model is ModelName.AUTO:
         reason = "auto: the models have not been compared on this load yet"
-        return Verdict(ModelName.HEADROOM, reason, settings.headroom_ratio)
+        return Verdict(HEADROOM.name, reason, settings.headroom_ratio)
     ratio = 0.0 if settings.model is ModelName.REACTIVE else settings.headroom_ratio
-    return Verdict(settings.model, "it is configured", ratio)
+    return Verdict(str(settings.model), "it is configured", ratio)
 
 
 def _usable(in_use: Verdict, known_seconds: float, learned: Learned | None) -> Verdict:

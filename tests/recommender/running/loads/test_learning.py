@@ -184,6 +184,18 @@ def test_of_many_targets_some_of_all_sizes_stand_for_the_others() -> None:
     assert verdict.reason.endswith("of 60 targets on which models were compared")
 
 
+def test_a_process_that_ends_reports_no_failed_fit(caplog: pytest.LogCaptureFixture) -> None:
+    children = Children(CollectorRegistry(), "t", most=1)
+    children.close()
+    history, book = daily(AUTO, 3), ModelBook()
+    telemetry = LoadTelemetry(CollectorRegistry())
+    learner = Learner(lambda: (history,), DelayMeter(), book, children.run, telemetry, Clocks(END).clock())
+
+    assert not learner.step()
+    assert book.get(AUTO) is None
+    assert caplog.records == []
+
+
 def test_children_fit_what_a_process_of_its_own_can_load() -> None:
     children = Children(CollectorRegistry(), "t", most=1)
     configured = replace(AUTO, settings=replace(AUTO.settings, model=ModelName.SEASONAL))
