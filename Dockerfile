@@ -61,8 +61,8 @@ ENV PATH=/opt/tidewatch/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1
 USER 10001:10001
 WORKDIR /
-# The adapter: HTTPS, and metrics. The recommender: metrics and health, and the page.
-EXPOSE 6443 9180 8080 8081
+# The adapter: HTTPS, and metrics. The recommender: metrics and health, and the page. The readiness sidecar: the probe.
+EXPOSE 6443 9180 8080 8081 8089
 # No init is needed: as process 1, each program handles its signals and reaps its children.
 ENTRYPOINT ["/tidewatch"]
 CMD ["tidewatch-adapter", "--help"]

@@ -18,7 +18,7 @@ from adapter.readiness.board import ReadinessBoard
 from adapter.readiness.limit import connection_limit
 from adapter.readiness.scrape import parse_metrics_url, read_total
 from adapter.readiness.selector import parse_series_choice
-from adapter.readiness.sidecar import READ_SECONDS, run_sidecar
+from adapter.readiness.sidecar import READ_SECONDS, hold_endings, run_sidecar
 from adapter.readiness.verdict import ReadinessRules
 from adapter.service.flags.parsing import exit_for_usage, flags_or_exit
 from adapter.service.flags.table import ADDRESS, DURATION, INTEGER, NUMBER, TEXT, CommandFlags, Flag
@@ -81,13 +81,14 @@ READINESS = CommandFlags(
 def readiness(arguments: Sequence[str]) -> None:
     """Run the command; leaves by SystemExit if it cannot start."""
     values = flags_or_exit(READINESS, arguments, os.environ)
-    configure_logs_by(values, queued=True)
-    url = _checked("--metrics-url", lambda: parse_metrics_url(values.text("metrics-url")))
-    choice = _checked("--metric", lambda: parse_series_choice(values.text("metric")))
-    limit = _checked("--limit", lambda: connection_limit(values.integer("limit"), values.number("resume-ratio") or 0.0))
+    url = _checked("--metrics-url: ", lambda: parse_metrics_url(values.text("metrics-url")))
+    choice = _checked("--metric: ", lambda: parse_series_choice(values.text("metric")))
+    limit = _checked("", lambda: connection_limit(values.integer("limit"), values.number("resume-ratio") or 0.0))
     stale_after = values.seconds("stale-after")
     if stale_after < SHORTEST_STALE_SECONDS:
         exit_for_usage(PROGRAM, "--stale-after: the metric is read once a second, so write at least 2s")
+    hold_endings()
+    configure_logs_by(values, queued=True)
     for warning in values.warnings:
         _log.warning("%s", warning)
     board = ReadinessBoard(ReadinessRules(choice.text, limit, stale_after))
@@ -100,9 +101,9 @@ def readiness(arguments: Sequence[str]) -> None:
         sys.exit(1)
 
 
-def _checked(flag: str, read: Callable[[], T]) -> T:
+def _checked(prefix: str, read: Callable[[], T]) -> T:
     """Return the value of a flag; exits with status 2 if it makes no sense."""
     try:
         return read()
     except ValueError as error:
-        exit_for_usage(PROGRAM, f"{flag}: {error}")
+        exit_for_usage(PROGRAM, f"{prefix}{error}")

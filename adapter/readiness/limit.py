@@ -20,11 +20,11 @@ class ConnectionLimit:
 def connection_limit(limit: int, resume_ratio: float) -> ConnectionLimit:
     """Return the limit for a number of connections and the part of it below which a pod has room again.
 
-    Raises ValueError with what to write instead.
+    Raises ValueError, with the flag and what to write instead.
     """
     if limit < 1:
-        raise ValueError(f"the limit is {limit}: write the number of connections at which the pod is full, 1 or more")
+        raise ValueError(f"--limit={limit}: write the number of connections at which the pod is full, 1 or more")
     if not 0 < resume_ratio <= 1:
-        raise ValueError(f"the resume ratio is {resume_ratio:g}: write a number above 0 and at most 1, such as 0.95")
+        raise ValueError(f"--resume-ratio={resume_ratio:g}: write a number above 0 and at most 1, such as 0.95")
     # Rounded, because 0.07 * 100 is 7.000000000000001.
     return ConnectionLimit(limit, round(limit * resume_ratio, 6))

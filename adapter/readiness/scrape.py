@@ -64,10 +64,10 @@ def parse_metrics_url(text: str) -> MetricsUrl:
     if any(not "!" <= char <= "~" for char in text):
         raise ValueError("the URL contains a blank or a character that must be percent-encoded")
     parts = urlsplit(text)
-    if parts.scheme != "http":
-        raise ValueError(f"{text!r} is not an http:// URL: the metric is read inside the pod, so TLS is not supported")
     if parts.username is not None or parts.password is not None:
         raise ValueError("the URL contains a user or a password, which are not supported")
+    if parts.scheme != "http":
+        raise ValueError(f"{text!r} is not an http:// URL: the metric is read inside the pod, so TLS is not supported")
     if not parts.hostname:
         raise ValueError(f"{text!r} has no host: write http://127.0.0.1:PORT/metrics")
     port = 80 if parts.port is None else parts.port

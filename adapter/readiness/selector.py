@@ -36,7 +36,7 @@ def parse_series_choice(text: str) -> SeriesChoice:
     name = _NAME.match(written)
     if name is None:
         raise ValueError(f"{text!r} does not begin with the name of a metric")
-    rest = written[name.end() :].lstrip()
+    rest = written[name.end() :].lstrip(" \t")
     if not rest:
         return SeriesChoice(written, name[0], ())
     if not rest.startswith("{"):

@@ -27,11 +27,14 @@ READ_SECONDS = 0.8
 _ENDINGS = (signal.SIGTERM, signal.SIGINT)
 
 
-def run_sidecar(address: Address, board: ReadinessBoard, read: Callable[[], float]) -> None:
-    """Answer probes until SIGTERM or SIGINT arrives; raises StartError."""
-    listener = listening_socket(address)
-    # Blocked in all threads and awaited below, so the signals need no handlers.
+def hold_endings() -> None:
+    """Keep SIGTERM and SIGINT for `run_sidecar`. Call it before anything is logged: threads inherit what is blocked."""
     signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)
+
+
+def run_sidecar(address: Address, board: ReadinessBoard, read: Callable[[], float]) -> None:
+    """Answer probes until SIGTERM or SIGINT arrives, which `hold_endings` has blocked; raises StartError."""
+    listener = listening_socket(address)
     tasks = Tasks(board)
     tasks.periodic("metric", lambda: board.update(read), every_seconds=EVERY_SECONDS, deadline_seconds=EVERY_SECONDS)
     # A sidecar that restarts in a full pod must not begin by saying ready. Probes wait in the listener's queue.

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 SUMMARIES = {
     "run": "decide repeatedly, publish the recommendations, and scale targets that may be scaled",
     "recommend": "calculate each recommendation once, show how, and write nothing",
+    "backtest": "replay recorded load, and compare forecasts with plain headroom at equal cost",
     "doctor": "check an installation for common faults, and say how to fix each",
     "proportional": "replace cluster-proportional-autoscaler, with its command line and its rights",
 }
@@ -58,6 +59,10 @@ def _command(name: str) -> Callable[[Sequence[str]], None]:
         from recommender.commands.run.command import run  # noqa: PLC0415 - see above
 
         return run
+    if name == "backtest":
+        from recommender.commands.backtest import backtest  # noqa: PLC0415 - see above
+
+        return backtest
     if name == "doctor":
         from recommender.commands.doctor.command import doctor  # noqa: PLC0415 - see above
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from adapter.cluster.state import ClusterState
 
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from adapter.cluster.state import Observed, Unknown
     from adapter.cluster.targets import ReplicasManager
-    from recommender.decisions.record import Prediction, TargetReference
+    from recommender.decisions.loads.inputs import LoadInputs
+    from recommender.decisions.record import TargetReference
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,29 +38,6 @@ class ConfigMapData:
 
     data: Mapping[str, str]
     resource_version: str
-
-
-@dataclass(frozen=True, slots=True)
-class PodConnections:
-    """One pod that holds long-lived connections."""
-
-    pod: str
-    connections: float | None
-    """None: there is no sample, so the pod counts as full."""
-    is_ready: bool
-
-
-@dataclass(frozen=True, slots=True)
-class LoadInput:
-    """The load of one target, with its forecast."""
-
-    prediction: Prediction
-    pods: tuple[PodConnections, ...] | None = None
-    """None: the pods are not looked at one by one."""
-
-
-LoadInputs: TypeAlias = "Mapping[TargetReference | None, Observed[LoadInput] | Unknown]"
-"""By target with `forEach`; otherwise there is one, without a target. The time of each is that of the observed load."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,13 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from recommender.predictive.forecast import Forecasts
-from recommender.predictive.history import DAY_SECONDS
+from recommender.predictive.history import DAY_SECONDS, LoadHistory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from recommender.predictive.arrays import FloatArray, IntArray
     from recommender.predictive.forecast import ForecastTask
-    from recommender.predictive.history import LoadHistory
 
     PointForecast: TypeAlias = Callable[[IntArray], FloatArray]
 
@@ -37,6 +36,19 @@ def calibrated(point: PointForecast, history: LoadHistory, origins: IntArray, ta
     factors = upper_factors(point, history, origins, task)
     upper = median * np.where(np.isnan(factors), 1 + task.headroom_ratio, factors)
     return Forecasts(np.minimum(median, upper), upper)
+
+
+def in_blocks(
+    forecast: Callable[[LoadHistory], Forecasts], history: LoadHistory, origins: IntArray, rows: int
+) -> Forecasts:
+    """Return the forecasts of all series, made for so many of them at a time to bound the memory that they take."""
+    shape = (len(history.values), len(origins))
+    median, upper = np.empty(shape), np.empty(shape)
+    for first in range(0, shape[0], rows):
+        some = slice(first, first + rows)
+        found = forecast(LoadHistory(history.start_seconds, history.step_seconds, history.values[some]))
+        median[some], upper[some] = found.median, found.upper
+    return Forecasts(median, upper)
 
 
 def upper_factors(point: PointForecast, history: LoadHistory, origins: IntArray, task: ForecastTask) -> FloatArray:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from recommender.decisions.calculation import Calculate, Calculation
-    from recommender.decisions.inputs import Inputs, LoadInputs
+    from recommender.decisions.inputs import Inputs
+    from recommender.decisions.loads.inputs import LoadInputs
     from recommender.decisions.record import TargetReference
     from recommender.decisions.settings import RecommendationPolicy
 

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Mapping
 
     from recommender.decisions.inputs import ConfigMapData, TargetState
+    from recommender.decisions.loads.inputs import LoadInputs
     from recommender.decisions.record import TargetReference
+    from recommender.running.loads.needs import LoadNeed
 
 T = TypeVar("T")
 K = TypeVar("K", bound="Hashable")
@@ -32,6 +34,8 @@ ConfigMapInput: TypeAlias = "Observed[ConfigMapData | None] | Unknown"
 TargetInput: TypeAlias = "Observed[TargetState | None] | Unknown"
 ReadCluster: TypeAlias = "Callable[[], ClusterState]"
 ReadTargets: TypeAlias = "Callable[[Collection[TargetReference]], Mapping[TargetReference, TargetInput]]"
+
+_NO_LOADS = Unknown("nothing looks loads up here")
 
 SLOW_SECONDS = 1.0
 """A lookup that takes longer has another pool of threads in the next poll."""
@@ -47,6 +51,7 @@ class InputSources:
     config_map: Callable[[str, str], ConfigMapInput]
     targets: ReadTargets
     """Looks at all of them side by side, so that one that hangs does not delay the others."""
+    load: Callable[[LoadNeed], Observed[LoadInputs] | Unknown] = lambda _: _NO_LOADS
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,7 @@ class LookUps:
     queries: frozenset[str] = frozenset()
     config_maps: frozenset[ConfigMapName] = frozenset()
     targets: frozenset[TargetReference] = frozenset()
+    loads: frozenset[LoadNeed] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +82,19 @@ class Gatherer:
         query_threads: LookUpThreads,
         config_map_threads: LookUpThreads,
         clock: Callable[[], float] = time.monotonic,
+        load_threads: LookUpThreads | None = None,
     ) -> None:
-        """Separate the threads of both kinds: a Prometheus that hangs must not delay the ConfigMaps."""
+        """Separate the threads of each kind: a Prometheus that hangs must not delay the ConfigMaps.
+
+        Loads take the threads of queries unless they have their own.
+        """
         self._cluster = sources.cluster
         self._queries = _Parallel(sources.query, query_threads, "the query has not been answered yet", clock)
         self._config_maps: _Parallel[ConfigMapName, ConfigMapData | None] = _Parallel(
             lambda name: sources.config_map(*name), config_map_threads, "the ConfigMap has not been read yet", clock
+        )
+        self._loads = _Parallel(
+            sources.load, load_threads or query_threads, "the load has not been answered yet", clock
         )
         self._targets = sources.targets
         self._clock = clock
@@ -89,14 +102,19 @@ class Gatherer:
     def gather(self, wanted: LookUps, seconds: float) -> Inputs:
         """Return the inputs; takes `seconds` at most. What has not arrived by then is `Unknown`."""
         until = self._clock() + seconds
+        self._loads.start(wanted.loads)
         self._queries.start(wanted.queries)
         self._config_maps.start(wanted.config_maps)
         targets = self._targets(wanted.targets)
         left = lambda: max(0.0, until - self._clock())  # noqa: E731 - one expression, used twice
         queries = self._queries.results(wanted.queries, left)
         config_maps = self._config_maps.results(wanted.config_maps, left)
+        loads = {
+            need.name: found.value if isinstance(found, Observed) else found
+            for need, found in self._loads.results(wanted.loads, left).items()
+        }
         # Last, so that it is as recent as what was looked up.
-        return Inputs(self._cluster(), queries, config_maps, targets)
+        return Inputs(self._cluster(), queries, config_maps, targets, loads)
 
 
 @dataclass(slots=True)

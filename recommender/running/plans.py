@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from recommender.configuration.needs import config_maps_of, for_each_in, needs_of, queries_of, targets_of
+from recommender.predictive.calculate import calculate_predictive
+from recommender.predictive.settings import PredictiveSettings
 from recommender.proportional.calculate import calculate_proportional
-from recommender.proportional.parameters import ProportionalSettings
+from recommender.running.expansion import EachTarget
 from recommender.running.gathering import LookUps
+from recommender.running.loads.needs import load_needs_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
     from adapter.cluster.state import ClusterNeeds
     from recommender.configuration.model import Configuration, Recommendation
     from recommender.decisions.calculation import Calculate
-    from recommender.running.expansion import EachTarget
+    from recommender.predictive.settings import ForEach
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +38,31 @@ class PollPlan:
 
 def plan_of(configuration: Configuration) -> PollPlan:
     """Return the plan of a configuration."""
-    look_ups = LookUps(queries_of(configuration), config_maps_of(configuration), targets_of(configuration))
+    look_ups = LookUps(
+        queries_of(configuration),
+        config_maps_of(configuration),
+        targets_of(configuration),
+        load_needs_of(configuration),
+    )
     calculate = {
         each.policy.name: _calculate(each) for each in configuration.recommendations if not for_each_in(each.subject)
     }
-    return PollPlan(configuration, needs_of(configuration), look_ups, calculate)
+    for_each = {
+        each.policy.name: _each_target(each.policy.name, each.subject, each.subject.for_each)
+        for each in configuration.recommendations
+        if isinstance(each.subject, PredictiveSettings) and each.subject.for_each is not None
+    }
+    return PollPlan(configuration, needs_of(configuration), look_ups, calculate, for_each)
 
 
 def _calculate(recommendation: Recommendation) -> Calculate:
     """Return the function of the recommendation's kind."""
-    assert isinstance(recommendation.subject, ProportionalSettings), "the only kind that is calculated"
-    return calculate_proportional(recommendation.subject)
+    subject = recommendation.subject
+    if isinstance(subject, PredictiveSettings):
+        return calculate_predictive(subject, recommendation.policy.name, targets=recommendation.policy.targets)
+    return calculate_proportional(subject)
+
+
+def _each_target(name: str, settings: PredictiveSettings, for_each: ForEach) -> EachTarget:
+    calculate = partial(calculate_predictive, settings, name)
+    return EachTarget(calculate, for_each.max_targets, for_each.most_memory_shards)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.sources.prometheus.client import PrometheusClient
+    from adapter.sources.prometheus.decoding import Sample
     from adapter.sources.prometheus.settings import PrometheusSettings
     from adapter.timing.pace import Pace
 
@@ -49,20 +50,34 @@ class QueryValues:
         """Close the connections."""
         self.use(None)
 
+    def client(self) -> PrometheusClient | None:
+        """Return the client of the Prometheus that is asked at present; None if there is none."""
+        return self._client
+
     def value(self, query: str) -> Observed[float] | Unknown:
-        """Return the one value of the query at present. A partial answer counts as none: it would be too small."""
+        """Return the one value of the query at present."""
+        found = self.samples(query)
+        if isinstance(found, Unknown):
+            return found
+        if len(found.value) != 1:
+            fix = "write an expression that has exactly one value, such as sum(…)"
+            return Unknown(f"{query} has {len(found.value)} values: {fix}")
+        return Observed(found.value[0].value, found.time)
+
+    def samples(self, query: str) -> Observed[tuple[Sample, ...]] | Unknown:
+        """Return all samples of the query at present. A partial answer counts as none: a sum would be too small."""
         client = self._client
         if client is None:
             return Unknown(self._reason)
         try:
             answer = client.instant(query, timeout_seconds=self._timeout_seconds)
-            samples = [sample for batch in answer.batches(self._pace) for sample in batch]
+            samples = tuple(sample for batch in answer.batches(self._pace) for sample in batch)
         except PrometheusError as error:
             return Unknown(f"Prometheus has no value: {error}")
         if answer.warnings:
             warning = answer.warnings[0][:_SHOWN_WARNING_CHARACTERS]
             return Unknown(f"Prometheus answered {query} with a warning, so the value may be partial: {warning}")
-        if len(samples) != 1 or answer.histograms_skipped:
-            found = "a histogram" if answer.histograms_skipped else f"{len(samples)} values"
-            return Unknown(f"{query} has {found}: write an expression that has exactly one value, such as sum(…)")
-        return Observed(samples[0].value, answer.evaluated_at)
+        if answer.histograms_skipped:
+            fix = "write an expression that has numbers, such as histogram_count(…)"
+            return Unknown(f"{query} has a histogram: {fix}")
+        return Observed(samples, answer.evaluated_at)

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from adapter.commands.readiness import READINESS
 from adapter.commands.serve.flags import SERVE
 from adapter.service.flags.parsing import parse_flags
+from adapter.service.server.addresses import Address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,6 +104,9 @@ def test_the_ports_are_those_that_the_programs_open() -> None:
     assert plain
     recommender = yaml.safe_load((ROOT / "helm" / "tidewatch" / "values.yaml").read_text())["recommender"]
     ports = [flags.integer("secure-port"), plain.port, recommender["metricsPort"], recommender["page"]["port"]]
+    listen = READINESS.by_name["listen"].default
+    assert isinstance(listen, Address)
+    ports.append(listen.port)
     assert all_of("EXPOSE") == [" ".join(map(str, ports))]
 
 

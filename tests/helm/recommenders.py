@@ -51,21 +51,43 @@ PARAMETERS: Final[dict[str, Any]] = {
     "targets": [COREDNS | {"name": "kube-dns"}],
     "outputs": ["scale"],
 }
-EVERYTHING: Final = configuration(
-    LINEAR, COUNTED, PARAMETERS, prometheus={"url": "http://prometheus:9090"}, state="/var/cache/history"
-)
+PREDICTED: Final[dict[str, Any]] = {
+    "name": "chat",
+    "predictive": {"load": "sum(connections)", "loadPerReplica": 25000, "horizon": "2m", "model": "linear"},
+    "targets": [GATEWAY | {"name": "chat"}],
+    "outputs": ["scale"],
+}
+EACH: Final[dict[str, Any]] = {
+    "name": "tenants",
+    "predictive": {
+        "load": "sum by (namespace, app) (connections)",
+        "loadPerReplica": "1k",
+        "horizon": "2m",
+        "forEach": {"namespace": "namespace", "name": "app"},
+    },
+    "outputs": ["metric", "scale"],
+}
+EACH_WATCHED: Final = {
+    "name": "old-tenants",
+    "predictive": EACH["predictive"]
+    | {"forEach": {"namespace": "namespace", "name": "app", "kind": "ReplicationController"}},
+}
+PROMETHEUS: Final = {"url": "http://prometheus:9090"}
+EVERYTHING: Final = configuration(LINEAR, COUNTED, PARAMETERS, prometheus=PROMETHEUS, state="/var/cache/history")
 WITHOUT_LEASE: Final = configuration(LINEAR, leaderElection={"enabled": False})
 
 CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
     "one recommendation": configuration(LINEAR),
     "a text": configuration(LINEAR, state="history"),
     "everything": EVERYTHING,
+    "predictions": configuration(PREDICTED, EACH, EACH_WATCHED, prometheus=PROMETHEUS),
     "metrics of nothing": configuration(LINEAR | {"targets": [], "outputs": ["metric"]}),
     "no recommendation yet": configuration(),
     "without a Lease": WITHOUT_LEASE,
     "a Lease elsewhere": configuration(LINEAR, leaderElection={"namespace": "kube-node-lease", "name": "mine"}),
     "an existing ConfigMap": EVERYTHING,
     "an existing ConfigMap without a Lease": WITHOUT_LEASE,
+    "an existing ConfigMap with predictions": configuration(EACH, prometheus=PROMETHEUS),
 }
 """What the recommender of each case reads."""
 
@@ -99,6 +121,7 @@ _VALUES: Final[dict[str, dict[str, Any]]] = {
         },
     },
     "metrics of nothing": {"adapter": {"enabled": False}} | SWITCHES,
+    "predictions": {},
     "no recommendation yet": {"metrics": {"podMonitor": {"enabled": True}}},
     "without a Lease": {"recommender": {"replicas": 1}},
     "a Lease elsewhere": {"fullnameOverride": "metrics"},
@@ -129,6 +152,17 @@ _VALUES: Final[dict[str, dict[str, Any]]] = {
                 "targets": [COREDNS | {"scale": True}],
                 "recommendations": ["coredns"],
                 "lease": {"enabled": False},
+            },
+        }
+    },
+    "an existing ConfigMap with predictions": {
+        "recommender": {
+            "config": {},
+            "existingConfig": "mine",
+            "rbac": {
+                "targets": [{"apiVersion": "apps/v1", "kind": "Deployment", "scale": True}],
+                "recommendations": [f"tenants-{shard}" for shard in range(32)],
+                "nodes": False,
             },
         }
     },

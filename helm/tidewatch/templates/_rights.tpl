@@ -19,9 +19,22 @@
 {{- $config := include "tidewatch.recommender.config" . | fromYaml -}}
 {{- $targets := list -}}{{- $names := list -}}{{- $configMaps := list -}}{{- $nodes := false -}}{{- $counts := list -}}
 {{- range $config.recommendations -}}
-{{- $names = append $names .name -}}
+{{- $name := .name -}}
+{{- $each := (.predictive | default dict).forEach -}}
+{{- if $each -}}
+{{- /* As ForEach.most_memory_shards: 400 targets a ConfigMap, 32 ConfigMaps at least, doubled until all have room. */ -}}
+{{- $shards := 32 -}}
+{{- range until 16 }}{{ if lt (mul $shards 400) ($each.max | default 10000 | int) }}{{ $shards = mul $shards 2 }}{{ end }}{{ end -}}
+{{- range until (int $shards) }}{{ $names = append $names (printf "%s-%d" $name .) }}{{ end -}}
+{{- else -}}
+{{- $names = append $names $name -}}
+{{- end -}}
 {{- $scale := has "scale" (.outputs | default list) -}}
 {{- range .targets }}{{ $targets = append $targets (merge (dict "scale" $scale) .) }}{{ end -}}
+{{- if and $each $scale -}}
+{{- $kind := $each.kind | default "Deployment" -}}
+{{- $targets = append $targets (dict "apiVersion" (eq $kind "ReplicationController" | ternary "v1" "apps/v1") "kind" $kind "scale" $scale) -}}
+{{- end -}}
 {{- $proportional := .proportional | default dict -}}
 {{- if or $proportional.linear $proportional.ladder $proportional.interpolated $proportional.configMap $proportional.resources }}{{ $nodes = true }}{{ end -}}
 {{- with $proportional.configMap }}{{ $configMaps = append $configMaps (dict "namespace" .namespace "name" .name "create" (not (empty .defaultParams))) }}{{ end -}}
@@ -44,10 +57,12 @@
 {{- range $needs.targets -}}
 {{- $group := contains "/" .apiVersion | ternary (splitList "/" .apiVersion | first) "" -}}
 {{- $plural := index $plurals .kind | default (include "tidewatch.plural" .kind) -}}
-{{- template "tidewatch.addRight" (list $rights .namespace "" "events" (list "create") "") -}}
-{{- template "tidewatch.addRight" (list $rights .namespace "autoscaling" "horizontalpodautoscalers" $watch "") -}}
-{{- template "tidewatch.addRight" (list $rights .namespace $group $plural (list "get") .name) -}}
-{{- if .scale }}{{ template "tidewatch.addRight" (list $rights .namespace $group (printf "%s/scale" $plural) $keep .name) }}{{ end -}}
+{{- /* Targets that series name (forEach) are in all namespaces. */ -}}
+{{- $namespace := .namespace | default "/" -}}
+{{- template "tidewatch.addRight" (list $rights $namespace "" "events" (list "create") "") -}}
+{{- template "tidewatch.addRight" (list $rights $namespace "autoscaling" "horizontalpodautoscalers" $watch "") -}}
+{{- template "tidewatch.addRight" (list $rights $namespace $group $plural (list "get") .name) -}}
+{{- if .scale }}{{ template "tidewatch.addRight" (list $rights $namespace $group (printf "%s/scale" $plural) $keep .name) }}{{ end -}}
 {{- end -}}
 {{- range $needs.configMaps -}}
 {{- template "tidewatch.addRight" (list $rights .namespace "" "configmaps" (list "get") .name) -}}

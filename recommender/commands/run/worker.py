@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from adapter.service.children import Children
 from adapter.service.runtime.errors import StartError
 from adapter.service.runtime.logs import fields
 from adapter.service.runtime.threads import DaemonThreads
@@ -32,6 +33,7 @@ from recommender.page.handler import PageHandler
 from recommender.running.configuration_reloader import ConfigurationReloader
 from recommender.running.gathering import Gatherer, InputSources, LookUpThreads
 from recommender.running.history_cache import HistoryCache
+from recommender.running.loads.parts import Loads
 from recommender.running.plans import plan_of
 from recommender.running.query_values import QueryValues
 from recommender.running.runner import Latest, Runner, RunnerParts
@@ -78,11 +80,15 @@ def make_worker(
     queries = _queries(source.current, context, parts.pace)
     metrics = RecommendationMetrics(world.leadership.is_leader)
     latest = Latest(metrics.publish)
-    sources = InputSources(world.cluster, queries.value, world.config_map, world.targets)
+    children = Children(context.registry, METRICS_PREFIX, most=1)
+    context.on_stopping(children.close)
+    loads = Loads(queries, source.current.state, context.registry, parts.clock, children.run)
+    loads.use(source.current)
+    sources = InputSources(world.cluster, queries.value, world.config_map, world.targets, loads.load)
     runner = Runner(
         RunnerParts(
             plan=plans.current,
-            gatherer=Gatherer(sources, _threads("query"), _threads("ConfigMap")),
+            gatherer=Gatherer(sources, _threads("query"), _threads("ConfigMap"), load_threads=_threads("load")),
             leadership=world.leadership,
             memories=world.memories,
             effects=world.effects,
@@ -103,6 +109,7 @@ def make_worker(
         plans.replace(configuration)
         _show_scale_calls(configuration, parts.telemetry)
         queries.use(configuration.prometheus)
+        loads.use(configuration)
         world.change(plans.current())
         parts.wake.set()
 
@@ -111,6 +118,8 @@ def make_worker(
     context.add_path("/healthz", lambda _query: PlainAnswer(200, b"ok\n"))
     _be_ready(context, world)
     context.tasks.running("history", lambda stop: parts.history.run(stop.event))
+    context.tasks.running("loads", lambda stop: loads.keep_histories(stop.event))
+    context.tasks.running("models", lambda stop: loads.learn(stop.event))
     context.tasks.periodic("configuration", source.check, every_seconds=1.0, deadline_seconds=30.0)
     context.tasks.running("recommendations", lambda stop: runner.run(stop.event))
     page = PageHandler(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from recommender.predictive.calibration import calibrated
-from recommender.predictive.models.present import limited, limited_points, trend_growth
+from recommender.predictive.models.present import limited, limited_points, present_load, trend_growth
 
 if TYPE_CHECKING:
     from recommender.predictive.arrays import FloatArray, IntArray
@@ -38,11 +38,18 @@ class CurveOptions:
 
 
 def curve_forecasts(history: LoadHistory, origins: IntArray, task: ForecastTask, options: CurveOptions) -> Forecasts:
-    """Return the largest value of the curve in the window of the target, within the growth limit."""
+    """Return the largest value of the curve in the window of the target.
+
+    The growth limit bounds the upper forecasts, too: a curve through noise errs so much that the room for its errors
+    would be several times the load.
+    """
     growth = trend_growth(task)
 
     def point(steps: IntArray) -> FloatArray:
-        return limited_points(_largest(history, steps, task, options), history, steps, growth)
+        # Falling to nothing is as little founded as growing without bounds, and no error can be relative to nothing.
+        lowest = present_load(history, steps) / growth
+        points = np.maximum(_largest(history, steps, task, options), lowest)
+        return limited_points(points, history, steps, growth)
 
     return limited(calibrated(point, history, origins, task), history, origins, growth)
 
@@ -73,7 +80,8 @@ def curves_of_known(times: FloatArray, values: FloatArray, degree: int, at: Floa
 
 
 def _powers(times: FloatArray, degree: int) -> FloatArray:
-    return np.vander(times, degree + 1, increasing=True)
+    powers: FloatArray = np.vander(times, degree + 1, increasing=True)
+    return powers
 
 
 def _largest(history: LoadHistory, origins: IntArray, task: ForecastTask, options: CurveOptions) -> FloatArray:
@@ -83,7 +91,7 @@ def _largest(history: LoadHistory, origins: IntArray, task: ForecastTask, option
     ahead = np.array([lead, lead + window - 1]) if options.degree == 1 else np.arange(lead, lead + window)
     times, at = np.arange(1.0 - steps, 1.0), ahead.astype(np.float64)
     samples = _samples(history.values, origins, steps)
-    found = curves_at(times, samples, options.degree, at).max(axis=2)
+    found: FloatArray = curves_at(times, samples, options.degree, at).max(axis=2)
     rows, columns = np.nonzero(np.isnan(found) & ~np.isnan(samples[:, :, -1]))
     for first in range(0, len(rows), BLOCK_ROWS):
         row, column = rows[first : first + BLOCK_ROWS], columns[first : first + BLOCK_ROWS]

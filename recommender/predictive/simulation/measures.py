@@ -43,7 +43,6 @@ def measure(load: FloatArray, fleet: Fleet, judged: BoolArray, settings: FleetSe
     serving, known = fleet.serving[counted], load[counted]
     missing, idle = np.maximum(needed - serving, 0), np.maximum(serving - needed, 0)
     lost, total = np.maximum(known - serving * settings.load_per_replica, 0).sum(), known.sum()
-    changed = np.diff(fleet.asked, prepend=fleet.asked[0]) != 0
     return Measures(
         replica_hours=float(fleet.asked[counted].sum() * settings.step_seconds / 3600),
         tau_under_percent=float(100 * (missing > 0).mean()),
@@ -51,6 +50,6 @@ def measure(load: FloatArray, fleet: Fleet, judged: BoolArray, settings: FleetSe
         tau_over_percent=float(100 * (idle > 0).mean()),
         theta_over_percent=float(100 * (idle / needed).mean()),
         lost_load_ratio=float(lost / total) if total else 0.0,
-        changes=int((changed & counted).sum()),
+        changes=int(fleet.changes[counted].sum()),
         worst_shortage_replicas=int(missing.max()),
     )

@@ -7,12 +7,13 @@ a pod that is asked for in step t serves from t + start-up + one step; a pod tha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from recommender.predictive.arrays import FloatArray
 
 
@@ -45,6 +46,12 @@ class Fleet:
     asked: FloatArray
     """Replicas that are paid for: those that serve and those that start."""
     serving: FloatArray
+    changes: FloatArray
+    """How many times the size was changed in each step."""
+
+
+Ask: TypeAlias = "Callable[[FloatArray, FleetSettings], FloatArray]"
+"""From desired replicas within their bounds to the replicas that are asked for; both of shape (steps,)."""
 
 
 def needed_replicas(load: FloatArray, load_per_replica: float) -> FloatArray:
@@ -57,18 +64,41 @@ def desired_replicas(capacity: FloatArray, load_per_replica: float) -> FloatArra
     desired = np.ceil(capacity / load_per_replica - 1e-9)
     known = np.where(np.isnan(desired), -1, np.arange(len(desired)))
     last = np.maximum.accumulate(known)
-    return np.where(last >= 0, desired[np.maximum(last, 0)], 0.0)
+    return np.asarray(np.where(last >= 0, desired[np.maximum(last, 0)], 0.0))
 
 
-def simulate(desired: FloatArray, settings: FleetSettings) -> Fleet:
-    """Return the fleet of a policy from its desired replicas, shape (steps,)."""
-    bounded = np.clip(desired, settings.min_replicas, settings.max_replicas or np.inf)
-    asked = _sliding(bounded, settings.down_window_steps, largest=True)
-    return Fleet(asked, _sliding(asked, settings.lag_steps + 1, largest=False))
+def largest_of_window(bounded: FloatArray, settings: FleetSettings) -> FloatArray:
+    """Return the largest desired replicas of the down window at each step: how capacity goes down by default."""
+    return sliding_maximum(bounded, settings.down_window_steps)
 
 
-def _sliding(values: FloatArray, steps: int, *, largest: bool) -> FloatArray:
-    """Return the largest or smallest of the last so many values at each step; the first one counts before the start."""
-    padded = np.concatenate([np.full(steps - 1, values[0]), values])
-    windows = sliding_window_view(padded, steps)
-    return np.asarray(windows.max(axis=1) if largest else windows.min(axis=1))
+def simulate(desired: FloatArray, settings: FleetSettings, ask: Ask = largest_of_window) -> Fleet:
+    """Return the fleet of a policy from its desired replicas, shape (steps,).
+
+    `ask` replaces the way down, for a configuration with `scaleDown` or `connections`.
+    """
+    asked = ask(bounded_replicas(desired, settings), settings)
+    return Fleet(asked, -sliding_maximum(-asked, settings.lag_steps + 1), changed_steps(asked))
+
+
+def bounded_replicas(desired: FloatArray, settings: FleetSettings) -> FloatArray:
+    """Return the replicas within the bounds of the fleet."""
+    return np.asarray(np.clip(desired, settings.min_replicas, settings.max_replicas or np.inf))
+
+
+def changed_steps(asked: FloatArray) -> FloatArray:
+    """Return 1 for each step in which another size is asked for than in the one before, and 0 for the others."""
+    return np.asarray(np.diff(asked, prepend=asked[:1]) != 0, dtype=np.float64)
+
+
+def sliding_maximum(values: FloatArray, steps: int) -> FloatArray:
+    """Return the largest of the last so many values at each step; the first one counts before the start.
+
+    The windows double until they have the length, so that a window of hours in steps of a second takes a few passes.
+    """
+    found, covered = values, 1
+    while covered < steps:
+        shift = min(covered, steps - covered)
+        before = np.concatenate([np.full(min(shift, len(found)), values[0]), found[:-shift]])
+        found, covered = np.asarray(np.maximum(found, before), dtype=np.float64), covered + shift
+    return found

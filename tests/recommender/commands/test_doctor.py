@@ -45,6 +45,7 @@ SERIES = (
     'target_namespace="kube-system"}'
 )
 DRIVEN = "proportional: {drivers: {query: {expr: %s, perReplica: 10}}}"
+FOR_EACH = ", forEach: {namespace: namespace, name: app}"
 MEMORY = Memory(last=LastValue(3, 1.0, 2.0))
 
 
@@ -285,6 +286,17 @@ def test_a_query_needs_exactly_one_value(
     found = installation.line(f"query/coredns/{query}", entry("coredns", TARGETS, kind=DRIVEN % query))
     assert found.status is status, found
     assert message in found.message
+
+
+@pytest.mark.parametrize(
+    ("rest", "statuses"), [("", [ERROR]), (", freezeUnless: sum(load)", [ERROR, OK]), (FOR_EACH, [])]
+)
+def test_the_load_of_one_prediction_is_looked_at_like_any_query(
+    installation: Installation, rest: str, statuses: list[CheckStatus]
+) -> None:
+    kind = f"predictive: {{load: load, loadPerReplica: 10, horizon: 1m{rest}}}"
+    lines = installation.lines(entry("coredns", kind=kind))
+    assert [line.status for name, line in sorted(lines.items()) if name.startswith("query/")] == statuses
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pytest
 
 from adapter.cluster.state import Observed, Unknown
 from recommender.decisions.calculation import Calculation
-from recommender.decisions.inputs import Inputs, LoadInput
+from recommender.decisions.inputs import Inputs
+from recommender.decisions.loads.inputs import LoadInput
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.record import PredictedLoad, Prediction, Status, TargetReference
 from recommender.decisions.settings import Brakes, RecommendationPolicy
@@ -17,7 +18,7 @@ from recommender.running.expansion import EachTarget, ExpandedDecision, Expansio
 
 if TYPE_CHECKING:
     from recommender.decisions.calculation import Calculate
-    from recommender.decisions.inputs import LoadInputs
+    from recommender.decisions.loads.inputs import LoadInputs
 
 NOW = 1_000_000.0
 POLICY = RecommendationPolicy("chat", "predictive")

@@ -10,7 +10,8 @@ from adapter.cluster.state import ClusterState, Observed, Unknown
 from adapter.timing.clock import Clock
 from recommender.configuration.model import Configuration, Recommendation, RefusedRecommendation
 from recommender.decisions.calculation import Calculation
-from recommender.decisions.inputs import LoadInput, TargetState
+from recommender.decisions.inputs import TargetState
+from recommender.decisions.loads.inputs import LoadInput
 from recommender.decisions.memory import LastValue, Memory
 from recommender.decisions.outcomes import NOT_LOOKED_UP
 from recommender.decisions.record import PredictedLoad, Prediction, Status, Step, TargetReference
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     import pytest
 
     from recommender.decisions.calculation import Calculate
-    from recommender.decisions.inputs import Inputs, LoadInputs
+    from recommender.decisions.inputs import Inputs
+    from recommender.decisions.loads.inputs import LoadInputs
     from recommender.decisions.loop import Decision
     from recommender.running.gathering import TargetInput
 

@@ -201,14 +201,14 @@ BAD: Final = {
         "quantile: 0.5\nmaxGrowth: 1",
         [
             "1: `quantile` is 0.5: write a number between 0.5 and 1, such as 0.95",
-            "2: `maxGrowth` is 1: write a factor above 1, such as 2.0",
+            "2: `maxGrowth` is 1: write a factor above 1, up to 1000, such as 2.0",
         ],
     ),
     "other numbers": (
         "quantile: 1.0\nmaxGrowth: 1e9",
         [
             "1: `quantile` is 1: write a number between 0.5 and 1, such as 0.95",
-            "2: `maxGrowth` is 1e+09: write a factor above 1, such as 2.0",
+            "2: `maxGrowth` is 1e+09: write a factor above 1, up to 1000, such as 2.0",
         ],
     ),
     "texts as numbers": (

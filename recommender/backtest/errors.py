@@ -1,0 +1,7 @@
+"""What ends a backtest."""
+
+from __future__ import annotations
+
+
+class BacktestError(Exception):
+    """The backtest cannot be made; the message is one line: where, what is wrong, what to do. Exit status 2."""

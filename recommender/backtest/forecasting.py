@@ -1,0 +1,88 @@
+"""The rolling forecasts of all models on one series."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from recommender.backtest.fits import CountedFits
+from recommender.predictive.rolling import RollingOptions, rolling_forecasts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from adapter.service.children import Children
+    from recommender.backtest.report import FitCounts
+    from recommender.predictive.forecast import Forecasts, ForecastTask, Model
+    from recommender.predictive.history import LoadHistory
+
+_HEAVY: Final = 20.0
+"""How much longer a heavy model takes than a light one, for the progress alone."""
+_DAY_SECONDS: Final = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRun:
+    """What a model said over the whole trace."""
+
+    name: str
+    forecasts: Forecasts
+    fits: FitCounts
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRuns:
+    """All models that could take part, and a sentence about each other one."""
+
+    runs: tuple[ModelRun, ...]
+    notes: tuple[str, ...]
+
+
+def run_models(
+    models: Sequence[Model],
+    history: LoadHistory,
+    task: ForecastTask,
+    children: Children,
+    show: Callable[[float, str], None],
+) -> ModelRuns:
+    """Return the rolling forecasts of each model that has enough history for at least one."""
+    runs, notes, done = [], [], 0.0
+    whole = sum(map(_weight, models))
+    for model in models:
+        fits = CountedFits(children)
+
+        def report(fitted: int, of: int, *, model: Model = model, done: float = done) -> None:
+            show((done + _weight(model) * fitted / of) / whole, f"{model.name}, fit {fitted} of {of}")
+
+        show(done / whole, model.name)
+        forecasts = rolling_forecasts(model, history, task, RollingOptions(), fits.run, report)
+        done += _weight(model)
+        if np.isnan(forecasts.upper).all():
+            notes.append(_lacking(model, history, fits.counts))
+        else:
+            runs.append(ModelRun(model.name, forecasts, fits.counts))
+    return ModelRuns(tuple(runs), tuple(notes))
+
+
+def _weight(model: Model) -> float:
+    return _HEAVY if model.is_heavy else 1.0
+
+
+def _lacking(model: Model, history: LoadHistory, fits: FitCounts) -> str:
+    if history.span_seconds <= model.least_history_seconds:
+        return (
+            f"{model.name} takes no part: it needs {_span(model.least_history_seconds)} of history, "
+            f"and the trace has {_span(history.span_seconds)}"
+        )
+    if fits.last_failure:
+        return f"{model.name} takes no part: none of its fits succeeded, the last one: {fits.last_failure}"
+    return f"{model.name} takes no part: it found no forecast in this trace"
+
+
+def _span(seconds: float) -> str:
+    for size, unit in ((_DAY_SECONDS, "days"), (3600.0, "hours"), (60.0, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:g} s"

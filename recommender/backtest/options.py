@@ -1,0 +1,35 @@
+"""What a backtest is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from recommender.backtest.report import Actuator
+from recommender.predictive.history import DAY_SECONDS
+from recommender.predictive.settings import PredictiveSettings
+from recommender.predictive.tasks import DOWN_WINDOW_SECONDS
+
+DEFAULT_STARTUP_SECONDS: Final = 180.0
+DEFAULT_WARM_UP_SECONDS: Final = 8 * DAY_SECONDS
+DEFAULT_MIN_REPLICAS: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class BacktestOptions:
+    """How the load is replayed."""
+
+    settings: PredictiveSettings = field(default_factory=lambda: PredictiveSettings(min_replicas=DEFAULT_MIN_REPLICAS))
+    """The recommendation; without a configuration, the defaults."""
+    actuator: Actuator = Actuator.SCALE
+    startup_seconds: float = DEFAULT_STARTUP_SECONDS
+    load_per_replica: float | None = None
+    """None: the 99th percentile of the load / 20, which is a scale only."""
+    warm_up_seconds: float = DEFAULT_WARM_UP_SECONDS
+    """Steps of so much time are not judged, at most half of the trace."""
+
+    @property
+    def down_window_seconds(self) -> float:
+        """Return for how long capacity stays at least what was asked for."""
+        scale_down = self.settings.scale_down
+        return DOWN_WINDOW_SECONDS if scale_down is None else scale_down.window_seconds

@@ -1,0 +1,54 @@
+"""One line on a terminal that says how far a backtest is, and how long it still takes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Final, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_EACH_SECONDS: Final = 0.2
+_EARLY_SECONDS: Final = 2.0
+"""Before so much time nobody can say how long the rest takes."""
+_WIPE: Final = "\r\x1b[K"
+_BAR: Final = 24
+
+
+class ProgressLine:
+    """Shows parts of the work on a terminal; elsewhere it shows nothing."""
+
+    def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        """`stream` is stderr by default: the report on stdout stays alone."""
+        self._stream = stream or sys.stderr
+        self._live = self._stream.isatty()
+        self._clock = clock
+        self._began = clock()
+        self._shown = -_EACH_SECONDS
+        self._wide = False
+
+    def show(self, share: float, what: str) -> None:
+        """Show that this share of the work, 0 to 1, is done, and what is being done."""
+        now = self._clock() - self._began
+        if not self._live or now - self._shown < _EACH_SECONDS:
+            return
+        self._shown = now
+        filled = round(_BAR * share)
+        left = f", {_minutes(now * (1 - share) / share)} left" if share > 0 and now > _EARLY_SECONDS else ""
+        bar = "#" * filled + "." * (_BAR - filled)
+        self._stream.write(f"{_WIPE}[{bar}] {100 * share:3.0f} % {what}{left}")
+        self._stream.flush()
+        self._wide = True
+
+    def close(self) -> None:
+        """Wipe the line."""
+        if self._wide:
+            self._stream.write(_WIPE)
+            self._stream.flush()
+            self._wide = False
+
+
+def _minutes(seconds: float) -> str:
+    whole = round(seconds)
+    return f"{whole // 60} min {whole % 60:02d} s" if whole >= 60 else f"{whole} s"

@@ -1,0 +1,180 @@
+"""Recorded load through every policy, and each policy beside plain headroom at the same replica-hours."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from recommender.backtest.forecasting import run_models
+from recommender.backtest.hpa_actuator import through_hpa
+from recommender.backtest.hpa_rule import hpa_desired
+from recommender.backtest.policies import HPA, Policy, auto_policy, headroom_policy, model_policy
+from recommender.backtest.report import Actuator, BacktestReport, PolicyResult, TraceFacts
+from recommender.backtest.verdict import verdict
+from recommender.predictive.choice.auto import run_auto
+from recommender.predictive.simulation.frontier import HEADROOM_RATIOS, compare, frontier, reaching
+from recommender.predictive.simulation.measures import measure
+from recommender.predictive.simulation.serving import FleetSettings, desired_replicas, largest_of_window, simulate
+from recommender.predictive.tasks import task_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from adapter.service.children import Children
+    from recommender.backtest.options import BacktestOptions
+    from recommender.backtest.trace import Trace
+    from recommender.predictive.arrays import BoolArray, FloatArray
+    from recommender.predictive.forecast import Model
+    from recommender.predictive.history import LoadHistory
+    from recommender.predictive.simulation.frontier import Act, FrontierPoint
+    from recommender.predictive.simulation.serving import Ask, Fleet
+
+_REPLICAS_AT_99TH_PERCENTILE: Final = 20
+_HPA_RATIOS: Final = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.0, 4.0)
+"""The frontier through an HPA, each point of which takes seconds."""
+_FORECASTS_SHARE: Final = {Actuator.SCALE: 0.95, Actuator.HPA: 0.5}
+"""The share of the work that the forecasts are, for the progress alone."""
+
+
+def replay(
+    trace: Trace,
+    history: LoadHistory,
+    options: BacktestOptions,
+    models: Sequence[Model],
+    children: Children,
+    show: Callable[[float, str], None] = lambda _share, _what: None,
+) -> BacktestReport:
+    """Return the report of one series. `show` is called with the share that is done, and what is being done."""
+    load = history.values[0]
+    fleet = fleet_settings(history, options)
+    warm_up = warm_up_steps(history, options)
+    judged = np.arange(history.steps) >= warm_up
+    task = task_for(options.startup_seconds, history.step_seconds, options.settings, options.down_window_seconds)
+    share = _FORECASTS_SHARE[options.actuator]
+    runs = run_models(models, history, task, children, lambda done, what: show(share * done, what))
+    auto = run_auto(history, {run.name: run.forecasts for run in runs.runs}, task, fleet)
+    policies = [
+        headroom_policy(load, options.settings.headroom_ratio, fleet),
+        _hpa(load, fleet, options.actuator),
+        *(model_policy(run, load, task, fleet) for run in runs.runs),
+        auto_policy(auto.capacity, task, fleet),
+    ]
+    ratios = HEADROOM_RATIOS if options.actuator is Actuator.SCALE else _HPA_RATIOS
+    act = _Shown(_act(options.actuator, fleet), len(ratios) + len(policies), partial(_rest, show, share))
+    results, points = _simulated(load, judged, fleet, policies, ratios, act)
+    given = verdict(results, auto.in_use, judged)
+    return BacktestReport(
+        actuator=options.actuator,
+        trace=TraceFacts(
+            source=trace.source,
+            start=history.start_seconds,
+            end=history.start_seconds + (history.steps - 1) * history.step_seconds,
+            step_seconds=history.step_seconds,
+            samples=len(trace.times),
+            judged_steps=int((judged & ~np.isnan(load)).sum()),
+            warm_up_seconds=warm_up * history.step_seconds,
+        ),
+        fleet_settings=fleet,
+        policies=results,
+        frontier=points,
+        verdict=given,
+        rival=act(_headroom(load, given.comparison.cost_as_headroom_ratio, fleet)),
+        history=history,
+        judged=judged,
+        notes=runs.notes,
+    )
+
+
+def fleet_settings(history: LoadHistory, options: BacktestOptions) -> FleetSettings:
+    """Return the simulated fleet; without a load per replica, one replica serves the 99th percentile / 20."""
+    return FleetSettings(
+        step_seconds=history.step_seconds,
+        startup_seconds=options.startup_seconds,
+        load_per_replica=options.load_per_replica or default_load_per_replica(history.values[0]),
+        min_replicas=options.settings.min_replicas,
+        max_replicas=options.settings.max_replicas,
+        down_window_seconds=options.down_window_seconds,
+    )
+
+
+def default_load_per_replica(load: FloatArray) -> float:
+    """Return the 99th percentile of the known load / 20; of the largest where that is 0, and 1 without any load.
+
+    It is the only number of a backtest that knows the whole trace, and a scale only.
+    """
+    for scale in (float(np.nanpercentile(load, 99)), float(np.nanmax(load))):
+        if scale > 0:
+            return scale / _REPLICAS_AT_99TH_PERCENTILE
+    return 1.0
+
+
+def warm_up_steps(history: LoadHistory, options: BacktestOptions) -> int:
+    """Return how many steps are not judged: the warm-up, and never more than half of the trace."""
+    return min(int(options.warm_up_seconds / history.step_seconds + 1e-9), history.steps // 2)
+
+
+class _Shown:
+    """An actuator that counts its fleets for the progress."""
+
+    def __init__(self, act: Act, whole: int, show: Callable[[float, str], None]) -> None:
+        self._act = act
+        self._whole = whole
+        self._show = show
+        self._done = 0
+
+    def __call__(self, sizes: FloatArray) -> Fleet:
+        self._show(min(1.0, self._done / self._whole), "simulating")
+        self._done += 1
+        return self._act(sizes)
+
+
+def _headroom(load: FloatArray, ratio: float, fleet: FleetSettings) -> FloatArray:
+    return desired_replicas(load * (1 + ratio), fleet.load_per_replica)
+
+
+def _rest(show: Callable[[float, str], None], before: float, done: float, what: str) -> None:
+    show(before + (1 - before) * done, what)
+
+
+def _hpa(load: FloatArray, fleet: FleetSettings, actuator: Actuator) -> Policy:
+    """Return the HPA on present load; a real HPA does the division and the tolerance itself."""
+    if actuator is Actuator.HPA:
+        return Policy(HPA, load / fleet.load_per_replica)
+    return Policy(HPA, hpa_desired(load, fleet))
+
+
+def _simulated(
+    load: FloatArray,
+    judged: BoolArray,
+    fleet: FleetSettings,
+    policies: Sequence[Policy],
+    ratios: Sequence[float],
+    act: Act,
+) -> tuple[tuple[PolicyResult, ...], tuple[FrontierPoint, ...]]:
+    """Return the policies and the frontier through the same actuator."""
+    points = frontier(load, judged, fleet, act, ratios)
+    simulated = [(policy, act(policy.sizes)) for policy in policies]
+    measured = [(policy, run, measure(load, run, judged, fleet)) for policy, run in simulated]
+    most = max(measures.replica_hours for _, _, measures in measured)
+    points = reaching(points, most, load, judged, fleet, act)
+    results = tuple(
+        PolicyResult(
+            policy.name,
+            measures,
+            compare(measures, points),
+            run,
+            policy.predicted,
+            policy.parameters,
+            policy.fits,
+        )
+        for policy, run, measures in measured
+    )
+    return results, points
+
+
+def _act(actuator: Actuator, fleet: FleetSettings, ask: Ask = largest_of_window) -> Act:
+    if actuator is Actuator.HPA:
+        return lambda sizes: through_hpa(sizes, fleet)
+    return lambda sizes: simulate(sizes, fleet, ask)

@@ -1,0 +1,1 @@
+"""The load of targets as an input of decisions."""

@@ -1,0 +1,69 @@
+"""How much time passes between a change of the load and a change of the size, besides a pod's start-up."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+LEAST_MEASUREMENTS: Final = 5
+"""With fewer measurements the default is assumed."""
+MEASURED_SHARE: Final = 0.9
+"""The delay is one that so many of the measurements do not exceed."""
+
+
+class DelaySource(StrEnum):
+    """Where the length of a delay comes from."""
+
+    MEASURED = "measured"
+    """From the recent past of this installation."""
+    ASSUMED = "assumed"
+    """The default of the component, as long as there are too few measurements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """One delay and where its length comes from."""
+
+    seconds: float
+    source: DelaySource
+
+    def __str__(self) -> str:
+        """`15 s measured`."""
+        return f"{self.seconds:.6g} s {self.source}"
+
+
+@dataclass(frozen=True, slots=True)
+class ControlDelays:
+    """The delays between the load and the size."""
+
+    scrape: Delay
+    """How old a sample is when a query sees it: measured as the poll's time minus the sample's timestamp."""
+    refresh: Delay
+    """From one decision to the next: measured as the time between polls, queries included."""
+    hpa_sync: Delay
+    """Until an HPA has read the recommendation: measured as the time between its requests. 0 without an HPA."""
+
+    @property
+    def total_seconds(self) -> float:
+        """Return how much later than a pod's start-up the capacity serves."""
+        return self.scrape.seconds + self.refresh.seconds + self.hpa_sync.seconds
+
+    def __str__(self) -> str:
+        """`scrape 15 s measured, refresh 10 s measured, HPA 15 s assumed`."""
+        return f"scrape {self.scrape}, refresh {self.refresh}, HPA {self.hpa_sync}"
+
+
+def delay_of(measured_seconds: Sequence[float], default_seconds: float) -> Delay:
+    """Return the delay that nine of ten measurements do not exceed; with fewer than five of them, the default.
+
+    Measurements that are negative or no number are left out: a clock was set meanwhile.
+    """
+    usable = sorted(seconds for seconds in measured_seconds if math.isfinite(seconds) and seconds >= 0)
+    if len(usable) < LEAST_MEASUREMENTS:
+        return Delay(default_seconds, DelaySource.ASSUMED)
+    return Delay(usable[math.ceil(MEASURED_SHARE * len(usable)) - 1], DelaySource.MEASURED)

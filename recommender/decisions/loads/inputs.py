@@ -1,0 +1,39 @@
+"""The load of one target, with its forecast and with the pods that bear it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from adapter.cluster.state import Observed, Unknown
+    from recommender.decisions.loads.delays import ControlDelays
+    from recommender.decisions.record import Prediction, TargetReference
+
+
+@dataclass(frozen=True, slots=True)
+class PodConnections:
+    """One pod and its connections. Pods that are being deleted are left out."""
+
+    connections: float | None
+    """None: there is no sample, and the pod counts as full."""
+    is_ready: bool
+    name: str = ""
+    unready_seconds: float | None = None
+    """For how long the pod has not been ready; None: it is ready, or nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadInput:
+    """The load of one target, with its forecast."""
+
+    prediction: Prediction
+    delays: ControlDelays | None = None
+    """What the horizon of the forecast contains besides the start-up; None: nothing."""
+    pods: tuple[PodConnections, ...] | None = None
+    """None: the pods are not looked at one by one, or they are unknown."""
+
+
+LoadInputs: TypeAlias = Mapping["TargetReference | None", "Observed[LoadInput] | Unknown"]
+"""By target with `forEach`; otherwise there is one, without a target. The time of each is that of the observed load."""

@@ -1,0 +1,124 @@
+"""The calculation of a predictive recommendation: from the load with its forecast to a size with its steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from adapter.cluster.state import Observed, Unknown
+from recommender.decisions.calculation import Calculation, InputMissingError
+from recommender.predictive.policy.bounds import active_override
+from recommender.predictive.policy.memory_values import memory_of, values_of
+from recommender.predictive.policy.situation import LoadForecast, LoadSituation
+from recommender.predictive.policy.sizing import size_of
+
+if TYPE_CHECKING:
+    from recommender.decisions.calculation import Calculate
+    from recommender.decisions.inputs import Inputs
+    from recommender.decisions.loads.inputs import LoadInput
+    from recommender.decisions.memory import Memory
+    from recommender.decisions.record import TargetReference
+    from recommender.predictive.policy.sizing import Sized
+    from recommender.predictive.settings import PredictiveSettings
+
+_NOT_ASKED = Unknown("its load has not been asked for yet")
+_WITHOUT_SERIES = Unknown("the query has no series for this target any more")
+
+
+def calculate_predictive(
+    settings: PredictiveSettings,
+    name: str,
+    target: TargetReference | None = None,
+    targets: tuple[TargetReference, ...] = (),
+) -> Calculate:
+    """Return the calculation of a recommendation, or with `forEach` of one of its targets.
+
+    `targets` are the objects whose present size counts until there is a memory of an earlier decision.
+    """
+    return _Predicting(settings, name, target, targets if target is None else (target,)).calculate
+
+
+@dataclass(frozen=True, slots=True)
+class _Predicting:
+    settings: PredictiveSettings
+    name: str
+    target: TargetReference | None
+    targets: tuple[TargetReference, ...]
+
+    def calculate(self, inputs: Inputs, memory: Memory, now: float) -> Calculation:
+        """Return the size with its steps; raises InputMissingError or CalculationError."""
+        observed = self._load(inputs)
+        if isinstance(observed, Unknown):
+            return self._without_load(observed, inputs, memory, now)
+        load = observed.value
+        sized = size_of(self.settings, self._situation(load, inputs, memory), memory_of(memory.policy), now)
+        if sized.replicas is None:
+            raise InputMissingError(sized.hold)
+        prediction = load.prediction
+        seen = {"load": prediction.load.now}
+        if prediction.load.predicted is not None:
+            seen["predicted"] = prediction.load.predicted
+        calculation = self._calculation(sized, sized.replicas, memory, observed.time)
+        return replace(calculation, inputs=seen, prediction=prediction)
+
+    def _load(self, inputs: Inputs) -> Observed[LoadInput] | Unknown:
+        loads = inputs.loads.get(self.name, _NOT_ASKED)
+        return loads if isinstance(loads, Unknown) else loads.get(self.target, _WITHOUT_SERIES)
+
+    def _without_load(self, unknown: Unknown, inputs: Inputs, memory: Memory, now: float) -> Calculation:
+        """Return the size that somebody has set by hand, which depends on no load; otherwise there is none."""
+        if active_override(self.settings, now) is None:
+            raise InputMissingError(unknown.reason)
+        situation = LoadSituation(load=None, current_replicas=self._current(inputs), last_replicas=_last(memory))
+        sized = size_of(self.settings, situation, memory_of(memory.policy), now)
+        if sized.replicas is None:
+            raise InputMissingError(unknown.reason)
+        calculation = self._calculation(replace(sized, hold=""), sized.replicas, memory, now)
+        return replace(calculation, note=f"its load is unknown: {unknown.reason}")
+
+    @staticmethod
+    def _calculation(sized: Sized, replicas: int, memory: Memory, confirmed: float) -> Calculation:
+        return Calculation(
+            replicas=replicas,
+            confirmed=confirmed,
+            memory=replace(memory, policy=values_of(sized.memory)),
+            steps=sized.steps,
+            binding=sized.binding,
+            note=sized.note,
+            hold=sized.hold,
+        )
+
+    def _situation(self, load: LoadInput, inputs: Inputs, memory: Memory) -> LoadSituation:
+        return LoadSituation(
+            load=load.prediction.load.now,
+            forecast=_forecast(load),
+            pods=load.pods,
+            gate=self._gate(inputs),
+            current_replicas=self._current(inputs),
+            last_replicas=_last(memory),
+            delays=load.delays,
+        )
+
+    def _gate(self, inputs: Inputs) -> float | None:
+        """Return the value of `freezeUnless`; None if there is none."""
+        query = self.settings.freeze_unless
+        found = inputs.queries.get(query) if query is not None else None
+        return found.value if isinstance(found, Observed) else None
+
+    def _current(self, inputs: Inputs) -> int | None:
+        """Return the present size; of several targets the largest."""
+        states = [inputs.targets.get(target) for target in self.targets]
+        sizes = [each.value.replicas for each in states if isinstance(each, Observed) and each.value is not None]
+        return max(sizes, default=None)
+
+
+def _forecast(load: LoadInput) -> LoadForecast | None:
+    predicted = load.prediction.load
+    if predicted.predicted is None:
+        return None
+    median = predicted.quantiles.get("0.5", predicted.predicted)
+    return LoadForecast(median, predicted.predicted, load.prediction.model)
+
+
+def _last(memory: Memory) -> int | None:
+    return None if memory.last is None else memory.last.replicas

@@ -1,0 +1,68 @@
+"""The records of all models at one moment, from the ledgers of all policies (pure)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recommender.predictive.choice.ledger import TAU, THETA
+from recommender.predictive.choice.yardstick import record_of
+from recommender.predictive.history import DAY_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from recommender.predictive.choice.hysteresis import ChoiceOptions
+    from recommender.predictive.choice.ledger import Ledger, Scales
+    from recommender.predictive.choice.records import ModelRecord
+    from recommender.predictive.choice.yardstick import Yardstick
+
+FEWEST_RECENT_STEPS = 6
+LEAST_EXCESS_STEPS = 2.0
+"""Headroom's usual shortage of a day counts as so many short steps at least: one bad step alone gives nothing up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Court:
+    """Every policy on the same past."""
+
+    scales: Scales
+    yardstick: Yardstick
+    ledgers: Mapping[str, Ledger]
+    begins: Mapping[str, int]
+    """By model: the first step at which its forecasts can have had an effect."""
+    options: ChoiceOptions
+
+    def records(self, step: int) -> tuple[ModelRecord, ...]:
+        """Return how each model compares over the trailing days, at a moment at which `step` is known."""
+        end = step + 1
+        judge_steps = int(self.options.judge_seconds / self.scales.fleet.step_seconds)
+        found = []
+        for name, ledger in self.ledgers.items():
+            begin = max(end - judge_steps, self.begins[name])
+            if end > begin:
+                found.append(record_of(name, ledger, self.yardstick.stretch(begin, end), begin, end, self.scales))
+        return tuple(found)
+
+    def recent_excess_days(self, records: Sequence[ModelRecord], model: str, step: int) -> float:
+        """Return by how much more a model was short recently than headroom of its usual cost.
+
+        The unit is what that headroom is usually short of in a day; 0 for a model without a record.
+        """
+        record = next((each for each in records if each.name == model), None)
+        if record is None:
+            return 0.0
+        end, step_seconds = step + 1, self.scales.fleet.step_seconds
+        usual_begin = end - round(record.judged_seconds / step_seconds)
+        recent = max(FEWEST_RECENT_STEPS, int(self.options.recent_seconds / step_seconds))
+        begin = max(end - recent, usual_begin)
+        ratio = record.cost_as_headroom_ratio
+        usual = self.yardstick.stretch(usual_begin, end).at_ratio(ratio) * DAY_SECONDS / record.judged_seconds
+        share = usual[THETA] / usual[TAU] if usual[TAU] > 0 else 1.0
+        excess = self.ledgers[model].between(begin, end) - self.yardstick.stretch(begin, end).at_ratio(ratio)
+        return float(
+            max(
+                excess[TAU] / max(usual[TAU], LEAST_EXCESS_STEPS),
+                excess[THETA] / max(usual[THETA], LEAST_EXCESS_STEPS * share),
+            )
+        )

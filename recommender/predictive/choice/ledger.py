@@ -1,0 +1,59 @@
+"""Running sums of what a policy cost and how short it was, so that any stretch of the past is two look-ups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.predictive.simulation.serving import desired_replicas, needed_replicas, simulate
+
+if TYPE_CHECKING:
+    from recommender.predictive.arrays import FloatArray
+    from recommender.predictive.simulation.serving import FleetSettings
+
+COST, TAU, THETA, PINBALL = range(4)
+"""Replicas that were paid for; steps that were short; missing share of what was needed; loss of the forecast."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Sums over the steps before each step; shape (4, steps + 1)."""
+
+    sums: FloatArray
+
+    def between(self, begin: int, end: int) -> FloatArray:
+        """Return the four sums over the steps begin … end - 1."""
+        return np.asarray(self.sums[:, end] - self.sums[:, begin])
+
+
+@dataclass(frozen=True, slots=True)
+class Scales:
+    """What every policy of one series is measured with."""
+
+    load: FloatArray
+    """Shape (steps,)."""
+    target: FloatArray
+    """Of each step as origin, shape (steps,); NaN where it is not known."""
+    known_after: int
+    """So many steps after its origin a target is known."""
+    quantile: float
+    fleet: FleetSettings
+
+    def ledger(self, capacity: FloatArray) -> Ledger:
+        """Return the ledger of a policy by its capacity in units of load, shape (steps,)."""
+        run = simulate(desired_replicas(capacity, self.fleet.load_per_replica), self.fleet)
+        counted = ~np.isnan(self.load)
+        needed = needed_replicas(np.where(counted, self.load, 0.0), self.fleet.load_per_replica)
+        missing = np.where(counted, np.maximum(needed - run.serving, 0.0), 0.0)
+        rows = np.stack([np.where(counted, run.asked, 0.0), missing > 0, missing / needed, self._pinball(capacity)])
+        return Ledger(np.concatenate([np.zeros((len(rows), 1)), np.cumsum(rows, axis=1)], axis=1))
+
+    def _pinball(self, capacity: FloatArray) -> FloatArray:
+        """Return the pinball loss at the step at which it became known; 0 where there is none."""
+        error = self.target - capacity
+        loss = np.nan_to_num(np.maximum(self.quantile * error, (self.quantile - 1) * error))
+        found = np.zeros(len(loss))
+        found[self.known_after :] = loss[: len(loss) - self.known_after]
+        return found

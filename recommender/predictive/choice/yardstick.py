@@ -1,0 +1,79 @@
+"""Plain headroom of every size on the same past: what each model is compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.predictive.choice.ledger import COST, PINBALL, TAU, THETA
+from recommender.predictive.choice.records import ModelRecord
+from recommender.predictive.simulation.frontier import HEADROOM_RATIOS
+
+if TYPE_CHECKING:
+    from recommender.predictive.arrays import FloatArray
+    from recommender.predictive.choice.ledger import Ledger, Scales
+
+DOUBT_STEPS = 2.0
+"""Short steps that are added to both sides of a quotient, so that a handful of them proves nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Plain headroom over one stretch of the past, by its size; arrays of shape (ratios,)."""
+
+    costs: FloatArray
+    sums: FloatArray
+    """Shape (ratios, 4)."""
+
+    def at_cost_of(self, model: FloatArray) -> FloatArray:
+        """Return headroom's sums at the cost of a model, interpolated."""
+        return np.array([np.interp(model[COST], self.costs, column) for column in self.sums.T])
+
+    def at_ratio(self, ratio: float) -> FloatArray:
+        """Return headroom's sums for one size of it, interpolated."""
+        return np.array([np.interp(ratio, np.array(HEADROOM_RATIOS), column) for column in self.sums.T])
+
+    def ratio_at_cost(self, cost: float) -> float:
+        """Return the headroom that costs so much."""
+        return float(np.interp(cost, self.costs, np.array(HEADROOM_RATIOS)))
+
+
+@dataclass(frozen=True, slots=True)
+class Yardstick:
+    """The ledgers of plain headroom."""
+
+    sums: FloatArray
+    """Shape (ratios, 4, steps + 1)."""
+
+    @classmethod
+    def of(cls, scales: Scales) -> Yardstick:
+        """Simulate plain headroom of every size."""
+        return cls(np.stack([scales.ledger(scales.load * (1 + ratio)).sums for ratio in HEADROOM_RATIOS]))
+
+    def stretch(self, begin: int, end: int) -> Stretch:
+        """Return headroom over the steps begin … end - 1."""
+        found = self.sums[:, :, end] - self.sums[:, :, begin]
+        return Stretch(found[:, COST], found)
+
+
+def record_of(name: str, model: Ledger, stretch: Stretch, begin: int, end: int, scales: Scales) -> ModelRecord:
+    """Return how a model compares over the steps begin … end - 1."""
+    found = model.between(begin, end)
+    headroom = stretch.at_cost_of(found)
+    # One short step lacks this share of what it needs, by headroom's own experience.
+    share = headroom[THETA] / headroom[TAU] if headroom[TAU] > 0 else 1.0
+    load = float(np.nansum(scales.load[begin:end]))
+    return ModelRecord(
+        name=name,
+        judged_seconds=(end - begin) * scales.fleet.step_seconds,
+        lead_seconds=scales.fleet.lag_steps * scales.fleet.step_seconds,
+        cost_as_headroom_ratio=stretch.ratio_at_cost(float(found[COST])),
+        tau_under_versus_headroom=float((found[TAU] + DOUBT_STEPS) / (headroom[TAU] + DOUBT_STEPS)),
+        theta_under_versus_headroom=float(
+            (found[THETA] + DOUBT_STEPS * share) / (headroom[THETA] + DOUBT_STEPS * share)
+        ),
+        pinball_loss=float(found[PINBALL]) / load if load > 0 else 0.0,
+        pinball_versus_headroom=float(found[PINBALL] / headroom[PINBALL]) if headroom[PINBALL] > 0 else 1.0,
+    )

@@ -1,0 +1,62 @@
+"""What has been learned of the models: parameters, and which model is in use for each target."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.predictive.forecast import ForecastTask
+    from recommender.predictive.learning import Trial, Verdict
+    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.reading import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What has been learned for one recommendation. It is replaced as a whole."""
+
+    task: ForecastTask
+    targets: tuple[Target, ...] = ()
+    """The targets that models were tried on, in the order of the series of parameters."""
+    trials: Mapping[str, Trial] = field(default_factory=dict)
+    """By model: its parameters and its record."""
+    verdicts: Mapping[Target, Verdict] = field(default_factory=dict)
+    others: Verdict | None = None
+    """For targets that no model was tried on; None: there are none."""
+    problems: Mapping[str, str] = field(default_factory=dict)
+    """By model, why it could not be fitted."""
+
+    def verdict(self, target: Target) -> Verdict | None:
+        """Return the verdict on a target; None if nothing has been learned of it."""
+        return self.verdicts.get(target, self.others)
+
+    def has(self, model: str) -> bool:
+        """Whether a model has been fitted."""
+        return model in self.trials
+
+
+class ModelBook:
+    """What has been learned, by recommendation. For any number of threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._learned: dict[str, Learned] = {}
+
+    def get(self, need: LoadNeed) -> Learned | None:
+        """Return what has been learned for a recommendation; None if nothing has been."""
+        with self._lock:
+            return self._learned.get(need.name)
+
+    def put(self, need: LoadNeed, learned: Learned) -> None:
+        """Replace what has been learned."""
+        with self._lock:
+            self._learned[need.name] = learned
+
+    def keep(self, names: set[str]) -> None:
+        """Forget all but these recommendations."""
+        with self._lock:
+            self._learned = {name: each for name, each in self._learned.items() if name in names}

@@ -1,0 +1,136 @@
+"""Asks Prometheus for the load of the past, in pieces, and only for what is lacking.
+
+The newest piece comes first, since the recent past is what models need most. A piece that is too large for Prometheus,
+or takes it too long, is halved. Between two pieces there is a pause as long as the last one took.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from adapter.service.runtime.logs import StateLog
+from adapter.sources.prometheus.errors import (
+    AnswerTooLargeError,
+    PrometheusError,
+    PrometheusTimeoutError,
+    QueryRefusedError,
+)
+from adapter.sources.prometheus.ranges import RangeLimits
+from adapter.timing.backoff import Backoff
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.sources.prometheus.client import PrometheusClient
+    from recommender.running.loads.histories import TargetHistory
+    from recommender.running.loads.ring import Span
+
+_log = logging.getLogger(__name__)
+
+MOST_POINTS: Final = 10_000
+"""Of one series in one request; Prometheus returns at most 11,000."""
+MOST_SAMPLES: Final = 400_000
+"""Of all series in one request: about 8 MB of JSON."""
+PIECE_SECONDS: Final = 60.0
+"""Time limit of a request."""
+CHECK_SECONDS: Final = 300.0
+"""How often it is checked whether something is lacking."""
+_SERIES_OF_THE_PAST: Final = 5
+"""Over two weeks a query has more series than at present, by as much at most."""
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How the download of one history goes."""
+
+    most_samples: int = MOST_SAMPLES
+    due: float = 0.0
+    spans: list[Span] = field(default_factory=list)
+    """What is yet to be asked for in this round, oldest first."""
+    backoff: Backoff = field(default_factory=lambda: Backoff(5.0, CHECK_SECONDS, jitter_ratio=0.2))
+
+    def points(self, history: TargetHistory) -> int:
+        """Return how many grid times one request may ask for."""
+        return max(1, min(MOST_POINTS, self.most_samples // max(1, len(history.targets()))))
+
+
+class Downloads:
+    """Downloads what histories lack. For one thread."""
+
+    def __init__(
+        self,
+        client: Callable[[], PrometheusClient | None],
+        count: Callable[[str, str], None],
+        monotonic: Callable[[], float],
+        wall: Callable[[], float],
+    ) -> None:
+        """`count` is called with the recommendation and the result of each request."""
+        self._client = client
+        self._count = count
+        self._monotonic = monotonic
+        self._wall = wall
+        self._progress: dict[str, _Progress] = {}
+        self._states = StateLog(_log)
+
+    def keep(self, names: set[str]) -> None:
+        """Forget the progress of all but these recommendations."""
+        self._progress = {name: each for name, each in self._progress.items() if name in names}
+
+    def step(self, history: TargetHistory) -> bool:
+        """Ask for the newest piece that a history lacks, if it is time to; returns whether more is to be asked."""
+        progress = self._progress.setdefault(history.need.name, _Progress())
+        started, client = self._monotonic(), self._client()
+        if started < progress.due or client is None:
+            return False
+        if not progress.spans:
+            progress.spans = history.lacking(self._wall())
+        if not progress.spans:
+            history.is_downloaded = True
+            progress.due = started + CHECK_SECONDS
+            return False
+        first, last = progress.spans.pop()
+        begin = max(first, last - progress.points(history) + 1)
+        if begin > first:
+            progress.spans.append((first, begin - 1))
+        if problem := self._downloaded(client, history, (begin, last), progress):
+            message = f"the history of {history.need.name} is not complete: {problem}"
+            self._states.failed(history.need.name, message, level=logging.WARNING)
+            progress.spans = []
+            progress.due = self._monotonic() + progress.backoff.delay()
+            return False
+        self._states.recovered(history.need.name, f"the history of {history.need.name} is downloaded again")
+        progress.backoff.reset()
+        ended = self._monotonic()
+        progress.due = ended + (ended - started if progress.spans else CHECK_SECONDS)
+        history.is_downloaded = history.is_downloaded or not progress.spans
+        return bool(progress.spans)
+
+    def _downloaded(self, client: PrometheusClient, history: TargetHistory, span: Span, progress: _Progress) -> str:
+        """Return why the piece has not been downloaded; empty if it has."""
+        series, points = max(1, len(history.targets())), span[1] - span[0] + 1
+        try:
+            answer = client.range(
+                history.need.query,
+                start=span[0] * history.step_seconds,
+                end=span[1] * history.step_seconds,
+                step_seconds=history.step_seconds,
+                timeout_seconds=PIECE_SECONDS,
+                limits=RangeLimits(
+                    max_series=max(1_000, _SERIES_OF_THE_PAST * series),
+                    max_samples=max(MOST_SAMPLES, _SERIES_OF_THE_PAST * series * points),
+                ),
+            )
+        except PrometheusError as error:
+            self._count(history.need.name, error.result)
+            if isinstance(error, AnswerTooLargeError | PrometheusTimeoutError | QueryRefusedError):
+                progress.most_samples = max(series, progress.most_samples // 2)
+            return str(error)
+        if answer.warnings:
+            # A part of the series would make a load that is too small.
+            self._count(history.need.name, "partial")
+            return f"Prometheus answered with a warning, so the values may be partial: {answer.warnings[0]}"
+        history.fill(span, answer.series)
+        self._count(history.need.name, "ok")
+        return ""

@@ -1,0 +1,196 @@
+"""The load of the past of one recommendation, by target."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from recommender.predictive.history import DAY_SECONDS, LoadHistory
+from recommender.running.loads.grid import index_at, nearest_index, step_of, steps_of
+from recommender.running.loads.reading import LoadSeriesError, target_of
+from recommender.running.loads.ring import ROWS_A_BLOCK, SampleRing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from adapter.sources.prometheus.ranges import RangeSeries
+    from recommender.predictive.arrays import BoolArray, FloatArray, IntArray
+    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.reading import Target
+    from recommender.running.loads.ring import Samples, Span
+
+DOUBTED_SECONDS = 7_200.0
+"""So long samples may arrive late, for example by remote write after an outage."""
+FORGOTTEN_SECONDS = DAY_SECONDS
+"""After which the history of a target without a series is forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of a history is there."""
+
+    samples: int
+    """Known samples of all targets."""
+    targets: int
+    seconds: float
+    """Since when the load of the target with the longest history is known."""
+    lacking_seconds: float
+    """How much of it Prometheus has yet to be asked for."""
+
+
+class TargetHistory:
+    """The history of the targets of one recommendation. For any number of threads."""
+
+    def __init__(self, need: LoadNeed, series: int) -> None:
+        """`series` is how many targets there are at first."""
+        self.need = need
+        self.is_downloaded = False
+        """Whether all that was lacking has been asked for at least once."""
+        history = need.settings.history_seconds
+        self.step_seconds = step_of(history, need.poll_interval_seconds, series)
+        block = 1 if need.settings.for_each is None else ROWS_A_BLOCK
+        self._ring = SampleRing(steps_of(history, self.step_seconds), block)
+        self._rows: dict[Target, int] = {}
+        self._seen: dict[Target, int] = {}
+        """By target, the number of the grid time at which it last had a series."""
+        self._lock = threading.Lock()
+
+    def note(self, values: Mapping[Target, float], time: float) -> None:
+        """Take the loads of one poll; only the first one after each grid time becomes its sample."""
+        index = index_at(time, self.step_seconds)
+        with self._lock:
+            self._ring.advance(index)
+            for target in values:
+                if target not in self._rows:
+                    self._rows[target] = self._ring.add_row()
+                self._seen[target] = index
+            is_near = time - index * self.step_seconds <= max(self.step_seconds / 2, self.need.poll_interval_seconds)
+            if is_near and self._ring.lacking(index, index, index + 1):
+                self._ring.put_at(index, [self._rows[target] for target in values], list(values.values()))
+            self._forget_gone(index)
+
+    def lacking(self, now: float) -> list[Span]:
+        """Return which grid times Prometheus has yet to be asked for, oldest first.
+
+        The newest one is left to the next poll.
+        """
+        last = index_at(now, self.step_seconds) - 1
+        with self._lock:
+            self._ring.advance(last)
+            doubted = last - int(DOUBTED_SECONDS / self.step_seconds)
+            return self._ring.lacking(self._ring.oldest, last, doubted)
+
+    def fill(self, span: Span, series: Iterable[RangeSeries]) -> None:
+        """Take the answer to a range query over a span.
+
+        A target may have had several series one after another. Where it had two at a time, its load is unknown.
+        """
+        found = self._samples_of(series)
+        with self._lock:
+            for target, (numbers, values) in found.items():
+                row = self._rows.get(target)
+                if row is not None:
+                    self._ring.put(row, numbers, values)
+            self._ring.asked(*span)
+
+    def history(self, targets: Sequence[Target], now: float, seconds: float | None = None) -> LoadHistory:
+        """Return the samples of targets up to the grid time that is nearest to `now`; a copy.
+
+        `seconds` limits how far it reaches back; None: all that is kept, from the first sample of any of them on.
+        """
+        with self._lock:
+            last = nearest_index(now, self.step_seconds)
+            rows = [self._rows.get(target, -1) for target in targets]
+            known = [first for row in rows if (first := self._ring.first_known(row)) is not None]
+            first = min([*known, last])
+            if seconds is not None:
+                first = max(first, last - int(np.ceil(seconds / self.step_seconds)))
+            values = np.full((len(rows), last - first + 1), np.nan)
+            present = [place for place, row in enumerate(rows) if row >= 0]
+            values[present] = self._ring.window([rows[place] for place in present], first, last)
+        return LoadHistory(first * self.step_seconds, self.step_seconds, values)
+
+    def known_seconds(self, targets: Sequence[Target], now: float) -> FloatArray:
+        """Return for each target since how long its load is known, in seconds."""
+        last = nearest_index(now, self.step_seconds)
+        with self._lock:
+            firsts = [self._ring.first_known(self._rows.get(target, -1)) for target in targets]
+        return np.array([0.0 if first is None else (last - first) * self.step_seconds for first in firsts])
+
+    def targets(self) -> tuple[Target, ...]:
+        """Return the targets that have a row."""
+        with self._lock:
+            return tuple(self._rows)
+
+    def coverage(self, now: float) -> Coverage:
+        """Return how much is there."""
+        lacking = sum(last - first + 1 for first, last in self.lacking(now))
+        targets = self.targets()
+        seconds = float(self.known_seconds(targets, now).max(initial=0.0))
+        with self._lock:
+            samples = self._ring.known_samples()
+        return Coverage(samples, len(targets), seconds, lacking * self.step_seconds)
+
+    def asked(self) -> tuple[int, BoolArray]:
+        """Return the number of the oldest grid time, and which ones from it on have been asked for."""
+        with self._lock:
+            if self._ring.newest is None:
+                return 0, np.zeros(0, dtype=np.bool_)
+            return self._ring.oldest, self._ring.asked_of(self._ring.oldest, self._ring.newest)
+
+    def rows(self, targets: Sequence[Target], first: int, last: int) -> Samples:
+        """Return the samples of targets between two grid times, shape (targets, steps)."""
+        with self._lock:
+            rows = [self._rows.get(target, -1) for target in targets]
+            found = np.full((len(rows), last - first + 1), np.nan, dtype=np.float32)
+            present = [place for place, row in enumerate(rows) if row >= 0]
+            found[present] = self._ring.window([rows[place] for place in present], first, last)
+            return found
+
+    def restore(self, first: int, asked: BoolArray) -> None:
+        """Take which grid times had been asked for, from the one of number `first` on; before the samples."""
+        with self._lock:
+            self._ring.advance(first + len(asked) - 1)
+            for place in np.flatnonzero(asked):
+                self._ring.asked(first + int(place), first + int(place))
+
+    def restore_rows(self, first: int, targets: Sequence[Target], values: Samples) -> None:
+        """Take stored samples, shape (targets, steps), from the grid time of number `first` on."""
+        numbers = np.arange(first, first + values.shape[1], dtype=np.int64)
+        with self._lock:
+            for target, samples in zip(targets, values, strict=True):
+                if target not in self._rows:
+                    self._rows[target] = self._ring.add_row()
+                self._seen.setdefault(target, int(numbers[-1]))
+                self._ring.put(self._rows[target], numbers, samples.astype(np.float64))
+
+    def _samples_of(self, series: Iterable[RangeSeries]) -> dict[Target, tuple[IntArray, FloatArray]]:
+        """Return numbers of grid times and values by target."""
+        parts: dict[Target, list[RangeSeries]] = {}
+        for one in series:
+            with suppress(LoadSeriesError):
+                parts.setdefault(target_of(one.labels, self.need.settings.for_each), []).append(one)
+        found = {}
+        for target, ones in parts.items():
+            times = np.concatenate([np.asarray(one.timestamps) for one in ones])
+            values = np.concatenate([_loads(np.asarray(one.values)) for one in ones])
+            numbers, places, counts = np.unique(
+                np.rint(times / self.step_seconds).astype(np.int64), return_index=True, return_counts=True
+            )
+            found[target] = numbers, np.where(counts == 1, values[places], np.nan)
+        return found
+
+    def _forget_gone(self, index: int) -> None:
+        steps = FORGOTTEN_SECONDS / self.step_seconds
+        for target in [target for target, seen in self._seen.items() if index - seen > steps]:
+            self._ring.drop_row(self._rows.pop(target))
+            del self._seen[target]
+
+
+def _loads(values: FloatArray) -> FloatArray:
+    """Return the values; NaN where one cannot be a load."""
+    return np.where(np.isfinite(values) & (values >= 0), values, np.nan)

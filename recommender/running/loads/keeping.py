@@ -1,0 +1,161 @@
+"""Keeps the histories of all loads: restores them at the start, downloads what they lack, stores them."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Final, Protocol
+
+from recommender.running.loads.downloads import Downloads
+from recommender.running.loads.grid import step_of
+from recommender.running.loads.histories import TargetHistory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adapter.sources.prometheus.client import PrometheusClient
+    from adapter.timing.clock import Clock
+    from recommender.running.loads.files import LoadFiles
+    from recommender.running.loads.histories import Coverage
+    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.reading import Target
+
+_LOOP_SECONDS: Final = 0.5
+SAVE_SECONDS: Final = 600.0
+_COVERAGE_SECONDS: Final = 30.0
+
+
+class HistoryTelemetry(Protocol):
+    """Counts and shows what happens with histories."""
+
+    def downloaded(self, recommendation: str, result: str) -> None:
+        """Count a request for a piece of a history."""
+        ...
+
+    def covered(self, recommendation: str, coverage: Coverage) -> None:
+        """Show how much of a history is there."""
+        ...
+
+    def removed(self, recommendation: str) -> None:
+        """Forget a recommendation that is not configured any more."""
+        ...
+
+
+class HistoryKeeper:
+    """All histories by recommendation. `note`, `get` and `use` are for any number of threads, `run` for one."""
+
+    def __init__(
+        self,
+        client: Callable[[], PrometheusClient | None],
+        files: LoadFiles,
+        telemetry: HistoryTelemetry,
+        clock: Clock,
+    ) -> None:
+        self._files = files
+        self._telemetry = telemetry
+        self._clock = clock
+        self._downloads = Downloads(client, telemetry.downloaded, clock.monotonic, clock.wall)
+        self._lock = threading.Lock()
+        self._histories: dict[str, TargetHistory] = {}
+        self._first: dict[str, tuple[LoadNeed, Mapping[Target, float], float]] = {}
+        """The newest loads of recommendations that have no history yet."""
+        self._saved: dict[str, float] = {}
+        self._shown: dict[str, float] = {}
+
+    def use(self, needs: frozenset[LoadNeed]) -> None:
+        """Keep the histories of these loads, and forget all others."""
+        by_name = {need.name: need for need in needs}
+        with self._lock:
+            gone = [name for name, each in self._histories.items() if not _is_of(each, by_name.get(name))]
+            for name in gone:
+                del self._histories[name]
+            self._first = {name: each for name, each in self._first.items() if by_name.get(name) == each[0]}
+            for name, history in self._histories.items():
+                history.need = by_name[name]
+        for name in gone:
+            self._telemetry.removed(name)
+
+    def note(self, need: LoadNeed, values: Mapping[Target, float], time: float) -> None:
+        """Take the loads of one poll; never waits for a disk or for Prometheus."""
+        with self._lock:
+            history = self._histories.get(need.name)
+            if history is None or not _is_of(history, need):
+                self._first[need.name] = (need, values, time)
+                return
+        history.note(values, time)
+
+    def get(self, need: LoadNeed) -> TargetHistory | None:
+        """Return the history of a load; None if it has not been begun yet."""
+        with self._lock:
+            history = self._histories.get(need.name)
+        return history if history is not None and _is_of(history, need) else None
+
+    def all(self) -> tuple[TargetHistory, ...]:
+        """Return all histories, in the order of their names."""
+        with self._lock:
+            return tuple(self._histories[name] for name in sorted(self._histories))
+
+    def run(self, stop: threading.Event) -> None:
+        """Work until the stop."""
+        while not stop.wait(_LOOP_SECONDS):
+            self.work(stop.is_set)
+        for history in self.all():
+            self._files.save(history)
+
+    def work(self, is_stopping: Callable[[], bool] = lambda: False) -> None:
+        """Begin new histories, download a piece of each, store what is due."""
+        self._begin()
+        self._downloads.keep({history.need.name for history in self.all()})
+        for history in self.all():
+            if is_stopping():
+                return
+            goes_on = self._downloads.step(history)
+            self._show(history)
+            if not goes_on:
+                self._save(history)
+
+    def _begin(self) -> None:
+        with self._lock:
+            new, self._first = self._first, {}
+        for need, values, time in new.values():
+            history = TargetHistory(need, len(values))
+            # What has been downloaded is stored as soon as it is complete.
+            self._saved[need.name] = self._clock.monotonic() if self._files.restore(history) else -SAVE_SECONDS
+            history.note(values, time)
+            with self._lock:
+                self._histories[need.name] = history
+        # With many more targets than at first, the memory suffices for a coarser grid alone.
+        for history in self.all():
+            self._coarsen(history)
+
+    def _coarsen(self, history: TargetHistory) -> None:
+        need = history.need
+        step = step_of(need.settings.history_seconds, need.poll_interval_seconds, len(history.targets()))
+        if step <= history.step_seconds:
+            return
+        self._files.save(history)
+        coarser = TargetHistory(need, len(history.targets()))
+        self._files.restore(coarser)
+        with self._lock:
+            self._histories[need.name] = coarser
+
+    def _save(self, history: TargetHistory) -> None:
+        name, now = history.need.name, self._clock.monotonic()
+        if now - self._saved.get(name, 0.0) >= SAVE_SECONDS:
+            self._saved[name] = now
+            self._files.save(history)
+
+    def _show(self, history: TargetHistory) -> None:
+        name, now = history.need.name, self._clock.monotonic()
+        if now - self._shown.get(name, -_COVERAGE_SECONDS) >= _COVERAGE_SECONDS:
+            self._shown[name] = now
+            self._telemetry.covered(name, history.coverage(self._clock.wall()))
+
+
+def _is_of(history: TargetHistory, need: LoadNeed | None) -> bool:
+    """Whether a history serves a need: other settings than those of the query do not change it."""
+    return need is not None and _asked_by(history.need) == _asked_by(need)
+
+
+def _asked_by(need: LoadNeed) -> object:
+    settings = need.settings
+    return settings.load, settings.for_each, settings.history_seconds, need.poll_interval_seconds

@@ -1,0 +1,43 @@
+"""Which loads a configuration asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from recommender.decisions.settings import Output
+from recommender.predictive.settings import PredictiveSettings
+
+if TYPE_CHECKING:
+    from recommender.configuration.model import Configuration, Recommendation
+
+
+@dataclass(frozen=True, slots=True)
+class LoadNeed:
+    """The load of one predictive recommendation."""
+
+    name: str
+    """The name of the recommendation."""
+    settings: PredictiveSettings
+    poll_interval_seconds: float
+    is_published: bool = True
+    """Whether an HPA acts on the value, which takes its sync period more."""
+
+    @property
+    def query(self) -> str:
+        """The PromQL expression."""
+        return self.settings.load or ""
+
+
+def load_needs_of(configuration: Configuration) -> frozenset[LoadNeed]:
+    """Return the loads that a configuration asks for."""
+    found = (_need_of(each, configuration.poll_interval_seconds) for each in configuration.recommendations)
+    return frozenset(need for need in found if need is not None)
+
+
+def _need_of(recommendation: Recommendation, poll_interval_seconds: float) -> LoadNeed | None:
+    subject: object = recommendation.subject
+    if not isinstance(subject, PredictiveSettings) or not subject.load:
+        return None
+    policy = recommendation.policy
+    return LoadNeed(policy.name, subject, poll_interval_seconds, Output.METRIC in policy.outputs)

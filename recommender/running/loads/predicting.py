@@ -1,0 +1,201 @@
+"""From the observed loads of a poll to predictions, by the models that are in use."""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from recommender.decisions.record import PredictedLoad, Prediction
+from recommender.predictive.calibration import COUNTED_ERRORS, TRAILING_SECONDS
+from recommender.predictive.current import lacks_history, present_forecasts, with_present
+from recommender.predictive.forecast import no_fit
+from recommender.predictive.learning import Verdict
+from recommender.predictive.models.headroom import HEADROOM
+from recommender.predictive.models.table import MODELS
+from recommender.predictive.settings import ModelName
+from recommender.running.loads.grid import FEW_SERIES, nearest_index
+from recommender.running.loads.tasks import task_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from recommender.decisions.loads.delays import ControlDelays
+    from recommender.predictive.forecast import ForecastTask, Model
+    from recommender.running.loads.book import Learned, ModelBook
+    from recommender.running.loads.histories import TargetHistory
+    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.reading import Target
+
+_PRESENT_ALONE: Final = frozenset({ModelName.REACTIVE, ModelName.HEADROOM})
+"""Models that look at the present load and nothing else."""
+POOLED: Final = frozenset({ModelName.QUANTILE})
+"""Models whose parameters serve every series, also those that they were not fitted to."""
+_BY_NAME: Final = {model.name: model for model in MODELS}
+
+
+@dataclass(frozen=True, slots=True)
+class _Values:
+    """The forecast of one target."""
+
+    median: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """Forecasts that stand until the next step of the grid."""
+
+    number: int
+    learned: Learned | None
+    values: dict[str, dict[Target, _Values]]
+    """By model."""
+
+
+class Predictor:
+    """Makes predictions. For any number of threads, each recommendation in one at a time."""
+
+    def __init__(self, book: ModelBook) -> None:
+        self._book = book
+        self._lock = threading.Lock()
+        self._made: dict[str, _Made] = {}
+
+    def predictions(
+        self,
+        need: LoadNeed,
+        delays: ControlDelays,
+        history: TargetHistory | None,
+        loads: Mapping[Target, float],
+        now: float,
+    ) -> Mapping[Target, Prediction]:
+        """Return the prediction of each target; `now` is when the loads were observed."""
+        learned = self._book.get(need)
+        task = learned.task if learned is not None else task_of(need, delays)
+        targets = list(loads)
+        known = np.zeros(len(targets)) if history is None else history.known_seconds(targets, now)
+        chosen = {
+            target: _usable(_in_use(need, learned, target), float(seconds), learned)
+            for target, seconds in zip(targets, known, strict=True)
+        }
+        found: dict[Target, Prediction] = {}
+        for name in sorted({each.model for each in chosen.values()}):
+            some = [target for target in targets if chosen[target].model == name]
+            values = self._forecast(
+                _BY_NAME[name], need, learned, task, history, {each: loads[each] for each in some}, now
+            )
+            for target in some:
+                found[target] = _prediction(chosen[target], values.get(target), loads[target], task, now)
+        return found
+
+    def keep(self, names: set[str]) -> None:
+        """Forget the forecasts of all but these recommendations."""
+        with self._lock:
+            self._made = {name: each for name, each in self._made.items() if name in names}
+
+    def _forecast(
+        self,
+        model: Model,
+        need: LoadNeed,
+        learned: Learned | None,
+        task: ForecastTask,
+        history: TargetHistory | None,
+        loads: Mapping[Target, float],
+        now: float,
+    ) -> Mapping[Target, _Values]:
+        """Return the forecasts by target. With many series, those of one grid step stand until the next."""
+        if model.name in _PRESENT_ALONE or history is None:
+            return {}
+        if len(history.targets()) <= FEW_SERIES:
+            return _made_now(model, learned, task, history, loads, now)
+        number = nearest_index(now, history.step_seconds)
+        with self._lock:
+            made = self._made.get(need.name)
+            if made is None or made.number != number or made.learned is not learned:
+                made = self._made[need.name] = _Made(number, learned, {})
+        ready = made.values.get(model.name, {})
+        missing = {target: load for target, load in loads.items() if target not in ready}
+        if missing:
+            ready = made.values[model.name] = {**ready, **_made_now(model, learned, task, history, missing, now)}
+        return ready
+
+
+def _in_use(need: LoadNeed, learned: Learned | None, target: Target) -> Verdict:
+    """Return the model that is in use for a target, whether it can act or not."""
+    settings = need.settings
+    found = learned.verdict(target) if learned is not None else None
+    if found is not None:
+        return found
+    if settings.model is ModelName.AUTO:
+        reason = "auto: the models have not been compared on this load yet"
+        return Verdict(ModelName.HEADROOM, reason, settings.headroom_ratio)
+    ratio = 0.0 if settings.model is ModelName.REACTIVE else settings.headroom_ratio
+    return Verdict(settings.model, "it is configured", ratio)
+
+
+def _usable(in_use: Verdict, known_seconds: float, learned: Learned | None) -> Verdict:
+    """Return what can act: headroom, with the reason, if the model lacks history or its fit."""
+    model = _BY_NAME.get(in_use.model)
+    if model is None:
+        return replace(in_use, model=HEADROOM.name, reason=f"{in_use.model} is not known to this program")
+    if lack := lacks_history(model, known_seconds):
+        return replace(in_use, model=HEADROOM.name, reason=f"{model.name} {lack}")
+    if model.fit is no_fit or (learned is not None and learned.has(model.name)):
+        return in_use
+    problem = learned.problems.get(model.name) if learned is not None else None
+    state = f"could not be fitted: {problem}" if problem else "is being fitted for the first time"
+    return replace(in_use, model=HEADROOM.name, reason=f"{model.name} {state}")
+
+
+def _made_now(
+    model: Model,
+    learned: Learned | None,
+    task: ForecastTask,
+    history: TargetHistory,
+    loads: Mapping[Target, float],
+    now: float,
+) -> dict[Target, _Values]:
+    targets: Sequence[Target] = list(loads)
+    parameters = None
+    if model.fit is not no_fit:
+        assert learned is not None, "a model that is in use has been fitted"
+        parameters = learned.trials[model.name].parameters
+        if model.name not in POOLED:
+            targets = learned.targets
+    # A model that needs days of history looks at all of them.
+    seconds = None if model.least_history_seconds else _recent_seconds(task, history.step_seconds)
+    past = history.history(targets, now, seconds)
+    present = np.array([loads.get(target, math.nan) for target in targets])
+    forecasts = present_forecasts(model, parameters, with_present(past, present), task)
+    return {
+        target: _Values(float(median), float(upper))
+        for target, median, upper in zip(targets, forecasts.median[:, 0], forecasts.upper[:, 0], strict=True)
+        if math.isfinite(upper)
+    }
+
+
+def _recent_seconds(task: ForecastTask, step_seconds: float) -> float:
+    """Return how far back a model looks that is not fitted: to its recent errors, and the samples of the first."""
+    ahead = task.lead_seconds + task.window_seconds + 10 * step_seconds
+    return max(TRAILING_SECONDS, 2 * COUNTED_ERRORS * step_seconds) + 5 * ahead
+
+
+def _prediction(in_use: Verdict, values: _Values | None, load: float, task: ForecastTask, now: float) -> Prediction:
+    """Return the prediction; plain headroom where the model has no forecast."""
+    model, reason = in_use.model, in_use.reason
+    if values is None:
+        ratio = in_use.headroom_ratio
+        if model not in _PRESENT_ALONE:
+            model, reason, ratio = HEADROOM.name, f"{model} has no forecast from the last samples", task.headroom_ratio
+        values = _Values(load, load * (1 + ratio))
+    median = min(values.median, values.upper) if math.isfinite(values.median) else values.upper
+    quantiles = {"0.5": median, f"{task.quantile:g}": values.upper}
+    return Prediction(
+        PredictedLoad(load, values.upper, now + task.lead_seconds, quantiles),
+        model,
+        reason,
+        in_use.shortage_versus_headroom,
+        in_use.last_day,
+    )

@@ -1,0 +1,149 @@
+"""The samples of a load's query as loads of targets (pure)."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from recommender.decisions.loads.inputs import PodConnections
+from recommender.decisions.record import TargetReference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from adapter.sources.prometheus.decoding import Sample
+    from recommender.predictive.settings import Connections, ForEach
+
+Target: TypeAlias = TargetReference | None
+"""None: the one target of a recommendation without `forEach`."""
+
+POD_LABEL: Final = "pod"
+_NAMED: Final = 3
+"""How many series or targets a message names."""
+
+
+class LoadSeriesError(Exception):
+    """The series of a query are not what the recommendation needs; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetLoads:
+    """What one answer states."""
+
+    values: Mapping[Target, float] = field(default_factory=dict)
+    unknown: Mapping[Target, str] = field(default_factory=dict)
+    """Targets that have a series but no load, with the reason."""
+    left_out: int = 0
+    """Series that belong to no target, or to one too many."""
+    problems: tuple[str, ...] = ()
+    """Why series are left out, in sentences that name some of them."""
+
+
+def target_of(labels: Mapping[str, str], for_each: ForEach | None) -> Target:
+    """Return the target of a series. Raises LoadSeriesError if it lacks a label."""
+    if for_each is None:
+        return None
+    namespace, name = labels.get(for_each.namespace_label, ""), labels.get(for_each.name_label, "")
+    if not namespace or not name:
+        raise LoadSeriesError(f"label {for_each.name_label if namespace else for_each.namespace_label}")
+    return TargetReference(for_each.api_version, for_each.kind, namespace, name)
+
+
+def loads_of(samples: Sequence[Sample], for_each: ForEach | None, query: str) -> TargetLoads:
+    """Return the loads of the targets. Raises LoadSeriesError if the answer as a whole cannot be used."""
+    if for_each is None:
+        if len(samples) != 1:
+            raise LoadSeriesError(
+                f"{query} has {len(samples)} values: write an expression that has exactly one, such as sum(…),"
+                " or add forEach"
+            )
+        return _checked({None: samples[0].value}, {}, 0, ())
+    found, without, missing = _by_target(samples, for_each)
+    problems = []
+    if without:
+        problems.append(
+            f"{len(without)} series of {query} lack the {missing}, and are left out, such as {_some(without)}"
+        )
+    twice = {
+        target: f"{len(values)} series of {query} are of it: aggregate them, such as by sum by (…)"
+        for target, values in found.items()
+        if len(values) > 1
+    }
+    if twice:
+        problems.append(f"{len(twice)} targets have several series, and no load: {_some(map(str, twice))}")
+    ordered = sorted(found)
+    surplus = ordered[for_each.max_targets :]
+    if surplus:
+        problems.append(
+            f"{query} has {len(ordered):,} targets, and forEach.max allows {for_each.max_targets:,}: in the order of"
+            f" their names, those from {surplus[0]} on are left out"
+        )
+    kept = ordered[: for_each.max_targets]
+    values: dict[Target, float] = {target: found[target][0] for target in kept if target not in twice}
+    unknown: dict[Target, str] = {target: twice[target] for target in kept if target in twice}
+    return _checked(values, unknown, len(without) + len(surplus), tuple(problems))
+
+
+def pods_of(
+    samples: Iterable[Sample], connections: Connections, for_each: ForEach | None
+) -> Mapping[Target, tuple[PodConnections, ...]]:
+    """Return the pods by target, ordered by name. Raises LoadSeriesError for a pod that comes twice.
+
+    A pod counts as ready unless it has as many connections as the limit, by which its readiness probe answers too. One
+    whose sample is no number counts as full; one without any sample is not known, and so offers no room either.
+    """
+    found: dict[Target, dict[str, PodConnections]] = defaultdict(dict)
+    for sample in samples:
+        pod = sample.labels.get(POD_LABEL, "")
+        if not pod:
+            raise LoadSeriesError(f"{connections.metric} has a series without the label {POD_LABEL!r}: keep it")
+        try:
+            target = target_of(sample.labels, for_each)
+        except LoadSeriesError:
+            continue
+        if pod in found[target]:
+            raise LoadSeriesError(f"{connections.metric} has two series of pod {pod}: aggregate them by ({POD_LABEL})")
+        connections_now = sample.value if _is_load(sample.value) else None
+        is_ready = connections_now is None or connections_now < connections.limit
+        found[target][pod] = PodConnections(connections_now, is_ready, pod)
+    return {target: tuple(pods[name] for name in sorted(pods)) for target, pods in found.items()}
+
+
+def _by_target(
+    samples: Iterable[Sample], for_each: ForEach
+) -> tuple[dict[TargetReference, list[float]], list[str], str]:
+    """Return the values by target, the series without a target, and what the first of those lacks."""
+    found: dict[TargetReference, list[float]] = defaultdict(list)
+    without: list[str] = []
+    missing = ""
+    for sample in samples:
+        try:
+            target = target_of(sample.labels, for_each)
+        except LoadSeriesError as error:
+            without.append("{" + ", ".join(f'{key}="{value}"' for key, value in sorted(sample.labels.items())) + "}")
+            missing = missing or str(error)
+            continue
+        if target is not None:
+            found[target].append(sample.value)
+    return found, without, missing
+
+
+def _checked(
+    values: Mapping[Target, float], unknown: Mapping[Target, str], left_out: int, problems: tuple[str, ...]
+) -> TargetLoads:
+    """Return the loads; a value that cannot be a load is none."""
+    good = {target: value for target, value in values.items() if _is_load(value)}
+    bad = {target: f"its load is {value}, which is no load" for target, value in values.items() if target not in good}
+    return TargetLoads(good, {**unknown, **bad}, left_out, problems)
+
+
+def _is_load(value: float) -> bool:
+    return math.isfinite(value) and value >= 0
+
+
+def _some(names: Iterable[str]) -> str:
+    names = list(names)
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

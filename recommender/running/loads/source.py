@@ -1,0 +1,105 @@
+"""The load of a recommendation at a poll: one query, its targets, and a prediction for each."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final, Protocol
+
+from adapter.cluster.state import Observed, Unknown
+from adapter.service.runtime.logs import StateLog
+from recommender.decisions.loads.inputs import LoadInput
+from recommender.running.loads.reading import LoadSeriesError, loads_of, pods_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.decisions.loads.inputs import LoadInputs, PodConnections
+    from recommender.running.loads.delays import DelayMeter
+    from recommender.running.loads.keeping import HistoryKeeper
+    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.predicting import Predictor
+    from recommender.running.loads.reading import Target, TargetLoads
+    from recommender.running.query_values import QueryValues
+
+_log = logging.getLogger(__name__)
+
+_SHOWN_PROBLEMS: Final = "series"
+
+
+class SourceTelemetry(Protocol):
+    """Shows what is made of the series of a load."""
+
+    def series_left_out(self, recommendation: str, count: int) -> None:
+        """Show how many series of the last answer belong to no target."""
+        ...
+
+
+class LoadSource:
+    """Answers what the load of a recommendation is. For any number of threads."""
+
+    def __init__(
+        self,
+        queries: QueryValues,
+        histories: HistoryKeeper,
+        delays: DelayMeter,
+        predictor: Predictor,
+        telemetry: SourceTelemetry,
+    ) -> None:
+        self._queries = queries
+        self._histories = histories
+        self._delays = delays
+        self._predictor = predictor
+        self._telemetry = telemetry
+        self._states = StateLog(_log)
+
+    def load(self, need: LoadNeed) -> Observed[LoadInputs] | Unknown:
+        """Return the loads of all targets. Never raises because of an answer; takes as long as two queries at most."""
+        answer = self._queries.samples(need.query)
+        if isinstance(answer, Unknown):
+            return answer
+        try:
+            found = loads_of(answer.value, need.settings.for_each, need.query)
+        except LoadSeriesError as error:
+            return Unknown(str(error))
+        pods = self._pods(need)
+        self._report(need, found)
+        self._histories.note(need, found.values, answer.time)
+        history = self._histories.get(need)
+        delays = self._delays.polled(need, sum(found.values.values()), answer.time)
+        predictions = self._predictor.predictions(need, delays, history, found.values, answer.time)
+        inputs: dict[Target, Observed[LoadInput] | Unknown] = {
+            target: Observed(LoadInput(prediction, delays, None if pods is None else pods.get(target, ())), answer.time)
+            for target, prediction in predictions.items()
+        }
+        inputs |= {target: Unknown(reason) for target, reason in found.unknown.items()}
+        return Observed(inputs, answer.time)
+
+    def _pods(self, need: LoadNeed) -> Mapping[Target, tuple[PodConnections, ...]] | None:
+        """Return the pods by target; None if they are not looked at, or not known at present."""
+        connections = need.settings.connections
+        if connections is None or connections.metric is None:
+            return None
+        key, answer = f"{need.name} pods", self._queries.samples(connections.metric)
+        if isinstance(answer, Unknown):
+            self._without_pods(key, need, answer.reason)
+            return None
+        try:
+            pods = pods_of(answer.value, connections, need.settings.for_each)
+        except LoadSeriesError as error:
+            self._without_pods(key, need, str(error))
+            return None
+        self._states.recovered(key, f"recommendation {need.name}: the connections of the pods are known again")
+        return pods
+
+    def _without_pods(self, key: str, need: LoadNeed, reason: str) -> None:
+        message = f"recommendation {need.name}: the connections of the pods are not known: {reason}"
+        self._states.failed(key, message, level=logging.WARNING)
+
+    def _report(self, need: LoadNeed, found: TargetLoads) -> None:
+        self._telemetry.series_left_out(need.name, found.left_out)
+        key = f"{need.name} {_SHOWN_PROBLEMS}"
+        if found.problems:
+            message = f"recommendation {need.name}: {'; '.join(found.problems)}"
+            self._states.failed(key, message, level=logging.WARNING)
+        else:
+            self._states.recovered(key, f"recommendation {need.name}: every series has a target now")

@@ -1,0 +1,37 @@
+"""What is asked of the models for a recommendation (pure)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recommender.predictive.simulation.serving import FleetSettings
+from recommender.predictive.tasks import DOWN_WINDOW_SECONDS, task_for
+
+if TYPE_CHECKING:
+    from recommender.decisions.loads.delays import ControlDelays
+    from recommender.predictive.forecast import ForecastTask
+    from recommender.running.loads.needs import LoadNeed
+
+
+def task_of(need: LoadNeed, delays: ControlDelays) -> ForecastTask:
+    """Return the task: the largest load from when capacity serves, for as long as a decision stands."""
+    startup_seconds = (need.settings.horizon_seconds or 0.0) + delays.scrape.seconds + delays.hpa_sync.seconds
+    return task_for(startup_seconds, delays.refresh.seconds, need.settings, _down_window_seconds(need))
+
+
+def fleet_of(need: LoadNeed, task: ForecastTask, step_seconds: float) -> FleetSettings:
+    """Return how the models are simulated: a pod serves when the lead of the task is over."""
+    settings = need.settings
+    return FleetSettings(
+        step_seconds=step_seconds,
+        startup_seconds=max(0.0, task.lead_seconds - step_seconds),
+        load_per_replica=settings.load_per_replica or 1.0,
+        min_replicas=settings.min_replicas,
+        max_replicas=settings.max_replicas,
+        down_window_seconds=_down_window_seconds(need),
+    )
+
+
+def _down_window_seconds(need: LoadNeed) -> float:
+    scale_down = need.settings.scale_down
+    return DOWN_WINDOW_SECONDS if scale_down is None else scale_down.window_seconds

@@ -1,0 +1,90 @@
+"""Loads in front of a Prometheus, with clocks that tests set."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import CollectorRegistry
+
+from adapter.sources.prometheus.client import PrometheusClient
+from adapter.sources.prometheus.settings import PrometheusSettings
+from adapter.timing.clock import Clock
+from adapter.timing.pace import UNPACED
+from recommender.predictive.settings import ForEach, ModelName, PredictiveSettings
+from recommender.running.loads.book import ModelBook
+from recommender.running.loads.delays import DelayMeter
+from recommender.running.loads.files import LoadFiles
+from recommender.running.loads.keeping import HistoryKeeper
+from recommender.running.loads.needs import LoadNeed
+from recommender.running.loads.predicting import Predictor
+from recommender.running.loads.source import LoadSource
+from recommender.running.loads.telemetry import LoadTelemetry
+from recommender.running.query_values import QueryValues
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from adapter.sources.prometheus.ranges import RangeAnswer
+
+FOR_EACH = ForEach("namespace", "deployment")
+
+
+def need(query: str, **settings: Any) -> LoadNeed:  # noqa: ANN401 - settings of many types
+    usual = PredictiveSettings(load=query, horizon_seconds=60.0, load_per_replica=10.0, model=ModelName.HEADROOM)
+    return LoadNeed("shop", replace(usual, **settings), 10.0)
+
+
+@dataclass(slots=True)
+class Clocks:
+    """Clocks that stand still."""
+
+    wall: float = field(default_factory=time.time)
+    monotonic: float = 1000.0
+
+    def clock(self) -> Clock:
+        return Clock(lambda: self.monotonic, lambda: self.wall)
+
+
+class CountingClient(PrometheusClient):
+    """Remembers which ranges are asked for."""
+
+    asked: list[tuple[float, float]]
+
+    def range(self, query: str, *, start: float, end: float, **options: Any) -> RangeAnswer:  # noqa: ANN401 - handed on
+        self.asked.append((start, end))
+        return super().range(query, start=start, end=end, **options)
+
+
+class LoadWorld:
+    """A source of loads with its histories."""
+
+    def __init__(self, url: str, state: Path, clocks: Clocks | None = None, book: ModelBook | None = None) -> None:
+        self.clocks = clocks or Clocks()
+        self.ranges: list[tuple[float, float]] = []
+        self.registry = CollectorRegistry()
+        self.queries = QueryValues(self._connected, UNPACED, 5.0)
+        self.queries.use(PrometheusSettings(url))
+        telemetry = LoadTelemetry(self.registry)
+        self.files = LoadFiles(state / "loads")
+        self.keeper = HistoryKeeper(self.queries.client, self.files, telemetry, self.clocks.clock())
+        self.source = LoadSource(self.queries, self.keeper, DelayMeter(), Predictor(book or ModelBook()), telemetry)
+
+    def _connected(self, settings: PrometheusSettings) -> PrometheusClient:
+        client = CountingClient(settings)
+        client.asked = self.ranges
+        return client
+
+    def download(self) -> None:
+        """Work until nothing is asked for any more."""
+        before = -1
+        while before != len(self.ranges):
+            before = len(self.ranges)
+            self.clocks.monotonic += 60.0
+            self.keeper.work()
+
+    def metric(self, name: str, **labels: str) -> float | None:
+        return self.registry.get_sample_value(
+            f"tidewatch_recommender_load_{name}", {"recommendation": "shop", **labels}
+        )

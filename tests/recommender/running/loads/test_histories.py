@@ -1,0 +1,148 @@
+"""The history of a load is what was asked for and what polls saw, on one grid."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from adapter.sources.prometheus.errors import AnswerTooLargeError, PrometheusError, QueryRefusedError
+from adapter.sources.prometheus.ranges import RangeAnswer, RangeSeries
+from recommender.running.loads.downloads import CHECK_SECONDS, Downloads
+from recommender.running.loads.histories import TargetHistory
+from tests.recommender.running.loads.load_world import Clocks, need
+
+HOUR = 3600.0
+NEED = need("load", history_seconds=14 * 86_400.0)
+START = 1_000_000 * 60.0
+STEPS_OF_TWO_WEEKS = 20_160
+
+
+def history_of(*polls: tuple[float, float]) -> TargetHistory:
+    """Return a history of polls: seconds after the start, and values."""
+    history = TargetHistory(NEED, 1)
+    for seconds, value in polls:
+        history.note({None: value}, START + seconds)
+    return history
+
+
+def values(history: TargetHistory, seconds: float) -> list[float | None]:
+    found = history.history([None], START + seconds).values[0]
+    return [None if np.isnan(value) else float(value) for value in found]
+
+
+def test_the_first_poll_after_each_grid_time_is_its_sample() -> None:
+    history = history_of((0.0, 1.0), (10.0, 2.0), (59.0, 3.0), (61.0, 4.0), (71.0, 5.0))
+
+    assert values(history, 61.0) == [1.0, 4.0]
+
+
+def test_a_poll_that_comes_late_leaves_its_grid_time_to_a_range() -> None:
+    history = history_of((0.0, 1.0), (100.0, 2.0), (121.0, 3.0))
+
+    assert values(history, 121.0) == [1.0, None, 3.0]
+    assert history.lacking(START + 181.0)[-1] == (1_000_001, 1_000_001)
+
+
+def test_an_outage_is_lacking_until_it_is_asked_for() -> None:
+    history = history_of((0.0, 1.0), (60.0, 1.0), (600.0, 1.0))
+    gap = history.lacking(START + 661.0)[-1]
+    history.fill(gap, [RangeSeries({}, array("d", [START + 300.0]), array("d", [7.0]))])
+
+    assert gap == (1_000_002, 1_000_009)
+    assert values(history, 300.0)[-1] == 7.0
+    # Recent grid times without any sample are doubted: their samples may arrive late.
+    assert history.lacking(START + 661.0)[-1] == (1_000_006, 1_000_009)
+
+
+def test_what_does_not_exist_is_not_asked_for_for_ever() -> None:
+    history = history_of((0.0, 1.0), (600.0, 1.0))
+    history.fill((0, 1_000_009), [])
+
+    assert history.lacking(START + 12 * HOUR)[0][0] == 1_000_011
+
+
+def test_series_that_follow_each_other_are_one_load_and_two_at_a_time_are_none() -> None:
+    history = history_of((240.0, 9.0))
+    first = RangeSeries({"instance": "a"}, array("d", [START, START + 60]), array("d", [1.0, 2.0]))
+    second = RangeSeries({"instance": "b"}, array("d", [START + 60, START + 120]), array("d", [3.0, 4.0]))
+    history.fill((1_000_000, 1_000_003), [first, second])
+
+    assert values(history, 240.0) == [1.0, None, 4.0, None, 9.0]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1.0])
+def test_a_sample_that_cannot_be_a_load_is_unknown(value: float) -> None:
+    history = history_of((120.0, 9.0))
+    history.fill((1_000_000, 1_000_001), [RangeSeries({}, array("d", [START]), array("d", [value]))])
+
+    assert values(history, 120.0) == [9.0]
+
+
+class Server:
+    """A client whose answers are given."""
+
+    def __init__(self, *answers: RangeAnswer | PrometheusError) -> None:
+        self.answers = list(answers)
+        self.asked: list[int] = []
+        """Points of each request."""
+
+    def range(self, _query: str, *, start: float, end: float, step_seconds: float, **_options: object) -> RangeAnswer:
+        self.asked.append(round((end - start) / step_seconds) + 1)
+        answer = self.answers.pop(0) if self.answers else EMPTY
+        if isinstance(answer, PrometheusError):
+            raise answer
+        return answer
+
+
+EMPTY = RangeAnswer((), (), (), 0, 0)
+PARTIAL = replace(EMPTY, warnings=("a store was not reached",))
+
+
+def downloads(server: Server, clocks: Clocks, results: list[str]) -> Downloads:
+    return Downloads(
+        lambda: server,  # type: ignore[arg-type,return-value]  # the part of a client that is used
+        lambda _name, result: results.append(result),
+        lambda: clocks.monotonic,
+        lambda: clocks.wall,
+    )
+
+
+def test_two_weeks_are_asked_for_newest_first_in_pieces_that_prometheus_allows() -> None:
+    server, clocks, results = Server(), Clocks(wall=START + 1), list[str]()
+    under_test, history = downloads(server, clocks, results), history_of((0.0, 1.0))
+    while under_test.step(history):
+        clocks.monotonic += 1.0
+
+    assert server.asked == [10_000, 10_000, STEPS_OF_TWO_WEEKS - 20_000 - 1]
+    assert results == ["ok"] * 3
+
+
+@pytest.mark.parametrize(
+    "error", [AnswerTooLargeError("load", "too large"), QueryRefusedError("load", "execution", "too many samples")]
+)
+def test_a_piece_that_is_too_large_is_halved(error: PrometheusError) -> None:
+    server, clocks = Server(*[error] * 6), Clocks(wall=START + 1)
+    under_test, history = downloads(server, clocks, []), history_of((0.0, 1.0))
+    for _ in range(7):
+        under_test.step(history)
+        clocks.monotonic += 2 * CHECK_SECONDS
+
+    assert server.asked[0] == 10_000
+    assert server.asked[-1] == 6_250
+
+
+def test_a_partial_answer_is_not_taken_and_asked_for_again() -> None:
+    server, clocks, results = Server(PARTIAL), Clocks(wall=START + 1), list[str]()
+    under_test, history = downloads(server, clocks, results), history_of((0.0, 1.0))
+    before = history.lacking(clocks.wall)
+    under_test.step(history)
+    assert history.lacking(clocks.wall) == before
+
+    assert not under_test.step(history)
+    assert results == ["partial"]
+    clocks.monotonic += 2 * CHECK_SECONDS
+    assert under_test.step(history)
+    assert results == ["partial", "ok"]

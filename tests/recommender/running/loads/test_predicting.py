@@ -1,0 +1,103 @@
+"""What is predicted, by which model, and why another one does not act."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from recommender.predictive.learning import Verdict
+from recommender.predictive.settings import ModelName
+from recommender.running.loads.book import Learned, ModelBook
+from recommender.running.loads.delays import assumed_delays
+from recommender.running.loads.histories import TargetHistory
+from recommender.running.loads.predicting import Predictor
+from recommender.running.loads.reading import target_of
+from recommender.running.loads.tasks import task_of
+from tests.recommender.running.loads.load_world import FOR_EACH, need
+
+if TYPE_CHECKING:
+    from recommender.decisions.record import Prediction
+    from recommender.running.loads.needs import LoadNeed
+    from recommender.running.loads.reading import Target
+
+START = 1_700_000_000.0
+STEP = 10.0
+
+
+def rising(wanted: LoadNeed, minutes: int = 30, targets: tuple[Target, ...] = (None,)) -> tuple[TargetHistory, float]:
+    """Return a history of a load that rises by one a second, and its end."""
+    history = TargetHistory(wanted, len(targets))
+    for poll in range(minutes * 6):
+        history.note(dict.fromkeys(targets, 1000.0 + poll * STEP), START + poll * STEP)
+    return history, START + minutes * 60.0
+
+
+def predicted(wanted: LoadNeed, book: ModelBook | None = None, load: float = 2800.0) -> Prediction:
+    history, now = rising(wanted)
+    return Predictor(book or ModelBook()).predictions(wanted, assumed_delays(wanted), history, {None: load}, now)[None]
+
+
+def test_a_line_reaches_as_far_as_capacity_takes_to_serve() -> None:
+    wanted = need("load", model=ModelName.LINEAR, history_seconds=3600.0)
+    found, task = predicted(wanted), task_of(wanted, assumed_delays(wanted))
+
+    assert found.model == "linear"
+    assert found.load.at == START + 1800 + task.lead_seconds
+    assert found.load.predicted is not None
+    assert found.load.predicted == pytest.approx(2800 + task.lead_seconds + task.window_seconds, rel=0.02)
+    assert found.load.quantiles["0.5"] <= found.load.quantiles["0.95"] == found.load.predicted
+
+
+@pytest.mark.parametrize(("model", "ratio"), [(ModelName.HEADROOM, 1.2), (ModelName.REACTIVE, 1.0)])
+def test_models_of_the_present_need_no_history(model: ModelName, ratio: float) -> None:
+    wanted = need("load", model=model, headroom_ratio=0.2)
+    found = Predictor(ModelBook()).predictions(wanted, assumed_delays(wanted), None, {None: 50.0}, START)[None]
+
+    assert found.model == model
+    assert found.load.predicted == pytest.approx(50.0 * ratio)
+
+
+def test_a_load_without_history_has_headroom_and_a_reason() -> None:
+    wanted = need("load", model=ModelName.POLYNOMIAL, headroom_ratio=0.2)
+    found = Predictor(ModelBook()).predictions(wanted, assumed_delays(wanted), None, {None: 50.0}, START)[None]
+
+    assert found.model == "headroom"
+    assert found.load.predicted == 60.0
+    assert found.model_reason == "polynomial has no forecast from the last samples"
+
+
+def test_auto_has_headroom_until_models_have_been_compared() -> None:
+    found = predicted(need("load", model=ModelName.AUTO, history_seconds=3600.0))
+
+    assert found.model == "headroom"
+    assert "not been compared" in found.model_reason
+
+
+def test_what_auto_has_learned_acts() -> None:
+    wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0)
+    book = ModelBook()
+    verdict = Verdict("headroom", "it was best", 0.5, {"linear": 1.2, "seasonal": None}, "no shortage")
+    book.put(wanted, Learned(task_of(wanted, assumed_delays(wanted)), verdicts={None: verdict}))
+    found = predicted(wanted, book)
+
+    assert found.load.predicted == pytest.approx(1.5 * 2800)
+    assert (found.model_reason, found.last_day) == ("it was best", "no shortage")
+    assert found.shortage_versus_headroom == {"linear": 1.2, "seasonal": None}
+
+
+def test_of_many_series_the_forecast_of_a_grid_step_stands_until_the_next() -> None:
+    wanted = replace(need("load", model=ModelName.LINEAR, for_each=FOR_EACH, history_seconds=3600.0))
+    targets = tuple(target_of({"namespace": "shop", "deployment": f"d{each}"}, FOR_EACH) for each in range(201))
+    history, now = rising(wanted, targets=targets)
+    under_test, loads = Predictor(ModelBook()), dict.fromkeys(targets, 2800.0)
+    first = under_test.predictions(wanted, assumed_delays(wanted), history, loads, now)
+    second = under_test.predictions(wanted, assumed_delays(wanted), history, dict.fromkeys(targets, 2700.0), now + 1.0)
+    third = under_test.predictions(wanted, assumed_delays(wanted), history, dict.fromkeys(targets, 2700.0), now + 30.0)
+
+    uppers = [found[targets[200]].load.predicted for found in (first, second, third)]
+    assert uppers[0] == uppers[1] != uppers[2]
+    assert second[targets[0]].load.now == 2700.0
+    assert all(upper is not None and math.isfinite(upper) for upper in uppers)

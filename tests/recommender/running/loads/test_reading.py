@@ -1,0 +1,80 @@
+"""Series of a query become loads of targets, or are named as left out."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from adapter.sources.prometheus.decoding import Sample
+from recommender.decisions.record import TargetReference
+from recommender.predictive.settings import Connections, ForEach
+from recommender.running.loads.reading import LoadSeriesError, loads_of, pods_of
+
+FOR_EACH = ForEach("namespace", "app", kind="StatefulSet", max_targets=2)
+
+
+def sample(value: float, **labels: str) -> Sample:
+    return Sample(labels, value, 0.0)
+
+
+def target(name: str) -> TargetReference:
+    return TargetReference("apps/v1", "StatefulSet", "shop", name)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -1.0])
+def test_a_value_that_cannot_be_a_load_is_unknown(value: float) -> None:
+    found = loads_of([sample(value)], None, "load")
+
+    assert found.values == {}
+    assert "is no load" in found.unknown[None]
+
+
+def test_a_load_without_targets_has_exactly_one_series() -> None:
+    with pytest.raises(LoadSeriesError, match="load has 2 values"):
+        loads_of([sample(1.0), sample(2.0)], None, "load")
+
+
+def test_series_of_one_target_are_never_merged() -> None:
+    found = loads_of(
+        [sample(1.0, namespace="shop", app="a"), sample(2.0, namespace="shop", app="a"),
+         sample(3.0, namespace="shop", app="b")], FOR_EACH, "load",
+    )  # fmt: skip
+
+    assert found.values == {target("b"): 3.0}
+    assert "2 series of load" in found.unknown[target("a")]
+    assert "StatefulSet shop/a" in found.problems[0]
+
+
+def test_a_series_without_the_labels_is_left_out_and_named() -> None:
+    found = loads_of([sample(1.0, namespace="shop"), sample(2.0, app="b")], FOR_EACH, "load")
+
+    assert (found.values, found.left_out) == ({}, 2)
+    assert '{namespace="shop"}' in found.problems[0]
+
+
+def test_of_too_many_targets_the_first_by_name_are_kept() -> None:
+    found = loads_of([sample(1.0, namespace="shop", app=name) for name in "dcba"], FOR_EACH, "load")
+
+    assert list(found.values) == [target("a"), target("b")]
+    assert found.left_out == 2
+    assert "4 targets, and forEach.max allows 2" in found.problems[0]
+    assert "from StatefulSet shop/c on" in found.problems[0]
+
+
+def test_a_pod_is_ready_unless_it_has_reached_the_limit() -> None:
+    connections = Connections(limit=10, metric="open")
+    samples = [sample(value, pod=pod) for pod, value in (("b", 10.0), ("a", 9.0), ("c", math.nan))]
+    found = pods_of(samples, connections, None)
+
+    assert [(each.name, each.connections, each.is_ready) for each in found[None]] == [
+        ("a", 9.0, True),
+        ("b", 10.0, False),
+        ("c", None, True),
+    ]
+
+
+@pytest.mark.parametrize(("pods", "message"), [(("a", "a"), "two series of pod a"), (("",), "without the label 'pod'")])
+def test_pods_must_be_told_apart(pods: tuple[str, ...], message: str) -> None:
+    with pytest.raises(LoadSeriesError, match=message):
+        pods_of([sample(1.0, pod=pod) for pod in pods], Connections(limit=10, metric="open"), None)

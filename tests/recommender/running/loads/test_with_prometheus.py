@@ -1,0 +1,125 @@
+"""Loads out of a real Prometheus: each sample is asked for once."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.cluster.state import Observed, Unknown
+from recommender.decisions.record import TargetReference
+from tests.recommender.running.loads.load_world import FOR_EACH, Clocks, LoadWorld, need
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.support.prometheus import ScrapedPrometheus
+
+HOUR = 3600.0
+SPAN_SECONDS = 3 * HOUR
+EACH = "sum by (namespace, deployment) (connections)"
+WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
+CHAT = TargetReference("apps/v1", "Deployment", "shop", "chat")
+
+
+@pytest.fixture(scope="module")
+def now() -> float:
+    return time.time()
+
+
+@pytest.fixture(scope="module")
+def prometheus(start_prometheus: Callable[..., ScrapedPrometheus], now: float) -> ScrapedPrometheus:
+    lines = ["# TYPE connections gauge"]
+    for labels, height in (('deployment="web"', 100.0), ('deployment="chat"', 900.0), ('pod="lost"', 5.0)):
+        for ago in range(int(SPAN_SECONDS), -60, -60):
+            value = height + 50 * math.sin(ago / 600)
+            lines.append(f'connections{{namespace="shop",{labels}}} {value} {now - ago}')
+    return start_prometheus(history="\n".join([*lines, "# EOF", ""]))
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Iterator[Callable[..., LoadWorld]]:
+    """Make worlds that share a state folder, and end with the test."""
+    worlds: list[LoadWorld] = []
+
+    def make(url: str, clocks: Clocks | None = None) -> LoadWorld:
+        worlds.append(LoadWorld(url, tmp_path, clocks))
+        return worlds[-1]
+
+    yield make
+    for world in worlds:
+        world.queries.close()
+
+
+def begun(world: LoadWorld, query: str = EACH, **settings: object) -> None:
+    """Let the world see the load for the first time, and download its history."""
+    wanted = need(query, **settings)
+    assert isinstance(world.source.load(wanted), Observed)
+    world.download()
+
+
+def test_history_is_downloaded_once_and_is_what_prometheus_answers(
+    prometheus: ScrapedPrometheus, made: Callable[..., LoadWorld], now: float
+) -> None:
+    world = made(prometheus.url, Clocks(now))
+    begun(world, for_each=FOR_EACH, history_seconds=SPAN_SECONDS)
+    asked = len(world.ranges)
+    world.clocks.monotonic += 3000.0
+    world.keeper.work()
+
+    (history,) = world.keeper.all()
+    assert len(world.ranges) == asked == 1
+    past = history.history([WEB, CHAT], now - 60)
+    for ago in (120, 1800, 7200):
+        at = (now - ago) // history.step_seconds * history.step_seconds
+        place = round((at - past.start_seconds) / past.step_seconds)
+        expected = {each["metric"]["deployment"]: each["value"][1] for each in prometheus.query(EACH, at)[:2]}
+        assert past.values[0, place] == pytest.approx(float(expected["web"]))
+        assert past.values[1, place] == pytest.approx(float(expected["chat"]))
+
+
+def test_a_restart_asks_only_for_what_was_missed(
+    prometheus: ScrapedPrometheus, made: Callable[..., LoadWorld], now: float
+) -> None:
+    begun(made(prometheus.url, Clocks(now - HOUR)), for_each=FOR_EACH, history_seconds=SPAN_SECONDS)
+    restarted = made(prometheus.url, Clocks(now))
+    begun(restarted, for_each=FOR_EACH, history_seconds=SPAN_SECONDS)
+
+    ((start, end),) = restarted.ranges
+    assert now - HOUR - 30 <= start <= now - HOUR + 30
+    assert now - 30 <= end <= now
+    (history,) = restarted.keeper.all()
+    assert history.known_seconds([WEB], now)[0] == pytest.approx(SPAN_SECONDS, abs=60)
+
+
+def test_series_are_targets_and_those_without_a_name_are_left_out(
+    prometheus: ScrapedPrometheus, made: Callable[..., LoadWorld], now: float
+) -> None:
+    world = made(prometheus.url, Clocks(now))
+    found = world.source.load(need(EACH, for_each=FOR_EACH))
+
+    assert isinstance(found, Observed)
+    assert set(found.value) == {WEB, CHAT}
+    web = found.value[WEB]
+    assert isinstance(web, Observed)
+    assert web.value.prediction.load.predicted == pytest.approx(1.1 * web.value.prediction.load.now)
+    assert world.metric("series_left_out") == 1
+
+
+def test_what_is_not_one_value_is_unknown(prometheus: ScrapedPrometheus, made: Callable[..., LoadWorld]) -> None:
+    found = made(prometheus.url).source.load(need(EACH))
+
+    assert isinstance(found, Unknown)
+    assert "has 3 values: write an expression that has exactly one" in found.reason
+
+
+def test_without_a_prometheus_the_load_is_unknown_and_nothing_is_lost(made: Callable[..., LoadWorld]) -> None:
+    world = made("http://127.0.0.1:9")
+    found = world.source.load(need("load"))
+    world.download()
+
+    assert isinstance(found, Unknown)
+    assert world.keeper.all() == ()
