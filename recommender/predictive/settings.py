@@ -57,6 +57,11 @@ class Connections:
     """How long capacity is held after it."""
 
 
+TARGETS_A_SHARD = 400
+"""Targets whose memories share a ConfigMap, on average at most."""
+_LEAST_MEMORY_SHARDS = 32
+
+
 @dataclass(frozen=True, slots=True)
 class ForEach:
     """Each series of `load` is a target of its own."""
@@ -71,6 +76,17 @@ class ForEach:
     def api_version(self) -> str:
         """API version of the kind."""
         return FOR_EACH_KINDS[self.kind]
+
+    @property
+    def most_memory_shards(self) -> int:
+        """How many ConfigMaps the memories of the targets may take, a power of two. A lower `max` keeps most of them.
+
+        The chart computes the same number for the rights on them.
+        """
+        shards = _LEAST_MEMORY_SHARDS
+        while shards * TARGETS_A_SHARD < self.max_targets:
+            shards *= 2
+        return shards
 
 
 @dataclass(frozen=True, slots=True)
