@@ -89,15 +89,22 @@ def sums_of(records: Sequence[Record]) -> TargetSums:
 
 
 def shown_targets(records: Sequence[Record], wanted: str) -> ShownTargets:
-    """Return the worst of the targets that the filter finds: no value first, then refused, then the largest changes."""
+    """Return the worst of the targets that the filter finds: no value first, then refused, then the largest changes.
+
+    A filter that is the namespace and name of a target finds that one alone.
+    """
     text = wanted.casefold()
-    found = [record for record in records if not text or text in _searched(record)]
+    named = [record for record in records if text and text == _place(record)]
+    found = named or [record for record in records if not text or text in _searched(record)]
     return ShownTargets(tuple(heapq.nsmallest(MOST_SHOWN, found, key=_badness)), len(found), wanted)
 
 
 def _searched(record: Record) -> str:
-    place = "" if record.each is None else f"{record.each.namespace}/{record.each.name}"
-    return f"{place}\n{record.status.value}\n{record.message}".casefold()
+    return f"{_place(record)}\n{record.status.value}\n{record.message.casefold()}"
+
+
+def _place(record: Record) -> str:
+    return "" if record.each is None else f"{record.each.namespace}/{record.each.name}".casefold()
 
 
 def _badness(record: Record) -> tuple[int, bool, int, str]:

@@ -91,7 +91,7 @@ def test_the_worst_are_listed_first() -> None:
 
 @pytest.mark.parametrize(
     ("wanted", "matching"),
-    [("", 10_000), ("STALE", 10), ("no series", 10), ("shop/web-999", 11), ("no such thing", 0)],
+    [("", 10_000), ("STALE", 10), ("no series", 10), ("shop/web-99", 1), ("op/web-99", 111), ("no such thing", 0)],
 )
 def test_the_filter_finds_names_statuses_and_messages(wanted: str, matching: int) -> None:
     found = shown_targets(MANY, wanted)
