@@ -104,6 +104,8 @@ class PredictiveSettings:
     """What one replica serves; `run` and `recommend` need it."""
     horizon_seconds: float | None = None
     """Start-up time of a pod; `run` and `recommend` need it."""
+    hpa_sync_seconds: float = 15.0
+    """How often an HPA looks at its metrics: `--horizontal-pod-autoscaler-sync-period` of kube-controller-manager."""
     history_seconds: float = 14 * _DAY_SECONDS
     headroom_ratio: float = 0.1
     min_replicas: int = 1

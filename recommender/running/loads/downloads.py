@@ -87,6 +87,7 @@ class Downloads:
         if not progress.spans:
             progress.spans = history.lacking(self._wall())
         if not progress.spans:
+            history.is_downloaded = True
             progress.due = started + CHECK_SECONDS
             return False
         first, last = progress.spans.pop()
@@ -103,6 +104,7 @@ class Downloads:
         progress.backoff.reset()
         ended = self._monotonic()
         progress.due = ended + (ended - started if progress.spans else CHECK_SECONDS)
+        history.is_downloaded = history.is_downloaded or not progress.spans
         return bool(progress.spans)
 
     def _downloaded(self, client: PrometheusClient, history: TargetHistory, span: Span, progress: _Progress) -> str:

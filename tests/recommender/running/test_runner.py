@@ -18,7 +18,7 @@ from recommender.proportional.parameters import ProportionalSettings
 from recommender.running.expansion import EachTarget
 from recommender.running.gathering import Gatherer, InputSources, LookUps, LookUpThreads
 from recommender.running.memory.memories import Memories
-from recommender.running.memory.store import MemoryUnavailableError
+from recommender.running.memory.store import MemoryUnavailableError, StoredShard
 from recommender.running.plans import PollPlan, plan_of
 from recommender.running.runner import Latest, Runner, RunnerParts
 
@@ -93,6 +93,22 @@ class World:
 
     def needs_load(self, name: str) -> bool:
         return name in self.unavailable
+
+    def load_shard(self, name: str, number: int) -> StoredShard | None:
+        del number
+        return StoredShard(1, self.load(name) or Memory())
+
+    def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:
+        del number
+        return self.save(name, shard.memory, urgent=urgent)
+
+    def shard_needs_load(self, name: str, number: int) -> bool:
+        del number
+        return self.needs_load(name)
+
+    def is_shard_stored(self, name: str, number: int) -> bool:
+        del name, number
+        return True
 
     # As effects
 
