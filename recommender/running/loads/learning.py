@@ -76,7 +76,7 @@ class LearningTelemetry(Protocol):
 class _State:
     """When a recommendation learned."""
 
-    need_settings: object
+    learned_for: object
     tried: float
     judged: float
     has_problems: bool
@@ -136,7 +136,7 @@ class Learner:
         names = tuple(model.name for model in models)
         # Before anything can fail, so that the others have their turn.
         began = self._clock.monotonic()
-        self._states[need.name] = _State(need.settings, began, began, has_problems=True, models=names)
+        self._states[need.name] = _State(need.learned_for, began, began, has_problems=True, models=names)
         before = self._book.get(need)
         kept = dict(before.trials) if before is not None and before.targets == targets and before.task == task else {}
         trials: dict[str, Trial] = {}
@@ -152,7 +152,7 @@ class Learner:
                     trials[model.name] = kept[model.name]
         learned = Learned(task, targets, trials, problems=problems)
         ended = self._clock.monotonic()
-        self._states[need.name] = _State(need.settings, ended, ended, bool(problems), names)
+        self._states[need.name] = _State(need.learned_for, ended, ended, bool(problems), names)
         self._judge(history, learned, past)
 
     def _learned(self, history: TargetHistory) -> bool:
@@ -161,7 +161,7 @@ class Learner:
         known = float(history.known_seconds(history.targets(), self._clock.wall()).max(initial=0.0))
         if not history.is_downloaded or known < LEAST_HISTORY_SECONDS:
             return False
-        if state is None or state.need_settings != need.settings:
+        if state is None or state.learned_for != need.learned_for:
             self.learn(history)
             return True
         age = now - state.tried
