@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -125,6 +125,8 @@ class PredictiveSettings:
     history_seconds: float = 14 * _DAY_SECONDS
     headroom_ratio: float = 0.1
     min_replicas: int = 1
+    is_min_replicas_written: bool = field(default=False, compare=False)
+    """Backtests have another default."""
     max_replicas: int | None = None
     model: ModelName = ModelName.AUTO
     quantile: float = 0.95

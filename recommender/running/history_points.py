@@ -70,12 +70,15 @@ def _load_of(records: Iterable[Record]) -> LoadPoint | None:
     if not loads:
         return None
     observed = sum(load.now for load in loads)
-    uppers = [load.predicted for load in loads if load.predicted is not None]
-    times = [load.at for load in loads if load.at is not None]
+    forecasts = [
+        (load.quantiles.get("0.5", load.predicted), load.predicted, load.at)
+        for load in loads
+        if load.predicted is not None and load.at is not None
+    ]
     # The sum of some forecasts beside the load of all targets would look like a fall.
-    if len(uppers) < len(loads) or not times:
+    if len(forecasts) < len(loads):
         return LoadPoint(observed, None, None, None)
-    medians = [load.quantiles.get("0.5", load.predicted) or 0.0 for load in loads]
+    medians, uppers, times = zip(*forecasts, strict=True)
     return LoadPoint(observed, sum(medians), sum(uppers), max(times))
 
 

@@ -8,11 +8,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from recommender.decisions.loads.inputs import PodConnections
 from recommender.predictive.forecast import ForecastTask
 from recommender.predictive.history import of_one_series
 from recommender.predictive.models.polynomial import POLYNOMIAL
 from recommender.predictive.policy.memory import PolicyMemory
-from recommender.predictive.policy.situation import LoadForecast, LoadSituation, PodConnections
+from recommender.predictive.policy.situation import LoadForecast, LoadSituation
 from recommender.predictive.policy.sizing import size_of
 from recommender.predictive.settings import Connections, PredictiveSettings, ScaleDown
 from recommender.predictive.simulation.connections import (

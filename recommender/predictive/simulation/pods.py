@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.predictive.policy.situation import PodConnections
+from recommender.decisions.loads.inputs import PodConnections
 from recommender.predictive.policy.slots import RESUME_RATIO
 
 if TYPE_CHECKING:

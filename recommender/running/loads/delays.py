@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 SCRAPE_SECONDS: Final = 15.0
 """Assumed until it is measured."""
-HPA_SYNC_SECONDS: Final = 15.0
-"""Default of kube-controller-manager's `--horizontal-pod-autoscaler-sync-period`."""
 _MEASUREMENTS: Final = 100
 _LONGEST_SECONDS: Final = 600.0
 """What takes longer is a pause or an outage."""
@@ -59,7 +57,7 @@ class DelayMeter:
             return _delays(need, seen)
 
     def delays(self, need: LoadNeed) -> ControlDelays:
-        """Return the delays that are known by now."""
+        """Return the delays that are known by now; without measurements those that are assumed."""
         with self._lock:
             return _delays(need, self._seen.get(need.name, _Seen()))
 
@@ -69,14 +67,9 @@ class DelayMeter:
             self._seen = {name: each for name, each in self._seen.items() if name in names}
 
 
-def assumed_delays(need: LoadNeed) -> ControlDelays:
-    """Return the delays before anything has been measured."""
-    return _delays(need, _Seen())
-
-
 def _delays(need: LoadNeed, seen: _Seen) -> ControlDelays:
     return ControlDelays(
         scrape=delay_of(seen.changes, SCRAPE_SECONDS),
         refresh=delay_of(seen.polls, need.poll_interval_seconds),
-        hpa_sync=Delay(HPA_SYNC_SECONDS if need.is_published else 0.0, DelaySource.ASSUMED),
+        hpa_sync=Delay(need.settings.hpa_sync_seconds if need.is_published else 0.0, DelaySource.ASSUMED),
     )
