@@ -105,6 +105,12 @@ def _legend(report: BacktestReport) -> Iterator[str]:
     if report.actuator is Actuator.HPA:
         yield "Policies and headroom alike act through an HPA with the default behaviour."
     for policy in report.policies:
+        found = policy.connections
+        if found is not None:
+            yield (
+                f"{policy.name}: {found.refused:,.0f} of {found.attempted:,.0f} connections were refused "
+                f"({_percent(found.refused_ratio)}), {found.cut_off:,.0f} cut off"
+            )
         if policy.fits.failed:
             yield printable(
                 f"{policy.name}: {policy.fits.failed} fits failed, and the last good parameters stayed in use; "

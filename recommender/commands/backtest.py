@@ -41,6 +41,7 @@ from recommender.commands.program import METRICS_PREFIX, PROGRAM
 from recommender.decisions.times import parse_rfc3339
 from recommender.predictive.models.table import MODELS
 from recommender.predictive.settings import PredictiveSettings
+from recommender.predictive.simulation.session_option import SessionOptionError, parse_sessions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -123,6 +124,12 @@ BACKTEST = CommandFlags(
             default=Missing.GAP.value,
             help="What a step without a sample means: gap, the load is unknown and the step is not judged; "
             "zero, there was no load.",
+        ),
+        Flag(
+            name="connections",
+            kind=TEXT,
+            help="The load holds new long-lived connections of each step, which stay open: mean-session=10m, and "
+            "optionally back-off=30s and limit=25000, the connections that a pod takes.",
         ),
         Flag(
             name="output",
@@ -211,7 +218,19 @@ def _options(values: FlagValues, settings: PredictiveSettings | None) -> Backtes
         startup_seconds=values.seconds("startup-seconds") if "startup-seconds" in values.given else startup,
         load_per_replica=known.load_per_replica if per_replica is None else per_replica,
         warm_up_seconds=values.seconds("warm-up"),
+        connections=_connections(values),
     )
+
+
+def _connections(values: FlagValues) -> str:
+    """Return the option, checked; what a pod takes by default is known with the load only."""
+    text = values.text("connections")
+    if text:
+        try:
+            parse_sessions(text, 1.0)
+        except SessionOptionError as error:
+            raise UsageError(f"--connections: {error}") from error
+    return text
 
 
 def _trace(

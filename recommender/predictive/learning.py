@@ -133,10 +133,10 @@ def _verdict(
 ) -> Verdict:
     run = run_auto(history, {name: Forecasts(upper, upper) for name, upper in uppers.items()}, task, fleet)
     choice, load = run.decisions[-1], history.values[0]
-    shortage = {record.name: record.shortage_versus_headroom for record in choice.records}
+    shortage: dict[str, float | None] = {str(record.name): record.shortage_versus_headroom for record in choice.records}
     if configured == ModelName.AUTO:
         last_day = last_day_text(load, run.capacity, fleet)
-        return Verdict(choice.model, f"auto: {_reason(choice)}", choice.headroom_ratio, shortage, last_day)
+        return Verdict(str(choice.model), f"auto: {_reason(choice)}", choice.headroom_ratio, shortage, last_day)
     ratio = 0.0 if configured == ModelName.REACTIVE else task.headroom_ratio
     upper = uppers[configured][0] if configured in uppers else load * (1 + ratio)
     last_day = last_day_text(load, capacity_of(load, upper, task.headroom_ratio), fleet)

@@ -41,6 +41,8 @@ class Autoscaler:
     name: str
     metric: Document
     """An entry of the HPA's `spec.metrics`."""
+    further: tuple[Document, ...] = ()
+    """The entries after it."""
     replicas: int = 2
     """What the Deployment starts with."""
     minimum: int = 1
@@ -83,7 +85,7 @@ class Autoscaler:
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": self.name},
             "minReplicas": self.minimum,
             "maxReplicas": self.maximum,
-            "metrics": [self.metric],
+            "metrics": [self.metric, *self.further],
         } | ({} if self.behaviour is None else {"behavior": dict(self.behaviour)})
         hpa = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": metadata, "spec": spec}
         return deployment, hpa

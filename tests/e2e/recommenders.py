@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import yaml
 
+from recommender.running.memory.store import stored_name
 from tests.e2e.controlplane.nodes import PATH as NODES
 from tests.e2e.controlplane.nodes import NodeSpec
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from tests.e2e.controlplane.client import Document
     from tests.e2e.controlplane.cluster import Cluster
 
+LEASE: Final = "tidewatch-recommender"
 RBAC: Final = "rbac.authorization.k8s.io"
 POOL: Final = "e2e.tidewatch.io/pool"
 """Label of the nodes that a test makes: those of other tests do not count for it."""
@@ -32,6 +34,21 @@ def rule(groups: Sequence[str], resources: Sequence[str], verbs: str, *names: st
     """Return a rule of RBAC; `verbs` are separated by spaces, and `names` limit it to these objects."""
     found: Document = {"apiGroups": list(groups), "resources": list(resources), "verbs": verbs.split()}
     return found | ({"resourceNames": list(names)} if names else {})
+
+
+def rights(recommendations: Sequence[str], targets: Sequence[str]) -> list[Document]:
+    """Return the rules for the namespace in which the program, its memories and its targets are."""
+    memories = [stored_name(name) for name in recommendations]
+    return [
+        rule(["coordination.k8s.io"], ["leases"], "create"),
+        rule(["coordination.k8s.io"], ["leases"], "get update", LEASE),
+        rule([""], ["configmaps"], "create"),
+        rule([""], ["configmaps"], "get update", *memories),
+        rule(["apps"], ["deployments"], "get", *targets),
+        rule(["apps"], ["deployments/scale"], "get update", *targets),
+        rule(["autoscaling"], ["horizontalpodautoscalers"], "list watch"),
+        rule([""], ["events"], "create"),
+    ]
 
 
 @contextmanager

@@ -42,6 +42,11 @@ def reconfigured(
         reload(prometheus)
 
 
+def with_job(before: Mapping[str, Any], job: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a configuration that scrapes one job more."""
+    return {**before, "scrape_configs": [*before["scrape_configs"], job]}
+
+
 @contextmanager
 def scraped_pods(cluster: Cluster, prometheus: PrometheusProcess, namespace: str) -> Iterator[str]:
     """Let Prometheus scrape the pods of a namespace that run, as with a PodMonitor; yields the job's name.
@@ -57,7 +62,7 @@ def scraped_pods(cluster: Cluster, prometheus: PrometheusProcess, namespace: str
     replace_file(path, "[]")
     follower.start()
     try:
-        with reconfigured(prometheus, lambda before: {**before, "scrape_configs": [*before["scrape_configs"], config]}):
+        with reconfigured(prometheus, lambda before: with_job(before, config)):
             yield job
     finally:
         ended.set()

@@ -18,13 +18,13 @@ from tests.e2e.autoscalers import Autoscaler, Autoscalers, external_metric, obje
 from tests.e2e.figures import state
 from tests.e2e.installed import installed_adapter, values_for
 from tests.e2e.recommenders import Pool, Workload, rule, service_account
-from tests.e2e.scraping import reconfigured
+from tests.e2e.scraping import reconfigured, with_job
 from tests.helm.chart import ROOT
 from tests.recommender.configuration.files import entry, whole
 from tests.support.recommenders import started
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tests.e2e.controlplane.cluster import Cluster
@@ -129,10 +129,6 @@ def recommender(cluster: Cluster, namespace: str, pool: Pool, folder: Path, stac
     stack.enter_context(found.process)
     cluster.wait_for("a decision", found.items)
     return found
-
-
-def with_job(before: Mapping[str, Any], job: Mapping[str, Any]) -> dict[str, Any]:
-    return {**before, "scrape_configs": [*before["scrape_configs"], job]}
 
 
 def delays(program: Recommender, scalers: Autoscalers, size: int) -> str:

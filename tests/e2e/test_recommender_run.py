@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from demo.machine.files import replace_file
-from recommender.running.memory.store import stored_name
 from tests.e2e.figures import state
-from tests.e2e.recommenders import Pool, Workload, autoscaler, rule, service_account
+from tests.e2e.recommenders import LEASE, Pool, Workload, autoscaler, rights, rule, service_account
 from tests.recommender.configuration.files import entry, whole
 from tests.support.recommenders import Recommender, started
 
@@ -31,7 +30,6 @@ __all__ = ["state"]
 # A killed leader is waited for, and facts that must grow old.
 pytestmark = pytest.mark.timeout(300)
 
-LEASE: Final = "tidewatch-recommender"
 TAKEOVER_SECONDS: Final = 20.0
 AT_ONCE_SECONDS: Final = 12.0
 """A release is seen within the retry period of 2.0 to 4.4 s; the rest is for a machine that is busy."""
@@ -106,21 +104,6 @@ class Scene:
         selector = f"involvedObject.name={target.name},involvedObject.kind=Deployment"
         found = self.cluster.client.items(path, fieldSelector=selector)
         return [(one["reason"], one["message"]) for one in found if one["source"].get("component") == LEASE]
-
-
-def rights(recommendations: Sequence[str], targets: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the rules for the namespace in which the program, its memories and its targets are."""
-    memories = [stored_name(name) for name in recommendations]
-    return [
-        rule(["coordination.k8s.io"], ["leases"], "create"),
-        rule(["coordination.k8s.io"], ["leases"], "get update", LEASE),
-        rule([""], ["configmaps"], "create"),
-        rule([""], ["configmaps"], "get update", *memories),
-        rule(["apps"], ["deployments"], "get", *targets),
-        rule(["apps"], ["deployments/scale"], "get update", *targets),
-        rule(["autoscaling"], ["horizontalpodautoscalers"], "list watch"),
-        rule([""], ["events"], "create"),
-    ]
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -12,13 +13,13 @@ if TYPE_CHECKING:
 
     from recommender.predictive.arrays import BoolArray, FloatArray
 
-ROUNDS = 60
-LEARNING_RATE = 0.1
+ROUNDS = 40
+LEARNING_RATE = 0.15
 ROWS_A_LEAF = 60
 LEAST_ROWS_A_LEAF = 20
 LEAVES_OF_ALL_ROWS = 40
 """A leaf holds at most this part of the rows at the least."""
-LEAVES = 15
+LEAVES = 8
 BINS = 127
 
 
@@ -60,11 +61,17 @@ def fit_forest(rows: FloatArray, answers: FloatArray, quantile: float) -> Forest
 
 def _one_thread() -> AbstractContextManager[object]:
     """Keep OpenMP from taking every core: fits and forecasts run beside what serves."""
-    import threadpoolctl  # noqa: PLC0415 - loaded where a fit runs
+    return cast("AbstractContextManager[object]", _thread_pools().limit(limits=1))
 
-    # The class has no types.
-    limits: Any = threadpoolctl.threadpool_limits
-    return cast("AbstractContextManager[object]", limits(1))
+
+@cache
+def _thread_pools() -> Any:  # noqa: ANN401 - the library has no types
+    """Return the libraries with threads of their own; finding them takes longer than a forecast."""
+    import threadpoolctl  # noqa: PLC0415 - loaded where a fit or a forecast runs
+    from sklearn import ensemble  # noqa: F401, PLC0415 - what is loaded later would not be found
+
+    controller: Any = threadpoolctl.ThreadpoolController
+    return controller()
 
 
 def _varying(rows: FloatArray) -> BoolArray:

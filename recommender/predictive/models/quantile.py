@@ -46,6 +46,8 @@ COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.92, 0.94, 0.95, 0.96, 0.97, 0.98, 
 COST_EXPONENT = 0.7
 """1 would lose the fewest minutes, 0 the least load, at equal replica-hours."""
 SMALLEST_MISS, LARGEST_MISS = 0.005, 0.4
+MOST_SERIES = 100
+"""Features of a fit are made for so many of the series, evenly spread among those that have any load."""
 SERIES_AT_ONCE = 500
 
 
@@ -169,21 +171,26 @@ def _rows(history: LoadHistory, task: ForecastTask) -> Rows:
     step = history.step_seconds
     last = history.steps - task.lead_steps(step) - task.window_steps(step)
     first = max(0, history.steps - int(FIT_SECONDS / step))
-    if last < first:
+    some = LoadHistory(history.start_seconds, step, _some_series(history.values))
+    if last < first or not len(some.values):
         return Rows(np.empty((0, 0)), np.empty(0), np.empty(0), np.empty(0))
-    every = -(-len(history.values) * (last - first + 1) // MOST_ROWS)
-    ages = np.broadcast_to((history.steps - np.arange(first, last + 1)) * step, (len(history.values), last - first + 1))
-    found: list[tuple[FloatArray, ...]] = []
-    for begin in range(0, len(history.values), SERIES_AT_ONCE):
-        some = slice(begin, begin + SERIES_AT_ONCE)
-        part = LoadHistory(history.start_seconds, step, history.values[some])
-        ratio = targets(part, task)[:, first : last + 1] / levels(part, first, last)
-        chosen = ~np.isnan(ratio)
-        chosen.ravel()[np.arange(chosen.size) % every != 0] = False
-        relative = _relative_levels(part, first, last)
-        answers = np.log(np.maximum(ratio[chosen], SMALLEST_RATIO))
-        found.append((features(part, first, last, task)[chosen], answers, relative[chosen], ages[some][chosen]))
-    return Rows(*(np.concatenate(column) for column in zip(*found, strict=True)))
+    ratio = targets(some, task)[:, first : last + 1] / levels(some, first, last)
+    every = -(-ratio.size // MOST_ROWS)
+    chosen = ~np.isnan(ratio)
+    chosen.ravel()[np.arange(chosen.size) % every != 0] = False
+    ages = np.broadcast_to((history.steps - np.arange(first, last + 1)) * step, ratio.shape)
+    return Rows(
+        features(some, first, last, task)[chosen],
+        np.log(np.maximum(ratio[chosen], SMALLEST_RATIO)),
+        _relative_levels(some, first, last)[chosen],
+        ages[chosen],
+    )
+
+
+def _some_series(values: FloatArray) -> FloatArray:
+    """Return the series of a fit: evenly spread among those that have any load."""
+    loaded = np.flatnonzero((values > 0).any(axis=1))
+    return values[loaded[:: max(1, -(-len(loaded) // MOST_SERIES))]]
 
 
 QUANTILE = Model(ModelName.QUANTILE, LEAST_HISTORY_SECONDS, fit, forecast, is_heavy=True)

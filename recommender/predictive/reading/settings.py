@@ -85,6 +85,7 @@ def _settings(mapping: MappingNode, fields: ValueReader) -> PredictiveSettings:
         history_seconds=default.history_seconds if history is None else history,
         headroom_ratio=default.headroom_ratio if headroom is None else headroom,
         min_replicas=fields.count_within(mapping, "minReplicas", 1, _LARGEST_REPLICAS) or default.min_replicas,
+        is_min_replicas_written=mapping.get("minReplicas") is not None,
         max_replicas=max_replicas,
         model=_model(mapping.get("model"), fields),
         quantile=_quantile(mapping.get("quantile"), fields) or default.quantile,

@@ -57,7 +57,7 @@ class DelayMeter:
             return _delays(need, seen)
 
     def delays(self, need: LoadNeed) -> ControlDelays:
-        """Return the delays that are known by now."""
+        """Return the delays that are known by now; without measurements those that are assumed."""
         with self._lock:
             return _delays(need, self._seen.get(need.name, _Seen()))
 
@@ -65,11 +65,6 @@ class DelayMeter:
         """Forget the measurements of all but these recommendations."""
         with self._lock:
             self._seen = {name: each for name, each in self._seen.items() if name in names}
-
-
-def assumed_delays(need: LoadNeed) -> ControlDelays:
-    """Return the delays before anything has been measured."""
-    return _delays(need, _Seen())
 
 
 def _delays(need: LoadNeed, seen: _Seen) -> ControlDelays:

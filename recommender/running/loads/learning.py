@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from adapter.service.children import ChildError, ChildLimits
+from adapter.service.children import ChildClosedError, ChildError, ChildLimits
 from adapter.service.runtime.logs import StateLog
 from recommender.predictive.current import lacks_history
 from recommender.predictive.history import DAY_SECONDS
@@ -110,12 +110,16 @@ class Learner:
             self.step()
 
     def step(self) -> bool:
-        """Let the recommendation learn that is most in need of it; returns whether one was."""
+        """Let the recommendation learn whose models are oldest; returns whether one did."""
         histories = {history.need.name: history for history in self._histories()}
         self._states = {name: each for name, each in self._states.items() if name in histories}
         for name in sorted(histories, key=lambda name: self._states[name].tried if name in self._states else -1.0):
-            if self._learned(histories[name]):
-                return True
+            try:
+                if self._learned(histories[name]):
+                    return True
+            except ChildClosedError:
+                # This process is about to end.
+                return False
         return False
 
     def learn(self, history: TargetHistory) -> None:
@@ -133,6 +137,8 @@ class Learner:
         for model in models:
             try:
                 trials[model.name] = self._tried(need.name, model, past, task)
+            except ChildClosedError:
+                raise
             except ChildError as error:
                 problems[model.name] = str(error)
                 if model.name in kept:
@@ -174,6 +180,9 @@ class Learner:
         result, key = "ok", f"{name} {model.name}"
         try:
             found: Trial = self._run_child(model.name, tried, (model.name, past, task), ChildLimits(seconds=seconds))
+        except ChildClosedError:
+            result = ChildClosedError.outcome
+            raise
         except ChildError as error:
             result = error.outcome
             message = f"recommendation {name}: {model.name} could not be fitted: {error}"
@@ -192,6 +201,8 @@ class Learner:
         limits = ChildLimits(seconds=FIT_SECONDS * (1 + len(learned.targets)))
         try:
             trials, verdicts = self._run_child("choice", caught_up, arguments, limits)
+        except ChildClosedError:
+            raise
         except ChildError as error:
             message = f"recommendation {need.name}: models could not be compared: {error}"
             self._log.failed(f"{need.name} choice", message, level=logging.WARNING)

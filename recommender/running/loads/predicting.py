@@ -11,7 +11,7 @@ import numpy as np
 
 from recommender.decisions.record import PredictedLoad, Prediction
 from recommender.predictive.calibration import COUNTED_ERRORS, TRAILING_SECONDS
-from recommender.predictive.current import lacks_history, present_forecasts, with_present
+from recommender.predictive.current import SERIES_AT_ONCE, lacks_history, present_forecasts, with_present
 from recommender.predictive.forecast import no_fit
 from recommender.predictive.learning import Verdict
 from recommender.predictive.models.headroom import HEADROOM
@@ -21,7 +21,7 @@ from recommender.running.loads.grid import FEW_SERIES, nearest_index
 from recommender.running.loads.tasks import task_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from recommender.decisions.loads.delays import ControlDelays
     from recommender.predictive.forecast import ForecastTask, Model
@@ -105,10 +105,10 @@ class Predictor:
         loads: Mapping[Target, float],
         now: float,
     ) -> Mapping[Target, _Values]:
-        """Return the forecasts by target. With many series, those of one grid step stand until the next."""
+        """Return the forecasts by target. Those that take long are made once in each step of the grid."""
         if model.name in _PRESENT_ALONE or history is None:
             return {}
-        if len(history.targets()) <= FEW_SERIES:
+        if not model.is_heavy and len(history.targets()) <= FEW_SERIES:
             return _made_now(model, learned, task, history, loads, now)
         number = nearest_index(now, history.step_seconds)
         with self._lock:
@@ -130,9 +130,9 @@ def _in_use(need: LoadNeed, learned: Learned | None, target: Target) -> Verdict:
         return found
     if settings.model is ModelName.AUTO:
         reason = "auto: the models have not been compared on this load yet"
-        return Verdict(ModelName.HEADROOM, reason, settings.headroom_ratio)
+        return Verdict(HEADROOM.name, reason, settings.headroom_ratio)
     ratio = 0.0 if settings.model is ModelName.REACTIVE else settings.headroom_ratio
-    return Verdict(settings.model, "it is configured", ratio)
+    return Verdict(str(settings.model), "it is configured", ratio)
 
 
 def _usable(in_use: Verdict, known_seconds: float, learned: Learned | None) -> Verdict:
@@ -157,23 +157,25 @@ def _made_now(
     loads: Mapping[Target, float],
     now: float,
 ) -> dict[Target, _Values]:
-    targets: Sequence[Target] = list(loads)
-    parameters = None
+    """Return the forecasts from the present loads, NaN where there is none."""
+    targets, at_once, parameters = list(loads), SERIES_AT_ONCE, None
     if model.fit is not no_fit:
         assert learned is not None, "a model that is in use has been fitted"
         parameters = learned.trials[model.name].parameters
         if model.name not in POOLED:
-            targets = learned.targets
+            # Its parameters are of these series in this order.
+            targets, at_once = list(learned.targets), len(learned.targets)
     # A model that needs days of history looks at all of them.
     seconds = None if model.least_history_seconds else _recent_seconds(task, history.step_seconds)
-    past = history.history(targets, now, seconds)
-    present = np.array([loads.get(target, math.nan) for target in targets])
-    forecasts = present_forecasts(model, parameters, with_present(past, present), task)
-    return {
-        target: _Values(float(median), float(upper))
-        for target, median, upper in zip(targets, forecasts.median[:, 0], forecasts.upper[:, 0], strict=True)
-        if math.isfinite(upper)
-    }
+    found: dict[Target, _Values] = {}
+    for first in range(0, len(targets), max(1, at_once)):
+        some = targets[first : first + at_once]
+        present = np.array([loads.get(target, math.nan) for target in some])
+        past = with_present(history.history(some, now, seconds), present)
+        forecasts = present_forecasts(model, parameters, past, task)
+        for target, median, upper in zip(some, forecasts.median[:, 0], forecasts.upper[:, 0], strict=True):
+            found[target] = _Values(float(median), float(upper))
+    return found
 
 
 def _recent_seconds(task: ForecastTask, step_seconds: float) -> float:
@@ -185,7 +187,7 @@ def _recent_seconds(task: ForecastTask, step_seconds: float) -> float:
 def _prediction(in_use: Verdict, values: _Values | None, load: float, task: ForecastTask, now: float) -> Prediction:
     """Return the prediction; plain headroom where the model has no forecast."""
     model, reason = in_use.model, in_use.reason
-    if values is None:
+    if values is None or not math.isfinite(values.upper):
         ratio = in_use.headroom_ratio
         if model not in _PRESENT_ALONE:
             model, reason, ratio = HEADROOM.name, f"{model} has no forecast from the last samples", task.headroom_ratio

@@ -73,16 +73,23 @@ def loads_of(samples: Sequence[Sample], for_each: ForEach | None, query: str) ->
     }
     if twice:
         problems.append(f"{len(twice)} targets have several series, and no load: {_some(map(str, twice))}")
-    ordered = sorted(found)
+    ordered = sorted(found, key=lambda target: (target.namespace, target.name))
     surplus = ordered[for_each.max_targets :]
     if surplus:
         problems.append(
             f"{query} has {len(ordered):,} targets, and forEach.max allows {for_each.max_targets:,}: in the order of"
             f" their names, those from {surplus[0]} on are left out"
         )
-    kept = ordered[: for_each.max_targets]
-    values: dict[Target, float] = {target: found[target][0] for target in kept if target not in twice}
-    unknown: dict[Target, str] = {target: twice[target] for target in kept if target in twice}
+    too_many = f"it is one of more than forEach.max: {for_each.max_targets:,} targets"
+    values: dict[Target, float] = {}
+    unknown: dict[Target, str] = {}
+    for place, target in enumerate(ordered):
+        if place >= for_each.max_targets:
+            unknown[target] = too_many
+        elif target in twice:
+            unknown[target] = twice[target]
+        else:
+            values[target] = found[target][0]
     return _checked(values, unknown, len(without) + len(surplus), tuple(problems))
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from recommender.decisions.loads.inputs import LoadInputs, PodConnections
     from recommender.running.loads.delays import DelayMeter
-    from recommender.running.loads.keeping import HistoryKeeper
+    from recommender.running.loads.histories import TargetHistory
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.predicting import Predictor
     from recommender.running.loads.reading import Target, TargetLoads
@@ -34,13 +34,25 @@ class SourceTelemetry(Protocol):
         ...
 
 
+class KnownHistories(Protocol):
+    """Where histories are kept. For any number of threads."""
+
+    def note(self, need: LoadNeed, values: Mapping[Target, float], time: float) -> None:
+        """Take the loads of one poll."""
+        ...
+
+    def get(self, need: LoadNeed) -> TargetHistory | None:
+        """Return the history of a load; None if it has not been begun yet."""
+        ...
+
+
 class LoadSource:
     """Answers what the load of a recommendation is. For any number of threads."""
 
     def __init__(
         self,
         queries: QueryValues,
-        histories: HistoryKeeper,
+        histories: KnownHistories,
         delays: DelayMeter,
         predictor: Predictor,
         telemetry: SourceTelemetry,

@@ -43,10 +43,7 @@ class MemoryKey(NamedTuple):
     @property
     def object_name(self) -> str:
         """The name of the ConfigMap or file: a DNS subdomain (RFC 1123)."""
-        name = stored_name(self.recommendation)
-        if self.shard is None:
-            return name
-        return f"{name[: _LONGEST_NAME - len(f'-{self.shard}')]}-{self.shard}"
+        return memory_object_name(self.recommendation, self.shard)
 
 
 class MemoryStore(Protocol):
@@ -105,6 +102,12 @@ def stored_name(recommendation: str) -> str:
     room = _LONGEST_NAME - len(NAME_PREFIX) - _DIGEST_CHARACTERS - 1
     readable = re.sub(r"[^a-z0-9]+", "-", recommendation.lower())[:room].strip("-")
     return NAME_PREFIX + "-".join(part for part in (readable, digest) if part)
+
+
+def memory_object_name(recommendation: str, shard: int | None) -> str:
+    """Return the name of the ConfigMap or file of a recommendation, or of a shard of the memories of its targets."""
+    name = stored_name(recommendation)
+    return name if shard is None else f"{name[: _LONGEST_NAME - len(f'-{shard}')]}-{shard}"
 
 
 class ProcessMemoryStore:

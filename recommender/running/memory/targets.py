@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.service.runtime.logs import StateLog
 from recommender.decisions.memory import Memory
+from recommender.predictive.settings import TARGETS_A_SHARD
 from recommender.running.memory.store import MemoryUnavailableError, ShardTooLargeError, StoredShard
 from recommender.running.memory.worth import is_urgent, is_worth_a_write
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-TARGETS_A_SHARD: Final = 400
-"""On average; more lead to twice as many shards."""
 EACH_SECONDS: Final = 30.0
 """Between two writes of a shard in which no hold has begun."""
 SHARDS_A_POLL: Final = 8

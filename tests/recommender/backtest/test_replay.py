@@ -103,7 +103,7 @@ def test_a_forecast_that_knows_is_better_than_headroom_and_is_best_in_hindsight(
 
     # It sees the future by a door that no model has: the load is closed over.
     prophet = Model("prophet", 0.0, lambda _history, _task: 1, prophecy)
-    options = BacktestOptions(PredictiveSettings(min_replicas=2), startup_seconds=1800.0)
+    options = BacktestOptions(PredictiveSettings(), startup_seconds=1800.0)
     report = replayed(load, options, models=[*LIGHT, prophet])
     versus = report.policy("model:prophet").comparison.tau_under_versus_headroom
     assert versus is not None

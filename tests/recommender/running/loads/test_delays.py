@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from recommender.running.loads.delays import DelayMeter, assumed_delays
+from recommender.running.loads.delays import DelayMeter
 from tests.recommender.running.loads.load_world import need
 
 NEED = need("load")
@@ -19,8 +19,8 @@ def test_a_load_changes_when_it_is_scraped() -> None:
 
 
 def test_before_that_the_usual_delays_are_assumed() -> None:
-    assert str(assumed_delays(NEED)) == "scrape 15 s assumed, refresh 10 s assumed, HPA 15 s assumed"
-    assert assumed_delays(replace(NEED, is_published=False)).total_seconds == 25.0
+    assert str(DelayMeter().delays(NEED)) == "scrape 15 s assumed, refresh 10 s assumed, HPA 15 s assumed"
+    assert DelayMeter().delays(replace(NEED, is_published=False)).total_seconds == 25.0
 
 
 def test_a_steady_load_and_an_outage_measure_nothing() -> None:
@@ -28,4 +28,4 @@ def test_a_steady_load_and_an_outage_measure_nothing() -> None:
     for poll in range(10):
         delays = meter.polled(NEED, total=5.0, time=poll * 3600.0)
 
-    assert delays == assumed_delays(NEED)
+    assert delays == DelayMeter().delays(NEED)

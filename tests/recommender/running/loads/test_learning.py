@@ -13,7 +13,7 @@ from adapter.service.children import ChildDeadlineError, ChildLimits, Children
 from recommender.predictive.learning import Trial, Verdict
 from recommender.predictive.settings import ModelName
 from recommender.running.loads.book import ModelBook
-from recommender.running.loads.delays import DelayMeter, assumed_delays
+from recommender.running.loads.delays import DelayMeter
 from recommender.running.loads.histories import TargetHistory
 from recommender.running.loads.learning import CATCH_UP_SECONDS, MOST_TARGETS, RETRY_SECONDS, Learner, learning_targets
 from recommender.running.loads.predicting import Predictor
@@ -96,7 +96,7 @@ def test_a_load_with_a_daily_rise_is_left_to_a_model_that_knows_it() -> None:
     assert ratio is not None
     assert ratio < 0.8
 
-    found = Predictor(world.book).predictions(AUTO, assumed_delays(AUTO), world.history, {None: 100.0}, END)[None]
+    found = Predictor(world.book).predictions(AUTO, DelayMeter().delays(AUTO), world.history, {None: 100.0}, END)[None]
     assert (found.model, found.model_reason) == ("seasonal", verdict.reason)
 
 
@@ -144,7 +144,7 @@ def test_a_model_that_was_never_fitted_leaves_headroom_in_use() -> None:
     configured = replace(AUTO, settings=replace(AUTO.settings, model=ModelName.STATE_SPACE))
     world = World(daily(configured, 4), failing={"state-space"})
     world.learner.step()
-    delays = assumed_delays(configured)
+    delays = DelayMeter().delays(configured)
     found = Predictor(world.book).predictions(configured, delays, world.history, {None: 100.0}, END)[None]
 
     assert found.model == "headroom"
@@ -182,6 +182,18 @@ def test_of_many_targets_some_of_all_sizes_stand_for_the_others() -> None:
     verdict = learned.verdict(other)
     assert verdict is not None
     assert verdict.reason.endswith("of 60 targets on which models were compared")
+
+
+def test_a_process_that_ends_reports_no_failed_fit(caplog: pytest.LogCaptureFixture) -> None:
+    children = Children(CollectorRegistry(), "t", most=1)
+    children.close()
+    history, book = daily(AUTO, 3), ModelBook()
+    telemetry = LoadTelemetry(CollectorRegistry())
+    learner = Learner(lambda: (history,), DelayMeter(), book, children.run, telemetry, Clocks(END).clock())
+
+    assert not learner.step()
+    assert book.get(AUTO) is None
+    assert caplog.records == []
 
 
 def test_children_fit_what_a_process_of_its_own_can_load() -> None:

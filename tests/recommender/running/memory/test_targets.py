@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from adapter.sources.kubernetes.errors import DeadlineError
 from adapter.sources.kubernetes.writing import Fence
 from adapter.timing.clock import Clock
 from recommender.decisions.memory import LastValue, Memory
@@ -19,6 +22,7 @@ from recommender.running.memory.targets import SHARDS_A_POLL, TargetMemories
 from tests.support.apiserver_objects import CONFIG_MAPS, Direct, ObjectStore
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 MOST = 32
@@ -43,13 +47,23 @@ class World:
     results: list[str] = field(default_factory=list)
     most_writes: float = math.inf
     """After which the process is as dead."""
+    refused: str = ""
+    """How the name of a ConfigMap ends that cannot be created."""
 
     def process(self) -> tuple[TargetMemories, ConfigMapMemoryStore]:
         clock = Clock(lambda: self.now)
         store = ConfigMapMemoryStore(
-            Direct(self.objects), "monitoring", Fence(2.0, self._permit), count=self.results.append, clock=clock
+            _Refusing(self.objects, self._refuse),
+            "monitoring",
+            Fence(2.0, self._permit),
+            count=self.results.append,
+            clock=clock,
         )
         return TargetMemories(store, clock.monotonic), store
+
+    def _refuse(self, document: Mapping[str, Any]) -> None:
+        if self.refused and document["metadata"]["name"].endswith(self.refused):
+            raise DeadlineError("no answer")
 
     def _permit(self, _seconds: float) -> bool:
         return self.results.count("ok") < self.most_writes
@@ -66,6 +80,19 @@ class World:
 
     def names(self) -> list[str]:
         return [each["metadata"]["name"] for each in self.objects.listed(CONFIG_MAPS)]
+
+    def contents(self) -> list[str]:
+        return [each["binaryData"]["memory.json.gz"] for each in self.objects.listed(CONFIG_MAPS)]
+
+
+class _Refusing(Direct):
+    def __init__(self, objects: ObjectStore, refuse: Callable[[Mapping[str, Any]], None]) -> None:
+        super().__init__(objects)
+        self._refuse = refuse
+
+    def create(self, collection: str, document: Mapping[str, Any], *, seconds: float = 2.0) -> dict[str, Any]:
+        self._refuse(document)
+        return super().create(collection, document, seconds=seconds)
 
 
 def test_the_next_leader_goes_on_from_the_shards_of_the_last_one() -> None:
@@ -86,8 +113,7 @@ def test_shards_grow_with_the_targets_and_each_is_small() -> None:
     for _ in range(2 * MOST // SHARDS_A_POLL + 2):
         world.poll(first, store, memory)
     assert sorted(world.names()) == sorted(f"tidewatch-recommender-chat-{number}" for number in range(MOST))
-    contents = [each["binaryData"]["memory.json.gz"] for each in world.objects.listed(CONFIG_MAPS)]
-    assert max(map(len, contents)) < MOST_SHARD_BYTES
+    assert max(map(len, world.contents())) < MOST_SHARD_BYTES
     assert world.lead(world.process()[0]) == memory
     written = len(world.results)
     world.poll(first, store, memory)
@@ -108,6 +134,24 @@ def test_a_crash_while_the_number_of_shards_grows_loses_nothing(writes: int) -> 
     found = world.lead(world.process()[0]).by_target
     assert set(found) >= set(memories(500).by_target)
     assert set(found) <= set(newest.by_target)
+
+
+def test_old_shards_keep_every_target_until_all_new_ones_are_stored() -> None:
+    world = World()
+    first, store = world.process()
+    for _ in range(2):
+        world.poll(first, store, memories(500))
+    world.refused = "-3"
+    newest = memories(1500, replicas=4, decided=2000.0)
+    for _ in range(6):
+        world.poll(first, store, newest)
+    assert world.lead(world.process()[0]) == newest
+    world.refused = ""
+    for _ in range(3):
+        world.poll(first, store, newest)
+    assert world.lead(world.process()[0]) == newest
+    documents = [gzip.decompress(base64.b64decode(each)) for each in world.contents()]
+    assert sum(document.count(b'"name"') for document in documents) == 1500, "each target is in one shard"
 
 
 def test_a_shard_that_is_broken_loses_its_targets_alone(caplog: pytest.LogCaptureFixture) -> None:

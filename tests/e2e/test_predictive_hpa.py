@@ -1,0 +1,187 @@
+"""HPAs with `predicted_load` beside a metric of the present load: as an External metric, and on the target itself."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+import yaml
+
+from tests.e2e.autoscalers import Autoscaler, Autoscalers, external_metric, object_metric
+from tests.e2e.figures import state
+from tests.e2e.installed import RULES, installed_adapter, values_for
+from tests.e2e.recommenders import Workload, rule
+from tests.e2e.scraping import reconfigured, with_job
+from tests.e2e.waves import Predicting, Wave, needed, predictive
+from tests.helm.chart import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.e2e.controlplane.cluster import Cluster
+    from tests.e2e.controlplane.pod_metrics import PodMetrics
+    from tests.support.prometheus import ScrapedPrometheus
+
+__all__ = ["state"]
+
+pytestmark = [pytest.mark.needs_pods, pytest.mark.timeout(300)]
+
+METRIC: Final = "predicted_load"
+AHEAD: Final = ("by-external", "by-object")
+ALONE: Final = "by-present-load"
+PER_REPLICA: Final = 100.0
+BASE: Final = 400.0
+CREST: Final = 690.0
+"""What seven replicas carry: the wave that needs more never comes before the HPAs have scaled."""
+LOW: Final = 200.0
+PER_SECOND: Final = 10.0
+AHEAD_OF_THE_WAVE: Final = needed(CREST, PER_REPLICA) + 1
+EXACT: Final = {
+    direction: {"stabilizationWindowSeconds": 0, "tolerance": "0"} for direction in ("scaleUp", "scaleDown")
+}
+
+
+@pytest.fixture(scope="module")
+def adapter(cluster: Cluster, prometheus: ScrapedPrometheus) -> Iterator[None]:
+    shipped = yaml.safe_load((ROOT / "rules" / "adapter" / "recommendations.yaml").read_text())
+    values = values_for(prometheus)
+    values["rules"] = {"custom": shipped["rules"], "external": [*RULES["external"], *shipped["externalRules"]]}
+    values["rbac"] = {"objectKinds": [{"apiGroups": ["apps"], "resources": ["deployments"]}]}
+    with installed_adapter(cluster, values):
+        yield
+
+
+@pytest.fixture
+def place(cluster: Cluster, namespace: str, prometheus: ScrapedPrometheus, tmp_path: Path) -> Iterator[Predicting]:
+    found = Predicting(cluster, namespace, tmp_path, prometheus.url)
+    with found.stack:
+        yield found
+
+
+def test_hpas_scale_before_the_wave_and_go_on_without_the_predictor(
+    cluster: Cluster,
+    namespace: str,
+    adapter: None,  # noqa: ARG001 - it is only to run
+    prometheus: ScrapedPrometheus,
+    pod_metrics: PodMetrics,
+    place: Predicting,
+    state: Callable[[str, str], None],
+) -> None:
+    wave = Wave(BASE)
+    scalers = autoscalers(cluster, namespace)
+    scalers.create_deployments()
+    pod_metrics.set("queue_length", wave, namespace=namespace, queue="chat")
+    place.configure(recommendation(place))
+    program = place.start(rights_to_publish())
+    scrape = {
+        "job_name": METRIC,
+        "scrape_interval": "1s",
+        "static_configs": [{"targets": [program.address(plain=True)]}],
+    }
+    place.stack.enter_context(reconfigured(prometheus.prometheus, lambda before: with_job(before, scrape)))
+    scalers.wait_for_answers()
+    scalers.create_hpas()
+    scalers.wait_for_syncs(1)
+    assert scalers.sizes() == dict.fromkeys([*AHEAD, ALONE], needed(BASE, PER_REPLICA))
+
+    begin = wave.rise(PER_SECOND, CREST)
+    reached = followed(scalers, begin)
+    assert scalers.sizes()[ALONE] < AHEAD_OF_THE_WAVE
+    # At this rate the present load alone would have asked for that size now.
+    crossing = ((AHEAD_OF_THE_WAVE - 1) * PER_REPLICA - BASE) / PER_SECOND
+    state("HPAs ahead of a wave", f"{figures(reached, crossing)}; the predicted load is for 32 s ahead")
+
+    # The forecast goes on falling for a while, below the load that is there.
+    wave.stand(LOW)
+    low = needed(LOW, PER_REPLICA)
+    cluster.wait_for(
+        "a forecast below the load", lambda: all(forecast(scalers, name) < LOW - PER_REPLICA for name in AHEAD)
+    )
+    scalers.wait_for_syncs(1)
+    assert scalers.sizes() == dict.fromkeys([*AHEAD, ALONE], low)
+
+    program.process.kill()
+    cluster.wait_for("the end of the series", lambda: all(not has_value(scalers, name) for name in AHEAD))
+    scalers.wait_for_syncs(1)
+    assert scalers.sizes() == dict.fromkeys([*AHEAD, ALONE], low)
+    wave.stand(BASE)
+    high = needed(BASE, PER_REPLICA)
+    cluster.wait_for("all at the load", lambda: set(scalers.look().values()) == {high}, why_not=scalers.states)
+    wave.stand(LOW)
+    cluster.wait_for("the one that knows", lambda: scalers.look()[ALONE] == low, why_not=scalers.states)
+    scalers.wait_for_syncs(1)
+    assert scalers.sizes() == {**dict.fromkeys(AHEAD, high), ALONE: low}
+    # What is only published is written by nobody else.
+    assert [Workload(cluster, namespace, name).writes() for name in AHEAD] == [[], []]
+
+
+def autoscalers(cluster: Cluster, namespace: str) -> Autoscalers:
+    """Return HPAs by the present load, two of them with the predicted load beside it."""
+    present = external_metric("queue_length", {"queue": "chat"}, averageValue=str(int(PER_REPLICA)))
+    metrics: dict[str, tuple[dict[str, Any], ...]] = {
+        AHEAD[0]: (predicted_of(AHEAD[0]), present),
+        AHEAD[1]: (object_metric(METRIC, "Deployment", AHEAD[1], averageValue=str(int(PER_REPLICA))), present),
+        ALONE: (present,),
+    }
+    size = needed(BASE, PER_REPLICA)
+    ours = [
+        Autoscaler(namespace, name, first, tuple(rest), replicas=size, maximum=20, behaviour=EXACT)
+        for name, (first, *rest) in metrics.items()
+    ]
+    return Autoscalers(cluster, namespace, *ours)
+
+
+def predicted_of(name: str) -> dict[str, Any]:
+    labels = {"target_kind": "Deployment", "target_name": name}
+    return external_metric(METRIC, labels, averageValue=str(int(PER_REPLICA)))
+
+
+def recommendation(place: Predicting) -> str:
+    targets = ", ".join(Workload(place.cluster, place.namespace, name).reference for name in AHEAD)
+    load = f'sum(queue_length{{namespace="{place.namespace}"}})'
+    return predictive(
+        "chat", {"load": load, "loadPerReplica": PER_REPLICA, "scaleDown": {"window": "0s"}}, f"targets: [{targets}]"
+    )
+
+
+def rights_to_publish() -> list[dict[str, Any]]:
+    return [
+        rule(["apps"], ["deployments"], "get", *AHEAD),
+        rule(["autoscaling"], ["horizontalpodautoscalers"], "list watch"),
+        rule([""], ["events"], "create"),
+        rule([""], ["configmaps"], "create get update"),
+    ]
+
+
+def followed(scalers: Autoscalers, begin: float) -> dict[str, float]:
+    """Wait until the HPAs with a forecast are ahead of the wave; return how long after its begin they were."""
+    reached: dict[str, float] = {}
+
+    def all_reached() -> bool:
+        for name, size in scalers.sizes().items():
+            if size >= AHEAD_OF_THE_WAVE:
+                reached.setdefault(name, time.time() - begin)
+        return reached.keys() >= set(AHEAD)
+
+    scalers.cluster.wait_for("sizes ahead of the wave", all_reached, why_not=scalers.states)
+    return reached
+
+
+def figures(reached: dict[str, float], crossing: float) -> str:
+    return ", ".join(
+        f"{name} {crossing - seconds:.1f} s before the load asked for it" for name, seconds in reached.items()
+    )
+
+
+def has_value(scalers: Autoscalers, name: str) -> bool:
+    reply = scalers.ask(scalers.all[name])
+    return reply.status == 200 and bool(reply.document["items"])
+
+
+def forecast(scalers: Autoscalers, name: str) -> float:
+    """Return what the adapter answers to the HPA, in whole units."""
+    (item,) = scalers.ask(scalers.all[name]).document["items"]
+    text = item["value"]
+    return float(text[:-1]) / 1000 if text.endswith("m") else float(text)
