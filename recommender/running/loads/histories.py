@@ -171,7 +171,7 @@ class TargetHistory:
                 if target not in self._rows:
                     self._rows[target] = self._ring.add_row()
                 self._seen.setdefault(target, int(numbers[-1]))
-                self._ring.put(self._rows[target], numbers, samples.astype(np.float64))
+                self._ring.put(self._rows[target], numbers, _loads(samples.astype(np.float64)))
 
     def _samples_of(self, series: Iterable[RangeSeries]) -> dict[Target, tuple[IntArray, FloatArray]]:
         """Return numbers of grid times and values by target."""
