@@ -17,6 +17,8 @@ from tests.recommender.running.loads.load_world import Clocks, need
 HOUR = 3600.0
 NEED = need("load", history_seconds=14 * 86_400.0)
 START = 1_000_000 * 60.0
+STEP = 10.0
+"""Of a history of an hour."""
 STEPS_OF_TWO_WEEKS = 20_160
 
 
@@ -187,6 +189,6 @@ def test_a_load_that_the_history_cannot_hold_is_unknown(load: float) -> None:
     history = TargetHistory(need("load", history_seconds=3600.0), 1)
     history.note({None: load}, START)
     index = int(START / STEP)
-    history.fill((index - 1, index - 1), [RangeSeries({}, [START - STEP], [load])])
+    history.fill((index - 1, index - 1), [RangeSeries({}, array("d", [START - STEP]), array("d", [load]))])
 
     assert np.isnan(history.history([None], START).values).all()
