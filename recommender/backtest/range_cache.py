@@ -1,7 +1,7 @@
 """Answers to range queries on disk, so that a second backtest asks Prometheus only for what it lacks.
 
-Each file holds a digest, the number of the first step and the values of adjacent ones. None of it is needed: what is in a
-file that is damaged is asked for again.
+Each file holds a digest, the number of the first step and the values of adjacent ones. None of it is needed: what is in
+a file that is damaged is asked for again.
 """
 
 from __future__ import annotations
