@@ -27,7 +27,7 @@ class ChoiceOptions:
     """Decisions are so far apart, at least one step."""
     judge_seconds: float = 7 * DAY_SECONDS
     """The record of a model covers so much time."""
-    least_seconds: float = DAY_SECONDS
+    least_seconds: float = 2 * DAY_SECONDS
     """A model that has been judged for less time is not used."""
     recent_seconds: float = 6 * 3600.0
     """What is recent: a model that is worse than headroom within it is given up."""
@@ -35,8 +35,12 @@ class ChoiceOptions:
     """So much more shortage than headroom, in days of headroom's usual shortage, is worse."""
     enter_ratio: float = 0.8
     """A model comes into use below this share of headroom's shortage."""
+    most_lost_ratio: float = 0.9
+    """Nor does it come into use above this share of the load that headroom loses."""
     leave_ratio: float = 1.0
     """A model goes out of use above it."""
+    leave_lost_ratio: float = 1.1
+    """A model goes out of use above this share of the load that headroom loses."""
     most_headroom_ratio: float = 1.0
     """A model that costs more than so much headroom does not come into use."""
     switch_ratio: float = 0.8
@@ -100,6 +104,8 @@ def _why_give_up(record: ModelRecord, recent_excess_days: float, options: Choice
         return ChoiceReason.RECENTLY_WORSE
     if record.shortage_versus_headroom > options.leave_ratio:
         return ChoiceReason.NO_LONGER_BETTER
+    if record.lost_load_versus_headroom > options.leave_lost_ratio:
+        return ChoiceReason.NO_LONGER_BETTER
     if record.cost_as_headroom_ratio > COST_TOLERANCE * options.most_headroom_ratio:
         return ChoiceReason.TOO_EXPENSIVE
     return None
@@ -111,6 +117,7 @@ def _may_enter(record: ModelRecord, standing: Standing, step: int, options: Choi
         and record.judged_seconds >= options.least_seconds
         and standing.blocked_until.get(record.name, 0) <= step
         and record.shortage_versus_headroom <= options.enter_ratio
+        and record.lost_load_versus_headroom <= options.most_lost_ratio
         and record.pinball_versus_headroom <= 1.0
         and record.cost_as_headroom_ratio <= options.most_headroom_ratio
     )

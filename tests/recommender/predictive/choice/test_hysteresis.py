@@ -11,7 +11,7 @@ from recommender.predictive.history import DAY_SECONDS
 STEP_SECONDS = 600.0
 DAY_STEPS = int(DAY_SECONDS / STEP_SECONDS)
 OPTIONS = ChoiceOptions()
-GOOD = ModelRecord("seasonal", 3 * DAY_SECONDS, 1200.0, 0.3, 0.5, 0.5, 0.01, 0.6)
+GOOD = ModelRecord("seasonal", 3 * DAY_SECONDS, 1200.0, 0.3, 0.5, 0.5, 0.5, 0.01, 0.6)
 HEADROOM = Standing("headroom", 0.1)
 IN_USE = Standing("seasonal", 0.1)
 
@@ -29,7 +29,8 @@ def after(
         (replace(GOOD, tau_under_versus_headroom=1.0, theta_under_versus_headroom=0.59), True),
         (replace(GOOD, tau_under_versus_headroom=1.0, theta_under_versus_headroom=0.61), False),
         (replace(GOOD, pinball_versus_headroom=1.01), False),
-        (replace(GOOD, judged_seconds=DAY_SECONDS - 1), False),
+        (replace(GOOD, lost_load_versus_headroom=0.91), False),
+        (replace(GOOD, judged_seconds=2 * DAY_SECONDS - 1), False),
         (replace(GOOD, cost_as_headroom_ratio=1.1), False),
     ],
 )
@@ -46,6 +47,8 @@ def test_a_model_comes_into_use_by_every_measure(record: ModelRecord, *, comes_i
         (GOOD, 0.8, ChoiceReason.RECENTLY_WORSE),
         (replace(GOOD, tau_under_versus_headroom=1.4), 0.0, ChoiceReason.STILL_BETTER),
         (replace(GOOD, tau_under_versus_headroom=1.6), 0.0, ChoiceReason.NO_LONGER_BETTER),
+        (replace(GOOD, lost_load_versus_headroom=1.05), 0.0, ChoiceReason.STILL_BETTER),
+        (replace(GOOD, lost_load_versus_headroom=1.15), 0.0, ChoiceReason.NO_LONGER_BETTER),
         (replace(GOOD, cost_as_headroom_ratio=1.4), 0.0, ChoiceReason.STILL_BETTER),
         (replace(GOOD, cost_as_headroom_ratio=1.6), 0.0, ChoiceReason.TOO_EXPENSIVE),
     ],
