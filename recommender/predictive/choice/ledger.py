@@ -55,6 +55,8 @@ class Scales:
         needed = needed_replicas(np.where(counted, self.load, 0.0), self.fleet.load_per_replica)
         missing = np.where(counted, np.maximum(needed - run.serving, 0.0), 0.0)
         lost = np.nan_to_num(np.maximum(self.load - run.serving * self.fleet.load_per_replica, 0.0))
+        # A single flood would otherwise outweigh a week.
+        lost = np.minimum(lost, _mean_so_far(self.load))
         asked = np.where(counted, run.asked, 0.0)
         rows = np.stack([asked, missing > 0, missing / needed, lost, self._pinball(capacity)])
         return Ledger(np.cumsum(rows, axis=1)[:, :: self.every].copy())
@@ -66,3 +68,10 @@ class Scales:
         found = np.zeros(len(loss))
         found[self.known_after :] = loss[: len(loss) - self.known_after]
         return found
+
+
+def _mean_so_far(load: FloatArray) -> FloatArray:
+    """Return the mean of the known load up to each step; 0 before the first one."""
+    known = ~np.isnan(load)
+    sums = np.cumsum(np.where(known, load, 0.0))
+    return np.asarray(sums / np.maximum(np.cumsum(known), 1))
