@@ -16,11 +16,12 @@ from tests.recommender.configuration.files import entry, whole
 from tests.support.recommenders import Recommender, started
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from tests.e2e.controlplane.client import Document
     from tests.e2e.controlplane.cluster import Cluster
+    from tests.e2e.controlplane.pod_metrics import PodMetrics
     from tests.e2e.recommenders import Workload
 
 
@@ -71,6 +72,11 @@ class Predicting:
             f"leaderElection: {{enabled: false, namespace: {self.namespace}}}\n"
         )
         replace_file(self.folder / "recommender.yaml", whole(*entries, top=top))
+
+    def export(self, pod_metrics: PodMetrics, metric: str, load: Callable[[], float], **labels: str) -> None:
+        """Export a series of the namespace until the test ends."""
+        pod_metrics.set(metric, load, namespace=self.namespace, **labels)
+        self.stack.callback(pod_metrics.set, metric, None, namespace=self.namespace, **labels)
 
     def start(self, here: Sequence[Document], everywhere: Sequence[Document] = ()) -> Recommender:
         """Start a recommender with rules for its namespace and for all."""
