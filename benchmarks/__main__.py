@@ -27,6 +27,8 @@ BENCHMARKS: Mapping[str, Sequence[str]] = {
     "adapter_load": ("--hpas", "10000", "--seconds", "60"),
     "control_plane": ("--hpas", "200", "--seconds", "60"),
     "discovery_lists": ("--metrics", "5000", "--seconds", "60"),
+    "forecast_tick": ("--series", "10000"),
+    "forecast_traces": (),
     "plan_proof": (),
     "readiness_memory": ("--sidecars", "10", "--seconds", "30"),
     "recommender_cluster": ("--nodes", "5000", "--pods", "50000", "--services", "50000", "--seconds", "30"),

@@ -42,6 +42,7 @@ def configuration(prometheus_url: str, folder: Path, settings: Settings) -> Mapp
                     "load": f'sum(websocket_connections{{namespace="{PREDICTIVE}"}})',
                     "loadPerReplica": target.connections_per_pod,
                     "horizon": f"{settings.start_up_seconds:g}s",
+                    "hpaSyncPeriod": f"{settings.sync_seconds:g}s",
                     "history": "10m",
                     "model": MODEL,
                     "maxGrowth": MAX_GROWTH,

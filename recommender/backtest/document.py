@@ -9,6 +9,7 @@ from recommender.decisions.times import rfc3339
 
 if TYPE_CHECKING:
     from recommender.backtest.report import BacktestReport, PolicyResult, TraceFacts, Verdict
+    from recommender.predictive.simulation.connections import ConnectionMeasures
     from recommender.predictive.simulation.frontier import FrontierPoint
 
 API_VERSION: Final = "tidewatch.io/v1alpha1"
@@ -67,6 +68,17 @@ def _policy(policy: PolicyResult) -> dict[str, object]:
         "changes_versus_headroom": _number(versus.changes_versus_headroom),
         "fits": policy.fits.done,
         "failed_fits": policy.fits.failed,
+        "connections": None if policy.connections is None else _connections(policy.connections),
+    }
+
+
+def _connections(measures: ConnectionMeasures) -> dict[str, object]:
+    return {
+        "attempted": _number(measures.attempted),
+        "refused": _number(measures.refused),
+        "refused_ratio": _number(measures.refused_ratio),
+        "cut_off": _number(measures.cut_off),
+        "steps_without_endpoints": measures.steps_without_endpoints,
     }
 
 

@@ -70,7 +70,7 @@ class _Controller:
 
     def _quiet_until(self) -> float:
         """Return when the recommendations that hold the size up leave the window; never where the metric does."""
-        if self.wanted is None or self.wanted >= self.replicas:
+        if self.wanted is None or max(self.wanted, self.spec.min_replicas) >= self.replicas:
             return math.inf
         holding = (past.at for past in self.history.recommendations if past.replicas >= self.replicas)
         return max(holding, default=-math.inf) + self.spec.windows.down
@@ -83,7 +83,7 @@ def _wanted(decision: HpaDecision) -> int | None:
 def through_hpa(sizes: FloatArray, settings: FleetSettings) -> Fleet:
     """Return the fleet that an HPA makes of these sizes, shape (steps,); NaN is no metric."""
     times = np.arange(0.0, len(sizes) * settings.step_seconds, SYNC_SECONDS)
-    controller = _Controller(_spec(settings), settings.min_replicas)
+    controller = _Controller(_spec(settings), first_size(sizes, settings))
     asked, changed = np.empty(len(times)), np.zeros(len(times))
     seen = _seen_steps(times, settings)
     milli = [None if math.isnan(size) else min(math.ceil(size * _MILLI - 1e-6), _MOST_MILLI) for size in sizes.tolist()]
@@ -92,6 +92,13 @@ def through_hpa(sizes: FloatArray, settings: FleetSettings) -> Fleet:
         controller.look(None if step == _NOTHING_YET else milli[step], now)
         asked[look], changed[look] = controller.replicas, controller.replicas != before
     return _by_step(asked, changed, times, len(sizes), settings)
+
+
+def first_size(sizes: FloatArray, settings: FleetSettings) -> int:
+    """Return the size at the beginning: as in the other simulation, the first one counts before the start."""
+    known = sizes[~np.isnan(sizes)]
+    first = math.ceil(known[0] - 1e-9) if len(known) else 0
+    return int(min(max(first, settings.min_replicas), settings.max_replicas or INT32_MAX))
 
 
 def _spec(settings: FleetSettings) -> HPASpec:

@@ -19,7 +19,7 @@ DEFAULT_MIN_REPLICAS: Final = 2
 class BacktestOptions:
     """How the load is replayed."""
 
-    settings: PredictiveSettings = field(default_factory=lambda: PredictiveSettings(min_replicas=DEFAULT_MIN_REPLICAS))
+    settings: PredictiveSettings = field(default_factory=PredictiveSettings)
     """The recommendation; without a configuration, the defaults."""
     actuator: Actuator = Actuator.SCALE
     startup_seconds: float = DEFAULT_STARTUP_SECONDS
@@ -27,6 +27,18 @@ class BacktestOptions:
     """None: the 99th percentile of the load / 20, which is a scale only."""
     warm_up_seconds: float = DEFAULT_WARM_UP_SECONDS
     """Steps of so much time are not judged, at most half of the trace."""
+
+    connections: str = ""
+    """The trace holds arrivals of long-lived connections, such as `mean-session=10m`; empty: it holds the load."""
+
+    @property
+    def min_replicas(self) -> int:
+        """Return the least size: that of the configuration, else 2."""
+        settings = self.settings
+        written = settings.is_min_replicas_written or settings.min_replicas != PredictiveSettings().min_replicas
+        if written:
+            return settings.min_replicas
+        return min(DEFAULT_MIN_REPLICAS, settings.max_replicas or DEFAULT_MIN_REPLICAS)
 
     @property
     def down_window_seconds(self) -> float:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pandas as pd
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from recommender.backtest.errors import BacktestError
 from recommender.backtest.policies import AUTO
@@ -79,7 +79,7 @@ def _lines(report: BacktestReport) -> list[_Line]:
     others = [each for each in report.policies if each.name != AUTO]
     return [
         _Line(AUTO, auto.fleet.serving, _AUTO, 2.0),
-        _Line(f"headroom of the same cost, {100 * ratio:.3g} %", report.rival.serving, _RIVAL, 1.6),
+        _Line(f"headroom {100 * ratio:.3g} %, same cost", report.rival.serving, _RIVAL, 1.6),
         *(
             _Line(each.name, each.fleet.serving, _OTHERS[index % len(_OTHERS)], 0.7)
             for index, each in enumerate(others)
@@ -87,38 +87,34 @@ def _lines(report: BacktestReport) -> list[_Line]:
     ]
 
 
-def _times(report: BacktestReport) -> pd.DatetimeIndex:
-    return pd.to_datetime(report.history.times(), unit="s")
+def _edges(report: BacktestReport) -> FloatArray:
+    """Return the beginning of each step and the end of the last one, as matplotlib counts days."""
+    history = report.history
+    ends = history.start_seconds + history.step_seconds * np.arange(history.steps + 1)
+    return np.asarray(ends / DAY_SECONDS, dtype=np.float64)
 
 
 def _overview(axes: Axes, report: BacktestReport) -> None:
-    """Draw the range of needed and serving replicas in each bin: lines of so many steps would be a blot."""
+    """Draw the range of needed replicas in each bin: lines of so many steps would be a blot."""
     needed = needed_replicas(report.load, report.fleet_settings.load_per_replica)
-    starts = _bins(len(needed))
-    times = _times(report)[starts]
-    with np.errstate(all="ignore"):
-        most = np.fmax.reduceat(needed, starts)
-        least = np.fmin.reduceat(needed, starts)
+    starts, edges = _bins(len(needed)), _edges(report)
+    ends = edges[np.append(starts, len(needed))]
+    most, least = np.fmax.reduceat(needed, starts), np.fmin.reduceat(needed, starts)
     serving = report.policy(AUTO).fleet.serving
-    axes.fill_between(times, least, most, color="#9a9a9a", linewidth=0, step="post", label="needed (range)")
-    axes.step(
-        times,
-        np.add.reduceat(serving, starts) / np.diff(np.append(starts, len(serving))),
-        where="post",
-        color=_AUTO,
-        linewidth=1.1,
-        label=f"serving, {AUTO}",
-    )
-    warm = np.flatnonzero(report.judged)
-    if len(warm) and warm[0] > 0:
-        axes.axvspan(times[0], _times(report)[warm[0]], color="#f0efe6", zorder=0)
-        axes.text(times[0], 0.97, " warm-up, not judged", transform=axes.get_xaxis_transform(), va="top", fontsize=9)
+    mean = np.add.reduceat(serving, starts) / np.diff(np.append(starts, len(serving)))
+    axes.stairs(most, ends, baseline=np.nan_to_num(least), fill=True, color="#9a9a9a", label="needed (range)")
+    axes.stairs(most, ends, baseline=None, color="#7a7a7a", linewidth=0.8)
+    axes.stairs(mean, ends, baseline=None, color=_AUTO, linewidth=1.1, label=f"serving, {AUTO}")
+    warm = int(np.argmax(report.judged))
+    if warm:
+        axes.axvspan(edges[0], edges[warm], color="#f0efe6", zorder=0)
+        axes.text(edges[0], 0.97, " warm-up, not judged", transform=axes.get_xaxis_transform(), va="top", fontsize=9)
     axes.set_ylabel("replicas")
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.15 * max(1.0, float(np.nanmax(most)), float(mean.max())))
     axes.set_title("Whole trace", loc="left", fontsize=11)
     axes.legend(loc="upper right", fontsize=9, framealpha=0.85)
     axes.tick_params(labelbottom=False)
-    _tidy(axes)
+    _tidy(axes, dated=True)
 
 
 def _shortages(axes: Axes, report: BacktestReport, lines: list[_Line]) -> None:
@@ -127,8 +123,7 @@ def _shortages(axes: Axes, report: BacktestReport, lines: list[_Line]) -> None:
     starts = _bins(len(needed))
     counted = report.judged & ~np.isnan(needed)
     counts = np.add.reduceat(counted.astype(np.float64), starts)
-    times = _times(report)
-    edges = times[np.append(starts, len(needed) - 1)]
+    edges = _edges(report)[np.append(starts, len(needed))]
     shares, labels = [], []
     for line in lines:
         short = (needed > line.serving) & counted
@@ -136,8 +131,7 @@ def _shortages(axes: Axes, report: BacktestReport, lines: list[_Line]) -> None:
         shares.append(np.divide(binned, counts, out=np.full(len(starts), np.nan), where=counts > 0))
         share = short.sum() / max(1, counted.sum())
         labels.append(f"{line.name.removeprefix('model:')}   {100 * share:.3g} %")
-    colours = LinearSegmentedColormap.from_list("short", ["#f4f4f4", "#fcae91", _SHORT, "#67000d"])
-    colours.set_bad("#ffffff")
+    colours = LinearSegmentedColormap.from_list("short", ["#f4f4f4", "#fcae91", _SHORT, "#67000d"], bad="#ffffff")
     # The root lets a single short step of many show.
     axes.pcolormesh(
         edges, np.arange(len(lines) + 1), np.sqrt(np.ma.masked_invalid(shares)), cmap=colours, vmin=0, vmax=1
@@ -146,56 +140,49 @@ def _shortages(axes: Axes, report: BacktestReport, lines: list[_Line]) -> None:
     axes.get_yticklabels()[0].set_fontweight("bold")
     axes.set_ylim(len(lines), 0)
     axes.set_title("When each policy was short (red), and in which share of the judged steps", loc="left", fontsize=11)
-    _tidy(axes)
+    _tidy(axes, dated=True)
 
 
 def _frontier(axes: Axes, report: BacktestReport) -> None:
     """Draw shortage over cost: below the line a policy beats plain headroom."""
-    measures = [point.measures for point in report.frontier]
-    hours = np.array([each.replica_hours for each in measures])
-    taus = np.array([each.tau_under_percent for each in measures])
     shown = [policy for policy in report.policies if policy.name != "model:headroom"]
+    right = 1.12 * max(policy.measures.replica_hours for policy in shown)
+    points = [point for point in report.frontier if point.measures.replica_hours <= right] or [report.frontier[0]]
+    hours = np.array([point.measures.replica_hours for point in points])
+    taus = np.array([point.measures.tau_under_percent for point in points])
     floor = _floor([*taus, *(policy.measures.tau_under_percent for policy in shown)])
-    axes.plot(hours, np.maximum(taus, floor), color=_RIVAL, linewidth=2, label="plain headroom")
+    axes.plot(hours, np.maximum(taus, floor), color=_RIVAL, linewidth=2)
     last = -np.inf
-    for point, hour, tau in zip(report.frontier, hours, np.maximum(taus, floor), strict=True):
-        if hour - last > 0.09 * (hours[-1] - hours[0] or 1.0):
-            axes.annotate(
-                f"{100 * point.headroom_ratio:.3g} %",
-                (hour, tau),
-                xytext=(3, 4),
-                textcoords="offset points",
-                fontsize=8,
-                color=_RIVAL,
-            )
-            axes.plot(hour, tau, "o", color=_RIVAL, markersize=3)
+    for point, hour, tau in zip(points, hours, np.maximum(taus, floor), strict=True):
+        if hour - last >= 0.09 * (hours[-1] - hours[0]):
+            axes.plot(hour, tau, "o", color=_RIVAL, markersize=3.5)
+            _label(axes, f"{100 * point.headroom_ratio:.3g} %", (hour, tau), (-4, -11), _RIVAL)
             last = hour
     for index, policy in enumerate(shown):
-        is_auto = policy.name == AUTO
-        place = (policy.measures.replica_hours, max(policy.measures.tau_under_percent, floor))
-        axes.plot(
-            *place,
-            "D" if is_auto else "s",
-            color=_AUTO if is_auto else _OTHERS[index % len(_OTHERS)],
-            markersize=9 if is_auto else 6,
-            zorder=3,
-        )
-        axes.annotate(
-            policy.name.removeprefix("model:"),
-            place,
-            xytext=(7, -10 if index % 2 else 5),
-            textcoords="offset points",
-            fontsize=10 if is_auto else 8,
-            fontweight="bold" if is_auto else "normal",
-            color=_AUTO if is_auto else _NEEDED,
-        )
+        is_auto, tau = policy.name == AUTO, policy.measures.tau_under_percent
+        colour = _AUTO if is_auto else _OTHERS[index % len(_OTHERS)]
+        place = (policy.measures.replica_hours, max(tau, floor))
+        axes.plot(*place, "D" if is_auto else "s", color=colour, markersize=10 if is_auto else 6, zorder=4 - is_auto)
+        name = policy.name.removeprefix("model:") + ("" if tau else " (never short)")
+        _label(axes, name, place, (8, -13 if index % 2 else 6), colour, bold=is_auto)
+    if not any(policy.measures.tau_under_percent for policy in shown) and not taus.any():
+        axes.text(0.5, 0.5, "No policy is ever short.", transform=axes.transAxes, ha="center", va="bottom")
     axes.set_yscale("log")
-    most = max(policy.measures.replica_hours for policy in shown)
-    axes.set_xlim(0.97 * hours[0], 1.15 * max(most, 1.02 * hours[0]) or 1.0)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _place: f"{value:g} %"))
+    axes.set_xlim(min(0.96 * hours[0], 0.96 * min(policy.measures.replica_hours for policy in shown)), right or 1.0)
     axes.set_xlabel("cost: replica-hours")
-    axes.set_ylabel("short: % of the judged steps")
-    axes.set_title("Below the line: better than headroom of that cost", loc="left", fontsize=11)
+    axes.set_ylabel("short: share of the judged steps")
+    axes.set_title("Orange: plain headroom.\nBelow it: better at the same cost", loc="left", fontsize=11)
     _tidy(axes)
+
+
+def _label(
+    axes: Axes, text: str, place: tuple[float, float], offset: tuple[int, int], colour: str, *, bold: bool = False
+) -> None:
+    weight, size = ("bold", 11) if bold else ("normal", 8)
+    axes.annotate(
+        text, place, xytext=offset, textcoords="offset points", fontsize=size, fontweight=weight, color=colour, zorder=5
+    )
 
 
 def _floor(taus: list[float]) -> float:
@@ -207,40 +194,44 @@ def _worst_day(axes: Axes, report: BacktestReport, lines: list[_Line]) -> None:
     """Draw the day in which auto and its rival lacked most."""
     needed = needed_replicas(report.load, report.fleet_settings.load_per_replica)
     begin, end = _worst(report, needed, lines[:2])
-    times = _times(report)[begin:end]
-    part = needed[begin:end]
-    for line in reversed(lines):
-        axes.step(
-            times,
-            line.serving[begin:end],
-            where="post",
+    edges, part = _edges(report)[begin : end + 1], needed[begin:end]
+    auto, rival, *others = ((line, line.serving[begin:end]) for line in lines)
+    for index, (line, serving) in enumerate(others):
+        label = "serving, other policies" if index == 0 else None
+        axes.stairs(serving, edges, baseline=None, color=line.colour, linewidth=line.width, alpha=0.45, label=label)
+    for line, serving in (rival, auto):
+        label = f"serving, {line.name}"
+        axes.stairs(serving, edges, baseline=None, color=line.colour, linewidth=line.width, label=label)
+    axes.stairs(part, edges, baseline=None, color=_NEEDED, linewidth=1.0, label="needed")
+    seen = np.nan_to_num(np.concatenate([part, auto[1], rival[1]]))
+    top = 1.25 * max(1.0, float(seen.max(initial=1.0)))
+    for row, (line, serving) in enumerate((auto, rival), 1):
+        bottom = -0.06 * top * row
+        short = np.where(part > serving, bottom + 0.05 * top, bottom)
+        axes.stairs(short, edges, baseline=bottom, fill=True, color=_SHORT, edgecolor=_SHORT, linewidth=0.5)
+        axes.text(
+            -0.005,
+            bottom + 0.025 * top,
+            f"short, {line.name.split(' ')[0].removeprefix('model:')}",
+            transform=axes.get_yaxis_transform(),
+            ha="right",
+            va="center",
+            fontsize=8,
             color=line.colour,
-            linewidth=line.width,
-            label=f"serving, {line.name}",
-            alpha=1.0 if line.width > 1 else 0.7,
         )
-    axes.step(times, part, where="post", color=_NEEDED, linewidth=1.0, label="needed")
-    auto = lines[0].serving[begin:end]
-    axes.fill_between(
-        times,
-        auto,
-        part,
-        where=part > auto,
-        step="post",
-        color=_SHORT,
-        alpha=0.75,
-        linewidth=0,
-        label=f"short with {AUTO}",
-    )
+    axes.axhline(0, color=_NEEDED, linewidth=0.6)
     axes.set_ylabel("replicas")
-    seen = np.concatenate([part, auto, lines[1].serving[begin:end]])
-    axes.set_ylim(0, 1.12 * max(1.0, float(np.nanmax(seen)) if not np.isnan(seen).all() else 1.0))
+    axes.set_ylim(-0.13 * top, top)
+    axes.set_yticks([tick for tick in axes.get_yticks() if 0 <= tick <= top])
+    axes.set_xlim(edges[0], edges[-1])
     axes.set_title(
-        "The worst day: the one in which auto and headroom of the same cost lacked most", loc="left", fontsize=11
+        "The worst day, in which auto and headroom of the same cost lacked most; red: serving is below needed",
+        loc="left",
+        fontsize=11,
     )
     handles, names = axes.get_legend_handles_labels()
-    axes.legend(handles[::-1], names[::-1], loc="upper left", fontsize=8, ncols=4, framealpha=0.85)
-    _tidy(axes)
+    axes.legend(handles[::-1], names[::-1], loc="upper left", fontsize=9, ncols=4, framealpha=0.85)
+    _tidy(axes, dated=True)
 
 
 def _worst(report: BacktestReport, needed: FloatArray, lines: list[_Line]) -> tuple[int, int]:
@@ -263,11 +254,12 @@ def _bins(steps: int) -> IntArray:
     return np.unique(np.linspace(0, steps, min(_BINS, steps), endpoint=False).astype(np.int64))
 
 
-def _tidy(axes: Axes) -> None:
+def _tidy(axes: Axes, *, dated: bool = False) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
-    if axes.get_xlabel() == "":
+    if dated:
+        axes.xaxis_date()
         locator = AutoDateLocator(minticks=4, maxticks=10)  # type: ignore[no-untyped-call]
         axes.xaxis.set_major_locator(locator)
         axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]

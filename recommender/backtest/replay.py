@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from recommender.backtest.connections import with_connections, with_refusals
 from recommender.backtest.forecasting import run_models
 from recommender.backtest.hpa_actuator import through_hpa
 from recommender.backtest.hpa_rule import hpa_desired
@@ -17,6 +18,7 @@ from recommender.predictive.choice.auto import run_auto
 from recommender.predictive.simulation.frontier import HEADROOM_RATIOS, compare, frontier, reaching
 from recommender.predictive.simulation.measures import measure
 from recommender.predictive.simulation.serving import FleetSettings, desired_replicas, largest_of_window, simulate
+from recommender.predictive.simulation.way_down import way_down
 from recommender.predictive.tasks import task_for
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from recommender.predictive.history import LoadHistory
     from recommender.predictive.simulation.frontier import Act, FrontierPoint
     from recommender.predictive.simulation.serving import Ask, Fleet
+    from recommender.predictive.simulation.way_down import WayDown
 
 _REPLICAS_AT_99TH_PERCENTILE: Final = 20
 _HPA_RATIOS: Final = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.0, 4.0)
@@ -47,6 +50,7 @@ def replay(
     show: Callable[[float, str], None] = lambda _share, _what: None,
 ) -> BacktestReport:
     """Return the report of one series. `show` is called with the share that is done, and what is being done."""
+    arrivals, history = history, with_connections(history, options.connections)
     load = history.values[0]
     fleet = fleet_settings(history, options)
     warm_up = warm_up_steps(history, options)
@@ -62,8 +66,11 @@ def replay(
         auto_policy(auto.capacity, task, fleet),
     ]
     ratios = HEADROOM_RATIOS if options.actuator is Actuator.SCALE else _HPA_RATIOS
-    act = _Shown(_act(options.actuator, fleet), len(ratios) + len(policies), partial(_rest, show, share))
-    results, points = _simulated(load, judged, fleet, policies, ratios, act)
+    limits = way_down(options.settings, load, fleet)
+    act = _Shown(_act(options.actuator, fleet, limits), len(ratios) + len(policies), partial(_rest, show, share))
+    results, points = _simulated(load, judged, fleet, policies, ratios, act, _act(options.actuator, fleet, None))
+    if options.connections:
+        results = with_refusals(results, arrivals, judged, fleet, options.connections)
     given = verdict(results, auto.in_use, judged)
     return BacktestReport(
         actuator=options.actuator,
@@ -93,7 +100,7 @@ def fleet_settings(history: LoadHistory, options: BacktestOptions) -> FleetSetti
         step_seconds=history.step_seconds,
         startup_seconds=options.startup_seconds,
         load_per_replica=options.load_per_replica or default_load_per_replica(history.values[0]),
-        min_replicas=options.settings.min_replicas,
+        min_replicas=options.min_replicas,
         max_replicas=options.settings.max_replicas,
         down_window_seconds=options.down_window_seconds,
     )
@@ -152,10 +159,12 @@ def _simulated(
     policies: Sequence[Policy],
     ratios: Sequence[float],
     act: Act,
+    plain: Act,
 ) -> tuple[tuple[PolicyResult, ...], tuple[FrontierPoint, ...]]:
     """Return the policies and the frontier through the same actuator."""
     points = frontier(load, judged, fleet, act, ratios)
-    simulated = [(policy, act(policy.sizes)) for policy in policies]
+    # An HPA on present load knows nothing of the recommendation's rules.
+    simulated = [(policy, plain(policy.sizes) if policy.name == HPA else act(policy.sizes)) for policy in policies]
     measured = [(policy, run, measure(load, run, judged, fleet)) for policy, run in simulated]
     most = max(measures.replica_hours for _, _, measures in measured)
     points = reaching(points, most, load, judged, fleet, act)
@@ -174,7 +183,9 @@ def _simulated(
     return results, points
 
 
-def _act(actuator: Actuator, fleet: FleetSettings, ask: Ask = largest_of_window) -> Act:
+def _act(actuator: Actuator, fleet: FleetSettings, limits: WayDown | None) -> Act:
+    """Return the actuator; `limits` are those of `scaleDown` and `connections`."""
     if actuator is Actuator.HPA:
-        return lambda sizes: through_hpa(sizes, fleet)
+        return lambda sizes: through_hpa(sizes if limits is None else limits.ask(sizes, fleet), fleet)
+    ask: Ask = largest_of_window if limits is None else limits.ask
     return lambda sizes: simulate(sizes, fleet, ask)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from recommender.predictive.arrays import BoolArray, FloatArray
     from recommender.predictive.history import LoadHistory
+    from recommender.predictive.simulation.connections import ConnectionMeasures
     from recommender.predictive.simulation.frontier import Comparison, FrontierPoint
     from recommender.predictive.simulation.measures import Measures
     from recommender.predictive.simulation.serving import Fleet, FleetSettings
@@ -62,6 +63,8 @@ class PolicyResult:
     """The load that it expected at each step for a lead later; None for a policy that expects nothing."""
     parameters: Mapping[str, object] = field(default_factory=dict)
     fits: FitCounts = field(default_factory=FitCounts)
+    connections: ConnectionMeasures | None = None
+    """What became of long-lived connections; None: the trace holds the load itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,10 @@ def resampled(trace: Trace, step_seconds: float | None, missing: Missing) -> Loa
 
 def median_step(trace: Trace) -> float | None:
     """Return the median distance of neighbouring samples in seconds; None for a single sample."""
-    return float(np.median(np.diff(trace.times))) if len(trace.times) > 1 else None
+    if len(trace.times) < 2:
+        return None
+    # The lower one of two: a step that occurs, and not one between two that do.
+    return float(np.quantile(np.diff(trace.times), 0.5, method="lower"))
 
 
 def _fine_grid(trace: Trace, step: float, missing: Missing) -> _Grid:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.reports.terminal import printable
-from recommender.backtest.policies import AUTO
+from recommender.backtest.policies import AUTO, HEADROOM
 from recommender.backtest.report import Actuator
 from recommender.decisions.times import rfc3339
 from recommender.predictive.simulation.frontier import ONLY_THE_POLICY
@@ -20,7 +20,8 @@ _HEADER: Final = (
     "COSTS AS MUCH AS",
     "REPLICA-HOURS",
     "SHORT",
-    "SHORTAGE VS HEADROOM",
+    "VS HEADROOM: TIME",
+    "SIZE",
     "LOST LOAD",
     "CHANGES",
 )
@@ -45,15 +46,17 @@ def report_text(report: BacktestReport, *, colour: bool = False) -> str:
 def sentence(report: BacktestReport) -> str:
     """Return the verdict for people."""
     auto, verdict = report.policy(AUTO), report.verdict
-    use = f"Use {verdict.use}" if verdict.use == "headroom" else f"Use model: auto (it ran {verdict.use} most)"
+    use = f"Use model: auto, which ran {verdict.use.removeprefix('model:')} most"
+    if verdict.use == HEADROOM:
+        use = "Use plain headroom: no model proved better for most of this load"
     cost = f"{AUTO} costs as much as {_percent(auto.comparison.cost_as_headroom_ratio)} headroom"
     tau, theta = auto.comparison.tau_under_versus_headroom, auto.comparison.theta_under_versus_headroom
     if tau is None and theta is None:
-        return f"{use}: {cost}, and neither is ever short."
+        return f"{use}. {cost}, and neither is ever short."
     if ONLY_THE_POLICY in (tau, theta):
-        return f"{use}: {cost}, and it is short in {_percent(_share(auto))} of the steps, where that headroom never is."
-    against = f"{_times(tau)} as often and lacks {_times(theta)} as much"
-    return f"{use}: {cost}; beside that headroom it is short {against}."
+        return f"{use}. {cost}, and it is short in {_percent(_share(auto))} of the steps, where that headroom never is."
+    against = f"{_times(tau)} as often, and by {_times(theta)} as much"
+    return f"{use}. {cost}; compared with that headroom, it is short {against}."
 
 
 def _share(policy: PolicyResult) -> float:
@@ -82,7 +85,8 @@ def _row(policy: PolicyResult, report: BacktestReport) -> tuple[str, ...]:
         f"{below}{_percent(versus.cost_as_headroom_ratio)} headroom",
         f"{measures.replica_hours:,.1f}",
         f"{measures.tau_under_percent:.3g} %",
-        f"{_ratio(tau)} time, {_ratio(theta)} size",
+        _ratio(tau),
+        _ratio(theta),
         f"{100 * measures.lost_load_ratio:.3g} %",
         f"{measures.changes:,}",
     )
@@ -95,12 +99,18 @@ def _sized(row: Sequence[str], widths: Sequence[int]) -> Iterator[tuple[int, tup
 def _legend(report: BacktestReport) -> Iterator[str]:
     yield "SHORT: share of the judged steps in which fewer replicas served than the load needed."
     yield (
-        "SHORTAGE VS HEADROOM: shortage divided by that of plain headroom at the same replica-hours; "
-        "below 1 the policy is better, - where neither is short, only where headroom never is."
+        "VS HEADROOM: how often and how much it is short, divided by the same of plain headroom at equal "
+        "replica-hours: below 1 the policy is better; - where neither is short, only where headroom never is."
     )
     if report.actuator is Actuator.HPA:
         yield "Policies and headroom alike act through an HPA with the default behaviour."
     for policy in report.policies:
+        found = policy.connections
+        if found is not None:
+            yield (
+                f"{policy.name}: {found.refused:,.0f} of {found.attempted:,.0f} connections were refused "
+                f"({_percent(found.refused_ratio)}), {found.cut_off:,.0f} cut off"
+            )
         if policy.fits.failed:
             yield printable(
                 f"{policy.name}: {policy.fits.failed} fits failed, and the last good parameters stayed in use; "

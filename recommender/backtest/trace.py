@@ -107,12 +107,12 @@ def _pieces(path: Path) -> Iterator[tuple[FloatArray, FloatArray]]:
 
 
 def _require_columns(path: Path, frame: pd.DataFrame) -> None:
+    names = ", ".join(frame.columns[:6])
     for name in (TIMESTAMP, VALUE):
-        found = list(frame.columns).count(name)
-        if found != 1:
-            names = ", ".join(frame.columns[:6])
-            what = f"there is no column {name!r}" if not found else f"there are {found} columns {name!r}"
-            raise BacktestError(f"{path}:1: {what} (found: {names}): write the header timestamp,value")
+        # pandas numbers the second one of two columns with the same name.
+        if name not in frame.columns or f"{name}.1" in frame.columns:
+            what = "there are two columns" if name in frame.columns else "there is no column"
+            raise BacktestError(f"{path}:1: {what} {name!r} (found: {names}): write the header timestamp,value")
 
 
 def _piece(path: Path, frame: pd.DataFrame, line: int) -> tuple[FloatArray, FloatArray]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from contextlib import closing
 from typing import TYPE_CHECKING, NoReturn
 
@@ -17,6 +18,8 @@ from adapter.options.version import program_version
 from adapter.service.children import Children
 from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.service.flags.table import NUMBER, PATH, TEXT, CommandFlags, Flag, Kind, one_of
+from adapter.sources.prometheus.errors import SettingsError
+from adapter.sources.prometheus.settings import PrometheusSettings
 from recommender.backtest.document import backtest_document
 from recommender.backtest.errors import BacktestError
 from recommender.backtest.options import (
@@ -25,6 +28,8 @@ from recommender.backtest.options import (
     BacktestOptions,
 )
 from recommender.backtest.progress import ProgressLine
+from recommender.backtest.prometheus_range import LoadRange, read_range
+from recommender.backtest.range_cache import RangeCache
 from recommender.backtest.replay import replay
 from recommender.backtest.report import Actuator
 from recommender.backtest.resampling import Missing, resampled
@@ -33,8 +38,10 @@ from recommender.backtest.table import report_text
 from recommender.backtest.trace import read_trace
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.program import METRICS_PREFIX, PROGRAM
+from recommender.decisions.times import parse_rfc3339
 from recommender.predictive.models.table import MODELS
 from recommender.predictive.settings import PredictiveSettings
+from recommender.predictive.simulation.session_option import SessionOptionError, parse_sessions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,6 +64,7 @@ def _span(text: str) -> float:
     raise ValueError(f"{text!r} is not a duration: write seconds, or numbers with units, such as 90s, 5m or 8d")
 
 
+_PROMETHEUS_STEP_SECONDS = 60.0
 SPAN = Kind("DURATION", _span, lambda seconds: f"{seconds:g}s")
 
 BACKTEST = CommandFlags(
@@ -74,6 +82,14 @@ BACKTEST = CommandFlags(
             help="The recommendation to replay; needed if the file has several predictive ones.",
         ),
         Flag(name="trace", kind=PATH, help="Recorded load: a CSV file with the columns timestamp and value."),
+        Flag(
+            name="prometheus-url",
+            kind=TEXT,
+            help="Base URL of a Prometheus to ask for the load instead (default: that of the configuration). "
+            "Credentials of the configuration are sent to its own URL only.",
+        ),
+        Flag(name="start", kind=TEXT, help="Beginning of the load in Prometheus, such as 2026-11-07T00:00:00Z."),
+        Flag(name="end", kind=TEXT, help="End of the load in Prometheus."),
         Flag(
             name="actuator",
             kind=one_of(*(each.value for each in Actuator)),
@@ -100,7 +116,7 @@ BACKTEST = CommandFlags(
         Flag(
             name="step",
             kind=SPAN,
-            help="Step of the replay: means of the samples in it (default: the median step of the trace).",
+            help="Step of the replay: the mean of the samples in it (default: their median step; 60s for Prometheus).",
         ),
         Flag(
             name="missing",
@@ -108,6 +124,12 @@ BACKTEST = CommandFlags(
             default=Missing.GAP.value,
             help="What a step without a sample means: gap, the load is unknown and the step is not judged; "
             "zero, there was no load.",
+        ),
+        Flag(
+            name="connections",
+            kind=TEXT,
+            help="The load holds new long-lived connections of each step, which stay open: mean-session=10m, and "
+            "optionally back-off=30s and limit=25000, the connections that a pod takes.",
         ),
         Flag(
             name="output",
@@ -129,22 +151,31 @@ def backtest(arguments: Sequence[str]) -> NoReturn:
     configure_logs_by(values)
     configuration = configuration_or_exit(values)[1] if values.path("config") else None
     try:
-        settings = _settings(values, configuration)
-        options = _options(values, settings)
-        trace = _trace(values)
-        report = _replayed(values, trace, options)
-        series = values.path("series")
-        if series is not None:
-            write_series(report, series)
-        plot = values.path("plot")
-        if plot is not None:
-            from recommender.backtest.plot import write_plot  # noqa: PLC0415 - matplotlib takes a second to load
-
-            write_plot(report, plot)
+        _check_outputs(values)
+        report = _replayed(values, configuration, _settings(values, configuration))
+        _print(values, report)
+        _write(values, report)
     except (UsageError, BacktestError) as error:
         exit_for_usage(PROGRAM, str(error))
-    _print(values, report)
     sys.exit(0)
+
+
+def _check_outputs(values: FlagValues) -> None:
+    """Refuse files that cannot be written before a replay that takes minutes."""
+    for name in ("series", "plot"):
+        path = values.path(name)
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
+            raise UsageError(f"--{name}: {path} cannot be written: name a file in a folder that exists")
+
+
+def _write(values: FlagValues, report: BacktestReport) -> None:
+    series, plot = values.path("series"), values.path("plot")
+    if series is not None:
+        write_series(report, series)
+    if plot is not None:
+        from recommender.backtest.plot import write_plot  # noqa: PLC0415 - matplotlib takes a second to load
+
+        write_plot(report, plot)
 
 
 def _settings(values: FlagValues, configuration: Configuration | None) -> PredictiveSettings | None:
@@ -187,20 +218,76 @@ def _options(values: FlagValues, settings: PredictiveSettings | None) -> Backtes
         startup_seconds=values.seconds("startup-seconds") if "startup-seconds" in values.given else startup,
         load_per_replica=known.load_per_replica if per_replica is None else per_replica,
         warm_up_seconds=values.seconds("warm-up"),
+        connections=_connections(values),
     )
 
 
-def _trace(values: FlagValues) -> Trace:
+def _connections(values: FlagValues) -> str:
+    """Return the option, checked; what a pod takes by default is known with the load only."""
+    text = values.text("connections")
+    if text:
+        try:
+            parse_sessions(text, 1.0)
+        except SessionOptionError as error:
+            raise UsageError(f"--connections: {error}") from error
+    return text
+
+
+def _trace(
+    values: FlagValues, configuration: Configuration | None, settings: PredictiveSettings | None, line: ProgressLine
+) -> Trace:
+    """Return the recorded load from the file, or from Prometheus."""
     path = values.path("trace")
-    if path is None:
-        raise UsageError("--trace is missing: name a CSV file of recorded load")
-    return read_trace(path)
+    ranged = sorted(values.given & {"prometheus-url", "start", "end"})
+    if path is not None:
+        if ranged:
+            raise UsageError(f"--trace and --{ranged[0]} exclude each other: the load is either in a file or asked for")
+        return read_trace(path)
+    if not ranged:
+        raise UsageError("no load is named: write --trace FILE.csv, or --prometheus-url URL --start T --end T")
+    if configuration is None or settings is None or settings.load is None:
+        raise UsageError("--prometheus-url needs --config with a predictive recommendation: its load is the query")
+    step = values.seconds("step") if "step" in values.given else _PROMETHEUS_STEP_SECONDS
+    if step < 1 or step != int(step):
+        raise UsageError(f"--step of {step:g} s: Prometheus is asked in whole seconds, 1 s or more")
+    asked = LoadRange(
+        _prometheus(values, configuration), settings.load, _time(values, "start"), _time(values, "end"), int(step)
+    )
+    cache = RangeCache.of(configuration.state / "backtest", asked.settings, asked.query, asked.step_seconds)
+    return read_range(asked, cache, time.time(), line.show)
 
 
-def _replayed(values: FlagValues, trace: Trace, options: BacktestOptions) -> BacktestReport:
+def _prometheus(values: FlagValues, configuration: Configuration) -> PrometheusSettings:
+    """Return the connection: credentials of the configuration belong to its own address alone."""
+    url, known = values.text("prometheus-url"), configuration.prometheus
+    if known is not None and url in {"", known.url}:
+        return known
+    if not url:
+        raise UsageError("--prometheus-url is missing, and the configuration has no prometheus: write its address")
+    try:
+        return PrometheusSettings(url)
+    except SettingsError as error:
+        raise UsageError(f"--prometheus-url: {error}") from error
+
+
+def _time(values: FlagValues, name: str) -> float:
+    if not values.text(name):
+        raise UsageError(f"--{name} is missing: write a time such as 2026-11-21T06:00:00Z")
+    try:
+        return parse_rfc3339(values.text(name))
+    except ValueError as error:
+        raise UsageError(f"--{name}: {error}") from error
+
+
+def _replayed(
+    values: FlagValues, configuration: Configuration | None, settings: PredictiveSettings | None
+) -> BacktestReport:
+    options = _options(values, settings)
     step = values.seconds("step") if "step" in values.given else None
     if step == 0:
         raise UsageError("--step must be above 0: write a duration such as 60s")
+    with closing(ProgressLine()) as line:
+        trace = _trace(values, configuration, settings, line)
     history = resampled(trace, step, Missing(values.text("missing")))
     line = ProgressLine()
     with closing(line), closing(Children(CollectorRegistry(), METRICS_PREFIX, most=1)) as children:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.cluster.state import ClusterNeeds, CountQuery
+from recommender.decisions.settings import Output
 from recommender.predictive.settings import PredictiveSettings
 from recommender.proportional.parameters import DriverQuery, ProportionalSettings
 
@@ -22,8 +23,13 @@ def needs_of(configuration: Configuration) -> ClusterNeeds:
         nodes=any(_needs_nodes(subject) for subject in subjects),
         # HPAs own targets, and their tolerance swallows metrics: both outputs need them.
         autoscaler_namespaces=frozenset(target.namespace for target in targets_of(configuration))
-        # Which namespaces the series name is not known beforehand.
-        | {"" for subject in subjects if for_each_in(subject)},
+        # Which namespaces the series name is not known beforehand. Metrics of such targets need no look at HPAs, since
+        # the present sizes of the targets are not looked up either.
+        | {
+            ""
+            for each in configuration.recommendations
+            if for_each_in(each.subject) and Output.SCALE in each.policy.outputs
+        },
         counts=frozenset(
             driver.source
             for subject in subjects

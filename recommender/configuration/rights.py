@@ -6,7 +6,7 @@ The chart derives the same rights from its values (`helm/tidewatch/templates/_ri
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.objects.resources import UnknownResourceError
 from recommender.configuration.needs import config_map_in, for_each_in, needs_of, targets_of
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from adapter.objects.resources import ResolveResource
-    from recommender.configuration.model import Configuration
+    from recommender.configuration.model import Configuration, Recommendation
 
 _GET: Final = ("get",)
 _CREATE: Final = ("create",)
@@ -24,6 +24,10 @@ _KEEP: Final = ("get", "update", "patch")
 _WATCH: Final = ("list", "watch")
 _COUNTED: Final = {"endpoints": ("discovery.k8s.io", "endpointslices")}
 """API group and resource by which a kind is counted, where that is not the core group's resource of the same name."""
+
+
+MemoryName: TypeAlias = "Callable[[str, int | None], str]"
+"""(recommendation, number of the shard or None)."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -48,13 +52,13 @@ def rights_of(
     *,
     namespace: str,
     resolve: ResolveResource,
-    memory_name: Callable[[str], str],
+    memory_name: MemoryName,
 ) -> tuple[RoleRule, ...]:
     """Return the rights that `run` needs for a configuration, sorted.
 
     `namespace` is that of the process: its Lease and its memories are there, unless `leaderElection` names another one.
-    `memory_name` returns the name of the ConfigMap with the memory of a recommendation. A target whose kind
-    is not known needs no right, since it cannot be addressed.
+    `memory_name` returns the name of the ConfigMap with the memory of a recommendation, or with a shard of that of its
+    targets. A target whose kind is not known needs no right, since it cannot be addressed.
     """
     return _merged(
         (
@@ -86,18 +90,17 @@ def _of_targets(configuration: Configuration, resolve: ResolveResource) -> Itera
 
 
 def _of_series(configuration: Configuration, resolve: ResolveResource) -> Iterator[RoleRule]:
-    """Yield the rights on targets that series name: on all objects of their kind."""
+    """Yield the rights to scale targets that series name: all objects of their kind. Their metrics need none."""
     for each in configuration.recommendations:
         for_each = for_each_in(each.subject)
-        if for_each is None:
+        if for_each is None or Output.SCALE not in each.policy.outputs:
             continue
         yield RoleRule("", "", "events", "", _CREATE)
         plural = _plural(for_each.api_version, for_each.kind, resolve)
         if plural is not None:
             group = for_each.api_version.rpartition("/")[0]
             yield RoleRule("", group, plural, "", _GET)
-            if Output.SCALE in each.policy.outputs:
-                yield RoleRule("", group, plural, "scale", _KEEP)
+            yield RoleRule("", group, plural, "scale", _KEEP)
 
 
 def _plural(api_version: str, kind: str, resolve: ResolveResource) -> str | None:
@@ -118,16 +121,24 @@ def _of_parameters(configuration: Configuration) -> Iterator[RoleRule]:
                 yield RoleRule(config_map.namespace, "", "configmaps", "", _CREATE)
 
 
-def _of_process(configuration: Configuration, namespace: str, memory_name: Callable[[str], str]) -> Iterator[RoleRule]:
+def _of_process(configuration: Configuration, namespace: str, memory_name: MemoryName) -> Iterator[RoleRule]:
     """Yield the rights on memories and on the Lease, which are in one namespace."""
     election = configuration.leader_election
     place = election.namespace or namespace
     for each in configuration.recommendations:
         yield RoleRule(place, "", "configmaps", "", _CREATE)
-        yield RoleRule(place, "", "configmaps", "", _KEEP, (memory_name(each.policy.name),))
+        yield RoleRule(place, "", "configmaps", "", _KEEP, _memory_names(each, memory_name))
     if election.enabled:
         yield RoleRule(place, "coordination.k8s.io", "leases", "", _CREATE)
         yield RoleRule(place, "coordination.k8s.io", "leases", "", _KEEP, (election.name,))
+
+
+def _memory_names(recommendation: Recommendation, memory_name: MemoryName) -> tuple[str, ...]:
+    """Return the ConfigMaps with the memory of a recommendation: with `forEach` as many as it may ever take."""
+    for_each, name = for_each_in(recommendation.subject), recommendation.policy.name
+    if for_each is None:
+        return (memory_name(name, None),)
+    return tuple(memory_name(name, shard) for shard in range(for_each.most_memory_shards))
 
 
 def _of_facts(configuration: Configuration) -> Iterator[RoleRule]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from recommender.decisions.record import TargetReference
     from recommender.decisions.settings import RecommendationPolicy
 
+NOT_LOOKED_UP = "its size is looked up in one of the next polls, and nothing is written before"
 INPUTS_MISSING = "nothing is written until all inputs are known again"
 
 
@@ -36,8 +37,9 @@ def _outcome(
 ) -> TargetOutcome:
     state = fresh_state(target, policy, inputs, now)
     current = None if state is None else state.replicas
-    if replicas is None:
-        return TargetOutcome(target, current, TargetAction.NONE)
+    waits = _waits_for_its_turn(policy, target, inputs)
+    if replicas is None or waits:
+        return TargetOutcome(target, current, TargetAction.NONE, message=NOT_LOOKED_UP if waits else "")
     published = TargetAction.METRIC if Output.METRIC in policy.outputs and current != replicas else TargetAction.NONE
     if Output.SCALE not in policy.outputs:
         return TargetOutcome(target, current, published)
@@ -52,6 +54,12 @@ def _outcome(
         return TargetOutcome(target, current, TargetAction.NONE, message=obstacle)
     action = TargetAction.NONE if replicas == current else TargetAction.SCALE
     return TargetOutcome(target, current, action, message=notes_about(policy, target, state, inputs))
+
+
+def _waits_for_its_turn(policy: RecommendationPolicy, target: TargetReference, inputs: Inputs) -> bool:
+    """Return whether the target has not been looked up lately because there are so many: nothing is wrong with it."""
+    is_one_of_many = policy.each is not None and Output.SCALE in policy.outputs
+    return is_one_of_many and target not in inputs.targets and not policy.rivals.get(target)
 
 
 def _obstacle(policy: RecommendationPolicy, target: KnownTarget, replicas: int, now: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final
 
 CLOCK_SLACK_SECONDS: Final = 1.0
@@ -15,7 +16,13 @@ _RFC3339: Final = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})
 
 def rfc3339(seconds: float) -> str:
     """Return Unix seconds as `2026-11-21T06:00:00Z`: UTC, and whole seconds."""
-    return datetime.fromtimestamp(math.floor(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _of_whole_seconds(math.floor(seconds))
+
+
+@lru_cache(maxsize=1024)
+def _of_whole_seconds(seconds: int) -> str:
+    """Return the text; ten thousand records of one poll share a few times."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def parse_rfc3339(text: str) -> float:

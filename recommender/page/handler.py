@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from adapter.web.http import JSON, TEXT, Request, Response, json_line
 from adapter.web.routes import Route
-from recommender.decisions.document import API_VERSION, recommendation_list
+from recommender.decisions.document import API_VERSION
 from recommender.decisions.times import rfc3339
+from recommender.page.answers import EncodedAnswers
 from recommender.page.rendering import PageRenderer
+from recommender.page.targets import selection_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,12 +23,12 @@ HTML = "text/html; charset=utf-8"
 _SHOWN_SECONDS = 86_400.0
 CSS = "text/css; charset=utf-8"
 _SAFE = (
-    ("Content-Security-Policy", "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'"),
+    ("Content-Security-Policy", "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'self'"),
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
     ("X-Frame-Options", "DENY"),
 )
-"""Nothing is loaded from elsewhere and nothing runs, no matter what the names on the page contain."""
+"""Nothing is loaded from or sent to elsewhere and nothing runs, no matter what the names on the page contain."""
 
 
 class PageHistory(Protocol):
@@ -43,6 +45,7 @@ class PageHandler:
     def __init__(self, latest: Callable[[], Publication], history: PageHistory, version: str) -> None:
         self._latest = latest
         self._history = history
+        self._answers = EncodedAnswers()
         self._renderer = PageRenderer(version)
         self._style = resources.files("recommender.page").joinpath("templates", "style.css").read_bytes()
 
@@ -60,18 +63,19 @@ class PageHandler:
         paths = "the page is at /, the JSON at /api/v1/recommendations; metrics and health have a port of their own"
         return Response(404, f"there is nothing at {request.path}: {paths}\n".encode(), TEXT, _SAFE)
 
-    def _page(self, _request: Request) -> Response:
+    def _page(self, request: Request) -> Response:
         publication = self._latest()
         since = (publication.time or 0.0) - _SHOWN_SECONDS
         # With forEach many records have one name, and one history.
         names = dict.fromkeys(record.name for record in publication.records)
         points = {name: self._history.read(name, since) for name in names}
-        return Response(200, self._renderer.page(publication, points).encode(), HTML, _SAFE)
+        body = self._renderer.page(publication, points, selection_of(request.query)).encode()
+        return Response(200, body, HTML, _SAFE)
 
     def _recommendations(self, _request: Request) -> Response:
         publication = self._latest()
         if publication.leads and publication.time is not None and not publication.has_expired:
-            return Response(200, json_line(recommendation_list(publication.records, publication.time)), JSON, _SAFE)
+            return self._answers.answer(publication.records, publication.time, _SAFE)
         return Response(503, json_line(_unavailable(publication)), JSON, (*_SAFE, ("Retry-After", "5")))
 
 

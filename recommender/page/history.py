@@ -6,25 +6,37 @@ Everything here is arithmetic on plain data; the template prints the result.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
+
+from recommender.page.axes import LARGEST_GAP_SECONDS, Label, Scale, Span, period_text, rounded_up, span_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-WIDTH = 640
-HEIGHT = 140
-LEFT = 44
-"""Room for the labels of the value axis."""
-BOTTOM = 22
-"""Room for the labels of the time axis."""
-TOP = 8
-RIGHT = 8
-SHORTEST_SPAN_SECONDS = 600.0
-LARGEST_GAP_SECONDS = 150.0
-"""Points further apart than this are not joined: nothing is known of the time between them. A value that stays the same
-is noted once a minute."""
+
+class ChartLoad(Protocol):
+    """The load at the time of a decision, and what was expected then."""
+
+    @property
+    def observed(self) -> float:
+        """What it was."""
+        ...
+
+    @property
+    def median(self) -> float | None:
+        """The median of the forecast; None without a forecast."""
+        ...
+
+    @property
+    def upper(self) -> float | None:
+        """The quantile that capacity is for; None without a forecast."""
+        ...
+
+    @property
+    def predicted_for(self) -> float | None:
+        """The time that the forecast is about, in seconds since the Unix epoch; None without a forecast."""
+        ...
 
 
 class ChartPoint(Protocol):
@@ -45,14 +57,10 @@ class ChartPoint(Protocol):
         """What the target had; None if it was not known."""
         ...
 
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """A text at an axis."""
-
-    x: float
-    y: float
-    text: str
+    @property
+    def load(self) -> ChartLoad | None:
+        """The load; None for recommendations that do not look at one."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,73 +81,49 @@ def chart_of(points: Sequence[ChartPoint]) -> Chart | None:
     values = [value for point in points for value in (point.replicas, point.current) if value is not None]
     if not values:
         return None
-    start, end = points[0].time, points[-1].time
-    span = max(end - start, SHORTEST_SPAN_SECONDS)
-    scale = _Scale(end - span, end, _rounded_up(max(values)))
+    # An even number at the top has a whole number in the middle.
+    scale = Scale(span_shown(points), rounded_up(max(values), 2.0))
     return Chart(
         recommended=_path([(point.time, point.replicas) for point in points], scale),
         current=_path([(point.time, point.current) for point in points], scale),
-        value_labels=_value_labels(scale),
-        time_labels=_time_labels(scale),
-        summary=_summary(points, span),
+        value_labels=scale.value_labels(),
+        time_labels=scale.time_labels(),
+        summary=_summary(points, span_of(points[0].time, points[-1].time).seconds),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Scale:
-    start: float
-    end: float
-    most: int
-
-    def x(self, time: float) -> float:
-        return round(LEFT + (time - self.start) / (self.end - self.start) * (WIDTH - LEFT - RIGHT), 1)
-
-    def y(self, value: float) -> float:
-        return round(TOP + (1 - value / self.most) * (HEIGHT - TOP - BOTTOM), 1)
+def span_shown(points: Sequence[ChartPoint]) -> Span:
+    """Return the time that the charts of these points show: up to the last forecast, if there are any."""
+    forecasts = (point.load.predicted_for for point in points if point.load is not None)
+    return span_of(points[0].time, max((time for time in forecasts if time is not None), default=0.0), points[-1].time)
 
 
-def _rounded_up(value: int) -> int:
-    """Return the next number of the form 1, 2 or 5 times a power of ten; at least 1."""
-    magnitude = 1
-    while True:
-        for step in (1, 2, 5):
-            if value <= step * magnitude:
-                return step * magnitude
-        magnitude *= 10
-
-
-def _path(values: Sequence[tuple[float, int | None]], scale: _Scale) -> str:
+def _path(values: Sequence[tuple[float, int | None]], scale: Scale) -> str:
     """Return a step line: a value holds until the next point. Gaps and missing values interrupt it."""
     parts: list[str] = []
-    last: float | None = None
+    last: tuple[float, int] | None = None
+    is_drawn = True
     for time, value in values:
-        if value is None:
-            last = None
-            continue
-        x, y = scale.x(time), scale.y(value)
-        joined = last is not None and time - last <= LARGEST_GAP_SECONDS
-        # The dot of a single point is a line of no length, which round caps make visible.
-        parts.append(f"H{x}V{y}" if joined else f"M{x} {y}h0")
-        last = time
+        if value is None or last is None or time - last[0] > LARGEST_GAP_SECONDS:
+            if last is not None and not is_drawn:
+                parts.append(f"H{scale.x(last[0]):g}")
+            # The dot of a single point is a line of no length, which round caps make visible.
+            parts += [] if value is None else [f"M{scale.x(time):g} {scale.y(value):g}h0"]
+            is_drawn = True
+        elif is_changed := value != last[1]:
+            parts.append(f"H{scale.x(time):g}V{scale.y(value):g}")
+            is_drawn = is_changed
+        else:
+            is_drawn = False
+        last = None if value is None else (time, value)
+    if last is not None and not is_drawn:
+        parts.append(f"H{scale.x(last[0]):g}")
     return "".join(parts)
-
-
-def _value_labels(scale: _Scale) -> tuple[Label, ...]:
-    values = sorted({0, scale.most // 2, scale.most})
-    return tuple(Label(LEFT - 6, scale.y(value) + 4, str(value)) for value in values)
-
-
-def _time_labels(scale: _Scale) -> tuple[Label, ...]:
-    times = [scale.start + share * (scale.end - scale.start) for share in (0.0, 0.5, 1.0)]
-    return tuple(
-        Label(scale.x(time), HEIGHT - 6, datetime.fromtimestamp(time, UTC).strftime("%H:%M")) for time in times
-    )
 
 
 def _summary(points: Sequence[ChartPoint], span_seconds: float) -> str:
     recommended = [point.replicas for point in points if point.replicas is not None]
-    hours = span_seconds / 3600
-    period = f"{hours:.0f} hours" if hours >= 2 else f"{span_seconds / 60:.0f} minutes"
+    period = period_text(span_seconds)
     if not recommended:
         return f"No value was recommended in the last {period}."
     changes = sum(1 for one, other in pairwise(recommended) if one != other)

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from recommender.decisions.record import Status, TargetAction
-from recommender.page import history
+from recommender.decisions.summary import WORST_FIRST, grouped
+from recommender.page import axes, targets
+from recommender.page.cards import cards_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from recommender.decisions.publication import Publication
     from recommender.decisions.record import Record, TargetOutcome
+    from recommender.page.history import ChartPoint
 
 _STATUS_TEXTS = {
     Status.OK: "OK",
@@ -28,6 +31,7 @@ _ACTION_TEXTS = {
     TargetAction.SCALE: "scale call",
     TargetAction.REFUSED: "refused",
 }
+_NOTHING = targets.Selection()
 
 
 class PageRenderer:
@@ -47,25 +51,29 @@ class PageRenderer:
             "status_text": _STATUS_TEXTS.__getitem__,
             "action_text": _ACTION_TEXTS.__getitem__,
             "change": _change,
+            "when": _when,
+            "ratio_text": _ratio_text,
         }
-        environment.globals |= {"version": version, "chart": history}
+        environment.globals |= {"version": version, "axes": axes, "most_shown": targets.MOST_SHOWN}
         self._template = environment.get_template("page.html")
 
-    def page(self, publication: Publication, points: Mapping[str, Sequence[history.ChartPoint]]) -> str:
-        """Return the whole document."""
-        names = dict.fromkeys(record.name for record in publication.records)
-        charts = {name: history.chart_of(points.get(name, ())) for name in names}
+    def page(
+        self,
+        publication: Publication,
+        points: Mapping[str, Sequence[ChartPoint]],
+        selection: targets.Selection = _NOTHING,
+    ) -> str:
+        """Return the whole document; `points` are the history by name."""
         return self._template.render(
             publication=publication,
-            records=publication.records,
-            charts=charts,
+            cards=cards_of(publication.records, points, selection),
             counts=_counts(publication.records),
         )
 
 
 def _counts(records: Sequence[Record]) -> tuple[tuple[str, int], ...]:
-    """Return how many recommendations have each status, of those that occur."""
-    statuses = [record.status for record in records]
+    """Return how many recommendations have each status, of those that occur; with `forEach` the worst one counts."""
+    statuses = [min((each.status for each in group), key=WORST_FIRST.index) for group in grouped(records).values()]
     return tuple((_STATUS_TEXTS[status], statuses.count(status)) for status in Status if status in statuses)
 
 
@@ -77,9 +85,30 @@ def _change(outcome: TargetOutcome, replicas: int | None) -> str:
     return f"{current} → {replicas}"
 
 
+def _ratio_text(ratio: float | None) -> str:
+    """Return what a shortage divided by that of plain headroom means."""
+    if ratio is None:
+        return "neither had a shortage"
+    if ratio == 1:
+        return "as plain headroom"
+    return "less shortage than plain headroom" if ratio < 1 else "more shortage than plain headroom"
+
+
 def _utc(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
+def _when(seconds: float, now: float | None) -> str:
+    """Return a time of the day with its distance: `10:19 UTC, in 3 min`."""
+    time = datetime.fromtimestamp(seconds, UTC).strftime("%H:%M UTC")
+    if now is None or seconds <= now:
+        return time
+    minutes = (seconds - now) / 60
+    distance = (
+        f"{minutes * 60:.0f} s" if minutes < 2 else f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.1f} h"
+    )
+    return f"{time}, in {distance}"
+
+
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.6g}"
+    return f"{value:,.0f}" if float(value).is_integer() or abs(value) >= 1e5 else f"{value:,.6g}"

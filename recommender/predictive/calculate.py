@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from recommender.predictive.policy.sizing import Sized
     from recommender.predictive.settings import PredictiveSettings
 
+_INTERVAL_SECONDS = 10.0
 _NOT_ASKED = Unknown("its load has not been asked for yet")
 _WITHOUT_SERIES = Unknown("the query has no series for this target any more")
 
@@ -97,6 +98,7 @@ class _Predicting:
             current_replicas=self._current(inputs),
             last_replicas=_last(memory),
             delays=load.delays,
+            interval_seconds=_INTERVAL_SECONDS if load.delays is None else load.delays.refresh.seconds,
         )
 
     def _gate(self, inputs: Inputs) -> float | None:

@@ -37,17 +37,7 @@ def present_forecasts(
     series = len(history.values)
     if parameters is None and model.fit is not no_fit:
         return Forecasts(np.full((series, 1), np.nan), np.full((series, 1), np.nan))
-    origins = np.array([history.steps - 1], dtype=np.int64)
-    parts = [
-        model.forecast(
-            parameters,
-            LoadHistory(history.start_seconds, history.step_seconds, history.values[first : first + SERIES_AT_ONCE]),
-            origins,
-            task,
-        )
-        for first in range(0, series, SERIES_AT_ONCE)
-    ]
-    return Forecasts(np.concatenate([part.median for part in parts]), np.concatenate([part.upper for part in parts]))
+    return model.forecast(parameters, history, np.array([history.steps - 1], dtype=np.int64), task)
 
 
 def lacks_history(model: Model, known_seconds: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -57,6 +57,11 @@ class Connections:
     """How long capacity is held after it."""
 
 
+TARGETS_A_SHARD = 400
+"""Targets whose memories share a ConfigMap, on average at most."""
+_LEAST_MEMORY_SHARDS = 32
+
+
 @dataclass(frozen=True, slots=True)
 class ForEach:
     """Each series of `load` is a target of its own."""
@@ -71,6 +76,17 @@ class ForEach:
     def api_version(self) -> str:
         """API version of the kind."""
         return FOR_EACH_KINDS[self.kind]
+
+    @property
+    def most_memory_shards(self) -> int:
+        """How many ConfigMaps the memories of the targets may take, a power of two. A lower `max` keeps most of them.
+
+        The chart computes the same number for the rights on them.
+        """
+        shards = _LEAST_MEMORY_SHARDS
+        while shards * TARGETS_A_SHARD < self.max_targets:
+            shards *= 2
+        return shards
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +120,13 @@ class PredictiveSettings:
     """What one replica serves; `run` and `recommend` need it."""
     horizon_seconds: float | None = None
     """Start-up time of a pod; `run` and `recommend` need it."""
+    hpa_sync_seconds: float = 15.0
+    """How often an HPA looks at its metrics: `--horizontal-pod-autoscaler-sync-period` of kube-controller-manager."""
     history_seconds: float = 14 * _DAY_SECONDS
     headroom_ratio: float = 0.1
     min_replicas: int = 1
+    is_min_replicas_written: bool = field(default=False, compare=False)
+    """Backtests have another default."""
     max_replicas: int | None = None
     model: ModelName = ModelName.AUTO
     quantile: float = 0.95

@@ -45,6 +45,8 @@ class EachTarget:
     calculate: Callable[[TargetReference], Calculate]
     """Returns the calculation of one target."""
     max_targets: int = 10_000
+    most_shards: int = 32
+    """How many ConfigMaps the memories of the targets may take."""
 
 
 @dataclass(frozen=True, slots=True)

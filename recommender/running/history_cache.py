@@ -17,18 +17,18 @@ import os
 import sqlite3
 from collections import deque
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from adapter.service.runtime.logs import StateLog, fields
 from adapter.timing.backoff import Backoff
 from adapter.timing.clock import Clock
-from recommender.decisions.summary import grouped, summary_of
+from recommender.running.history_points import INSERT, SELECT, HistoryPoint, point_of, points_of, row_of
 from recommender.running.history_schema import NewerHistoryError, migrate
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from recommender.decisions.record import Record
@@ -50,19 +50,6 @@ _PRIMARY_CODE = 0xFF
 """The part of an extended result code that names the kind of error (SQLite, "Result and Error Codes")."""
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryPoint:
-    """What a recommendation was at one time."""
-
-    time: float
-    """When the decision was made, in seconds since the Unix epoch; for a held value, when it was held."""
-    replicas: int | None
-    status: str
-    binding: str | None
-    current: int | None
-    """The size of its first target; with `forEach` the sum of all that are known. None if none is known."""
-
-
 class HistoryCache:
     """The history of all recommendations. `add` and `read` may be called from any thread."""
 
@@ -81,9 +68,11 @@ class HistoryCache:
 
     def add(self, now: float, records: Iterable[Record]) -> None:
         """Note the records of a poll; `now` is in seconds since the Unix epoch. Never waits."""
-        for name, point in _points(now, records):
+        for name, point in points_of(now, records):
             last = self._last.get(name)
-            if last is None or replace(last, time=now) != point or abs(now - last.time) >= _UNCHANGED_SECONDS:
+            # A load differs in every poll, and that alone is not worth a point.
+            same = last is not None and replace(last, time=now, load=point.load) == point
+            if last is None or not same or abs(now - last.time) >= _UNCHANGED_SECONDS:
                 self._last[name] = point
                 self._waiting.append((name, point))
 
@@ -95,8 +84,7 @@ class HistoryCache:
             uri = f"{self._path.absolute().as_uri()}?mode=rw"
             with closing(sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS)) as connection:
                 rows = connection.execute(
-                    "SELECT time, replicas, status, binding, current FROM points WHERE name = ? AND time >= ?"
-                    " ORDER BY time",
+                    SELECT,
                     (name, since),
                 ).fetchall()
         except sqlite3.Error as error:
@@ -104,7 +92,7 @@ class HistoryCache:
             self._states.failed("read", f"the history in {self._path} cannot be read: {error}", level=logging.WARNING)
             return ()
         self._states.recovered("read", "the history can be read again")
-        return tuple(HistoryPoint(*row) for row in rows)
+        return tuple(point_of(row) for row in rows)
 
     def run(self, stop: threading.Event) -> None:
         """Write what is added, until `stop` is set."""
@@ -130,9 +118,9 @@ class HistoryCache:
     def _write(self, connection: sqlite3.Connection) -> None:
         while self._waiting:
             batch = [self._waiting[at] for at in range(min(_BATCH, len(self._waiting)))]
-            rows = [(name, one.time, one.replicas, one.status, one.binding, one.current) for name, one in batch]
+            rows = [(name, *row_of(one)) for name, one in batch]
             connection.execute("BEGIN IMMEDIATE")
-            connection.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?, ?, ?)", rows)
+            connection.executemany(INSERT, rows)
             connection.commit()
             for _ in batch:
                 self._waiting.popleft()
@@ -187,18 +175,6 @@ class HistoryCache:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-
-def _points(now: float, records: Iterable[Record]) -> Iterator[tuple[str, HistoryPoint]]:
-    """Yield name and point of each recommendation; with `forEach` the sum of all targets and their worst status."""
-    for name, group in grouped(records).items():
-        if any(record.each is not None for record in group):
-            summary = summary_of(group)
-            yield name, HistoryPoint(now, summary.replicas, summary.worst.value, None, summary.current)
-            continue
-        for record in group:
-            current = record.targets[0].current_replicas if record.targets else None
-            yield name, HistoryPoint(now, record.replicas, record.status.value, record.binding, current)
 
 
 def _check(connection: sqlite3.Connection) -> None:

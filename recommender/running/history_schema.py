@@ -20,6 +20,10 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     ) WITHOUT ROWID
     """,
     "CREATE INDEX points_by_time ON points (time)",
+    "ALTER TABLE points ADD COLUMN observed REAL",
+    "ALTER TABLE points ADD COLUMN median REAL",
+    "ALTER TABLE points ADD COLUMN upper REAL",
+    "ALTER TABLE points ADD COLUMN predicted_for REAL",
 )
 """Each one leads from the version that is its index to the next. They are never changed, only added to."""
 

@@ -64,4 +64,5 @@ def _calculate(recommendation: Recommendation) -> Calculate:
 
 
 def _each_target(name: str, settings: PredictiveSettings, for_each: ForEach) -> EachTarget:
-    return EachTarget(partial(calculate_predictive, settings, name), for_each.max_targets)
+    calculate = partial(calculate_predictive, settings, name)
+    return EachTarget(calculate, for_each.max_targets, for_each.most_memory_shards)

@@ -67,7 +67,7 @@ class PollDecisions:
     def decided(self, plan: PollPlan, inputs: Inputs, now: float) -> list[Decided]:
         """Return the decisions in the order of the configuration."""
         policies = {each.policy.name: each.policy for each in plan.configuration.recommendations}
-        memories = self._loaded(tuple(policies))
+        memories = self._loaded(tuple(policies), plan)
         listed = {
             name: listed_targets(inputs.loads.get(name, _NOT_ASKED), memory.by_target, each.max_targets, now)
             for name, each in plan.for_each.items()
@@ -80,9 +80,10 @@ class PollDecisions:
             for name, policy in policies.items()
         ]
 
-    def _loaded(self, names: tuple[str, ...]) -> dict[str, Memory | MemoryUnavailableError]:
+    def _loaded(self, names: tuple[str, ...], plan: PollPlan) -> dict[str, Memory | MemoryUnavailableError]:
         found: dict[str, Memory | MemoryUnavailableError] = {}
-        for name in self._memories.begin(names, MEMORY_SECONDS):
+        shards = {name: each.most_shards for name, each in plan.for_each.items()}
+        for name in self._memories.begin(names, MEMORY_SECONDS, shards):
             try:
                 found[name] = self._memories.load(name)
             except MemoryUnavailableError as error:

@@ -7,7 +7,7 @@ by itself: what one of them raises becomes its own record and leaves the others 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from adapter.service.runtime.logs import fields
@@ -15,19 +15,21 @@ from recommender.decisions.failures import refused_record
 from recommender.decisions.notes import note_of
 from recommender.decisions.publication import Publication
 from recommender.decisions.record import Status, TargetAction
+from recommender.decisions.settings import Output
 from recommender.decisions.summary import grouped, summary_of
 from recommender.decisions.texts import log_fields
 from recommender.running.poll_decisions import PollDecisions
+from recommender.running.target_turns import TargetTurns
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Mapping, Sequence
 
     from adapter.timing.clock import Clock
-    from recommender.configuration.model import Configuration
+    from recommender.configuration.model import Configuration, Recommendation
     from recommender.decisions.loop import Decision
     from recommender.decisions.record import Record
-    from recommender.running.gathering import Gatherer
+    from recommender.running.gathering import Gatherer, LookUps
     from recommender.running.leadership import Leadership
     from recommender.running.memory.memories import Memories
     from recommender.running.plans import PollPlan
@@ -108,6 +110,7 @@ class Runner:
     def __init__(self, parts: RunnerParts) -> None:
         self._parts = parts
         self._decisions = PollDecisions(parts.memories, parts.telemetry, parts.clock)
+        self._turns = TargetTurns()
         self._last: dict[str, tuple[object, ...]] = {}
         """What was logged last of each recommendation."""
 
@@ -127,8 +130,11 @@ class Runner:
             return
         started = parts.clock.monotonic()
         plan = parts.plan()
-        inputs = parts.gatherer.gather(plan.look_ups, min(GATHER_SECONDS, plan.configuration.poll_interval_seconds))
+        seconds = min(GATHER_SECONDS, plan.configuration.poll_interval_seconds)
+        inputs = parts.gatherer.gather(self._look_ups(plan), seconds)
         now = parts.clock.wall()
+        fresh_seconds = plan.configuration.stale_after_seconds
+        inputs = replace(inputs, targets=self._turns.looked_up(inputs.targets, now, fresh_seconds))
         decided = self._decisions.decided(plan, inputs, now)
         if parts.plan().configuration != plan.configuration:
             # The next poll follows at once; a target that is not listed any more must not be scaled by this one.
@@ -154,11 +160,17 @@ class Runner:
         for each in decided:
             if each.memory is not None:
                 parts.memories.remember(each.name, each.memory)
+        scaling = {each.policy.name for each in plan.configuration.recommendations if _scales(each)}
+        self._turns.decided(record for record in records if record.name in scaling)
         parts.effects.act(plan.configuration, decisions, now)
         self._log_changes(records)
         failures = sum(record.status is Status.ERROR for record in records)
         parts.telemetry.polled(parts.clock.monotonic() - started, failures)
         parts.report_poll(records)
+
+    def _look_ups(self, plan: PollPlan) -> LookUps:
+        """Return what is looked up now: with forEach and the output scale, some of the targets of the last poll."""
+        return replace(plan.look_ups, targets=plan.look_ups.targets | self._turns.chosen())
 
     def _follow(self) -> None:
         """Publish that another process leads, and forget what it will change."""
@@ -195,6 +207,10 @@ class Runner:
                 stop.wait(min(COLLECT_SECONDS, left))
                 self._parts.wake.clear()
                 return
+
+
+def _scales(recommendation: Recommendation) -> bool:
+    return Output.SCALE in recommendation.policy.outputs
 
 
 def _worth_a_line(record: Record) -> tuple[object, ...]:

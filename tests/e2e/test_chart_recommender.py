@@ -16,7 +16,7 @@ from recommender.commands.run.flags import RUN
 from recommender.commands.run.settings import server_options
 from recommender.configuration.reading import read_configuration
 from recommender.configuration.rights import RoleRule, rights_of
-from recommender.running.memory.store import NAME_PREFIX, stored_name
+from recommender.running.memory.store import NAME_PREFIX, memory_object_name
 from tests.helm.chart import CHART, NAMESPACE, Object, Release, component_of, helm, render, selector_of
 from tests.helm.fields import MODELS, check_fields
 from tests.helm.recommenders import CONFIGURATIONS, LINEAR, PLURALS, RECOMMENDER_CASES, configuration
@@ -81,7 +81,7 @@ def single(right: RoleRule) -> Iterator[tuple[object, ...]]:
 
 
 def test_the_rights_are_those_of_the_configuration_none_too_many_none_missing(release: Release, case: str) -> None:
-    rights = rights_of(read(case), namespace=NAMESPACE, resolve=resolve, memory_name=stored_name)
+    rights = rights_of(read(case), namespace=NAMESPACE, resolve=resolve, memory_name=memory_object_name)
     given = list(granted(release))
     assert sorted(given) == sorted(one for right in rights for one in single(right))
     assert len(given) == len(set(given))

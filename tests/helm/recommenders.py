@@ -161,7 +161,7 @@ _VALUES: Final[dict[str, dict[str, Any]]] = {
             "existingConfig": "mine",
             "rbac": {
                 "targets": [{"apiVersion": "apps/v1", "kind": "Deployment", "scale": True}],
-                "recommendations": ["tenants"],
+                "recommendations": [f"tenants-{shard}" for shard in range(32)],
                 "nodes": False,
             },
         }

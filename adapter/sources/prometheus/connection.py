@@ -1,11 +1,13 @@
-"""Rare calls: whether there is a Prometheus, and which label values it has. Each uses a connection of its own.
+"""Rare calls: whether there is a Prometheus, its label values, and history for a backtest.
 
-They use prometheus-api-client (`library`), which is imported by the first call, since it takes 30 MiB.
+Each uses a connection of its own. They use prometheus-api-client (`library`), which is imported by the first call,
+since it takes 30 MiB.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -42,6 +44,21 @@ def label_values(
         if not isinstance(values, list):
             raise TypeError("the values are no list")
         return [str(value) for value in values]
+
+
+def range_values(
+    settings: PrometheusSettings, query: str, start: float, end: float, step_seconds: int, timeout_seconds: float
+) -> list[list[tuple[float, float]]]:
+    """Return the points of each series of a range query, as Unix seconds and values; both ends are whole seconds.
+
+    A step without a value is absent. One request is made, so the range may have at most 11,000 steps. Raises
+    PrometheusError, and SettingsError.
+    """
+    with _library(settings, timeout_seconds, query) as library:
+        found = library.custom_query_range(
+            query, datetime.fromtimestamp(start, UTC), datetime.fromtimestamp(end, UTC), str(step_seconds)
+        )
+        return [[(float(at), float(value)) for at, value in series["values"]] for series in found]
 
 
 @contextmanager

@@ -19,11 +19,20 @@
 {{- $config := include "tidewatch.recommender.config" . | fromYaml -}}
 {{- $targets := list -}}{{- $names := list -}}{{- $configMaps := list -}}{{- $nodes := false -}}{{- $counts := list -}}
 {{- range $config.recommendations -}}
-{{- $names = append $names .name -}}
+{{- $name := .name -}}
+{{- $each := (.predictive | default dict).forEach -}}
+{{- if $each -}}
+{{- /* As ForEach.most_memory_shards: 400 targets a ConfigMap, 32 ConfigMaps at least, doubled until all have room. */ -}}
+{{- $shards := 32 -}}
+{{- range until 16 }}{{ if lt (mul $shards 400) ($each.max | default 10000 | int) }}{{ $shards = mul $shards 2 }}{{ end }}{{ end -}}
+{{- range until (int $shards) }}{{ $names = append $names (printf "%s-%d" $name .) }}{{ end -}}
+{{- else -}}
+{{- $names = append $names $name -}}
+{{- end -}}
 {{- $scale := has "scale" (.outputs | default list) -}}
 {{- range .targets }}{{ $targets = append $targets (merge (dict "scale" $scale) .) }}{{ end -}}
-{{- with (.predictive | default dict).forEach -}}
-{{- $kind := .kind | default "Deployment" -}}
+{{- if and $each $scale -}}
+{{- $kind := $each.kind | default "Deployment" -}}
 {{- $targets = append $targets (dict "apiVersion" (eq $kind "ReplicationController" | ternary "v1" "apps/v1") "kind" $kind "scale" $scale) -}}
 {{- end -}}
 {{- $proportional := .proportional | default dict -}}

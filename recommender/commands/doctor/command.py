@@ -41,7 +41,7 @@ from recommender.commands.run.settings import own_namespace
 from recommender.configuration.needs import config_map_in
 from recommender.configuration.rights import rights_of
 from recommender.decisions.settings import Output
-from recommender.running.memory.store import stored_name
+from recommender.running.memory.store import memory_object_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -170,7 +170,7 @@ class _Installation:
             self._configuration,
             namespace=self._settings.namespace,
             resolve=self._resolve,
-            memory_name=stored_name,
+            memory_name=memory_object_name,
         )
         subject = self._settings.subject
         return [line for right in rights for line in look_at_right(self._objects, right, subject)]

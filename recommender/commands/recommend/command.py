@@ -23,22 +23,24 @@ from adapter.sources.kubernetes.access import access
 from adapter.sources.kubernetes.client import KubernetesClient
 from adapter.sources.kubernetes.errors import KubernetesError
 from adapter.sources.prometheus.client import PrometheusClient
+from adapter.timing.clock import Clock
 from adapter.timing.pace import UNPACED
 from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.program import PROGRAM
 from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
 from recommender.commands.recommend.defaults import with_defaults
 from recommender.commands.recommend.file_inputs import inputs_of_files
+from recommender.commands.recommend.load_inputs import QUERY_SECONDS, load_inputs
 from recommender.configuration.needs import queries_of
 from recommender.decisions.document import recommendation_list
 from recommender.decisions.failures import refused_record
 from recommender.decisions.inputs import Inputs
-from recommender.decisions.loop import decide
-from recommender.decisions.memory import Memory
 from recommender.decisions.record import Status
 from recommender.decisions.table import as_text
-from recommender.proportional.calculate import calculate_proportional
-from recommender.proportional.parameters import ProportionalSettings
+from recommender.running.memory.memories import Memories
+from recommender.running.memory.store import ProcessMemoryStore
+from recommender.running.plans import plan_of
+from recommender.running.poll_decisions import PollDecisions
 from recommender.running.query_values import QueryValues
 
 if TYPE_CHECKING:
@@ -46,10 +48,9 @@ if TYPE_CHECKING:
 
     from adapter.cluster.state import Observed, Unknown
     from adapter.service.flags.table import FlagValues
-    from recommender.configuration.model import Configuration, Recommendation
+    from recommender.configuration.model import Configuration
     from recommender.decisions.record import Record
 
-QUERY_SECONDS = 20.0
 _QUERIES_AT_ONCE = 8
 
 RECOMMEND = CommandFlags(
@@ -122,13 +123,14 @@ def _selected(configuration: Configuration, names: tuple[str, ...]) -> Configura
 
 def _inputs(values: FlagValues, configuration: Configuration) -> Inputs:
     # First, since they may take long: what is read afterwards is still fresh when the decisions are made.
+    loads = load_inputs(configuration)
     queries = _query_values(configuration)
     path = values.path("cluster")
     if path is not None:
-        return replace(inputs_of_files(path, configuration, time.time()), queries=queries)
+        return replace(inputs_of_files(path, configuration, time.time()), queries=queries, loads=loads)
     if not configuration.recommendations:
         return Inputs()
-    return replace(inputs_of_cluster(_client(values), configuration), queries=queries)
+    return replace(inputs_of_cluster(_client(values), configuration), queries=queries, loads=loads)
 
 
 def _query_values(configuration: Configuration) -> dict[str, Observed[float] | Unknown]:
@@ -154,16 +156,24 @@ def _client(values: FlagValues) -> KubernetesClient:
 
 
 def _records(configuration: Configuration, inputs: Inputs, now: float) -> list[Record]:
-    """Return the records in the order of the file."""
-    found = [(each.line, _record(each, inputs, now)) for each in configuration.recommendations]
+    """Return the records in the order of the file; with `forEach` one for each target."""
+    lines = {each.policy.name: each.line for each in configuration.recommendations}
+    recommendations = []
+    for each in configuration.recommendations:
+        recommendation, inputs = with_defaults(each, inputs)
+        recommendations.append(recommendation)
+    plan = plan_of(replace(configuration, recommendations=tuple(recommendations)))
+    decided = PollDecisions(Memories(ProcessMemoryStore()), _Unmeasured(), Clock()).decided(plan, inputs, now)
+    found = [(lines[each.name], decision.record) for each in decided for decision in each.decisions]
     found += [(each.line, refused_record(each, now)) for each in configuration.refused]
     return [record for _, record in sorted(found, key=lambda item: item[0])]
 
 
-def _record(recommendation: Recommendation, inputs: Inputs, now: float) -> Record:
-    recommendation, inputs = with_defaults(recommendation, inputs)
-    assert isinstance(recommendation.subject, ProportionalSettings), "the only kind that is calculated"
-    return decide(recommendation.policy, calculate_proportional(recommendation.subject), inputs, Memory(), now).record
+class _Unmeasured:
+    """Decisions that are made once are not measured."""
+
+    def decided(self, recommendation: str, seconds: float) -> None:
+        """Do nothing."""
 
 
 def _print(values: FlagValues, records: Iterable[Record], now: float) -> None:

@@ -165,7 +165,7 @@ def _effects(context: WorkerContext, parts: SharedParts, writing: _Writing) -> C
     events = EventWriter(writing.objects, writing.lookups.uid, parts.telemetry.event, clock=parts.clock)
     context.tasks.running("events", lambda stop: events.run(stop.event))
     hooks = ScaleHooks(
-        before_write=lambda wish: writing.memories.store_now(wish.recommendation),
+        before_write=lambda wish: writing.memories.store_now(wish.recommendation, wish.target),
         count=parts.telemetry.scale_call,
         on_result=partial(_announce, events, parts.scaled),
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from adapter.service.children import Children
 from adapter.service.runtime.errors import StartError
 from adapter.service.runtime.logs import fields
 from adapter.service.runtime.threads import DaemonThreads
@@ -79,7 +80,9 @@ def make_worker(
     queries = _queries(source.current, context, parts.pace)
     metrics = RecommendationMetrics(world.leadership.is_leader)
     latest = Latest(metrics.publish)
-    loads = Loads(queries, source.current.state, context.registry, parts.clock)
+    children = Children(context.registry, METRICS_PREFIX, most=1)
+    context.on_stopping(children.close)
+    loads = Loads(queries, source.current.state, context.registry, parts.clock, children.run)
     loads.use(source.current)
     sources = InputSources(world.cluster, queries.value, world.config_map, world.targets, loads.load)
     runner = Runner(
@@ -116,6 +119,7 @@ def make_worker(
     _be_ready(context, world)
     context.tasks.running("history", lambda stop: parts.history.run(stop.event))
     context.tasks.running("loads", lambda stop: loads.keep_histories(stop.event))
+    context.tasks.running("models", lambda stop: loads.learn(stop.event))
     context.tasks.periodic("configuration", source.check, every_seconds=1.0, deadline_seconds=30.0)
     context.tasks.running("recommendations", lambda stop: runner.run(stop.event))
     page = PageHandler(

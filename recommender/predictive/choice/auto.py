@@ -44,20 +44,16 @@ def run_auto(
     model took no part. `fleet` is what shortage and cost are simulated with.
     """
     load = history.values[0]
-    scales = _scales(history, task, fleet)
     judged = {name: found.upper[0] for name, found in forecasts.items() if name not in NOT_JUDGED}
     capacities = {name: capacity_of(load, upper, task.headroom_ratio) for name, upper in judged.items()}
-    lag = fleet.lag_steps
-    begins = {name: first + lag for name, upper in judged.items() if (first := _first_known(upper)) is not None}
-    ledgers = {name: scales.ledger(capacities[name]) for name in begins}
-    court = Court(scales, Yardstick.of(scales), ledgers, begins, options)
     every = max(1, round(options.decide_seconds / history.step_seconds))
+    court = _court(_scales(history, task, fleet, every), judged, capacities, options)
     decisions: list[Decision] = []
     standing = Standing(ModelName.HEADROOM, task.headroom_ratio)
     capacity, in_use = np.full(len(load), np.nan), np.empty(len(load), dtype=object)
-    for step in range(0, len(load), every):
-        records = court.records(step)
-        excess = court.recent_excess_days(records, standing.model, step)
+    for number, step in enumerate(range(0, len(load), every)):
+        records = court.records(number)
+        excess = court.recent_excess_days(records, standing.model, number)
         standing, reason = next_standing(
             standing, records, excess, step, history.step_seconds, task.headroom_ratio, options
         )
@@ -65,7 +61,7 @@ def run_auto(
         chosen = capacities.get(standing.model)
         capacity[step:end] = load[step:end] * (1 + standing.headroom_ratio) if chosen is None else chosen[step:end]
         in_use[step:end] = standing.model
-        if not decisions or decisions[-1].model != standing.model or step + every >= len(load):
+        if not decisions or decisions[-1].model != standing.model or end == len(load):
             decisions.append(Decision(step, standing.model, standing.headroom_ratio, reason, records))
     return AutoRun(capacity, tuple(in_use), tuple(decisions))
 
@@ -75,12 +71,20 @@ def capacity_of(load: FloatArray, upper: FloatArray, headroom_ratio: float) -> F
     return np.where(np.isnan(upper), load * (1 + headroom_ratio), np.fmax(load, upper))
 
 
-def _scales(history: LoadHistory, task: ForecastTask, fleet: FleetSettings) -> Scales:
+def _scales(history: LoadHistory, task: ForecastTask, fleet: FleetSettings, every: int) -> Scales:
     step = history.step_seconds
     known_after = task.lead_steps(step) + task.window_steps(step) - 1
-    return Scales(history.values[0], targets(history, task)[0], known_after, task.quantile, fleet)
+    return Scales(history.values[0], targets(history, task)[0], known_after, task.quantile, fleet, every)
 
 
-def _first_known(upper: FloatArray) -> int | None:
-    known = np.flatnonzero(~np.isnan(upper))
-    return int(known[0]) if len(known) else None
+def _court(
+    scales: Scales, uppers: Mapping[str, FloatArray], capacities: Mapping[str, FloatArray], options: ChoiceOptions
+) -> Court:
+    """Return the court of the models that have any forecast."""
+    begins = {}
+    for name, upper in uppers.items():
+        known = np.flatnonzero(~np.isnan(upper))
+        if len(known):
+            begins[name] = -(-(int(known[0]) + scales.fleet.lag_steps) // scales.every)
+    ledgers = {name: scales.ledger(capacities[name]) for name in begins}
+    return Court(scales, Yardstick.of(scales), ledgers, begins, options)

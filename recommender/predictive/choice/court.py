@@ -30,21 +30,21 @@ class Court:
     yardstick: Yardstick
     ledgers: Mapping[str, Ledger]
     begins: Mapping[str, int]
-    """By model: the first step at which its forecasts can have had an effect."""
+    """By model: the first decision after which its forecasts have had an effect."""
     options: ChoiceOptions
 
-    def records(self, step: int) -> tuple[ModelRecord, ...]:
-        """Return how each model compares over the trailing days, at a moment at which `step` is known."""
-        end = step + 1
-        judge_steps = int(self.options.judge_seconds / self.scales.fleet.step_seconds)
+    def records(self, decision: int) -> tuple[ModelRecord, ...]:
+        """Return how each model compares over the trailing days."""
+        judged = int(self.options.judge_seconds / self.scales.seconds_between)
         found = []
         for name, ledger in self.ledgers.items():
-            begin = max(end - judge_steps, self.begins[name])
-            if end > begin:
-                found.append(record_of(name, ledger, self.yardstick.stretch(begin, end), begin, end, self.scales))
+            begin = max(decision - judged, self.begins[name])
+            if decision > begin:
+                stretch = self.yardstick.stretch(begin, decision)
+                found.append(record_of(name, ledger, stretch, begin, decision, self.scales))
         return tuple(found)
 
-    def recent_excess_days(self, records: Sequence[ModelRecord], model: str, step: int) -> float:
+    def recent_excess_days(self, records: Sequence[ModelRecord], model: str, decision: int) -> float:
         """Return by how much more a model was short recently than headroom of its usual cost.
 
         The unit is what that headroom is usually short of in a day; 0 for a model without a record.
@@ -52,12 +52,17 @@ class Court:
         record = next((each for each in records if each.name == model), None)
         if record is None:
             return 0.0
-        end, step_seconds = step + 1, self.scales.fleet.step_seconds
-        usual_begin = end - round(record.judged_seconds / step_seconds)
-        recent = max(FEWEST_RECENT_STEPS, int(self.options.recent_seconds / step_seconds))
-        begin = max(end - recent, usual_begin)
+        between = self.scales.seconds_between
+        usual_begin = decision - round(record.judged_seconds / between)
+        recent_seconds = max(FEWEST_RECENT_STEPS * self.scales.fleet.step_seconds, self.options.recent_seconds)
+        begin = max(decision - max(1, int(recent_seconds / between)), usual_begin)
         ratio = record.cost_as_headroom_ratio
-        usual = self.yardstick.stretch(usual_begin, end).at_ratio(ratio) * DAY_SECONDS / record.judged_seconds
+        usual = self.yardstick.stretch(usual_begin, decision).at_ratio(ratio) * DAY_SECONDS / record.judged_seconds
         share = usual[THETA] / usual[TAU] if usual[TAU] > 0 else 1.0
-        excess = self.ledgers[model].between(begin, end) - self.yardstick.stretch(begin, end).at_ratio(ratio)
-        return float(excess[THETA] / max(usual[THETA], LEAST_EXCESS_STEPS * share))
+        excess = self.ledgers[model].between(begin, decision) - self.yardstick.stretch(begin, decision).at_ratio(ratio)
+        return float(
+            max(
+                excess[TAU] / max(usual[TAU], LEAST_EXCESS_STEPS),
+                excess[THETA] / max(usual[THETA], LEAST_EXCESS_STEPS * share),
+            )
+        )

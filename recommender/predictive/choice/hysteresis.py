@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from recommender.predictive.choice.records import ModelRecord
 
 
+COST_TOLERANCE = 1.5
+"""A model in use may cost so many times what one may cost that comes into use."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChoiceOptions:
     """How models are judged. The defaults are those of production and of backtests."""
@@ -27,12 +31,14 @@ class ChoiceOptions:
     """A model that has been judged for less time is not used."""
     recent_seconds: float = 6 * 3600.0
     """What is recent: a model that is worse than headroom within it is given up."""
-    recent_days_ratio: float = 0.5
+    recent_days_ratio: float = 0.75
     """So much more shortage than headroom, in days of headroom's usual shortage, is worse."""
     enter_ratio: float = 0.8
     """A model comes into use below this share of headroom's shortage."""
     leave_ratio: float = 1.0
     """A model goes out of use above it."""
+    most_headroom_ratio: float = 1.0
+    """A model that costs more than so much headroom does not come into use."""
     switch_ratio: float = 0.8
     """Another model takes over below this share of the shortage of the one in use."""
     wait_seconds: float = DAY_SECONDS
@@ -94,6 +100,8 @@ def _why_give_up(record: ModelRecord, recent_excess_days: float, options: Choice
         return ChoiceReason.RECENTLY_WORSE
     if record.shortage_versus_headroom > options.leave_ratio:
         return ChoiceReason.NO_LONGER_BETTER
+    if record.cost_as_headroom_ratio > COST_TOLERANCE * options.most_headroom_ratio:
+        return ChoiceReason.TOO_EXPENSIVE
     return None
 
 
@@ -104,6 +112,7 @@ def _may_enter(record: ModelRecord, standing: Standing, step: int, options: Choi
         and standing.blocked_until.get(record.name, 0) <= step
         and record.shortage_versus_headroom <= options.enter_ratio
         and record.pinball_versus_headroom <= 1.0
+        and record.cost_as_headroom_ratio <= options.most_headroom_ratio
     )
 
 
@@ -120,7 +129,7 @@ def _given_up(
     wait = min(options.wait_seconds * 2**times, options.longest_wait_seconds)
     return Standing(
         ModelName.HEADROOM,
-        max(headroom_ratio, record.cost_as_headroom_ratio),
+        max(headroom_ratio, min(record.cost_as_headroom_ratio, options.most_headroom_ratio)),
         step,
         {**standing.blocked_until, record.name: step + int(wait / step_seconds)},
         {**standing.times_given_up, record.name: times + 1},

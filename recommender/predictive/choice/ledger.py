@@ -19,12 +19,12 @@ COST, TAU, THETA, PINBALL = range(4)
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Sums over the steps before each step; shape (4, steps + 1)."""
+    """Sums up to each decision, its own step included; shape (4, decisions)."""
 
     sums: FloatArray
 
     def between(self, begin: int, end: int) -> FloatArray:
-        """Return the four sums over the steps begin … end - 1."""
+        """Return the four sums from after decision `begin` to decision `end`."""
         return np.asarray(self.sums[:, end] - self.sums[:, begin])
 
 
@@ -40,6 +40,13 @@ class Scales:
     """So many steps after its origin a target is known."""
     quantile: float
     fleet: FleetSettings
+    every: int
+    """Decisions are so many steps apart, the first one at step 0."""
+
+    @property
+    def seconds_between(self) -> float:
+        """Return how much time lies between two decisions."""
+        return self.every * self.fleet.step_seconds
 
     def ledger(self, capacity: FloatArray) -> Ledger:
         """Return the ledger of a policy by its capacity in units of load, shape (steps,)."""
@@ -48,7 +55,7 @@ class Scales:
         needed = needed_replicas(np.where(counted, self.load, 0.0), self.fleet.load_per_replica)
         missing = np.where(counted, np.maximum(needed - run.serving, 0.0), 0.0)
         rows = np.stack([np.where(counted, run.asked, 0.0), missing > 0, missing / needed, self._pinball(capacity)])
-        return Ledger(np.concatenate([np.zeros((len(rows), 1)), np.cumsum(rows, axis=1)], axis=1))
+        return Ledger(np.cumsum(rows, axis=1)[:, :: self.every].copy())
 
     def _pinball(self, capacity: FloatArray) -> FloatArray:
         """Return the pinball loss at the step at which it became known; 0 where there is none."""

@@ -20,6 +20,7 @@ class ChoiceReason(StrEnum):
     CLEARLY_BETTER = "another model is short clearly less often than the one in use"
     NO_LONGER_BETTER = "the model's advantage over headroom is gone"
     RECENTLY_WORSE = "the model was recently short more often than headroom at equal cost"
+    TOO_EXPENSIVE = "the model costs more than the most headroom that a model may cost"
     HELD_BACK = "the model that was given up must prove itself again"
 
 

@@ -45,7 +45,7 @@ class Yardstick:
     """The ledgers of plain headroom."""
 
     sums: FloatArray
-    """Shape (ratios, 4, steps + 1)."""
+    """Shape (ratios, 4, decisions)."""
 
     @classmethod
     def of(cls, scales: Scales) -> Yardstick:
@@ -53,21 +53,21 @@ class Yardstick:
         return cls(np.stack([scales.ledger(scales.load * (1 + ratio)).sums for ratio in HEADROOM_RATIOS]))
 
     def stretch(self, begin: int, end: int) -> Stretch:
-        """Return headroom over the steps begin … end - 1."""
+        """Return headroom from after decision `begin` to decision `end`."""
         found = self.sums[:, :, end] - self.sums[:, :, begin]
         return Stretch(found[:, COST], found)
 
 
 def record_of(name: str, model: Ledger, stretch: Stretch, begin: int, end: int, scales: Scales) -> ModelRecord:
-    """Return how a model compares over the steps begin … end - 1."""
+    """Return how a model compares from after decision `begin` to decision `end`."""
     found = model.between(begin, end)
     headroom = stretch.at_cost_of(found)
     # One short step lacks this share of what it needs, by headroom's own experience.
     share = headroom[THETA] / headroom[TAU] if headroom[TAU] > 0 else 1.0
-    load = float(np.nansum(scales.load[begin:end]))
+    load = float(np.nansum(scales.load[begin * scales.every + 1 : end * scales.every + 1]))
     return ModelRecord(
         name=name,
-        judged_seconds=(end - begin) * scales.fleet.step_seconds,
+        judged_seconds=(end - begin) * scales.seconds_between,
         lead_seconds=scales.fleet.lag_steps * scales.fleet.step_seconds,
         cost_as_headroom_ratio=stretch.ratio_at_cost(float(found[COST])),
         tau_under_versus_headroom=float((found[TAU] + DOUBT_STEPS) / (headroom[TAU] + DOUBT_STEPS)),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from recommender.predictive.calibration import calibrated
-from recommender.predictive.models.present import limited, limited_points, trend_growth
+from recommender.predictive.models.present import limited, limited_points, present_load, trend_growth
 
 if TYPE_CHECKING:
     from recommender.predictive.arrays import FloatArray, IntArray
@@ -38,11 +38,18 @@ class CurveOptions:
 
 
 def curve_forecasts(history: LoadHistory, origins: IntArray, task: ForecastTask, options: CurveOptions) -> Forecasts:
-    """Return the largest value of the curve in the window of the target, within the growth limit."""
+    """Return the largest value of the curve in the window of the target.
+
+    The growth limit bounds the upper forecasts, too: a curve through noise errs so much that the room for its errors
+    would be several times the load.
+    """
     growth = trend_growth(task)
 
     def point(steps: IntArray) -> FloatArray:
-        return limited_points(_largest(history, steps, task, options), history, steps, growth)
+        # Falling to nothing is as little founded as growing without bounds, and no error can be relative to nothing.
+        lowest = present_load(history, steps) / growth
+        points = np.maximum(_largest(history, steps, task, options), lowest)
+        return limited_points(points, history, steps, growth)
 
     return limited(calibrated(point, history, origins, task), history, origins, growth)
 

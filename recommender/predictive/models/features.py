@@ -29,6 +29,7 @@ MAXIMUM_SECONDS = (5 * 60.0, 15 * 60.0, 3600.0, 3 * 3600.0)
 SLOPE_SECONDS = (5 * 60.0, 15 * 60.0, 3600.0)
 AHEAD_SECONDS = 30 * MINUTE_SECONDS
 DAYS_BACK = 7
+FEATURE_DECIMALS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ def levels(history: LoadHistory, first: int, last: int) -> FloatArray:
 def level_of(around: Range, step_seconds: float) -> FloatArray:
     now = around.mean(in_steps(LEVEL_SECONDS, step_seconds))
     day = around.mean(in_steps(DAY_SECONDS, step_seconds))
-    level = np.fmax(now, SMALLEST_LEVEL_RATIO * day)
+    level = np.maximum(now, SMALLEST_LEVEL_RATIO * day)
     return np.where(level > 0, level, np.nan)
 
 
@@ -120,7 +121,9 @@ def features(history: LoadHistory, first: int, last: int, task: ForecastTask) ->
     columns += _slopes(around, step)
     columns += _seasons(around, level, step, task)
     columns += _times(history, first, last)
-    return np.stack([np.broadcast_to(column, level.shape) for column in columns], axis=2)
+    # Sums differ in their last bits by where they begin; so that no threshold of a tree lies between, they are rounded.
+    found = np.stack([np.broadcast_to(column, level.shape) for column in columns], axis=2)
+    return np.asarray(np.round(found, FEATURE_DECIMALS), dtype=np.float64)
 
 
 def _unique(seconds: tuple[float, ...], step: float) -> list[int]:

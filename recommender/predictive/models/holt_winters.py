@@ -75,7 +75,8 @@ def smoothed(values: FloatArray, shares: Smoothing, start: Start, ahead: FloatAr
 
     An unknown bin changes nothing but time. `ahead` counts bins, with fractions.
     """
-    alpha, beta, gamma, phi = (share[:, np.newaxis] for share in shares)
+    alpha, beta = shares.level[:, np.newaxis], shares.trend[:, np.newaxis]
+    gamma, phi = shares.season[:, np.newaxis], shares.damping[:, np.newaxis]
     level, trend = start.level[:, np.newaxis], start.trend[:, np.newaxis]
     length = start.season.shape[1]
     # The bins of a later phase lie between two slots of the season.
@@ -177,7 +178,7 @@ def _forecast(
     def point(steps: IntArray) -> FloatArray:
         return limited_points(at_origins(largest, history, grid, steps), history, steps, growth)
 
-    return limited(calibrated(point, history, origins, task), history, origins, growth)
+    return limited(calibrated(point, history, origins, task), history, origins, task.max_growth)
 
 
 HOLT_WINTERS = Model("holt-winters", 2 * DAY_SECONDS, _fit, _forecast, is_heavy=True)

@@ -55,5 +55,9 @@ def limited(forecasts: Forecasts, history: LoadHistory, origins: IntArray, growt
 
 
 def trend_growth(task: ForecastTask) -> float:
-    """Return the growth limit of a model that extrapolates a trend."""
+    """Return the growth limit of a model that extrapolates a trend.
+
+    It bounds what the model extrapolates. Models with a season do not apply it to the room for their errors, which is
+    measured: noise of a small load is larger than any trend. A limit that the user has written bounds both.
+    """
     return TREND_GROWTH if task.max_growth is None else task.max_growth

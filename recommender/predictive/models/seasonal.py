@@ -29,7 +29,8 @@ LARGEST_RISE = 10.0
 """From next to nothing, load rises by any factor; what today has more than then is multiplied by at most this one."""
 OTHER_KIND_WEIGHT = 0.01
 """A working day says little of a weekend, but more than nothing."""
-BLOCK_SAMPLES = 2_000_000
+BLOCK_SAMPLES = 400_000
+"""Series are looked at in blocks that mostly stay in a processor's cache."""
 
 
 def _forecast(_parameters: None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
@@ -54,12 +55,12 @@ def _points(
     delay = task.lead_steps(history.step_seconds) + task.window_steps(history.step_seconds) - 1
     for days in DAYS_BACK:
         back = round(days * DAY_SECONDS / history.step_seconds)
-        if back < delay:
-            # What followed then is not over yet.
+        # What followed then must be over.
+        if back < delay or back > origins.max():
             continue
         at = np.maximum(origins - back, 0)
         peak_then, level_then = np.take(peaks, at, axis=1), np.take(levels, at, axis=1)
-        counts = np.isfinite(peak_then) & np.isfinite(level_then) & (origins >= back)
+        counts = ~np.isnan(peak_then + level_then) & (origins >= back)
         weights = np.where(counts, _weights(history, origins, days, task), 0.0)
         peak += weights * np.where(counts, peak_then, 0.0)
         level += weights * np.where(counts, level_then, 0.0)
@@ -90,10 +91,12 @@ def _weights(history: LoadHistory, origins: IntArray, days: int, task: ForecastT
 def _levels(history: LoadHistory) -> FloatArray:
     """Return the mean of what is known of the last half an hour at each step; NaN if that is less than half."""
     steps = max(LEAST_LEVEL_STEPS, int(LEVEL_SECONDS / history.step_seconds))
-    known = ~np.isnan(history.values)
-    totals, counts = _sums(np.where(known, history.values, 0.0), steps), _sums(known.astype(np.float64), steps)
     possible = np.minimum(np.arange(1, history.steps + 1), steps)
-    return np.where(2 * counts >= possible, np.maximum(totals, 0.0) / np.maximum(counts, 1.0), np.nan)
+    known = ~np.isnan(history.values)
+    if known.all():
+        return _sums(history.values, steps) / possible
+    totals, counts = _sums(np.where(known, history.values, 0.0), steps), _sums(known.astype(np.float64), steps)
+    return np.where(2 * counts >= possible, totals / np.maximum(counts, 1.0), np.nan)
 
 
 def _sums(values: FloatArray, steps: int) -> FloatArray:

@@ -11,6 +11,7 @@ from recommender.predictive.models.headroom import HEADROOM
 from recommender.predictive.models.holt_winters import HOLT_WINTERS
 from recommender.predictive.models.linear import LINEAR
 from recommender.predictive.models.polynomial import POLYNOMIAL
+from recommender.predictive.models.quantile import QUANTILE
 from recommender.predictive.models.reactive import REACTIVE
 from recommender.predictive.models.seasonal import SEASONAL
 from recommender.predictive.models.state_space import STATE_SPACE
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from recommender.predictive.forecast import Model
     from recommender.predictive.history import LoadHistory
 
-MODELS: tuple[Model, ...] = (REACTIVE, HEADROOM, LINEAR, POLYNOMIAL, SEASONAL, HOLT_WINTERS, STATE_SPACE)
+MODELS: tuple[Model, ...] = (REACTIVE, HEADROOM, LINEAR, POLYNOMIAL, SEASONAL, HOLT_WINTERS, STATE_SPACE, QUANTILE)
 
 
 def model_named(name: str) -> Model:
@@ -37,5 +38,5 @@ def lacks(model: Model, history: LoadHistory) -> str | None:
         return None
     return (
         f"{model.name} needs {model.least_history_seconds / DAY_SECONDS:g} days of load to see a day twice, "
-        f"and {seconds / DAY_SECONDS:.2g} days are known"
+        f"and {seconds / 3600:.3g} h are known"
     )

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from recommender.predictive.policy.memory import PolicyMemory
     from recommender.predictive.policy.trail import SizeTrail
 
-LEAST_CREDIT_SECONDS: Final = 60.0
-CREDIT_INTERVALS: Final = 2.0
-"""Time without a decision, such as a restart, counts up to two intervals or a minute, whichever is longer. Otherwise
-capacity would collapse after an outage."""
 _PLAIN: Final = ScaleDown()
 
 
@@ -29,7 +25,8 @@ class Before:
     memory: PolicyMemory
     base: float | None
     """The capacity of the last decision, in replicas before rounding; None if there was none."""
-    interval_seconds: float
+    elapsed_seconds: float
+    """How much of the time since then counts."""
 
 
 def lower(scale_down: ScaleDown | None, trail: SizeTrail, load: float, before: Before, now: float) -> PolicyMemory:
@@ -55,9 +52,7 @@ def _kept(scale_down: ScaleDown | None, load: float, before: Before, now: float)
         return "reconnectHold", 1.0, f"mass reconnect, for {memory.reconnect.held_until - now:.0f} s more"
     if scale_down is None:
         return "decay", 0.0, ""
-    # Without an earlier decision nothing is given up yet. A clock that was set back gives no credit.
-    credit = max(LEAST_CREDIT_SECONDS, CREDIT_INTERVALS * before.interval_seconds)
-    elapsed = 0.0 if memory.time is None else min(max(0.0, now - memory.time), credit)
+    elapsed = before.elapsed_seconds
     decayed = kept_ratio(scale_down.decay_ratio, None, elapsed)
     drain = drain_seconds(scale_down, load, memory)
     drained = kept_ratio(scale_down.decay_ratio, drain, elapsed)

@@ -18,7 +18,7 @@ _MOST_ENDED: Final = 3000.0
 
 
 def watched(memory: SessionMemory, pods: Iterable[PodConnections], elapsed_seconds: float) -> SessionMemory:
-    """Return the memory after a look at the pods, so many seconds after the last one."""
+    """Return the memory after a look at the pods, so many seconds after the last one; 0: too long ago to compare."""
     before = dict(memory.closed_pods)
     open_seconds, ended, closed = memory.open_seconds, memory.ended, []
     for pod in pods:
@@ -27,7 +27,7 @@ def watched(memory: SessionMemory, pods: Iterable[PodConnections], elapsed_secon
         closed.append((pod.name, pod.connections))
         earlier = before.get(pod.name)
         # More connections than before: the pod was ready in between.
-        if earlier is not None and pod.connections <= earlier:
+        if earlier is not None and pod.connections <= earlier and elapsed_seconds > 0:
             open_seconds += elapsed_seconds * (earlier + pod.connections) / 2
             ended += earlier - pod.connections
     if ended > _MOST_ENDED:

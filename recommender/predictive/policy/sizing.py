@@ -31,6 +31,12 @@ FROZEN: Final = "held"
 """The step of a size that is kept because nothing is known of the load."""
 
 
+LEAST_GAP_SECONDS: Final = 60.0
+GAP_INTERVALS: Final = 2.0
+"""A time without decisions longer than two intervals and a minute is a gap, such as a restart. Capacity decays as if it
+were no longer than that, since it would collapse otherwise."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sized:
     """A size and the way to it."""
@@ -55,13 +61,17 @@ def size_of(settings: PredictiveSettings, situation: LoadSituation, memory: Poli
     if settings.load_per_replica is None:
         raise CalculationError("loadPerReplica is missing: write what one replica serves")
     base, reason = _base(situation, memory), freeze_reason(settings, situation)
-    memory, load = _observed(settings, situation, memory, now), known(situation.load)
+    # Without an earlier decision, or after the clock was set back, no time has passed.
+    elapsed = 0.0 if memory.time is None else max(0.0, now - memory.time)
+    longest = max(LEAST_GAP_SECONDS, GAP_INTERVALS * situation.interval_seconds)
+    watched_seconds = elapsed if elapsed <= longest else 0.0
+    memory, load = _observed(settings, situation, memory, watched_seconds, now), known(situation.load)
     trail: SizeTrail | None
     if reason or load is None:
         trail, hold = _frozen(settings, base, reason, now)
     else:
         trail, hold = wish(settings, situation, load, settings.load_per_replica), ""
-        memory = lower(settings.scale_down, trail, load, Before(memory, base, situation.interval_seconds), now)
+        memory = lower(settings.scale_down, trail, load, Before(memory, base, min(elapsed, longest)), now)
     if trail is None:
         return Sized(None, (), None, replace(memory, time=now), hold=hold)
     apply_bounds(settings, trail, now)
@@ -81,14 +91,16 @@ def _base(situation: LoadSituation, memory: PolicyMemory) -> float | None:
     return None if first is None else float(first)
 
 
-def _observed(settings: PredictiveSettings, situation: LoadSituation, memory: PolicyMemory, now: float) -> PolicyMemory:
+def _observed(
+    settings: PredictiveSettings, situation: LoadSituation, memory: PolicyMemory, watched_seconds: float, now: float
+) -> PolicyMemory:
     """Return the memory with the load and the connections of this moment."""
-    load, elapsed = known(situation.load), 0.0 if memory.time is None else now - memory.time
+    load = known(situation.load)
     if settings.connections is not None and load is not None:
         memory = replace(memory, reconnect=observed(memory.reconnect, settings.connections, load, now))
     # While many connections break at once, their ends do not show how long sessions last.
-    if situation.pods is not None and elapsed > 0 and memory.reconnect.held_until is None:
-        memory = replace(memory, sessions=watched(memory.sessions, situation.pods, elapsed))
+    if situation.pods is not None and memory.reconnect.held_until is None:
+        memory = replace(memory, sessions=watched(memory.sessions, situation.pods, watched_seconds))
     return memory
 
 

@@ -62,11 +62,12 @@ def pods_for(slots: Slots, limit: int, arrivals: float, reserve: float) -> int:
     """Return how many pods keep room for new connections and for the reserve.
 
     `arrivals` are the connections that are expected, net of those that end, until a pod that is asked for now is ready.
-    Too little room: the pods that are there and `ceil((arrivals + reserve) / limit)`, since what is full stays full. At
-    least one is added when the last slot is taken, because a Service without a ready pod has no endpoints. More room
-    than that: as many pods less as are not needed, even if the emptiest ones are removed.
+    Without room for them: the pods that are there and `ceil((arrivals + reserve) / limit)`, since what is full stays
+    full. With room for them: as many more or less as the reserve needs, even if the emptiest pods are removed. When the
+    last slot is taken, at least one is added, because a Service without a ready pod has no endpoints.
     """
-    wanted = max(0.0, arrivals) + reserve
-    if slots.free < wanted or (slots.occupied and slots.free <= 0):
-        return slots.occupied + max(1, math.ceil(wanted / limit - 1e-9))
-    return slots.occupied - math.floor((slots.free - wanted) / limit + 1e-9)
+    arrivals = max(0.0, arrivals)
+    wanted = arrivals + reserve
+    missing = wanted if slots.free < arrivals else wanted - slots.free
+    extra = math.ceil(missing / limit - 1e-9)
+    return slots.occupied + (max(1, extra) if slots.occupied and slots.free <= 0 else extra)

@@ -18,6 +18,7 @@ KEYS: Final = (
     "load",
     "loadPerReplica",
     "horizon",
+    "hpaSyncPeriod",
     "history",
     "headroom",
     "minReplicas",
@@ -36,6 +37,7 @@ KEYS: Final = (
 _TO_RUN: Final = {"load": "sum(connections)", "loadPerReplica": "1000", "horizon": "120s"}
 _SHORTEST_SECONDS: Final = 1.0
 _DAY_SECONDS: Final = 86_400.0
+_LONGEST_SYNC_SECONDS: Final = 3600.0
 _SHORTEST_HISTORY_SECONDS: Final = 600.0
 _LONGEST_HISTORY_SECONDS: Final = 60 * _DAY_SECONDS
 _PERCENT_LIMIT: Final = 1001
@@ -74,13 +76,16 @@ def _settings(mapping: MappingNode, fields: ValueReader) -> PredictiveSettings:
     max_replicas = fields.count_within(mapping, "maxReplicas", 1, _LARGEST_REPLICAS)
     history = fields.duration(mapping.get("history"), _SHORTEST_HISTORY_SECONDS, _LONGEST_HISTORY_SECONDS)
     headroom = fields.percentage(mapping.get("headroom"), below=_PERCENT_LIMIT)
+    hpa_sync = fields.duration(mapping.get("hpaSyncPeriod"), _SHORTEST_SECONDS, _LONGEST_SYNC_SECONDS)
     return PredictiveSettings(
         load=fields.query(mapping.get("load")),
         load_per_replica=_load_per_replica(mapping.get("loadPerReplica"), fields),
         horizon_seconds=fields.duration(mapping.get("horizon"), _SHORTEST_SECONDS, _DAY_SECONDS),
+        hpa_sync_seconds=default.hpa_sync_seconds if hpa_sync is None else hpa_sync,
         history_seconds=default.history_seconds if history is None else history,
         headroom_ratio=default.headroom_ratio if headroom is None else headroom,
         min_replicas=fields.count_within(mapping, "minReplicas", 1, _LARGEST_REPLICAS) or default.min_replicas,
+        is_min_replicas_written=mapping.get("minReplicas") is not None,
         max_replicas=max_replicas,
         model=_model(mapping.get("model"), fields),
         quantile=_quantile(mapping.get("quantile"), fields) or default.quantile,

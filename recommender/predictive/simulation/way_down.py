@@ -58,8 +58,8 @@ def way_down(settings: PredictiveSettings, load: FloatArray, fleet: FleetSetting
         sessions: _log(kept_ratio(scale_down.decay_ratio, drain, fleet.step_seconds) if scale_down else 0.0)
         for sessions, drain in ((True, scale_down.drain_seconds if scale_down else None), (False, None))
     }
-    # An unknown load is not 0: sessions may be open.
-    log_kept = np.where(load == 0, kept[False], kept[True])
+    # While the load is unknown, the size is held.
+    log_kept = np.where(np.isnan(load), 0.0, np.where(load == 0, kept[False], kept[True]))
     if connections is not None:
         log_kept[held_steps(connections, load, fleet.step_seconds)] = 0.0
     least = np.nan_to_num(np.ceil(load * (1 + reserve_ratio(settings)) / fleet.load_per_replica - 1e-9))

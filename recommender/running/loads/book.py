@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.predictive.forecast import ForecastTask
+    from recommender.predictive.learning import Trial, Verdict
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.reading import Target
-
-
-@dataclass(frozen=True, slots=True)
-class ModelInUse:
-    """Which model acts for a target, and why."""
-
-    model: str
-    reason: str
-    headroom_ratio: float | None = None
-    """What is added to the load while the model is headroom; None: as configured."""
-    shortage_versus_headroom: Mapping[str, float | None] = field(default_factory=dict)
-    last_day: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +20,23 @@ class Learned:
     """What has been learned for one recommendation. It is replaced as a whole."""
 
     task: ForecastTask
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    """By model."""
-    in_use: Mapping[Target, ModelInUse] = field(default_factory=dict)
+    targets: tuple[Target, ...] = ()
+    """The targets that models were tried on, in the order of the series of parameters."""
+    trials: Mapping[str, Trial] = field(default_factory=dict)
+    """By model: its parameters and its record."""
+    verdicts: Mapping[Target, Verdict] = field(default_factory=dict)
+    others: Verdict | None = None
+    """For targets that no model was tried on; None: there are none."""
     problems: Mapping[str, str] = field(default_factory=dict)
-    """By model, why its last fit failed."""
+    """By model, why it could not be fitted."""
+
+    def verdict(self, target: Target) -> Verdict | None:
+        """Return the verdict on a target; None if nothing has been learned of it."""
+        return self.verdicts.get(target, self.others)
+
+    def has(self, model: str) -> bool:
+        """Whether a model has been fitted."""
+        return model in self.trials
 
 
 class ModelBook:

@@ -37,6 +37,8 @@ PIECE_SECONDS: Final = 60.0
 """Time limit of a request."""
 CHECK_SECONDS: Final = 300.0
 """How often it is checked whether something is lacking."""
+_MOST_FAILURES: Final = 6
+"""In a row; each failure of a piece that is too large halves the next one."""
 _SERIES_OF_THE_PAST: Final = 5
 """Over two weeks a query has more series than at present, by as much at most."""
 
@@ -87,6 +89,7 @@ class Downloads:
         if not progress.spans:
             progress.spans = history.lacking(self._wall())
         if not progress.spans:
+            history.is_downloaded = True
             progress.due = started + CHECK_SECONDS
             return False
         first, last = progress.spans.pop()
@@ -103,7 +106,30 @@ class Downloads:
         progress.backoff.reset()
         ended = self._monotonic()
         progress.due = ended + (ended - started if progress.spans else CHECK_SECONDS)
+        history.is_downloaded = history.is_downloaded or not progress.spans
         return bool(progress.spans)
+
+    def all(self, history: TargetHistory, report: Callable[[float], None]) -> None:
+        """Ask for everything that a history lacks, without pauses; gives up after some failures in a row.
+
+        `report` gets the share of the history that is still lacking.
+        """
+        progress, failures = _Progress(), 0
+        spans = history.lacking(self._wall())
+        while spans and failures < _MOST_FAILURES and (client := self._client()) is not None:
+            lacking = sum(last - first + 1 for first, last in spans)
+            report(lacking * history.step_seconds / history.need.settings.history_seconds)
+            first, last = spans.pop()
+            begin = max(first, last - progress.points(history) + 1)
+            if problem := self._downloaded(client, history, (begin, last), progress):
+                failures += 1
+                message = f"the history of {history.need.name} is not complete: {problem}"
+                self._states.failed(history.need.name, message, level=logging.WARNING)
+                spans.append((first, last))
+                continue
+            failures = 0
+            if begin > first:
+                spans.append((first, begin - 1))
 
     def _downloaded(self, client: PrometheusClient, history: TargetHistory, span: Span, progress: _Progress) -> str:
         """Return why the piece has not been downloaded; empty if it has."""

@@ -48,6 +48,8 @@ class TargetHistory:
     def __init__(self, need: LoadNeed, series: int) -> None:
         """`series` is how many targets there are at first."""
         self.need = need
+        self.is_downloaded = False
+        """Whether all that was lacking has been asked for at least once."""
         history = need.settings.history_seconds
         self.step_seconds = step_of(history, need.poll_interval_seconds, series)
         block = 1 if need.settings.for_each is None else ROWS_A_BLOCK

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from adapter.timing.clock import Clock
     from recommender.configuration.model import Configuration
     from recommender.decisions.loads.inputs import LoadInputs
+    from recommender.running.loads.learning import RunChild
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.working import WorkingLoads
     from recommender.running.query_values import QueryValues
@@ -26,12 +27,15 @@ _WAIT_SECONDS: Final = 1.0
 class Loads:
     """The loads of all predictive recommendations. `load` and `use` are for any number of threads."""
 
-    def __init__(self, queries: QueryValues, state: Path, registry: CollectorRegistry, clock: Clock) -> None:
-        """`state` is the folder in which histories are kept."""
+    def __init__(
+        self, queries: QueryValues, state: Path, registry: CollectorRegistry, clock: Clock, run_child: RunChild
+    ) -> None:
+        """Begin without any; `state` is the folder in which histories are kept."""
         self._queries = queries
         self._state = state
         self._registry = registry
         self._clock = clock
+        self._run_child = run_child
         self._lock = threading.Lock()
         self._working: WorkingLoads | None = None
 
@@ -47,10 +51,20 @@ class Loads:
 
     def keep_histories(self, stop: threading.Event) -> None:
         """Download and store histories until the stop."""
+        if (working := self._begun(stop)) is not None:
+            working.histories.run(stop)
+
+    def learn(self, stop: threading.Event) -> None:
+        """Fit models and choose among them until the stop."""
+        if (working := self._begun(stop)) is not None:
+            working.learner.run(stop)
+
+    def _begun(self, stop: threading.Event) -> WorkingLoads | None:
+        """Return the parts as soon as a recommendation needs them; None at the stop."""
         while self._working is None:
             if stop.wait(_WAIT_SECONDS):
-                return
-        self._working.histories.run(stop)
+                return None
+        return self._working
 
     def _parts(self) -> WorkingLoads:
         # It loads numpy, which takes 20 MiB that other recommendations have no use for.
@@ -58,5 +72,5 @@ class Loads:
 
         with self._lock:
             if self._working is None:
-                self._working = WorkingLoads(self._queries, self._state, self._registry, self._clock)
+                self._working = WorkingLoads(self._queries, self._state, self._registry, self._clock, self._run_child)
             return self._working

@@ -11,18 +11,19 @@ import numpy as np
 
 from recommender.decisions.record import PredictedLoad, Prediction
 from recommender.predictive.calibration import COUNTED_ERRORS, TRAILING_SECONDS
-from recommender.predictive.current import lacks_history, present_forecasts, with_present
+from recommender.predictive.current import SERIES_AT_ONCE, lacks_history, present_forecasts, with_present
 from recommender.predictive.forecast import no_fit
+from recommender.predictive.learning import Verdict
 from recommender.predictive.models.headroom import HEADROOM
 from recommender.predictive.models.table import MODELS
 from recommender.predictive.settings import ModelName
-from recommender.running.loads.book import ModelInUse
 from recommender.running.loads.grid import FEW_SERIES, nearest_index
 from recommender.running.loads.tasks import task_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
+    from recommender.decisions.loads.delays import ControlDelays
     from recommender.predictive.forecast import ForecastTask, Model
     from recommender.running.loads.book import Learned, ModelBook
     from recommender.running.loads.histories import TargetHistory
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 _PRESENT_ALONE: Final = frozenset({ModelName.REACTIVE, ModelName.HEADROOM})
 """Models that look at the present load and nothing else."""
+POOLED: Final = frozenset({ModelName.QUANTILE})
+"""Models whose parameters serve every series, also those that they were not fitted to."""
 _BY_NAME: Final = {model.name: model for model in MODELS}
 
 
@@ -61,11 +64,16 @@ class Predictor:
         self._made: dict[str, _Made] = {}
 
     def predictions(
-        self, need: LoadNeed, history: TargetHistory | None, loads: Mapping[Target, float], now: float
+        self,
+        need: LoadNeed,
+        delays: ControlDelays,
+        history: TargetHistory | None,
+        loads: Mapping[Target, float],
+        now: float,
     ) -> Mapping[Target, Prediction]:
         """Return the prediction of each target; `now` is when the loads were observed."""
         learned = self._book.get(need)
-        task = learned.task if learned is not None else task_of(need)
+        task = learned.task if learned is not None else task_of(need, delays)
         targets = list(loads)
         known = np.zeros(len(targets)) if history is None else history.known_seconds(targets, now)
         chosen = {
@@ -97,10 +105,10 @@ class Predictor:
         loads: Mapping[Target, float],
         now: float,
     ) -> Mapping[Target, _Values]:
-        """Return the forecasts by target. With many series, those of one grid step stand until the next."""
+        """Return the forecasts by target. Those that take long are made once in each step of the grid."""
         if model.name in _PRESENT_ALONE or history is None:
             return {}
-        if len(history.targets()) <= FEW_SERIES:
+        if not model.is_heavy and len(history.targets()) <= FEW_SERIES:
             return _made_now(model, learned, task, history, loads, now)
         number = nearest_index(now, history.step_seconds)
         with self._lock:
@@ -114,25 +122,27 @@ class Predictor:
         return ready
 
 
-def _in_use(need: LoadNeed, learned: Learned | None, target: Target) -> ModelInUse:
+def _in_use(need: LoadNeed, learned: Learned | None, target: Target) -> Verdict:
     """Return the model that is in use for a target, whether it can act or not."""
-    model = need.settings.model
-    found = learned.in_use.get(target) if learned is not None else None
+    settings = need.settings
+    found = learned.verdict(target) if learned is not None else None
     if found is not None:
         return found
-    if model is ModelName.AUTO:
-        return ModelInUse(ModelName.HEADROOM, "auto: the models have not been compared on this load yet")
-    return ModelInUse(model, "it is configured")
+    if settings.model is ModelName.AUTO:
+        reason = "auto: the models have not been compared on this load yet"
+        return Verdict(HEADROOM.name, reason, settings.headroom_ratio)
+    ratio = 0.0 if settings.model is ModelName.REACTIVE else settings.headroom_ratio
+    return Verdict(str(settings.model), "it is configured", ratio)
 
 
-def _usable(in_use: ModelInUse, known_seconds: float, learned: Learned | None) -> ModelInUse:
+def _usable(in_use: Verdict, known_seconds: float, learned: Learned | None) -> Verdict:
     """Return what can act: headroom, with the reason, if the model lacks history or its fit."""
     model = _BY_NAME.get(in_use.model)
     if model is None:
         return replace(in_use, model=HEADROOM.name, reason=f"{in_use.model} is not known to this program")
     if lack := lacks_history(model, known_seconds):
         return replace(in_use, model=HEADROOM.name, reason=f"{model.name} {lack}")
-    if model.fit is no_fit or (learned is not None and learned.parameters.get(model.name) is not None):
+    if model.fit is no_fit or (learned is not None and learned.has(model.name)):
         return in_use
     problem = learned.problems.get(model.name) if learned is not None else None
     state = f"could not be fitted: {problem}" if problem else "is being fitted for the first time"
@@ -147,17 +157,25 @@ def _made_now(
     loads: Mapping[Target, float],
     now: float,
 ) -> dict[Target, _Values]:
-    targets: Sequence[Target] = list(loads)
-    seconds = _recent_seconds(task, history.step_seconds) if model.fit is no_fit else None
-    past = history.history(targets, now, seconds)
-    present = np.array([loads[target] for target in targets])
-    parameters = None if learned is None else learned.parameters.get(model.name)
-    forecasts = present_forecasts(model, parameters, with_present(past, present), task)
-    return {
-        target: _Values(float(median), float(upper))
-        for target, median, upper in zip(targets, forecasts.median[:, 0], forecasts.upper[:, 0], strict=True)
-        if math.isfinite(upper)
-    }
+    """Return the forecasts from the present loads, NaN where there is none."""
+    targets, at_once, parameters = list(loads), SERIES_AT_ONCE, None
+    if model.fit is not no_fit:
+        assert learned is not None, "a model that is in use has been fitted"
+        parameters = learned.trials[model.name].parameters
+        if model.name not in POOLED:
+            # Its parameters are of these series in this order.
+            targets, at_once = list(learned.targets), len(learned.targets)
+    # A model that needs days of history looks at all of them.
+    seconds = None if model.least_history_seconds else _recent_seconds(task, history.step_seconds)
+    found: dict[Target, _Values] = {}
+    for first in range(0, len(targets), max(1, at_once)):
+        some = targets[first : first + at_once]
+        present = np.array([loads.get(target, math.nan) for target in some])
+        past = with_present(history.history(some, now, seconds), present)
+        forecasts = present_forecasts(model, parameters, past, task)
+        for target, median, upper in zip(some, forecasts.median[:, 0], forecasts.upper[:, 0], strict=True):
+            found[target] = _Values(float(median), float(upper))
+    return found
 
 
 def _recent_seconds(task: ForecastTask, step_seconds: float) -> float:
@@ -166,14 +184,14 @@ def _recent_seconds(task: ForecastTask, step_seconds: float) -> float:
     return max(TRAILING_SECONDS, 2 * COUNTED_ERRORS * step_seconds) + 5 * ahead
 
 
-def _prediction(in_use: ModelInUse, values: _Values | None, load: float, task: ForecastTask, now: float) -> Prediction:
+def _prediction(in_use: Verdict, values: _Values | None, load: float, task: ForecastTask, now: float) -> Prediction:
     """Return the prediction; plain headroom where the model has no forecast."""
     model, reason = in_use.model, in_use.reason
-    if values is None:
+    if values is None or not math.isfinite(values.upper):
+        ratio = in_use.headroom_ratio
         if model not in _PRESENT_ALONE:
-            model, reason = HEADROOM.name, f"{model} has no forecast from the last samples"
-        ratio = task.headroom_ratio if in_use.headroom_ratio is None else in_use.headroom_ratio
-        values = _Values(load, load * (1 + (0.0 if model == ModelName.REACTIVE else ratio)))
+            model, reason, ratio = HEADROOM.name, f"{model} has no forecast from the last samples", task.headroom_ratio
+        values = _Values(load, load * (1 + ratio))
     median = min(values.median, values.upper) if math.isfinite(values.median) else values.upper
     quantiles = {"0.5": median, f"{task.quantile:g}": values.upper}
     return Prediction(

@@ -73,16 +73,23 @@ def loads_of(samples: Sequence[Sample], for_each: ForEach | None, query: str) ->
     }
     if twice:
         problems.append(f"{len(twice)} targets have several series, and no load: {_some(map(str, twice))}")
-    ordered = sorted(found)
+    ordered = sorted(found, key=lambda target: (target.namespace, target.name))
     surplus = ordered[for_each.max_targets :]
     if surplus:
         problems.append(
             f"{query} has {len(ordered):,} targets, and forEach.max allows {for_each.max_targets:,}: in the order of"
             f" their names, those from {surplus[0]} on are left out"
         )
-    kept = ordered[: for_each.max_targets]
-    values: dict[Target, float] = {target: found[target][0] for target in kept if target not in twice}
-    unknown: dict[Target, str] = {target: twice[target] for target in kept if target in twice}
+    too_many = f"it is one of more than forEach.max: {for_each.max_targets:,} targets"
+    values: dict[Target, float] = {}
+    unknown: dict[Target, str] = {}
+    for place, target in enumerate(ordered):
+        if place >= for_each.max_targets:
+            unknown[target] = too_many
+        elif target in twice:
+            unknown[target] = twice[target]
+        else:
+            values[target] = found[target][0]
     return _checked(values, unknown, len(without) + len(surplus), tuple(problems))
 
 
@@ -91,8 +98,8 @@ def pods_of(
 ) -> Mapping[Target, tuple[PodConnections, ...]]:
     """Return the pods by target, ordered by name. Raises LoadSeriesError for a pod that comes twice.
 
-    A pod is ready while it has a sample below the limit: by the same number its readiness probe answers. A pod whose
-    sample is no number counts as full; one without any sample is not known, and so offers no room either.
+    A pod counts as ready unless it has as many connections as the limit, by which its readiness probe answers too. One
+    whose sample is no number counts as full; one without any sample is not known, and so offers no room either.
     """
     found: dict[Target, dict[str, PodConnections]] = defaultdict(dict)
     for sample in samples:
@@ -105,11 +112,9 @@ def pods_of(
             continue
         if pod in found[target]:
             raise LoadSeriesError(f"{connections.metric} has two series of pod {pod}: aggregate them by ({POD_LABEL})")
-        known = _is_load(sample.value)
-        # A pod without a value is there, so it takes a place, but nobody knows of a free slot.
-        found[target][pod] = PodConnections(
-            sample.value if known else None, is_ready=not known or sample.value < connections.limit, name=pod
-        )
+        connections_now = sample.value if _is_load(sample.value) else None
+        is_ready = connections_now is None or connections_now < connections.limit
+        found[target][pod] = PodConnections(connections_now, is_ready, pod)
     return {target: tuple(pods[name] for name in sorted(pods)) for target, pods in found.items()}
 
 

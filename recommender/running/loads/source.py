@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.decisions.loads.inputs import LoadInputs, PodConnections
-    from recommender.running.loads.keeping import HistoryKeeper
+    from recommender.running.loads.delays import DelayMeter
+    from recommender.running.loads.histories import TargetHistory
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.predicting import Predictor
     from recommender.running.loads.reading import Target, TargetLoads
@@ -33,14 +34,32 @@ class SourceTelemetry(Protocol):
         ...
 
 
+class KnownHistories(Protocol):
+    """Where histories are kept. For any number of threads."""
+
+    def note(self, need: LoadNeed, values: Mapping[Target, float], time: float) -> None:
+        """Take the loads of one poll."""
+        ...
+
+    def get(self, need: LoadNeed) -> TargetHistory | None:
+        """Return the history of a load; None if it has not been begun yet."""
+        ...
+
+
 class LoadSource:
     """Answers what the load of a recommendation is. For any number of threads."""
 
     def __init__(
-        self, queries: QueryValues, histories: HistoryKeeper, predictor: Predictor, telemetry: SourceTelemetry
+        self,
+        queries: QueryValues,
+        histories: KnownHistories,
+        delays: DelayMeter,
+        predictor: Predictor,
+        telemetry: SourceTelemetry,
     ) -> None:
         self._queries = queries
         self._histories = histories
+        self._delays = delays
         self._predictor = predictor
         self._telemetry = telemetry
         self._states = StateLog(_log)
@@ -52,30 +71,41 @@ class LoadSource:
             return answer
         try:
             found = loads_of(answer.value, need.settings.for_each, need.query)
-            pods = self._pods(need)
         except LoadSeriesError as error:
             return Unknown(str(error))
+        pods = self._pods(need)
         self._report(need, found)
         self._histories.note(need, found.values, answer.time)
         history = self._histories.get(need)
-        predictions = self._predictor.predictions(need, history, found.values, answer.time)
+        delays = self._delays.polled(need, sum(found.values.values()), answer.time)
+        predictions = self._predictor.predictions(need, delays, history, found.values, answer.time)
         inputs: dict[Target, Observed[LoadInput] | Unknown] = {
-            target: Observed(LoadInput(prediction, pods=None if pods is None else pods.get(target, ())), answer.time)
+            target: Observed(LoadInput(prediction, delays, None if pods is None else pods.get(target, ())), answer.time)
             for target, prediction in predictions.items()
         }
         inputs |= {target: Unknown(reason) for target, reason in found.unknown.items()}
         return Observed(inputs, answer.time)
 
     def _pods(self, need: LoadNeed) -> Mapping[Target, tuple[PodConnections, ...]] | None:
-        """Return the pods by target; None if they are not looked at. Raises LoadSeriesError."""
+        """Return the pods by target; None if they are not looked at, or not known at present."""
         connections = need.settings.connections
         if connections is None or connections.metric is None:
             return None
-        answer = self._queries.samples(connections.metric)
+        key, answer = f"{need.name} pods", self._queries.samples(connections.metric)
         if isinstance(answer, Unknown):
-            # Without them nobody knows how much room there is, and the totals would promise too much.
-            raise LoadSeriesError(f"the connections of the pods are not known: {answer.reason}")
-        return pods_of(answer.value, connections, need.settings.for_each)
+            self._without_pods(key, need, answer.reason)
+            return None
+        try:
+            pods = pods_of(answer.value, connections, need.settings.for_each)
+        except LoadSeriesError as error:
+            self._without_pods(key, need, str(error))
+            return None
+        self._states.recovered(key, f"recommendation {need.name}: the connections of the pods are known again")
+        return pods
+
+    def _without_pods(self, key: str, need: LoadNeed, reason: str) -> None:
+        message = f"recommendation {need.name}: the connections of the pods are not known: {reason}"
+        self._states.failed(key, message, level=logging.WARNING)
 
     def _report(self, need: LoadNeed, found: TargetLoads) -> None:
         self._telemetry.series_left_out(need.name, found.left_out)

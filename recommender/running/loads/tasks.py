@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from recommender.predictive.forecast import ForecastTask
+from recommender.predictive.simulation.serving import FleetSettings
+from recommender.predictive.tasks import DOWN_WINDOW_SECONDS, task_for
 
 if TYPE_CHECKING:
+    from recommender.decisions.loads.delays import ControlDelays
+    from recommender.predictive.forecast import ForecastTask
     from recommender.running.loads.needs import LoadNeed
 
-SCRAPE_SECONDS: Final = 15.0
-HPA_SYNC_SECONDS: Final = 15.0
-"""Default of kube-controller-manager's `--horizontal-pod-autoscaler-sync-period`."""
-DOWN_WINDOW_SECONDS: Final = 300.0
-"""Default of an HPA's `scaleDown.stabilizationWindowSeconds`."""
 
-
-def delays_of(need: LoadNeed) -> float:
-    """Return how many seconds pass between a change of the load and the scale call."""
-    return SCRAPE_SECONDS + need.poll_interval_seconds + (HPA_SYNC_SECONDS if need.is_published else 0.0)
-
-
-def task_of(need: LoadNeed) -> ForecastTask:
+def task_of(need: LoadNeed, delays: ControlDelays) -> ForecastTask:
     """Return the task: the largest load from when capacity serves, for as long as a decision stands."""
+    startup_seconds = (need.settings.horizon_seconds or 0.0) + delays.scrape.seconds + delays.hpa_sync.seconds
+    return task_for(startup_seconds, delays.refresh.seconds, need.settings, _down_window_seconds(need))
+
+
+def fleet_of(need: LoadNeed, task: ForecastTask, step_seconds: float) -> FleetSettings:
+    """Return how the models are simulated: a pod serves when the lead of the task is over."""
     settings = need.settings
-    down_window = settings.scale_down.window_seconds if settings.scale_down else DOWN_WINDOW_SECONDS
-    return ForecastTask(
-        lead_seconds=(settings.horizon_seconds or 0.0) + delays_of(need),
-        window_seconds=down_window + need.poll_interval_seconds,
-        quantile=settings.quantile,
-        max_growth=settings.max_growth,
-        headroom_ratio=settings.headroom_ratio,
+    return FleetSettings(
+        step_seconds=step_seconds,
+        startup_seconds=max(0.0, task.lead_seconds - step_seconds),
+        load_per_replica=settings.load_per_replica or 1.0,
+        min_replicas=settings.min_replicas,
+        max_replicas=settings.max_replicas,
+        down_window_seconds=_down_window_seconds(need),
     )
+
+
+def _down_window_seconds(need: LoadNeed) -> float:
+    scale_down = need.settings.scale_down
+    return DOWN_WINDOW_SECONDS if scale_down is None else scale_down.window_seconds

@@ -33,7 +33,14 @@ class LoadTelemetry:
             ("recommendation", "result"),
             registry=registry,
         )
+        self._trials = Counter(
+            f"{_PREFIX}_model_trials",
+            "Trials of models with their fits, and choices among models, by result: ok, deadline, crash, ….",
+            ("recommendation", "model", "result"),
+            registry=registry,
+        )
         self._results: set[tuple[str, str]] = set()
+        self._trial_results: set[tuple[str, str, str]] = set()
 
     def series_left_out(self, recommendation: str, count: int) -> None:
         """Show how many series of the last answer belong to no target."""
@@ -43,6 +50,11 @@ class LoadTelemetry:
         """Count a request for a piece of a history."""
         self._results.add((recommendation, result))
         self._downloads.labels(recommendation, result).inc()
+
+    def learned(self, recommendation: str, model: str, result: str) -> None:
+        """Count a trial of a model, or, as model `choice`, a choice among models."""
+        self._trial_results.add((recommendation, model, result))
+        self._trials.labels(recommendation, model, result).inc()
 
     def covered(self, recommendation: str, coverage: Coverage) -> None:
         """Show how much of a history is there."""
@@ -60,3 +72,7 @@ class LoadTelemetry:
             self._results.discard((name, result))
             with suppress(KeyError):
                 self._downloads.remove(name, result)
+        for labels in [each for each in self._trial_results if each[0] == recommendation]:
+            self._trial_results.discard(labels)
+            with suppress(KeyError):
+                self._trials.remove(*labels)

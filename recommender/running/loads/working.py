@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from recommender.running.loads.book import ModelBook
+from recommender.running.loads.delays import DelayMeter
 from recommender.running.loads.files import LoadFiles
 from recommender.running.loads.keeping import HistoryKeeper
+from recommender.running.loads.learning import Learner
 from recommender.running.loads.predicting import Predictor
 from recommender.running.loads.source import LoadSource
 from recommender.running.loads.telemetry import LoadTelemetry
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from adapter.timing.clock import Clock
+    from recommender.running.loads.learning import RunChild
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.query_values import QueryValues
 
@@ -27,12 +30,17 @@ FOLDER: Final = "loads"
 class WorkingLoads:
     """The parts of the loads. `use` is for one thread at a time."""
 
-    def __init__(self, queries: QueryValues, state: Path, registry: CollectorRegistry, clock: Clock) -> None:
+    def __init__(
+        self, queries: QueryValues, state: Path, registry: CollectorRegistry, clock: Clock, run_child: RunChild
+    ) -> None:
         telemetry = LoadTelemetry(registry)
         self.book = ModelBook()
         self.histories = HistoryKeeper(queries.client, LoadFiles(state / FOLDER), telemetry, clock)
         self._predictor = Predictor(self.book)
-        self.source = LoadSource(queries, self.histories, self._predictor, telemetry)
+        self._delays = DelayMeter()
+        self.source = LoadSource(queries, self.histories, self._delays, self._predictor, telemetry)
+
+        self.learner = Learner(self.histories.all, self._delays, self.book, run_child, telemetry, clock)
 
     def use(self, needs: frozenset[LoadNeed]) -> None:
         """Follow a configuration."""
@@ -40,3 +48,4 @@ class WorkingLoads:
         self.histories.use(needs)
         self.book.keep(names)
         self._predictor.keep(names)
+        self._delays.keep(names)

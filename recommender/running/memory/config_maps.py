@@ -1,4 +1,4 @@
-"""Memories as ConfigMaps, one a recommendation, written by the leader and read by the next one.
+"""Memories as ConfigMaps, one a recommendation or shard, written by the leader and read by the next one.
 
     store = ConfigMapMemoryStore(objects, namespace, Fence(seconds, elector.may_write))
     tasks.running("memory", lambda stop: store.run(stop.event))
@@ -9,10 +9,11 @@ overwritten: `needs_load` becomes true, and the runner loads before it goes on.
 
 from __future__ import annotations
 
+import base64
 import logging
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from adapter.service.runtime.logs import StateLog, fields
 from adapter.sources.kubernetes.errors import (
@@ -24,8 +25,20 @@ from adapter.sources.kubernetes.errors import (
 )
 from adapter.timing.clock import Clock
 from adapter.timing.rate_limit import RateLimit
-from recommender.running.memory.document import MemoryDocumentError, decode_memory, encode_memory
-from recommender.running.memory.store import MemoryUnavailableError, stored_name
+from recommender.running.memory.document import (
+    MemoryDocumentError,
+    decode_memory,
+    decode_shard,
+    encode_memory,
+    encode_shard,
+)
+from recommender.running.memory.store import (
+    MemoryKey,
+    MemoryUnavailableError,
+    ShardTooLargeError,
+    StoredShard,
+    stored_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -33,9 +46,14 @@ if TYPE_CHECKING:
     from adapter.sources.kubernetes.writing import Fence, Reply
     from recommender.decisions.memory import Memory
 
+T = TypeVar("T")
+
 _log = logging.getLogger(__name__)
 
 DATA_KEY = "memory.json"
+SHARD_DATA_KEY = "memory.json.gz"
+MOST_SHARD_BYTES = 512 * 1024
+"""Of base64 text in one ConfigMap, whose limit is 1 MiB."""
 MANAGED_BY = "tidewatch-recommender"
 LABELS = {"app.kubernetes.io/managed-by": MANAGED_BY, "app.kubernetes.io/component": "recommender"}
 _READ_SECONDS = 5.0
@@ -113,24 +131,88 @@ class ConfigMapMemoryStore:
         self._rate = RateLimit(_ALL_PER_SECOND, int(_ALL_PER_SECOND), clock=clock.monotonic)
         self._states = StateLog(_log)
         self._lock = threading.Lock()
-        self._all: dict[str, _Stored] = {}
-        self._failing: frozenset[str] = frozenset()
+        self._all: dict[MemoryKey, _Stored] = {}
+        self._failing: frozenset[MemoryKey] = frozenset()
         """Recommendations whose ConfigMap could not be read or written last time."""
 
     def load(self, name: str) -> Memory | None:
         """Return what the ConfigMap holds; content that cannot be used is written to the log and then replaced."""
-        stored = self._of(name)
-        if not stored.lock.acquire(timeout=_READ_SECONDS):
-            raise MemoryUnavailableError("its memory cannot be read: a write of it is still under way")
-        try:
-            return self._loaded(name, stored)
-        finally:
-            stored.lock.release()
+        key = MemoryKey(name)
+        content = self._content(key)
+        return None if content is None else self._decoded(key, content, decode_memory)
 
     def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:
         """Store the memory at once, or with the next writes that the limits allow."""
-        text = encode_memory(name, memory)
-        stored = self._of(name)
+        return self._saved(MemoryKey(name), encode_memory(name, memory), urgent=urgent)
+
+    def needs_load(self, name: str) -> bool:
+        """Whether the ConfigMap was changed by somebody else, or was never loaded."""
+        return self._of(MemoryKey(name)).needs_load
+
+    def load_shard(self, name: str, number: int) -> StoredShard | None:
+        """Return what the ConfigMap of a shard holds, as `load`."""
+        key = MemoryKey(name, number)
+        content = self._content(key)
+        return None if content is None else self._decoded(key, content, _decode_shard)
+
+    def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:
+        """Store a shard, as `save`; raises ShardTooLargeError."""
+        text = base64.b64encode(encode_shard(name, shard)).decode()
+        if len(text) > MOST_SHARD_BYTES:
+            raise ShardTooLargeError(f"shard {number} of {shard.count} takes {len(text)} bytes")
+        return self._saved(MemoryKey(name, number), text, urgent=urgent)
+
+    def shard_needs_load(self, name: str, number: int) -> bool:
+        """Whether the ConfigMap of a shard was changed by somebody else, or was never loaded."""
+        return self._of(MemoryKey(name, number)).needs_load
+
+    def is_shard_stored(self, name: str, number: int) -> bool:
+        """Whether the ConfigMap holds what was saved last."""
+        stored = self._of(MemoryKey(name, number))
+        return stored.ours is not None and stored.is_known and stored.wanted in {None, stored.ours}
+
+    def flush(self) -> None:
+        """Write what has changed, as far as the limits allow, if this process may write."""
+        if not self._fence.permit(self._fence.seconds):
+            return
+        now = self._clock.monotonic()
+        with self._lock:
+            everything = tuple(self._all.items())
+        for key, stored in sorted(everything, key=lambda item: item[1].written_at or 0.0):
+            is_due = stored.written_at is None or now - stored.written_at >= _EACH_SECONDS
+            if not is_due or stored.wanted in {None, stored.ours} or stored.needs_load:
+                continue
+            if not self._rate.take(0.0):
+                return
+            with stored.lock:
+                self._write(key, stored)
+
+    def run(self, stop: threading.Event) -> None:
+        """Write what changes, until `stop` is set."""
+        while not stop.wait(_LOOP_SECONDS):
+            self.flush()
+
+    def _content(self, key: MemoryKey) -> str | None:
+        """Read the ConfigMap, from which this process goes on."""
+        stored = self._of(key)
+        if not stored.lock.acquire(timeout=_READ_SECONDS):
+            raise MemoryUnavailableError("its memory cannot be read: a write of it is still under way")
+        try:
+            self._read(key, stored)
+            self._succeeded(key)
+            stored.ours, stored.sent, stored.wanted = _content(key, stored.document), None, None
+            stored.needs_load = False
+        except _ForeignError:
+            stored.needs_load = False
+            return None
+        except KubernetesError as error:
+            raise MemoryUnavailableError(self._failed(key, error)) from error
+        finally:
+            stored.lock.release()
+        return stored.ours
+
+    def _saved(self, key: MemoryKey, text: str, *, urgent: bool) -> bool:
+        stored = self._of(key)
         if not urgent:
             # Without the lock, which is held during requests: no decision waits for a write.
             if stored.needs_load:
@@ -141,50 +223,13 @@ class ConfigMapMemoryStore:
             if stored.needs_load:
                 return False
             stored.wanted = text
-            return self._write(name, stored)
+            return self._write(key, stored)
 
-    def needs_load(self, name: str) -> bool:
-        """Whether the ConfigMap was changed by somebody else, or was never loaded."""
-        return self._of(name).needs_load
-
-    def flush(self) -> None:
-        """Write what has changed, as far as the limits allow, if this process may write."""
-        if not self._fence.permit(self._fence.seconds):
-            return
-        now = self._clock.monotonic()
+    def _of(self, key: MemoryKey) -> _Stored:
         with self._lock:
-            everything = tuple(self._all.items())
-        for name, stored in sorted(everything, key=lambda item: item[1].written_at or 0.0):
-            is_due = stored.written_at is None or now - stored.written_at >= _EACH_SECONDS
-            if not is_due or stored.wanted in {None, stored.ours} or stored.needs_load:
-                continue
-            if not self._rate.take(0.0):
-                return
-            with stored.lock:
-                self._write(name, stored)
+            return self._all.setdefault(key, _Stored())
 
-    def run(self, stop: threading.Event) -> None:
-        """Write what changes, until `stop` is set."""
-        while not stop.wait(_LOOP_SECONDS):
-            self.flush()
-
-    def _loaded(self, name: str, stored: _Stored) -> Memory | None:
-        try:
-            self._read(name, stored)
-        except _ForeignError:
-            stored.needs_load = False
-            return None
-        except KubernetesError as error:
-            raise MemoryUnavailableError(self._failed(name, error)) from error
-        self._succeeded(name)
-        stored.ours, stored.sent, stored.wanted, stored.needs_load = _content(stored.document), None, None, False
-        return self._decoded(name, stored.ours)
-
-    def _of(self, name: str) -> _Stored:
-        with self._lock:
-            return self._all.setdefault(name, _Stored())
-
-    def _write(self, name: str, stored: _Stored) -> bool:
+    def _write(self, key: MemoryKey, stored: _Stored) -> bool:
         """Bring what is wanted to the server; returns whether it is there. To be called with the lock held."""
         text = stored.wanted
         if text is None or (text == stored.ours and stored.is_known):
@@ -192,9 +237,9 @@ class ConfigMapMemoryStore:
         stored.written_at = self._clock.monotonic()
         for _ in range(_ATTEMPTS):
             try:
-                if self._is_written(name, stored, text):
+                if self._is_written(key, stored, text):
                     self._count("ok")
-                    self._succeeded(name)
+                    self._succeeded(key)
                     return True
             except (ConflictError, NotFoundError) as error:
                 # Somebody else was quicker, or deleted it: the next attempt reads it first.
@@ -211,25 +256,25 @@ class ConfigMapMemoryStore:
                 break
             return False
         self._count("error")
-        self._failed(name, problem)
+        self._failed(key, problem)
         return False
 
-    def _is_written(self, name: str, stored: _Stored, text: str) -> bool:
+    def _is_written(self, key: MemoryKey, stored: _Stored, text: str) -> bool:
         """Write the text if that is right; False if somebody else's content is there. Raises KubernetesError."""
         if not stored.is_known:
             try:
-                self._read(name, stored)
+                self._read(key, stored)
             except _ForeignError:
                 return False
-            if not self._is_ours(name, stored):
+            if not self._is_ours(key, stored):
                 return False
         if stored.ours != text or stored.document is None:
-            self._put(name, stored, text)
+            self._put(key, stored, text)
         return True
 
-    def _is_ours(self, name: str, stored: _Stored) -> bool:
+    def _is_ours(self, key: MemoryKey, stored: _Stored) -> bool:
         """Whether the content that was read is what this process goes on from; otherwise it must be loaded."""
-        found = _content(stored.document)
+        found = _content(key, stored.document)
         if found is None or found in {stored.ours, stored.sent}:
             # What was deleted is written again: nobody else's memory is lost by that.
             stored.ours, stored.sent = found, None
@@ -237,63 +282,64 @@ class ConfigMapMemoryStore:
         stored.needs_load = True
         _log.warning(
             "a memory was changed by somebody else and is loaded again",
-            extra=fields(recommendation=name, config_map=self._where(name)),
+            extra=fields(recommendation=key.recommendation, config_map=self._where(key)),
         )
         return False
 
-    def _put(self, name: str, stored: _Stored, text: str) -> None:
+    def _put(self, key: MemoryKey, stored: _Stored, text: str) -> None:
         stored.sent = text
+        part, data_key = _place(key)
         if stored.document is None:
             if not self._fence.permit(self._fence.seconds):
                 raise FencedError(f"POST {self._collection}: not sent: this process may not write")
-            metadata = {"name": stored_name(name), "namespace": self._namespace, "labels": LABELS}
-            document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {DATA_KEY: text}}
+            metadata = {"name": key.object_name, "namespace": self._namespace, "labels": LABELS}
+            document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, part: {data_key: text}}
             after = self._objects.create(self._collection, document, seconds=self._fence.seconds)
         else:
-            data = {**(stored.document.get("data") or {}), DATA_KEY: text}
-            path = f"{self._collection}/{stored_name(name)}"
-            after = self._objects.replace(path, {**stored.document, "data": data}, self._fence)
+            data = {**(stored.document.get(part) or {}), data_key: text}
+            path = f"{self._collection}/{key.object_name}"
+            after = self._objects.replace(path, {**stored.document, part: data}, self._fence)
         stored.document, stored.ours, stored.sent, stored.is_known = after, text, None, True
 
-    def _read(self, name: str, stored: _Stored) -> None:
+    def _read(self, key: MemoryKey, stored: _Stored) -> None:
         """Load what the server has. Raises KubernetesError and _ForeignError."""
         try:
-            found = self._objects.get(f"{self._collection}/{stored_name(name)}", seconds=_READ_SECONDS).document
+            found = self._objects.get(f"{self._collection}/{key.object_name}", seconds=_READ_SECONDS).document
         except NotFoundError:
             found = None
         labels = ((found or {}).get("metadata") or {}).get("labels") or {}
         stored.is_foreign = found is not None and labels.get("app.kubernetes.io/managed-by") != MANAGED_BY
         if stored.is_foreign:
             message = (
-                f"ConfigMap {self._where(name)} has no label app.kubernetes.io/managed-by={MANAGED_BY}, so it is left"
+                f"ConfigMap {self._where(key)} has no label app.kubernetes.io/managed-by={MANAGED_BY}, so it is left"
                 " alone and nothing is scaled for this recommendation: delete it or rename the recommendation"
             )
-            self._states.failed(name, message, recommendation=name)
+            self._states.failed(key.object_name, message, recommendation=key.recommendation)
             raise _ForeignError
-        self._states.recovered(name, "the ConfigMap can be used now", recommendation=name)
+        self._states.recovered(key.object_name, "the ConfigMap can be used now", recommendation=key.recommendation)
         stored.document, stored.is_known = found, True
 
-    def _decoded(self, name: str, content: str | None) -> Memory | None:
-        if content is None:
-            return None
+    def _decoded(self, key: MemoryKey, content: str, decode: Callable[[str, str], T]) -> T | None:
         try:
-            return decode_memory(name, content)
+            return decode(key.recommendation, content)
         except MemoryDocumentError as error:
+            what = "the recommendation starts" if key.shard is None else "the targets in it start"
             _log.error(
-                "a stored memory cannot be used: the recommendation starts without cool-downs and holds",
+                "a stored memory cannot be used: %s without cool-downs and holds",
+                what,
                 extra=fields(
-                    recommendation=name,
-                    config_map=self._where(name),
+                    recommendation=key.recommendation,
+                    config_map=self._where(key),
                     problem=str(error),
                     content=content[:_SHOWN_CHARACTERS],
                 ),
             )
             return None
 
-    def _failed(self, name: str, error: KubernetesError) -> str:
+    def _failed(self, key: MemoryKey, error: KubernetesError) -> str:
         """Log a failure, once for all recommendations while it lasts; returns the message."""
         with self._lock:
-            self._failing |= {name}
+            self._failing |= {key}
         if isinstance(error, ForbiddenError):
             message = (
                 f"memories cannot be stored in namespace {self._namespace}: allow get, create and update of ConfigMaps"
@@ -301,19 +347,33 @@ class ConfigMapMemoryStore:
             )
         else:
             message = "memories cannot be read or written; until then nothing is scaled"
-        self._states.failed("access", message, recommendation=name, error=str(error))
+        self._states.failed("access", message, recommendation=key.recommendation, error=str(error))
         return f"{message}: {error}"
 
-    def _succeeded(self, name: str) -> None:
+    def _succeeded(self, key: MemoryKey) -> None:
         with self._lock:
-            self._failing -= {name}
+            self._failing -= {key}
         if not self._failing:
             self._states.recovered("access", "memories can be read and written again")
 
-    def _where(self, name: str) -> str:
-        return f"{self._namespace}/{stored_name(name)}"
+    def _where(self, key: MemoryKey) -> str:
+        return f"{self._namespace}/{key.object_name}"
 
 
-def _content(document: Mapping[str, Any] | None) -> str | None:
-    content = ((document or {}).get("data") or {}).get(DATA_KEY)
+def _place(key: MemoryKey) -> tuple[str, str]:
+    """Return the part of the ConfigMap and the key in it: what is compressed is no text."""
+    return ("data", DATA_KEY) if key.shard is None else ("binaryData", SHARD_DATA_KEY)
+
+
+def _content(key: MemoryKey, document: Mapping[str, Any] | None) -> str | None:
+    part, data_key = _place(key)
+    content = ((document or {}).get(part) or {}).get(data_key)
     return content if isinstance(content, str) else None
+
+
+def _decode_shard(recommendation: str, content: str) -> StoredShard:
+    try:
+        compressed = base64.b64decode(content, validate=True)
+    except ValueError as error:
+        raise MemoryDocumentError(f"it is not base64: {error}") from error
+    return decode_shard(recommendation, compressed)

@@ -8,8 +8,10 @@ The checksum is that of the bytes of `memory`: an edit by hand, or a file that w
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import math
+import zlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +19,7 @@ import msgspec
 
 from recommender.decisions.memory import LastParameters, LastValue, Memory
 from recommender.decisions.record import TargetReference
+from recommender.running.memory.store import StoredShard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +29,11 @@ KIND = "RecommendationMemory"
 SCHEMA_VERSION = 2
 _FIRST_VERSION = 1
 """Of memories without `policy` and `targets`, so that an older version of this program reads what it knows."""
+
+_COMPRESSION = 6
+_GZIP = 16 + 15
+"""`wbits` of zlib: a gzip header, and the largest window."""
+_MOST_BYTES = 64 * 1024 * 1024
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -78,17 +86,28 @@ class _Version(msgspec.Struct, rename="camel"):
     schema_version: _Count
 
 
-class _Document(msgspec.Struct, rename="camel"):
+class _Document(msgspec.Struct, rename="camel", omit_defaults=True):
     api_version: str
     kind: str
     schema_version: int
     recommendation: str
     checksum: str
     memory: msgspec.Raw
+    shards: _Count = 0
+    """How many shards the layout of this one has; 0: this is no shard."""
 
 
 def encode_memory(recommendation: str, memory: Memory) -> str:
     """Return the document of a memory. Raises ValueError for a number that JSON cannot hold."""
+    return _encoded(recommendation, memory, shards=0).decode()
+
+
+def encode_shard(recommendation: str, shard: StoredShard) -> bytes:
+    """Return the document of a shard, compressed. Raises ValueError for a number that JSON cannot hold."""
+    return gzip.compress(_encoded(recommendation, shard.memory, shards=shard.count), _COMPRESSION, mtime=0)
+
+
+def _encoded(recommendation: str, memory: Memory, *, shards: int) -> bytes:
     if not all(map(math.isfinite, _numbers(memory))):
         raise ValueError(f"recommendation {recommendation!r}: a number of its memory is not finite")
     whole = _content(memory)
@@ -99,9 +118,9 @@ def encode_memory(recommendation: str, memory: Memory) -> str:
     content = msgspec.json.encode(
         _Whole(whole.last, whole.changes, whole.parameters, whole.rungs, whole.policy, targets)
     )
-    version = SCHEMA_VERSION if whole.policy or targets else _FIRST_VERSION
-    document = _Document(API_VERSION, KIND, version, recommendation, _checksum(content), msgspec.Raw(content))
-    return msgspec.json.encode(document).decode()
+    version = SCHEMA_VERSION if whole.policy or targets or shards else _FIRST_VERSION
+    document = _Document(API_VERSION, KIND, version, recommendation, _checksum(content), msgspec.Raw(content), shards)
+    return msgspec.json.encode(document)
 
 
 def _numbers(memory: Memory) -> Iterable[float]:
@@ -126,6 +145,25 @@ def _content(memory: Memory) -> _Memory:
 
 def decode_memory(recommendation: str, text: str) -> Memory:
     """Return the memory that a document holds. Raises MemoryDocumentError, and NewerMemoryError."""
+    return _decoded(recommendation, text)[0]
+
+
+def decode_shard(recommendation: str, content: bytes) -> StoredShard:
+    """Return the shard that a compressed document holds. Raises MemoryDocumentError, and NewerMemoryError."""
+    unpacking = zlib.decompressobj(_GZIP)
+    try:
+        text = unpacking.decompress(content, _MOST_BYTES)
+    except zlib.error as error:
+        raise MemoryDocumentError(f"it cannot be decompressed: {error}") from error
+    if not unpacking.eof:
+        raise MemoryDocumentError("it is cut off, or too large")
+    memory, count = _decoded(recommendation, text)
+    if count < 1:
+        raise MemoryDocumentError("it does not say how many shards there are")
+    return StoredShard(count, memory)
+
+
+def _decoded(recommendation: str, text: str | bytes) -> tuple[Memory, int]:
     try:
         version = msgspec.json.decode(text, type=_Version)
         if (version.api_version, version.kind) != (API_VERSION, KIND):
@@ -146,7 +184,7 @@ def decode_memory(recommendation: str, text: str) -> Memory:
         TargetReference(each.api_version, each.kind, each.namespace, each.name): _memory(each.memory)
         for each in whole.targets
     }
-    return replace(_memory(whole), by_target=by_target)
+    return replace(_memory(whole), by_target=by_target), document.shards
 
 
 def _memory(content: _Memory) -> Memory:

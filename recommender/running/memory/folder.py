@@ -10,17 +10,25 @@ import logging
 import os
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from adapter.service.runtime.logs import StateLog, fields
-from recommender.running.memory.document import MemoryDocumentError, decode_memory, encode_memory
-from recommender.running.memory.store import MemoryUnavailableError, stored_name
+from recommender.running.memory.document import (
+    MemoryDocumentError,
+    decode_memory,
+    decode_shard,
+    encode_memory,
+    encode_shard,
+)
+from recommender.running.memory.store import MemoryKey, MemoryUnavailableError, StoredShard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from recommender.decisions.memory import Memory
+
+T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
 
@@ -34,15 +42,42 @@ class FolderMemoryStore:
         self._count = count
         self._states = StateLog(_log)
         self._lock = threading.Lock()
-        self._stored: dict[str, str] = {}
+        self._stored: dict[MemoryKey, bytes] = {}
 
     def load(self, name: str) -> Memory | None:
         """Return what is stored; a file that cannot be used is renamed to `….broken`."""
-        path = self._path(name)
+        return self._loaded(MemoryKey(name), lambda content: decode_memory(name, content.decode()))
+
+    def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:  # noqa: ARG002 - a file is always written at once
+        """Write the file if its content changes; returns whether it holds the memory now."""
+        return self._saved(MemoryKey(name), encode_memory(name, memory).encode())
+
+    def needs_load(self, name: str) -> bool:  # noqa: ARG002 - nobody else writes
+        """Return False."""
+        return False
+
+    def load_shard(self, name: str, number: int) -> StoredShard | None:
+        """Return what is stored of a shard, as `load`."""
+        return self._loaded(MemoryKey(name, number), lambda content: decode_shard(name, content))
+
+    def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:  # noqa: ARG002 - likewise
+        """Write the file of a shard, as `save`. A file has no limit, so no shard is too large."""
+        return self._saved(MemoryKey(name, number), encode_shard(name, shard))
+
+    def shard_needs_load(self, name: str, number: int) -> bool:  # noqa: ARG002 - nobody else writes
+        """Return False."""
+        return False
+
+    def is_shard_stored(self, name: str, number: int) -> bool:
+        """Return whether the file holds what this process has read or written."""
+        return MemoryKey(name, number) in self._stored
+
+    def _loaded(self, key: MemoryKey, decode: Callable[[bytes], T]) -> T | None:
+        path = self._path(key)
         with self._lock:
             try:
-                text = path.read_bytes().decode()
-                memory = decode_memory(name, text)
+                content = path.read_bytes()
+                found = decode(content)
             except FileNotFoundError:
                 return None
             except OSError as error:
@@ -50,33 +85,27 @@ class FolderMemoryStore:
             except (UnicodeDecodeError, MemoryDocumentError) as error:
                 self._move_aside(path, str(error))
                 return None
-            self._stored[name] = text
-            return memory
+            self._stored[key] = content
+            return found
 
-    def save(self, name: str, memory: Memory, *, urgent: bool) -> bool:  # noqa: ARG002 - a file is always written at once
-        """Write the file if its content changes; returns whether it holds the memory now."""
-        text = encode_memory(name, memory)
+    def _saved(self, key: MemoryKey, content: bytes) -> bool:
         with self._lock:
-            if self._stored.get(name) == text:
+            if self._stored.get(key) == content:
                 return True
             try:
-                write_atomically(self._path(name), text.encode())
+                write_atomically(self._path(key), content)
             except OSError as error:
                 self._count("error")
                 message = f"memories cannot be written to {self._folder}: {error.strerror}: scale calls wait"
                 self._states.failed("write", message)
                 return False
-            self._stored[name] = text
+            self._stored[key] = content
             self._count("ok")
             self._states.recovered("write", "memories are written again")
             return True
 
-    def needs_load(self, name: str) -> bool:  # noqa: ARG002 - nobody else writes
-        """Return False."""
-        return False
-
-    def _path(self, name: str) -> Path:
-        return self._folder / f"{stored_name(name)}.json"
+    def _path(self, key: MemoryKey) -> Path:
+        return self._folder / f"{key.object_name}{'.json' if key.shard is None else '.json.gz'}"
 
     @staticmethod
     def _move_aside(path: Path, problem: str) -> None:
@@ -84,7 +113,7 @@ class FolderMemoryStore:
         with suppress(OSError):
             path.replace(aside)
         _log.error(
-            "a stored memory cannot be used: the recommendation starts without cool-downs and holds",
+            "a stored memory cannot be used: what it is about starts without cool-downs and holds",
             extra=fields(file=str(path), problem=problem, moved_to=str(aside)),
         )
 

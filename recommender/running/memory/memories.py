@@ -4,35 +4,51 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
 
 from recommender.decisions.memory import Memory
-from recommender.running.memory.store import MemoryUnavailableError
+from recommender.running.memory.store import MemoryStore, MemoryUnavailableError, ShardStore
+from recommender.running.memory.targets import TargetMemories
+from recommender.running.memory.worth import is_worth_a_write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from recommender.running.memory.store import MemoryStore
+    from recommender.decisions.record import TargetReference
+
+
+class AnyStore(MemoryStore, ShardStore, Protocol):
+    """A store of both kinds of memories."""
 
 
 class Memories:
     """The loop's own methods are for one thread; `store_now` may be called from any."""
 
-    def __init__(self, store: MemoryStore, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, store: AnyStore, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self._clock = clock
+        self._targets = TargetMemories(store, clock)
+        self._most_shards: dict[str, int] = {}
+        """Of recommendations with `forEach`."""
         self._memories: dict[str, Memory] = {}
+        self._saved: dict[str, Memory] = {}
+        """What was given to the store last."""
         self._tried_at: dict[str, float] = {}
         """When each memory was last read, or when that was last tried."""
         self._read_until = math.inf
 
-    def begin(self, names: Sequence[str], seconds: float) -> tuple[str, ...]:
+    def begin(
+        self, names: Sequence[str], seconds: float, most_shards: Mapping[str, int] = MappingProxyType({})
+    ) -> tuple[str, ...]:
         """Begin a poll in which reading takes so many seconds, and at most one read more.
 
+        `most_shards` has, for each recommendation with `forEach`, how many ConfigMaps its memory may take.
         Returns the names in the order in which they are to be loaded: what hangs must not take the time of the others
         in every poll, so what has waited longest comes first.
         """
         self._read_until = self._clock() + seconds
+        self._most_shards = dict(most_shards)
         return tuple(sorted(names, key=lambda name: self._tried_at.get(name, -math.inf)))
 
     def load(self, name: str) -> Memory:
@@ -40,45 +56,51 @@ class Memories:
 
         Raises MemoryUnavailableError.
         """
+        most_shards = self._most_shards.get(name)
+        if most_shards is not None:
+            if self._targets.needs_load(name):
+                self._tried_at[name] = self._clock()
+            return self._targets.load(name, most_shards, self._read_until)
         if name not in self._memories or self._store.needs_load(name):
             now = self._clock()
             if now >= self._read_until:
                 raise MemoryUnavailableError("its memory has not been read yet: reading memories takes too long")
             self._tried_at[name] = now
-            self._memories[name] = self._store.load(name) or Memory()
+            self._memories[name] = self._saved[name] = self._store.load(name) or Memory()
         return self._memories[name]
 
     def remember(self, name: str, memory: Memory) -> None:
         """Replace the memory of a recommendation that has been loaded; it is stored if that is worth a write."""
-        before = self._memories.get(name)
-        if before is None:
+        most_shards = self._most_shards.get(name)
+        if most_shards is not None:
+            self._targets.remember(name, memory, most_shards)
+            return
+        if name not in self._memories:
             return
         self._memories[name] = memory
-        if _without_times(memory) != _without_times(before):
-            self._store.save(name, memory, urgent=False)
+        if is_worth_a_write(self._saved[name], memory) and self._store.save(name, memory, urgent=False):
+            self._saved[name] = memory
 
-    def store_now(self, name: str) -> bool:
-        """Store the memory of a recommendation at once; returns whether it is stored.
+    def store_now(self, name: str, target: TargetReference) -> bool:
+        """Store the memory of a recommendation, or with `forEach` of a target, at once; returns whether it is stored.
 
-        To be called before a scale call, which starts what the memory counts.
+        To be called before a scale call of the target, which starts what the memory counts.
         """
+        if name in self._most_shards:
+            return self._targets.store_now(name, target)
         memory = self._memories.get(name)
         if memory is None:
             return False
+        self._saved[name] = memory
         is_stored = self._store.save(name, memory, urgent=True)
         newest = self._memories.get(name)
         if newest is not None and newest is not memory:
             # The loop has decided again meanwhile, and the older memory must not replace the newer one.
+            self._saved[name] = newest
             self._store.save(name, newest, urgent=False)
         return is_stored
 
     def forget(self) -> None:
         """Forget everything: another process leads and will change what is stored."""
-        self._memories = {}
-
-
-def _without_times(memory: Memory) -> tuple[object, ...]:
-    """Return what is worth a write: every poll confirms the value, and a write for each would load the API server."""
-    replicas = None if memory.last is None else memory.last.replicas
-    of_targets = {target: _without_times(each) for target, each in memory.by_target.items()}
-    return replicas, memory.changes, memory.parameters, memory.rungs, memory.policy, of_targets
+        self._memories, self._saved = {}, {}
+        self._targets.forget()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING, Final, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from recommender.decisions.memory import Memory
@@ -17,6 +18,32 @@ _DIGEST_CHARACTERS: Final = 12
 
 class MemoryUnavailableError(Exception):
     """The memory cannot be read at present; the message says why. It must not be taken for empty."""
+
+
+class ShardTooLargeError(Exception):
+    """The memories of a shard take more room than a ConfigMap may have: they belong into more shards."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredShard:
+    """The memories of some targets of a recommendation with `forEach`."""
+
+    count: int
+    """How many shards there are in the layout to which this one belongs."""
+    memory: Memory
+    """With `by_target` alone."""
+
+
+class MemoryKey(NamedTuple):
+    """What is stored in one object: the memory of a recommendation, or a shard of those of its targets."""
+
+    recommendation: str
+    shard: int | None = None
+
+    @property
+    def object_name(self) -> str:
+        """The name of the ConfigMap or file: a DNS subdomain (RFC 1123)."""
+        return memory_object_name(self.recommendation, self.shard)
 
 
 class MemoryStore(Protocol):
@@ -43,6 +70,26 @@ class MemoryStore(Protocol):
         ...
 
 
+class ShardStore(Protocol):
+    """Where the memories of targets outlive the process, as `MemoryStore` for those of recommendations."""
+
+    def load_shard(self, name: str, number: int) -> StoredShard | None:
+        """Return a shard; None if there is none, or none that can be used. Raises MemoryUnavailableError."""
+        ...
+
+    def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:
+        """Store a shard, as `MemoryStore.save`; raises ShardTooLargeError."""
+        ...
+
+    def shard_needs_load(self, name: str, number: int) -> bool:
+        """Whether somebody else has changed the shard, as `MemoryStore.needs_load`."""
+        ...
+
+    def is_shard_stored(self, name: str, number: int) -> bool:
+        """Whether what was saved last is stored."""
+        ...
+
+
 def stored_name(recommendation: str) -> str:
     """Return the name of the ConfigMap or file of a recommendation: a DNS subdomain (RFC 1123).
 
@@ -57,11 +104,18 @@ def stored_name(recommendation: str) -> str:
     return NAME_PREFIX + "-".join(part for part in (readable, digest) if part)
 
 
+def memory_object_name(recommendation: str, shard: int | None) -> str:
+    """Return the name of the ConfigMap or file of a recommendation, or of a shard of the memories of its targets."""
+    name = stored_name(recommendation)
+    return name if shard is None else f"{name[: _LONGEST_NAME - len(f'-{shard}')]}-{shard}"
+
+
 class ProcessMemoryStore:
     """A `MemoryStore` that stores nothing anywhere, as with cluster-proportional-autoscaler's rights."""
 
     def __init__(self) -> None:
         self._memories: dict[str, Memory] = {}
+        self._shards: dict[tuple[str, int], StoredShard] = {}
 
     def load(self, name: str) -> Memory | None:
         """Return what this process has saved."""
@@ -75,3 +129,20 @@ class ProcessMemoryStore:
     def needs_load(self, name: str) -> bool:  # noqa: ARG002 - nobody else writes
         """Return False."""
         return False
+
+    def load_shard(self, name: str, number: int) -> StoredShard | None:
+        """Return what this process has saved."""
+        return self._shards.get((name, number))
+
+    def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:  # noqa: ARG002 - likewise
+        """Keep the shard; returns True."""
+        self._shards[name, number] = shard
+        return True
+
+    def shard_needs_load(self, name: str, number: int) -> bool:  # noqa: ARG002 - nobody else writes
+        """Return False."""
+        return False
+
+    def is_shard_stored(self, name: str, number: int) -> bool:
+        """Return whether it was saved."""
+        return (name, number) in self._shards

@@ -131,4 +131,5 @@ def test_prometheus_is_needed_for_queries(kind: str, *, expected: bool) -> None:
 def test_a_prediction_needs_nothing_of_the_cluster_but_who_owns_its_targets() -> None:
     needs = needs_of(accepted(entry("a", f"targets: [{TARGET}]", kind=LEAST)))
     assert needs == ClusterNeeds(autoscaler_namespaces=frozenset({"kube-system"}))
-    assert needs_of(accepted(entry("a", kind=EACH))).autoscaler_namespaces == {""}
+    assert needs_of(accepted(entry("a", kind=EACH))).autoscaler_namespaces == set()
+    assert needs_of(accepted(entry("a", "outputs: [scale]", kind=EACH))).autoscaler_namespaces == {""}

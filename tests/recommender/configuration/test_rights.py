@@ -9,16 +9,20 @@ import pytest
 from adapter.objects.resources import BUILT_IN, find_resource
 from recommender.configuration.reading import read_configuration
 from recommender.configuration.rights import RoleRule, rights_of
-from recommender.running.memory.store import stored_name
+from recommender.running.memory.store import memory_object_name
 from tests.recommender.configuration.files import LINEAR, whole
 
 CREATE, GET, KEEP, WATCH = ("create",), ("get",), ("get", "update", "patch"), ("list", "watch")
 TARGET = "{apiVersion: apps/v1, kind: Deployment, namespace: shop, name: web}"
 OTHER = "{apiVersion: v1, kind: ReplicationController, namespace: shop, name: old}"
 ROLLOUT = "{apiVersion: argoproj.io/v1alpha1, kind: Rollout, namespace: shop, name: new}"
+MEMORY = RoleRule("tools", "", "configmaps", "", KEEP, ("tidewatch-recommender-dns",))
+SHARDS = RoleRule(
+    "tools", "", "configmaps", "", KEEP, tuple(sorted(f"tidewatch-recommender-dns-{shard}" for shard in range(32)))
+)
 PROCESS = {
     RoleRule("tools", "", "configmaps", "", CREATE),
-    RoleRule("tools", "", "configmaps", "", KEEP, ("tidewatch-recommender-dns",)),
+    MEMORY,
     RoleRule("tools", "coordination.k8s.io", "leases", "", CREATE),
     RoleRule("tools", "coordination.k8s.io", "leases", "", KEEP, ("tidewatch-recommender",)),
 }
@@ -39,7 +43,7 @@ def rights(entry: str, top: str = "") -> tuple[RoleRule, ...]:
     configuration = read_configuration(whole(f"- name: dns\n  {entry}\n", top=top), "recommender.yaml")
     assert not configuration.refused
     resolve = partial(find_resource, BUILT_IN)
-    return rights_of(configuration, namespace="tools", resolve=resolve, memory_name=stored_name)
+    return rights_of(configuration, namespace="tools", resolve=resolve, memory_name=memory_object_name)
 
 
 DEFAULTS = "{linear: {nodesPerReplica: 2}}"
@@ -97,11 +101,12 @@ CASES = {
     ),
     "metrics of targets that series name": (
         f"{PREDICTIVE}, forEach: {{namespace: a, name: b}}}}",
-        PROCESS | OF_SERIES | {RoleRule("", "apps", "deployments", "", GET)},
+        (PROCESS - {MEMORY}) | {SHARDS},
     ),
     "scale calls for targets that series name": (
         f"{PREDICTIVE}, forEach: {{namespace: a, name: b, kind: ReplicationController}}}}\n  outputs: [scale]",
-        PROCESS
+        (PROCESS - {MEMORY})
+        | {SHARDS}
         | OF_SERIES
         | {
             RoleRule("", "", "replicationcontrollers", "", GET),
@@ -140,6 +145,6 @@ def test_a_kind_that_is_counted_in_the_whole_cluster_needs_no_right_in_a_namespa
     wide = "- {name: b, proportional: {drivers: {services: {perReplica: 5, selector: app=x}}}}\n"
     configuration = read_configuration(whole(narrow, wide), "recommender.yaml")
     found = rights_of(
-        configuration, namespace="tools", resolve=partial(find_resource, BUILT_IN), memory_name=stored_name
+        configuration, namespace="tools", resolve=partial(find_resource, BUILT_IN), memory_name=memory_object_name
     )
     assert [right.namespace for right in found if right.resource == "services"] == [""]

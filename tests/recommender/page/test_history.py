@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recommender.page.history import HEIGHT, LARGEST_GAP_SECONDS, WIDTH, chart_of
+from recommender.page.axes import HEIGHT, LARGEST_GAP_SECONDS, WIDTH
+from recommender.page.history import chart_of
 
 DAY = 86400.0
 
@@ -18,6 +19,7 @@ class Point:
     time: float
     replicas: int | None
     current: int | None
+    load: None = None
 
 
 def points(*values: int | None, every: float = 60.0) -> list[Point]:
@@ -32,7 +34,19 @@ def test_without_a_value_there_is_no_chart() -> None:
 def test_a_value_holds_until_the_next_one() -> None:
     chart = chart_of(points(2, 4, 4))
     assert chart is not None
-    assert re.fullmatch(r"M[\d.]+ [\d.]+h0(H[\d.]+V[\d.]+){2}", chart.recommended)
+    assert re.fullmatch(r"M[\d.]+ [\d.]+h0H[\d.]+V[\d.]+H632", chart.recommended)
+
+
+def test_a_day_without_a_change_is_one_short_line() -> None:
+    chart = chart_of(points(*[3] * 1440))
+    assert chart is not None
+    assert re.fullmatch(r"M44 [\d.]+h0H632", chart.recommended)
+
+
+def test_a_value_that_held_until_a_gap_is_drawn_until_there() -> None:
+    chart = chart_of(points(2, 2, None, 2))
+    assert chart is not None
+    assert re.fullmatch(r"M[\d.]+ [\d.]+h0H[\d.]+M632 [\d.]+h0", chart.recommended)
 
 
 def test_a_missing_value_interrupts_the_line() -> None:

@@ -8,9 +8,19 @@ from html.parser import HTMLParser
 import pytest
 
 from recommender.decisions.publication import Publication
-from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome, TargetReference
+from recommender.decisions.record import (
+    PredictedLoad,
+    Prediction,
+    Record,
+    Status,
+    Step,
+    TargetAction,
+    TargetOutcome,
+    TargetReference,
+)
 from recommender.page.rendering import PageRenderer
 
+RENDERER = PageRenderer("0.1.0")
 COREDNS = TargetReference("apps/v1", "Deployment", "kube-system", "coredns")
 
 
@@ -19,9 +29,10 @@ class Point:
     time: float
     replicas: int | None
     current: int | None
+    load: None = None
 
 
-VOID = {"meta", "link", "line", "path"}
+VOID = {"meta", "link", "line", "path", "input"}
 
 
 def record(**changes: object) -> Record:
@@ -42,7 +53,7 @@ def record(**changes: object) -> Record:
 
 def page(*records: Record, points: dict[str, list[Point]] | None = None, **publication: object) -> str:
     values: dict[str, object] = {"leads": True, "time": 1_763_800_000.0, "records": records}
-    return PageRenderer("0.1.0").page(Publication(**(values | publication)), points or {})  # type: ignore[arg-type]
+    return RENDERER.page(Publication(**(values | publication)), points or {})  # type: ignore[arg-type]
 
 
 class Balanced(HTMLParser):
@@ -95,6 +106,30 @@ def test_a_page_without_recommendations_says_why(publication: dict[str, object],
 @pytest.mark.parametrize("status", list(Status))
 def test_every_status_is_written_out_and_not_only_colored(status: Status) -> None:
     assert f">{status.value.capitalize() if status is not Status.OK else 'OK'}</span>" in page(record(status=status))
+
+
+def test_a_forecast_is_shown_with_its_time_its_band_its_model_and_the_record_of_all_models() -> None:
+    load = PredictedLoad(180_000.0, 214_902.3, 1_763_800_600.0, {"0.5": 201_000.0, "0.95": 214_902.3})
+    ratios = {"quantile": 0.41, "linear": 1.5, "headroom": 1.0, "reactive": None}
+    prediction = Prediction(load, "quantile", "it was short least", ratios, "0.4 % short, headroom 1.1 %")
+    text = page(record(type="predictive", prediction=prediction))
+    for part in (
+        "<dt>load now</dt><dd>180,000</dd>",
+        "<dt>predicted for 08:36 UTC, in 10 min</dt><dd>214,902</dd>",
+        "<dt>median</dt><dd>201,000</dd>",
+        "<code>quantile</code>: it was short least",
+        "less shortage than plain headroom",
+        "more shortage than plain headroom",
+        "neither had a shortage",
+        "0.4 % short, headroom 1.1 %",
+    ):
+        assert part in text
+    Balanced().feed(text)
+
+
+def test_a_model_without_a_forecast_is_shown_as_such() -> None:
+    prediction = Prediction(PredictedLoad(180.0, None, None), "reactive", "there is no history yet")
+    assert "<dd>no forecast</dd>" in page(record(type="predictive", prediction=prediction))
 
 
 def test_names_and_messages_cannot_become_markup() -> None:

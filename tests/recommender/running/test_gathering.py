@@ -10,10 +10,14 @@ import pytest
 
 from adapter.cluster.state import ClusterState, Observed, Unknown
 from adapter.service.runtime.threads import DaemonThreads
+from recommender.predictive.settings import PredictiveSettings
 from recommender.running.gathering import Gatherer, InputSources, LookUps, LookUpThreads
+from recommender.running.loads.needs import LoadNeed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from recommender.decisions.loads.inputs import LoadInputs
 
 WANTED = LookUps(queries=frozenset({"quick", "slow"}))
 
@@ -74,6 +78,25 @@ def test_an_answer_that_was_late_counts_in_the_next_poll(queries: Queries) -> No
     queries.released.set()
 
     assert under_test.gather(WANTED, 5.0).queries["slow"] == Observed(4.0, 1.0)
+
+
+def test_a_load_that_hangs_is_unknown_and_delays_nothing_else(queries: Queries) -> None:
+    need = LoadNeed("shop", PredictiveSettings(load="load"), 10.0)
+
+    def load(_need: LoadNeed) -> Observed[LoadInputs] | Unknown:
+        queries.released.wait(10)
+        return Observed({}, 1.0)
+
+    threads = LookUpThreads(in_threads, in_threads)
+    sources = InputSources(ClusterState, queries, unused, lambda _: {}, load)
+    under_test = Gatherer(sources, threads, threads, load_threads=threads)
+    wanted = LookUps(queries=frozenset({"quick"}), loads=frozenset({need}))
+    late = under_test.gather(wanted, 0.2)
+    queries.released.set()
+
+    assert late.loads["shop"] == Unknown("the load has not been answered yet")
+    assert late.queries["quick"] == Observed(5.0, 1.0)
+    assert under_test.gather(wanted, 5.0).loads["shop"] == {}
 
 
 def test_a_lookup_that_fails_by_a_fault_harms_itself_alone() -> None:

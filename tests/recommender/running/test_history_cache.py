@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.timing.clock import Clock
-from recommender.decisions.record import Record, Status, TargetAction, TargetOutcome, TargetReference
-from recommender.running.history_cache import KEPT_SECONDS, HistoryCache, HistoryPoint
+from recommender.decisions.record import (
+    PredictedLoad,
+    Prediction,
+    Record,
+    Status,
+    TargetAction,
+    TargetOutcome,
+    TargetReference,
+)
+from recommender.running.history_cache import KEPT_SECONDS, HistoryCache
+from recommender.running.history_points import HistoryPoint, LoadPoint
 from recommender.running.history_schema import MIGRATIONS
 from tests.support.waiting import until
 
@@ -29,6 +38,12 @@ RECORD = Record(
     targets=(TargetOutcome(TargetReference("apps/v1", "Deployment", "shop", "web"), 3, TargetAction.SCALE),),
 )
 START = 1_000_000.0
+
+
+def predicting(load: float, predicted: float | None, at: float | None, **changes: object) -> Record:
+    quantiles = {} if predicted is None else {"0.5": load + 1.0, "0.95": predicted}
+    prediction = Prediction(PredictedLoad(load, predicted, at, quantiles), "linear", "")
+    return replace(RECORD, type="predictive", prediction=prediction, **changes)  # type: ignore[arg-type]
 
 
 class World:
@@ -78,6 +93,33 @@ def test_a_value_that_stays_the_same_is_noted_once_a_minute(world: World) -> Non
     assert [point.time - START for point in world.read()] == [0, 60, 120, 180, 240]
 
 
+def test_the_load_is_kept_with_its_forecast_and_the_time_of_it(world: World) -> None:
+    world.add(0, predicting(100.0, 130.0, START + 120))
+    world.add(60, predicting(105.0, None, None))
+    world.cache = world.started()
+    assert [point.load for point in world.read()] == [
+        LoadPoint(100.0, 101.0, 130.0, START + 120),
+        LoadPoint(105.0, None, None, None),
+    ]
+
+
+def test_a_load_that_alone_changes_is_noted_once_a_minute(world: World) -> None:
+    for second in range(0, 150, 10):
+        world.add(second, predicting(float(second), second + 5.0, START + second + 120))
+    assert [point.load.observed for point in world.read() if point.load] == [0, 60, 120]
+
+
+def test_with_many_targets_the_sums_of_load_and_forecast_are_kept(world: World) -> None:
+    each = [TargetReference("apps/v1", "Deployment", "shop", name) for name in "abc"]
+    found = [predicting(10.0, 13.0, START + 120, each=target) for target in each]
+    world.add(0, *found, replace(RECORD, each=each[0], prediction=None))
+    world.add(60, *found[:2], predicting(10.0, None, None, each=each[2]))
+    assert [point.load for point in world.read()] == [
+        LoadPoint(30.0, 33.0, 39.0, START + 120),
+        LoadPoint(30.0, None, None, None),
+    ]
+
+
 def test_points_older_than_a_day_and_points_of_a_wrong_clock_are_deleted(world: World) -> None:
     world.add(0, RECORD)
     world.cache.add(START + 10 * KEPT_SECONDS, [replace(RECORD, replicas=7)])
@@ -122,15 +164,20 @@ def test_a_database_with_damaged_pages_is_moved_aside(world: World) -> None:
     assert world.failures >= 1
 
 
-def test_an_older_file_is_migrated(world: World) -> None:
+@pytest.mark.parametrize("version", [1, 2], ids=["without an index", "without loads"])
+def test_an_older_file_is_migrated(version: int, world: World) -> None:
     world.path.parent.mkdir()
     with closing(sqlite3.connect(world.path)) as connection:
-        connection.execute(MIGRATIONS[0])
+        for migration in MIGRATIONS[:version]:
+            connection.execute(migration)
         connection.execute("INSERT INTO points VALUES ('web', 999999.0, 4, 'ok', NULL, 4)")
-        connection.execute("PRAGMA user_version = 1")
+        connection.execute(f"PRAGMA user_version = {version}")
         connection.commit()
-    world.add(0, RECORD)
-    assert [point.replicas for point in world.read()] == [4, 5]
+    world.add(0, predicting(1.0, 3.0, START + 60))
+    assert [(point.replicas, point.load) for point in world.read()] == [
+        (4, None),
+        (5, LoadPoint(1.0, 2.0, 3.0, START + 60)),
+    ]
     with closing(sqlite3.connect(world.path)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)

@@ -10,20 +10,22 @@ from adapter.cluster.state import ClusterState, Observed, Unknown
 from adapter.timing.clock import Clock
 from recommender.configuration.model import Configuration, Recommendation, RefusedRecommendation
 from recommender.decisions.calculation import Calculation
+from recommender.decisions.inputs import TargetState
 from recommender.decisions.loads.inputs import LoadInput
 from recommender.decisions.memory import LastValue, Memory
+from recommender.decisions.outcomes import NOT_LOOKED_UP
 from recommender.decisions.record import PredictedLoad, Prediction, Status, Step, TargetReference
 from recommender.decisions.settings import Output, RecommendationPolicy
 from recommender.proportional.parameters import ProportionalSettings
 from recommender.running.expansion import EachTarget
 from recommender.running.gathering import Gatherer, InputSources, LookUps, LookUpThreads
 from recommender.running.memory.memories import Memories
-from recommender.running.memory.store import MemoryUnavailableError
+from recommender.running.memory.store import MemoryUnavailableError, StoredShard
 from recommender.running.plans import PollPlan, plan_of
 from recommender.running.runner import Latest, Runner, RunnerParts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     import pytest
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.loads.inputs import LoadInputs
     from recommender.decisions.loop import Decision
+    from recommender.running.gathering import TargetInput
 
 NOW = 1_000_000.0
 
@@ -67,6 +70,7 @@ class World:
     loads: dict[str, LoadInputs | Unknown] = field(default_factory=dict)
     outputs: frozenset[Output] = frozenset({Output.METRIC})
     targets: tuple[TargetReference, ...] = ()
+    sizes: dict[TargetReference, int] = field(default_factory=dict)
 
     # As leadership
 
@@ -93,6 +97,22 @@ class World:
 
     def needs_load(self, name: str) -> bool:
         return name in self.unavailable
+
+    def load_shard(self, name: str, number: int) -> StoredShard | None:
+        del number
+        return StoredShard(1, self.load(name) or Memory())
+
+    def save_shard(self, name: str, number: int, shard: StoredShard, *, urgent: bool) -> bool:
+        del number
+        return self.save(name, shard.memory, urgent=urgent)
+
+    def shard_needs_load(self, name: str, number: int) -> bool:
+        del number
+        return self.needs_load(name)
+
+    def is_shard_stored(self, name: str, number: int) -> bool:
+        del name, number
+        return True
 
     # As effects
 
@@ -129,7 +149,10 @@ class World:
             self.on_gather()
             return ClusterState()
 
-        nothing = InputSources(cluster, lambda _: None, lambda *_: None, lambda _: {})  # type: ignore[arg-type, return-value]
+        def targets(wanted: Collection[TargetReference]) -> dict[TargetReference, TargetInput]:
+            return {each: Observed(TargetState(self.sizes[each]), self.now) for each in wanted if each in self.sizes}
+
+        nothing = InputSources(cluster, lambda _: None, lambda *_: None, targets)  # type: ignore[arg-type, return-value]
         latest, at_once = Latest(), LookUpThreads(lambda work: work(), lambda work: work())
         parts = RunnerParts(
             plan=self.plan,
@@ -313,3 +336,21 @@ def test_two_recommendations_that_scale_one_target_are_both_refused() -> None:
 
     owners = {record.name: [each.owner for each in record.targets] for record in latest.get().records}
     assert owners == {"chat": ["recommendation static"], "static": ["recommendation chat"], "refused": []}
+
+
+def test_a_target_of_for_each_is_looked_up_before_it_is_scaled() -> None:
+    target = TargetReference("apps/v1", "Deployment", "shop", "a")
+    world = World({"chat": always(3)}, outputs=frozenset({Output.SCALE}))
+    world.for_each = {"chat": EachTarget(lambda _: always(3))}
+    world.loads = {"chat": {target: known_load()}}
+    world.sizes = {target: 5}
+    runner, latest = world.runner()
+    actions = []
+    for _ in range(2):
+        runner.poll()
+        actions.append([each.message for each in latest.get().records[0].targets])
+    assert actions == [
+        [NOT_LOOKED_UP],
+        ["the HPAs of namespace shop cannot be looked up: they are not watched; one of them may own Deployment shop/a"],
+    ]
+    assert latest.get().records[0].targets[0].current_replicas == 5

@@ -78,7 +78,7 @@ def test_with_less_than_two_days_it_says_what_it_lacks() -> None:
     values = np.full(3 * DAY_STEPS, 5.0)
     values[: 2 * DAY_STEPS] = np.nan
     assert lacks(SEASONAL, history_of(values)) == (
-        "seasonal needs 2 days of load to see a day twice, and 1 days are known"
+        "seasonal needs 2 days of load to see a day twice, and 24 h are known"
     )
     assert lacks(SEASONAL, history_of(values[:5])) == "seasonal needs a known load, and none is known"
     assert lacks(SEASONAL, history_of(np.full(2 * DAY_STEPS, 5.0))) is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from recommender.predictive.forecast import Forecasts, Model
 
 STEP_SECONDS = 1800.0
+FITTED_STEPS = 168
 every_model = pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
 
 
@@ -23,13 +26,18 @@ def fitted(model: Model, history: LoadHistory, steps: int) -> Any:  # noqa: ANN4
     return model.fit(history.until(steps), TASK)
 
 
+@cache
+def fitted_to_noise(model: Model) -> Any:  # noqa: ANN401 - likewise
+    return fitted(model, noisy_history(), FITTED_STEPS)
+
+
 def upper_and_median(found: Forecasts) -> np.ndarray[Any, Any]:
     return np.stack([found.median, found.upper])
 
 
-def noisy_history(days: float = 10) -> LoadHistory:
+def noisy_history(days: float = 6) -> LoadHistory:
     rows = [daily_load(STEP_SECONDS, days, noise) for noise in (0.02, 0.2)]
-    rows[1][200:215] = np.nan
+    rows[1][100:115] = np.nan
     return history_of(rows, STEP_SECONDS)
 
 
@@ -45,27 +53,27 @@ def test_every_name_is_one_of_the_configuration() -> None:
 def test_what_comes_after_the_origin_changes_nothing(model: Model) -> None:
     history = noisy_history()
     origin = history.steps - 60
-    parameters = fitted(model, history, origin)
     origins = np.arange(origin - 20, origin + 1)
-    clean = upper_and_median(model.forecast(parameters, history, origins, TASK))
+    clean = upper_and_median(model.forecast(fitted_to_noise(model), history, origins, TASK))
+    assert np.isfinite(clean).all()
     for poison in (np.nan, 1e9, 0.0):
         values = history.values.copy()
         values[:, origin + 1 :] = poison
         poisoned = LoadHistory(history.start_seconds, STEP_SECONDS, values)
-        np.testing.assert_array_equal(upper_and_median(model.forecast(parameters, poisoned, origins, TASK)), clean)
+        found = upper_and_median(model.forecast(fitted_to_noise(model), poisoned, origins, TASK))
+        np.testing.assert_array_equal(found, clean)
 
 
 @every_model
 def test_all_series_and_origins_at_once_or_one_by_one_give_the_same(model: Model) -> None:
     history = noisy_history()
-    origins = np.arange(history.steps - 100, history.steps, 19)
-    together = upper_and_median(model.forecast(fitted(model, history, 380), history, origins, TASK))
-    for series in range(2):
-        alone = LoadHistory(history.start_seconds, STEP_SECONDS, history.values[series : series + 1])
-        parameters = fitted(model, alone, 380)
-        for index, origin in enumerate(origins):
-            found = model.forecast(parameters, alone.until(int(origin) + 1), np.array([origin]), TASK)
-            np.testing.assert_allclose(upper_and_median(found)[:, 0, 0], together[:, series, index], rtol=1e-6)
+    origins = np.arange(FITTED_STEPS, history.steps, 19)
+    together = upper_and_median(model.forecast(fitted_to_noise(model), history, origins, TASK))
+    alone = LoadHistory(history.start_seconds, STEP_SECONDS, history.values[1:])
+    parameters = fitted(model, alone, FITTED_STEPS)
+    for index, origin in enumerate(origins):
+        found = model.forecast(parameters, alone.until(int(origin) + 1), np.array([origin]), TASK)
+        np.testing.assert_allclose(upper_and_median(found)[:, 0, 0], together[:, 1, index], rtol=1e-6)
 
 
 @every_model
@@ -80,14 +88,14 @@ def test_constant_load_is_forecast_as_it_is(model: Model, level: float) -> None:
 
 @every_model
 def test_where_the_load_is_unknown_there_is_no_forecast_and_never_a_negative_one(model: Model) -> None:
-    values = daily_load(STEP_SECONDS, 16, 0.3, level=2.0)
-    values[500:] = np.maximum(values[500:] - 1.5, 0.0)
-    values[600:640] = np.nan
-    values[700::7] = np.nan
+    values = daily_load(STEP_SECONDS, 6, 0.3, level=2.0)
+    values[150:] = np.maximum(values[150:] - 1.5, 0.0)
+    values[180:200] = np.nan
+    values[220::7] = np.nan
     history = history_of(values, STEP_SECONDS)
-    found = upper_and_median(model.forecast(fitted(model, history, 690), history, np.arange(640 - 40, 768), TASK))
-    unknown = np.isnan(values[600:768])
-    assert np.isnan(found[:, :, unknown]).all()
+    origins = np.arange(FITTED_STEPS, history.steps)
+    found = upper_and_median(model.forecast(fitted(model, history, FITTED_STEPS), history, origins, TASK))
+    assert np.isnan(found[:, :, np.isnan(values[origins])]).all()
     assert not (found < 0).any()
     assert not np.isinf(found).any()
 
@@ -112,3 +120,15 @@ def test_no_series_is_no_forecast(model: Model) -> None:
     history = LoadHistory(0.0, STEP_SECONDS, np.empty((0, 800)))
     found = model.forecast(fitted(model, history, 700), history, np.arange(700, 800), TASK)
     assert found.upper.shape == (0, 100)
+
+
+@every_model
+def test_a_growth_limit_of_the_user_bounds_both_forecasts(model: Model) -> None:
+    history = noisy_history()
+    origins = np.arange(FITTED_STEPS, history.steps)
+    task = replace(TASK, max_growth=1.05)
+    found = model.forecast(fitted_to_noise(model), history, origins, task)
+    present = history.values[:, origins]
+    level = (1.05 if model.name != "reactive" else 1.0) * present * (1 + 1e-9)
+    assert (found.median <= level).all()
+    assert (found.upper <= level).all()

@@ -125,6 +125,25 @@ def test_the_session_length_is_measured_on_pods_that_take_no_new_sessions() -> N
     assert (found.replicas, found.binding) == (math.ceil(100 * math.exp(-10 / 300)), "drain")
 
 
+@pytest.mark.parametrize(
+    ("seconds", "ended"),
+    [(10.0, 5000.0), (60.0, 5000.0), (61.0, 0.0), (0.0, 0.0), (-10.0, 0.0)],
+)
+def test_sessions_are_compared_with_the_last_poll_only_if_it_was_recent(seconds: float, ended: float) -> None:
+    policy = sticky(scale_down=gently())
+    before = LoadSituation(100_000.0, forecast(0.0), unready(25_000))
+    memory = size_of(policy, before, PolicyMemory(), NOW).memory
+    after = LoadSituation(95_000.0, forecast(0.0), unready(20_000))
+    assert size_of(policy, after, memory, NOW + seconds).memory.sessions.ended in {ended, ended / 2}
+
+
+def test_a_mass_reconnect_does_not_count_as_ended_sessions() -> None:
+    policy = sticky(scale_down=gently())
+    memory = size_of(policy, LoadSituation(100_000.0, forecast(0.0), unready(25_000)), PolicyMemory(), NOW).memory
+    after = LoadSituation(50_000.0, forecast(0.0), unready(12_500))
+    assert size_of(policy, after, memory, NOW + 10).memory.sessions.ended == 0.0
+
+
 @given(loads, st.sampled_from([None, 0.05, 0.3]), st.sampled_from([0.0, 35.0, 300.0]), st.floats(1, 60))
 @examples(max_examples=60)
 def test_capacity_never_falls_below_load_and_reserve_nor_faster_than_the_decay(

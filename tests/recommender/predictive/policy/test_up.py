@@ -3,6 +3,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
 
 from recommender.decisions.calculation import CalculationError
 from recommender.decisions.loads.delays import ControlDelays, Delay, DelaySource, delay_of
@@ -163,6 +166,14 @@ def test_extra_pods_follow_the_published_rule() -> None:
     slots = count_slots(ready(*[20_000] * 10), LIMIT, 120.0)
     assert pods_for(slots, LIMIT, arrivals=60_000.0, reserve=0.0) == 10 + 3
     assert pods_for(slots, LIMIT, arrivals=50_000.0, reserve=0.0) == 10
+    assert pods_for(slots, LIMIT, arrivals=60_000.0, reserve=20_000.0) == 10 + 4
+
+
+def test_a_reserve_alone_adds_only_what_it_lacks() -> None:
+    slots = count_slots(ready(*[20_000] * 10), LIMIT, 120.0)
+    assert pods_for(slots, LIMIT, arrivals=0.0, reserve=60_000.0) == 10 + 1
+    assert pods_for(slots, LIMIT, arrivals=-5_000.0, reserve=50_000.0) == 10
+    assert pods_for(slots, LIMIT, arrivals=0.0, reserve=24_000.0) == 10 - 1
 
 
 @pytest.mark.parametrize(
@@ -195,3 +206,42 @@ def test_a_size_stays_within_what_the_api_can_hold() -> None:
 def test_without_load_per_replica_there_is_no_size() -> None:
     with pytest.raises(CalculationError, match="loadPerReplica"):
         sized(settings(load_per_replica=None), LoadSituation(1.0))
+
+
+pods_of_all_kinds = st.lists(
+    st.builds(
+        PodConnections,
+        st.none() | st.floats(0, 1.2 * LIMIT),
+        is_ready=st.booleans(),
+        unready_seconds=st.none() | st.floats(0, 600),
+    ),
+    max_size=12,
+).map(tuple)
+
+
+@given(pods_of_all_kinds, st.floats(0, 500_000), st.floats(0, 500_000), st.none() | st.integers(1, 30))
+@examples(max_examples=60)
+def test_whatever_the_pods_say_the_load_and_its_reserve_are_served(
+    pods: Pods, load: float, upper: float, most: int | None
+) -> None:
+    policy = sticky(headroom_ratio=0.1, max_replicas=most)
+    replicas = sized(policy, LoadSituation(load, forecast(upper), pods)).replicas
+    assert replicas is not None
+    assert replicas * LIMIT >= 1.1 * load * (1 - 1e-9) or replicas == most
+    slots = count_slots(pods, LIMIT, 120.0)
+    if slots.occupied and slots.free <= 0:
+        assert replicas > slots.occupied or replicas == most
+
+
+@given(st.floats(0, 1.2 * LIMIT), pods_of_all_kinds, st.floats(0, 500_000), st.floats(0, 500_000))
+@examples(max_examples=60)
+def test_a_pod_without_a_sample_never_means_fewer_replicas(
+    connections: float, others: Pods, load: float, upper: float
+) -> None:
+    with_sample, unknown = (
+        sized(sticky(), LoadSituation(load, forecast(upper), (PodConnections(each, is_ready=True), *others))).replicas
+        for each in (connections, None)
+    )
+    assert with_sample is not None
+    assert unknown is not None
+    assert unknown >= with_sample

@@ -49,10 +49,10 @@ def test_decay_is_the_same_for_every_step(step_seconds: float) -> None:
 
 
 def test_the_load_and_its_reserve_are_always_asked_for() -> None:
-    load = np.array([100.0, 95.0, np.nan, 91.0])
+    load = np.array([100.0, 95.0, 81.0, 91.0])
     settings = PredictiveSettings(headroom_ratio=0.1, scale_down=ScaleDown(None, 0.0))
     found = asked_replicas(np.ones(4), load, settings, fleet())
-    assert found.tolist() == [11, 11, 1, 11]
+    assert found.tolist() == [11, 11, 9, 11]
 
 
 def test_a_drop_within_a_minute_is_held() -> None:
@@ -66,6 +66,13 @@ def test_a_drop_within_a_minute_is_held() -> None:
 def test_unknown_steps_neither_begin_nor_end_a_hold() -> None:
     load = np.array([100.0, 50.0, np.nan, 50.0, np.nan, 50.0])
     assert held_steps(CONNECTIONS, load, 60.0).tolist() == [False, True, True, False, False, False]
+
+
+def test_the_size_is_held_while_the_load_is_unknown() -> None:
+    load = np.array([1000.0, np.nan, np.nan, np.nan, 0.0])
+    settings = PredictiveSettings(headroom_ratio=0.0, scale_down=ScaleDown(0.05, 0.0))
+    found = asked_replicas(np.array([100.0, 1.0, 1.0, 1.0, 1.0]), load, settings, fleet(10.0))
+    assert found.tolist() == [100, 100, 100, 100, 95]
 
 
 def test_open_sessions_slow_the_way_down() -> None:

@@ -14,6 +14,7 @@ from adapter.timing.clock import Clock
 from adapter.timing.pace import UNPACED
 from recommender.predictive.settings import ForEach, ModelName, PredictiveSettings
 from recommender.running.loads.book import ModelBook
+from recommender.running.loads.delays import DelayMeter
 from recommender.running.loads.files import LoadFiles
 from recommender.running.loads.keeping import HistoryKeeper
 from recommender.running.loads.needs import LoadNeed
@@ -68,7 +69,7 @@ class LoadWorld:
         telemetry = LoadTelemetry(self.registry)
         self.files = LoadFiles(state / "loads")
         self.keeper = HistoryKeeper(self.queries.client, self.files, telemetry, self.clocks.clock())
-        self.source = LoadSource(self.queries, self.keeper, Predictor(book or ModelBook()), telemetry)
+        self.source = LoadSource(self.queries, self.keeper, DelayMeter(), Predictor(book or ModelBook()), telemetry)
 
     def _connected(self, settings: PrometheusSettings) -> PrometheusClient:
         client = CountingClient(settings)

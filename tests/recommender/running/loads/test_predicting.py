@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from recommender.predictive.learning import Verdict
 from recommender.predictive.settings import ModelName
-from recommender.running.loads.book import Learned, ModelBook, ModelInUse
+from recommender.running.loads.book import Learned, ModelBook
+from recommender.running.loads.delays import DelayMeter
 from recommender.running.loads.histories import TargetHistory
 from recommender.running.loads.predicting import Predictor
 from recommender.running.loads.reading import target_of
@@ -35,12 +37,14 @@ def rising(wanted: LoadNeed, minutes: int = 30, targets: tuple[Target, ...] = (N
 
 def predicted(wanted: LoadNeed, book: ModelBook | None = None, load: float = 2800.0) -> Prediction:
     history, now = rising(wanted)
-    return Predictor(book or ModelBook()).predictions(wanted, history, {None: load}, now)[None]
+    return Predictor(book or ModelBook()).predictions(wanted, DelayMeter().delays(wanted), history, {None: load}, now)[
+        None
+    ]
 
 
 def test_a_line_reaches_as_far_as_capacity_takes_to_serve() -> None:
     wanted = need("load", model=ModelName.LINEAR, history_seconds=3600.0)
-    found, task = predicted(wanted), task_of(wanted)
+    found, task = predicted(wanted), task_of(wanted, DelayMeter().delays(wanted))
 
     assert found.model == "linear"
     assert found.load.at == START + 1800 + task.lead_seconds
@@ -52,7 +56,7 @@ def test_a_line_reaches_as_far_as_capacity_takes_to_serve() -> None:
 @pytest.mark.parametrize(("model", "ratio"), [(ModelName.HEADROOM, 1.2), (ModelName.REACTIVE, 1.0)])
 def test_models_of_the_present_need_no_history(model: ModelName, ratio: float) -> None:
     wanted = need("load", model=model, headroom_ratio=0.2)
-    found = Predictor(ModelBook()).predictions(wanted, None, {None: 50.0}, START)[None]
+    found = Predictor(ModelBook()).predictions(wanted, DelayMeter().delays(wanted), None, {None: 50.0}, START)[None]
 
     assert found.model == model
     assert found.load.predicted == pytest.approx(50.0 * ratio)
@@ -60,7 +64,7 @@ def test_models_of_the_present_need_no_history(model: ModelName, ratio: float) -
 
 def test_a_load_without_history_has_headroom_and_a_reason() -> None:
     wanted = need("load", model=ModelName.POLYNOMIAL, headroom_ratio=0.2)
-    found = Predictor(ModelBook()).predictions(wanted, None, {None: 50.0}, START)[None]
+    found = Predictor(ModelBook()).predictions(wanted, DelayMeter().delays(wanted), None, {None: 50.0}, START)[None]
 
     assert found.model == "headroom"
     assert found.load.predicted == 60.0
@@ -77,8 +81,8 @@ def test_auto_has_headroom_until_models_have_been_compared() -> None:
 def test_what_auto_has_learned_acts() -> None:
     wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0)
     book = ModelBook()
-    in_use = ModelInUse("headroom", "it was best", 0.5, {"linear": 1.2, "seasonal": None}, "no shortage")
-    book.put(wanted, Learned(task_of(wanted), {}, {None: in_use}))
+    verdict = Verdict("headroom", "it was best", 0.5, {"linear": 1.2, "seasonal": None}, "no shortage")
+    book.put(wanted, Learned(task_of(wanted, DelayMeter().delays(wanted)), verdicts={None: verdict}))
     found = predicted(wanted, book)
 
     assert found.load.predicted == pytest.approx(1.5 * 2800)
@@ -91,9 +95,13 @@ def test_of_many_series_the_forecast_of_a_grid_step_stands_until_the_next() -> N
     targets = tuple(target_of({"namespace": "shop", "deployment": f"d{each}"}, FOR_EACH) for each in range(201))
     history, now = rising(wanted, targets=targets)
     under_test, loads = Predictor(ModelBook()), dict.fromkeys(targets, 2800.0)
-    first = under_test.predictions(wanted, history, loads, now)
-    second = under_test.predictions(wanted, history, dict.fromkeys(targets, 2700.0), now + 1.0)
-    third = under_test.predictions(wanted, history, dict.fromkeys(targets, 2700.0), now + 30.0)
+    first = under_test.predictions(wanted, DelayMeter().delays(wanted), history, loads, now)
+    second = under_test.predictions(
+        wanted, DelayMeter().delays(wanted), history, dict.fromkeys(targets, 2700.0), now + 1.0
+    )
+    third = under_test.predictions(
+        wanted, DelayMeter().delays(wanted), history, dict.fromkeys(targets, 2700.0), now + 30.0
+    )
 
     uppers = [found[targets[200]].load.predicted for found in (first, second, third)]
     assert uppers[0] == uppers[1] != uppers[2]

@@ -62,7 +62,7 @@ def test_of_too_many_targets_the_first_by_name_are_kept() -> None:
     assert "from StatefulSet shop/c on" in found.problems[0]
 
 
-def test_a_pod_is_ready_while_its_sample_is_not_at_the_limit() -> None:
+def test_a_pod_is_ready_unless_it_has_reached_the_limit() -> None:
     connections = Connections(limit=10, metric="open")
     samples = [sample(value, pod=pod) for pod, value in (("b", 10.0), ("a", 9.0), ("c", math.nan))]
     found = pods_of(samples, connections, None)

@@ -5,19 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import pytest
+
 from recommender.decisions.memory import LastValue, Memory
+from recommender.decisions.record import TargetReference
 from recommender.running.memory.memories import Memories
-from recommender.running.memory.store import MemoryUnavailableError
+from recommender.running.memory.store import MemoryUnavailableError, ProcessMemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+WEB = TargetReference("apps/v1", "Deployment", "shop", "web")
 FIRST = Memory(last=LastValue(3, 1.0, 1.0))
 SECOND = replace(FIRST, changes=(1.0,))
 
 
 @dataclass
-class Store:
+class Store(ProcessMemoryStore):
     """A store in which the memories of some recommendations hang for five seconds."""
 
     hanging: frozenset[str] = frozenset()
@@ -25,6 +29,9 @@ class Store:
     read: list[str] = field(default_factory=list)
     saved: list[Memory] = field(default_factory=list)
     on_urgent: Callable[[], None] = lambda: None
+
+    def __post_init__(self) -> None:
+        super().__init__()
 
     def load(self, name: str) -> Memory | None:
         self.read.append(name)
@@ -83,5 +90,38 @@ def test_an_older_memory_that_is_stored_meanwhile_does_not_replace_a_newer_one()
     memories = Memories(store)
     memories.load("good")
     store.on_urgent = lambda: memories.remember("good", SECOND)
-    assert memories.store_now("good")
+    assert memories.store_now("good", WEB)
     assert store.saved[-1] == SECOND
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_written"),
+    [
+        ({"capacity": 10.2, "time": 1.7e9 + 10}, False),
+        ({"capacity": 10.6, "time": 1.7e9 + 10}, True),
+        ({"capacity": 10.0, "time": 1.7e9, "held_until": 1.7e9 + 130}, True),
+        ({"capacity": 10.0, "time": 1.7e9, "held_until": 1.7e9 + 5}, False),
+        ({"capacity": 10.0, "time": 1.7e9, "wish.2": 7.0}, False),
+        ({}, True),
+    ],
+    ids=["moved-a-little", "moved", "a-hold-begins", "a-hold-is-over", "another-name", "forgotten"],
+)
+def test_what_moves_with_each_poll_is_not_worth_a_write(policy: dict[str, float], *, is_written: bool) -> None:
+    store = Store()
+    memories = Memories(store)
+    memories.load("good")
+    now = LastValue(3, 1.7e9 + 10, 1.7e9 + 10)
+    memories.remember("good", replace(FIRST, last=now, policy={"capacity": 10.0, "time": 1.7e9}))
+    store.saved.clear()
+    memories.remember("good", replace(FIRST, last=now, policy=policy))
+    assert bool(store.saved) == is_written
+
+
+def test_what_moves_a_little_with_each_poll_is_written_in_the_end() -> None:
+    store = Store()
+    memories = Memories(store)
+    memories.load("good")
+    for step in range(20):
+        memories.remember("good", replace(FIRST, policy={"capacity": 100.0 - step}))
+    assert 2 <= len(store.saved) <= 5
+    assert abs(store.saved[-1].policy["capacity"] - 81.0) <= 5.0

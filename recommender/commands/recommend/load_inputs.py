@@ -1,0 +1,61 @@
+"""The loads of predictive recommendations, with their progress on a terminal."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry
+
+from adapter.service.children import Children
+from adapter.sources.prometheus.client import PrometheusClient
+from adapter.timing.pace import UNPACED
+from recommender.commands.program import METRICS_PREFIX
+from recommender.running.loads.needs import load_needs_of
+from recommender.running.query_values import QueryValues
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from adapter.cluster.state import Unknown
+    from recommender.configuration.model import Configuration
+    from recommender.decisions.loads.inputs import LoadInputs
+
+QUERY_SECONDS = 20.0
+_ERASE_LINE = "\r\x1b[K"
+
+
+def load_inputs(configuration: Configuration) -> Mapping[str, LoadInputs | Unknown]:
+    """Return the loads by recommendation; it may take a minute for each."""
+    if not load_needs_of(configuration):
+        return {}
+    # It loads numpy, which other recommendations have no use for.
+    from recommender.running.loads.once import load_inputs_once  # noqa: PLC0415
+
+    queries = QueryValues(PrometheusClient, UNPACED, QUERY_SECONDS)
+    queries.use(configuration.prometheus)
+    children = Children(CollectorRegistry(), METRICS_PREFIX, most=1)
+    try:
+        with _progress() as report:
+            return load_inputs_once(configuration, queries, children.run, report)
+    finally:
+        children.close()
+        queries.close()
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """Yield what shows a line in place of the last one; without a terminal nothing is shown."""
+    if not sys.stderr.isatty():
+        yield lambda _line: None
+        return
+
+    def show(line: str) -> None:
+        sys.stderr.write(f"{_ERASE_LINE}{line}")
+        sys.stderr.flush()
+
+    try:
+        yield show
+    finally:
+        show("")

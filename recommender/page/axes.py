@@ -1,0 +1,103 @@
+"""The axes that the charts of a recommendation share: a day from left to right, a value from the bottom to the top."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+WIDTH: Final = 640
+HEIGHT: Final = 140
+LEFT: Final = 44
+"""Room for the labels of the value axis."""
+BOTTOM: Final = 22
+"""Room for the labels of the time axis."""
+TOP: Final = 8
+RIGHT: Final = 8
+SHORTEST_SPAN_SECONDS: Final = 600.0
+LARGEST_GAP_SECONDS: Final = 150.0
+"""Points further apart than this are not joined: nothing is known of the time between them. A value that stays the same
+is noted once a minute."""
+_STEPS: Final = (1, 2, 3, 4, 5, 6, 8, 10)
+_UNITS: Final = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A text at an axis."""
+
+    x: float
+    y: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The time that a chart shows, in seconds since the Unix epoch."""
+
+    start: float
+    end: float
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return self.end - self.start
+
+
+def span_of(first: float, *others: float) -> Span:
+    """Return the span from the first time to the latest of the others, of a length that can be drawn."""
+    end = max(others)
+    return Span(min(first, end - SHORTEST_SPAN_SECONDS), end)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From times and values to SVG's user units."""
+
+    span: Span
+    most: float
+    """The value at the top."""
+
+    def x(self, time: float) -> float:
+        """Return the place of a time."""
+        return round(LEFT + (time - self.span.start) / self.span.seconds * (WIDTH - LEFT - RIGHT), 1)
+
+    def y(self, value: float) -> float:
+        """Return the place of a value."""
+        return round(TOP + (1 - value / self.most) * (HEIGHT - TOP - BOTTOM), 1)
+
+    def value_labels(self) -> tuple[Label, ...]:
+        """Return the labels at the left."""
+        middle = self.most / 2
+        values = (0.0, float(math.floor(middle)) if middle >= 1 else middle, self.most)
+        return tuple(Label(LEFT - 6, self.y(value) + 4, short(value)) for value in values)
+
+    def time_labels(self) -> tuple[Label, ...]:
+        """Return the labels below: start, middle, end."""
+        times = [self.span.start + share * self.span.seconds for share in (0.0, 0.5, 1.0)]
+        return tuple(
+            Label(self.x(time), HEIGHT - 6, datetime.fromtimestamp(time, UTC).strftime("%H:%M")) for time in times
+        )
+
+
+def rounded_up(value: float, least: float) -> float:
+    """Return the next number that is 1, 2, 3, 4, 5, 6 or 8 times a power of ten; at least `least`."""
+    if value <= least:
+        return least
+    magnitude = 10.0 ** math.floor(math.log10(value))
+    return next((step * magnitude for step in _STEPS if value <= step * magnitude), 10 * magnitude)
+
+
+def period_text(seconds: float) -> str:
+    """Return a length of time in words: `5 hours`, `20 minutes`."""
+    hours = seconds / 3600
+    return f"{hours:.0f} hours" if hours >= 2 else f"{seconds / 60:.0f} minutes"
+
+
+def short(value: float) -> str:
+    """Return a number that fits beside an axis, such as `2.5k`."""
+    for size, unit in _UNITS:
+        if value >= size:
+            return f"{value / size:.4g}{unit}"
+    return f"{value:.4g}"

@@ -1,0 +1,133 @@
+"""The chart of a load's last day: what was observed, and what had been expected for the same time.
+
+A forecast is drawn at the time that it is about, so that it lies on what came. The band reaches from the median to the
+quantile that capacity is for. There are more points than pixels, so each few pixels show the largest of their values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from recommender.page.axes import LARGEST_GAP_SECONDS, Label, Scale, period_text, rounded_up, short, span_of
+from recommender.page.history import span_shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from recommender.page.history import ChartPoint
+
+_UNITS_A_PLACE: Final = 2.0
+"""Width of what becomes one point, in SVG's user units."""
+_LEAST_TOP: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class LoadChart:
+    """Everything that the template prints; coordinates in SVG's user units."""
+
+    observed: str
+    """Path data of the line."""
+    median: str
+    band: str
+    """Path data of the areas between the median and the upper quantile."""
+    now: float | None
+    """Where the present is, if the forecast reaches visibly beyond it."""
+    value_labels: tuple[Label, ...]
+    time_labels: tuple[Label, ...]
+    summary: str
+    """The chart in one or two sentences, for people who do not see it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Expected:
+    time: float
+    """What it is about."""
+    median: float
+    upper: float
+
+
+def load_chart_of(points: Sequence[ChartPoint]) -> LoadChart | None:
+    """Return the chart of these points, which are in ascending order of time; None if there is no load to draw."""
+    observed = [(point.time, point.load.observed) for point in points if point.load is not None]
+    if not observed:
+        return None
+    expected = _expected(points)
+    most = max(value for value in (*(value for _, value in observed), *(each.upper for each in expected)))
+    scale = Scale(span_shown(points), rounded_up(most, _LEAST_TOP) if most > 0 else 1.0)
+    now = scale.x(points[-1].time)
+    return LoadChart(
+        observed="".join(map(_line, _runs(observed, scale))),
+        median="".join(map(_line, _runs(((each.time, each.median) for each in expected), scale))),
+        band=_band(expected, scale),
+        now=now if scale.x(scale.span.end) - now > _UNITS_A_PLACE else None,
+        value_labels=scale.value_labels(),
+        time_labels=scale.time_labels(),
+        summary=_summary(observed, expected),
+    )
+
+
+def _expected(points: Iterable[ChartPoint]) -> list[_Expected]:
+    """Return the forecasts by the time that they are about; a change of the horizon may mix their order."""
+    found = (
+        _Expected(load.predicted_for, load.median, load.upper)
+        for point in points
+        if (load := point.load) is not None
+        and load.predicted_for is not None
+        and load.median is not None
+        and load.upper is not None
+    )
+    return sorted(found, key=lambda each: each.time)
+
+
+_Run = list[tuple[float, float]]
+"""Places in SVG's user units, without a gap between them."""
+
+
+def _runs(values: Iterable[tuple[float, float]], scale: Scale) -> list[_Run]:
+    """Return the lines between gaps, each with the largest value of each few pixels."""
+    runs: list[_Run] = []
+    last: float | None = None
+    for time, value in values:
+        x, y = scale.x(time), scale.y(value)
+        if last is None or time - last > LARGEST_GAP_SECONDS:
+            runs.append([(x, y)])
+        elif x - runs[-1][-1][0] < _UNITS_A_PLACE:
+            place, lowest = runs[-1][-1]
+            # The origin is at the top.
+            runs[-1][-1] = (place, min(lowest, y))
+        else:
+            runs[-1].append((x, y))
+        last = time
+    return runs
+
+
+def _line(run: _Run) -> str:
+    first, *rest = run
+    # The dot of a single point is a line of no length, which round caps make visible.
+    return f"M{first[0]:g} {first[1]:g}" + ("".join(f"L{x:g} {y:g}" for x, y in rest) or "h0")
+
+
+def _band(expected: Sequence[_Expected], scale: Scale) -> str:
+    """Return the areas. Both edges have the same places, since gaps and pixels depend on the times alone."""
+    uppers = _runs(((each.time, each.upper) for each in expected), scale)
+    medians = _runs(((each.time, each.median) for each in expected), scale)
+    return "".join(
+        "M" + "L".join(f"{x:g} {y:g}" for x, y in (*upper, *reversed(median))) + "Z"
+        for upper, median in zip(uppers, medians, strict=True)
+    )
+
+
+def _summary(observed: Sequence[tuple[float, float]], expected: Sequence[_Expected]) -> str:
+    values = [value for _, value in observed]
+    period = period_text(span_of(observed[0][0], observed[-1][0]).seconds)
+    text = (
+        f"In the last {period} the load was between {short(min(values))} and {short(max(values))};"
+        f" it is {short(values[-1])} now."
+    )
+    if not expected:
+        return f"{text} There is no forecast."
+    last = expected[-1]
+    time = datetime.fromtimestamp(last.time, UTC).strftime("%H:%M")
+    return f"{text} For {time} a median of {short(last.median)} is expected, and capacity is for {short(last.upper)}."

@@ -1,0 +1,187 @@
+"""What models would have done in the past days, and which one is to be used from now on (pure; for child processes).
+
+A model is tried once on the past: at each step it makes the forecast that it would have made then, by a fit to what was
+known then. From then on its record is continued with the forecasts of the parameters that are in use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recommender.predictive.choice.auto import capacity_of, run_auto
+from recommender.predictive.forecast import Forecasts, no_fit
+from recommender.predictive.history import DAY_SECONDS, LoadHistory
+from recommender.predictive.models.table import model_named
+from recommender.predictive.rolling import RollingOptions, rolling_forecasts
+from recommender.predictive.settings import ModelName
+from recommender.predictive.simulation.frontier import compare, frontier, reaching
+from recommender.predictive.simulation.measures import measure
+from recommender.predictive.simulation.serving import desired_replicas, simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from recommender.predictive.arrays import FloatArray
+    from recommender.predictive.choice.records import Decision, ModelRecord
+    from recommender.predictive.forecast import ForecastTask
+    from recommender.predictive.simulation.measures import Measures
+    from recommender.predictive.simulation.serving import FleetSettings
+
+REPLAYED_SECONDS = 8 * DAY_SECONDS
+"""A record covers a week; the day before gives the fleet its size at the beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A model on the past of some series."""
+
+    model: str
+    parameters: Any
+    """Of a fit to the whole past; None for a model without a fit."""
+    first: int
+    """The number of the first step, counted from the Unix epoch."""
+    upper: FloatArray
+    """What it would have forecast at each step, shape (series, steps); NaN where it took no part."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Which model acts for a series, and why."""
+
+    model: str
+    reason: str
+    headroom_ratio: float
+    """What is added to the load while the model is headroom."""
+    shortage_versus_headroom: Mapping[str, float | None] = field(default_factory=dict)
+    last_day: str = ""
+
+
+def tried(model_name: str, history: LoadHistory, task: ForecastTask) -> Trial:
+    """Return what a model would have forecast in the last days, and its parameters for the time from now on."""
+    model = model_named(model_name)
+    skipped = _replayed_from(history)
+    forecasts = rolling_forecasts(model, history, task, RollingOptions(first_step=skipped))
+    parameters = None if model.fit is no_fit else model.fit(history, task)
+    return Trial(model_name, parameters, _number(history) + skipped, forecasts.upper[:, skipped:])
+
+
+def continued(trial: Trial, history: LoadHistory, task: ForecastTask) -> Trial:
+    """Return the trial with the forecasts of the steps since its end, by the parameters in use."""
+    begin = trial.first + trial.upper.shape[1] - _number(history)
+    origins = np.arange(max(0, begin), history.steps, dtype=np.int64)
+    if not len(origins):
+        return trial
+    missed = np.full((len(trial.upper), max(0, -begin)), np.nan)
+    forecasts = model_named(trial.model).forecast(trial.parameters, history, origins, task)
+    upper = np.concatenate([trial.upper, missed, forecasts.upper], axis=1)
+    surplus = max(0, upper.shape[1] - (history.steps - _replayed_from(history)))
+    return Trial(trial.model, trial.parameters, trial.first + surplus, upper[:, surplus:])
+
+
+def verdicts(
+    configured: str, history: LoadHistory, trials: Sequence[Trial], task: ForecastTask, fleet: FleetSettings
+) -> tuple[Verdict, ...]:
+    """Return the verdict on each series of the history, with the trials of models on the same series."""
+    skipped = _replayed_from(history)
+    start_seconds = history.start_seconds + skipped * history.step_seconds
+    recent = LoadHistory(start_seconds, history.step_seconds, history.values[:, skipped:])
+    uppers = {trial.model: _aligned(trial, recent) for trial in trials}
+    return tuple(
+        _verdict(
+            configured,
+            LoadHistory(start_seconds, history.step_seconds, recent.values[series : series + 1]),
+            {name: upper[series : series + 1] for name, upper in uppers.items()},
+            task,
+            fleet,
+        )
+        for series in range(len(history.values))
+    )
+
+
+def caught_up(
+    configured: str, history: LoadHistory, trials: Sequence[Trial], task: ForecastTask, fleet: FleetSettings
+) -> tuple[tuple[Trial, ...], tuple[Verdict, ...]]:
+    """Return the trials with what has happened since, and the verdicts by them."""
+    found = tuple(continued(trial, history, task) for trial in trials)
+    return found, verdicts(configured, history, found, task, fleet)
+
+
+def last_day_text(load: FloatArray, capacity: FloatArray, fleet: FleetSettings) -> str:
+    """Return what a capacity would have done in the last day, beside headroom of equal cost; empty if not known."""
+    steps = int(DAY_SECONDS / fleet.step_seconds)
+    if len(load) < steps or np.isnan(load[-steps:]).all():
+        return ""
+    counted = np.zeros(len(load), dtype=bool)
+    counted[-steps:] = True
+    found = measure(load, simulate(desired_replicas(capacity, fleet.load_per_replica), fleet), counted, fleet)
+    points = reaching(frontier(load, counted, fleet), found.replica_hours, load, counted, fleet)
+    ratio = compare(found, points).cost_as_headroom_ratio
+    headroom = simulate(desired_replicas(load * (1 + ratio), fleet.load_per_replica), fleet)
+    beside = _measures_text(measure(load, headroom, counted, fleet))
+    return f"in the last day {_measures_text(found)}; headroom of {100 * ratio:.0f} %, which costs the same, {beside}"
+
+
+def _verdict(
+    configured: str,
+    history: LoadHistory,
+    uppers: Mapping[str, FloatArray],
+    task: ForecastTask,
+    fleet: FleetSettings,
+) -> Verdict:
+    run = run_auto(history, {name: Forecasts(upper, upper) for name, upper in uppers.items()}, task, fleet)
+    choice, load = run.decisions[-1], history.values[0]
+    shortage: dict[str, float | None] = {str(record.name): record.shortage_versus_headroom for record in choice.records}
+    if configured == ModelName.AUTO:
+        last_day = last_day_text(load, run.capacity, fleet)
+        return Verdict(str(choice.model), f"auto: {_reason(choice)}", choice.headroom_ratio, shortage, last_day)
+    ratio = 0.0 if configured == ModelName.REACTIVE else task.headroom_ratio
+    upper = uppers[configured][0] if configured in uppers else load * (1 + ratio)
+    last_day = last_day_text(load, capacity_of(load, upper, task.headroom_ratio), fleet)
+    return Verdict(configured, _configured_reason(choice.record(configured)), ratio, shortage, last_day)
+
+
+def _reason(choice: Decision) -> str:
+    about = choice.record(choice.model)
+    if about is not None:
+        return f"{choice.reason}: {_record_text(about)}"
+    best = min(choice.records, key=lambda each: each.shortage_versus_headroom, default=None)
+    return choice.reason.value if best is None else f"{choice.reason}; the best is {best.name}: {_record_text(best)}"
+
+
+def _configured_reason(record: ModelRecord | None) -> str:
+    return "it is configured" if record is None else f"it is configured; its record: {_record_text(record)}"
+
+
+def _record_text(record: ModelRecord) -> str:
+    return (
+        f"{record.shortage_versus_headroom:.2f} times the shortage of plain headroom at equal cost"
+        f" over {record.judged_seconds / DAY_SECONDS:.2g} days"
+    )
+
+
+def _measures_text(measures: Measures) -> str:
+    return (
+        f"{measures.replica_hours:.0f} replica-hours, short for {measures.tau_under_percent:.2g} % of the time,"
+        f" {measures.changes} changes"
+    )
+
+
+def _aligned(trial: Trial, history: LoadHistory) -> FloatArray:
+    """Return the forecasts of the steps of a history; NaN where the trial has none."""
+    found = np.full(history.values.shape, np.nan)
+    offset = trial.first - _number(history)
+    begin, end = max(0, offset), min(history.steps, offset + trial.upper.shape[1])
+    if end > begin:
+        found[:, begin:end] = trial.upper[:, begin - offset : end - offset]
+    return found
+
+
+def _replayed_from(history: LoadHistory) -> int:
+    return max(0, history.steps - int(REPLAYED_SECONDS / history.step_seconds))
+
+
+def _number(history: LoadHistory) -> int:
+    return round(history.start_seconds / history.step_seconds)

@@ -1,0 +1,96 @@
+"""The points of the history: what each recommendation was at one time, as a value and as a row of its table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from recommender.decisions.summary import grouped, summary_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from recommender.decisions.record import Record
+
+INSERT: Final = (
+    "INSERT OR REPLACE INTO points"
+    " (name, time, replicas, status, binding, current, observed, median, upper, predicted_for)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+SELECT: Final = (
+    "SELECT time, replicas, status, binding, current, observed, median, upper, predicted_for"
+    " FROM points WHERE name = ? AND time >= ? ORDER BY time"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadPoint:
+    """What the load was at one time, and what was expected then."""
+
+    observed: float
+    median: float | None
+    """The median of the forecast; None without a forecast."""
+    upper: float | None
+    """The quantile that capacity is for; None without a forecast."""
+    predicted_for: float | None
+    """The time that the forecast is about, in seconds since the Unix epoch; None without a forecast."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryPoint:
+    """What a recommendation was at one time."""
+
+    time: float
+    """When the decision was made, in seconds since the Unix epoch; for a held value, when it was held."""
+    replicas: int | None
+    status: str
+    binding: str | None
+    current: int | None
+    """The size of its first target; with `forEach` the sum of all that are known. None if none is known."""
+    load: LoadPoint | None = None
+    """Of predictive recommendations alone; with `forEach` the sums over all targets that have a forecast."""
+
+
+def points_of(now: float, records: Iterable[Record]) -> Iterator[tuple[str, HistoryPoint]]:
+    """Yield name and point of each recommendation; with `forEach` the sum of all targets and their worst status."""
+    for name, group in grouped(records).items():
+        if any(record.each is not None for record in group):
+            summary = summary_of(group)
+            yield name, HistoryPoint(now, summary.replicas, summary.worst.value, None, summary.current, _load_of(group))
+            continue
+        for record in group:
+            current = record.targets[0].current_replicas if record.targets else None
+            load = _load_of((record,))
+            yield name, HistoryPoint(now, record.replicas, record.status.value, record.binding, current, load)
+
+
+def _load_of(records: Iterable[Record]) -> LoadPoint | None:
+    """Return the load with its forecast, of several targets the sums; None if there is none."""
+    loads = [record.prediction.load for record in records if record.prediction is not None]
+    if not loads:
+        return None
+    observed = sum(load.now for load in loads)
+    forecasts = [
+        (load.quantiles.get("0.5", load.predicted), load.predicted, load.at)
+        for load in loads
+        if load.predicted is not None and load.at is not None
+    ]
+    # The sum of some forecasts beside the load of all targets would look like a fall.
+    if len(forecasts) < len(loads):
+        return LoadPoint(observed, None, None, None)
+    medians, uppers, times = zip(*forecasts, strict=True)
+    return LoadPoint(observed, sum(medians), sum(uppers), max(times))
+
+
+def row_of(point: HistoryPoint) -> tuple[object, ...]:
+    """Return the values that `INSERT` takes after the name."""
+    load = point.load
+    forecast = (None,) * 4 if load is None else (load.observed, load.median, load.upper, load.predicted_for)
+    return (point.time, point.replicas, point.status, point.binding, point.current, *forecast)
+
+
+def point_of(row: Sequence[Any]) -> HistoryPoint:
+    """Return the point of a row of `SELECT`."""
+    time, replicas, status, binding, current, observed, median, upper, predicted_for = row
+    load = None if observed is None else LoadPoint(observed, median, upper, predicted_for)
+    return HistoryPoint(time, replicas, status, binding, current, load)

@@ -1,0 +1,75 @@
+"""Measures how much time passes between a change of the load and a decision that knows it."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from recommender.decisions.loads.delays import ControlDelays, Delay, DelaySource, delay_of
+
+if TYPE_CHECKING:
+    from recommender.running.loads.needs import LoadNeed
+
+SCRAPE_SECONDS: Final = 15.0
+"""Assumed until it is measured."""
+_MEASUREMENTS: Final = 100
+_LONGEST_SECONDS: Final = 600.0
+"""What takes longer is a pause or an outage."""
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What has been seen of one load."""
+
+    polled: float | None = None
+    total: float | None = None
+    changed: float | None = None
+    """When the load last changed; None before the first change."""
+    polls: deque[float] = field(default_factory=lambda: deque(maxlen=_MEASUREMENTS))
+    changes: deque[float] = field(default_factory=lambda: deque(maxlen=_MEASUREMENTS))
+
+
+class DelayMeter:
+    """The delays of each recommendation. For any number of threads.
+
+    A load changes when it is scraped, so the time between two changes is how old a sample becomes. A load that is
+    scraped from several instances at different times changes more often, and its samples are as much younger on
+    average.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: dict[str, _Seen] = {}
+
+    def polled(self, need: LoadNeed, total: float, time: float) -> ControlDelays:
+        """Take the sum of the loads of one poll, at its time; returns the delays that are known by now."""
+        with self._lock:
+            seen = self._seen.setdefault(need.name, _Seen())
+            if seen.polled is not None and 0 < time - seen.polled <= _LONGEST_SECONDS:
+                seen.polls.append(time - seen.polled)
+            if seen.total is not None and total != seen.total:
+                if seen.changed is not None and 0 < time - seen.changed <= _LONGEST_SECONDS:
+                    seen.changes.append(time - seen.changed)
+                seen.changed = time
+            seen.polled, seen.total = time, total
+            return _delays(need, seen)
+
+    def delays(self, need: LoadNeed) -> ControlDelays:
+        """Return the delays that are known by now; without measurements those that are assumed."""
+        with self._lock:
+            return _delays(need, self._seen.get(need.name, _Seen()))
+
+    def keep(self, names: set[str]) -> None:
+        """Forget the measurements of all but these recommendations."""
+        with self._lock:
+            self._seen = {name: each for name, each in self._seen.items() if name in names}
+
+
+def _delays(need: LoadNeed, seen: _Seen) -> ControlDelays:
+    return ControlDelays(
+        scrape=delay_of(seen.changes, SCRAPE_SECONDS),
+        refresh=delay_of(seen.polls, need.poll_interval_seconds),
+        hpa_sync=Delay(need.settings.hpa_sync_seconds if need.is_published else 0.0, DelaySource.ASSUMED),
+    )

@@ -1,0 +1,88 @@
+"""Which targets of `forEach` are looked up in a poll: a bounded number, those first that are to be scaled.
+
+A recommendation that only publishes metrics needs no look-ups. With the output `scale`, no call is made without a
+recent look-up. A target whose size is as recommended waits for its turn without harm.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from adapter.cluster.state import Observed
+from recommender.decisions.times import is_fresh
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from recommender.decisions.record import Record, TargetReference
+    from recommender.running.gathering import TargetInput
+
+MOST_LOOK_UPS: Final = 200
+"""In a poll: the look-ups have 8 threads, and 5 s together."""
+_OF_THE_OTHERS: Final = 50
+"""Of them, for targets whose size was as recommended when it was last looked up."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    replicas: int | None = None
+    """As recommended last."""
+    found: TargetInput | None = None
+    """As looked up last."""
+    turn: float = -math.inf
+    """The number of the poll that looked it up last."""
+
+    @property
+    def is_to_be_scaled(self) -> bool:
+        """Whether the size is another than recommended, as far as that is known."""
+        if self.replicas is None:
+            return False
+        if not isinstance(self.found, Observed):
+            return True
+        return self.found.value is not None and self.found.value.replicas != self.replicas
+
+
+@dataclass(slots=True)
+class TargetTurns:
+    """Chooses the targets. For one thread."""
+
+    most: int = MOST_LOOK_UPS
+    _turns: dict[TargetReference, _Turn] = field(default_factory=dict)
+    _polls: int = 0
+
+    def chosen(self) -> frozenset[TargetReference]:
+        """Return the targets to look up now, those first that have waited longest."""
+        if len(self._turns) <= self.most:
+            return frozenset(self._turns)
+        waiting = sorted(self._turns, key=lambda target: self._turns[target].turn)
+        to_be_scaled = [target for target in waiting if self._turns[target].is_to_be_scaled]
+        others = [target for target in waiting if not self._turns[target].is_to_be_scaled]
+        reserved = min(len(others), self.most * _OF_THE_OTHERS // MOST_LOOK_UPS)
+        first = to_be_scaled[: self.most - reserved]
+        return frozenset((*first, *others[: self.most - len(first)]))
+
+    def looked_up(
+        self, found: Mapping[TargetReference, TargetInput], now: float, fresh_seconds: float
+    ) -> dict[TargetReference, TargetInput]:
+        """Note what was found, and return what is known recently enough, from earlier polls too."""
+        self._polls += 1
+        for target, turn in self._turns.items():
+            if target in found:
+                turn.found, turn.turn = found[target], self._polls
+        known = {
+            target: turn.found
+            for target, turn in self._turns.items()
+            if isinstance(turn.found, Observed) and is_fresh(turn.found.time, now, fresh_seconds)
+        }
+        return {**known, **found}
+
+    def decided(self, records: Iterable[Record]) -> None:
+        """Follow the recommendations of this poll: those of `forEach` that scale their targets."""
+        before = self._turns
+        self._turns = {}
+        for record in records:
+            if record.each is not None:
+                turn = self._turns[record.each] = before.get(record.each) or _Turn()
+                turn.replicas = record.replicas

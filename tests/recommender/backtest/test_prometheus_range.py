@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.sources.prometheus.settings import PrometheusSettings
+from recommender.backtest import prometheus_range
+from recommender.backtest.errors import BacktestError
+from recommender.backtest.prometheus_range import CHUNK_STEPS, LoadRange, read_range
+from recommender.backtest.range_cache import CachedSteps, RangeCache
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support.prometheus import ScrapedPrometheus
+
+STEP = 60
+AT = 1_767_225_600 // (STEP * CHUNK_STEPS) * STEP * CHUNK_STEPS
+"""The beginning of a chunk, long ago."""
+NOW = AT + 10 * STEP * CHUNK_STEPS
+HISTORY = "\n".join(
+    [
+        "# TYPE load gauge",
+        *(f"load {at} {AT + STEP * at}" for at in range(40) if at not in {7, 8}),
+        "# TYPE odd gauge",
+        f'odd{{kind="minus"}} -3 {AT}',
+        f'odd{{kind="nan"}} NaN {AT}',
+        f'odd{{kind="inf"}} +Inf {AT}',
+        "# EOF",
+        "",
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def url(start_prometheus: Callable[..., ScrapedPrometheus]) -> str:
+    return start_prometheus(history=HISTORY).url
+
+
+def asked(url: str, query: str, first: int, last: int) -> LoadRange:
+    return LoadRange(PrometheusSettings(url), query, AT + STEP * first, AT + STEP * last, STEP)
+
+
+def cache_of(folder: Path, what: LoadRange) -> RangeCache:
+    return RangeCache.of(folder, what.settings, what.query, what.step_seconds)
+
+
+def test_a_real_prometheus_gives_the_load_at_each_step(url: str, tmp_path: Path) -> None:
+    what = asked(url, "last_over_time(load[30s])", -5, 60)
+    found = read_range(what, cache_of(tmp_path, what), NOW)
+    assert found.times.tolist() == [AT + STEP * at for at in range(40)]
+    assert [at for at in range(40) if np.isnan(found.values[at])] == [7, 8]
+    assert found.values[39] == 39
+    assert found.source == f"{url}: last_over_time(load[30s])"
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("odd", "the query has 3 series, and a backtest replays one"),
+        ('odd{kind="minus"}', r"the value at .* is -3, and load is 0 or more"),
+        ('odd{kind="nan"}', "the query has no value in this range"),
+        ('odd{kind="inf"}', "the query has no value in this range"),
+        ("nothing", "the query has no value in this range"),
+        ("sum(", "parse error"),
+    ],
+)
+def test_an_answer_that_cannot_be_replayed_is_refused(url: str, tmp_path: Path, query: str, message: str) -> None:
+    what = asked(url, query, 0, 3)
+    with pytest.raises(BacktestError, match=message):
+        read_range(what, cache_of(tmp_path, what), NOW)
+
+
+def test_a_range_without_a_step_is_refused(tmp_path: Path) -> None:
+    what = asked("http://127.0.0.1:9", "load", 5, 4)
+    with pytest.raises(BacktestError, match="hold 0 steps of 60 s"):
+        read_range(what, cache_of(tmp_path, what), NOW)
+
+
+class Recorded:
+    """A Prometheus whose value at a step is the step's number; it records what it was asked."""
+
+    def __init__(self) -> None:
+        self.ranges: list[tuple[int, int]] = []
+
+    def values(
+        self, _settings: object, _query: str, start: float, end: float, step: int, _timeout: float
+    ) -> list[list[tuple[float, float]]]:
+        first, last = round(start / step), round(end / step)
+        self.ranges.append((first - AT // STEP, last - AT // STEP))
+        return [[(float(at * step), float(at)) for at in range(first, last + 1)]]
+
+
+def read(server: Recorded, folder: Path, first: int, last: int, now: float = NOW) -> list[float]:
+    what = asked("http://127.0.0.1:9", "load", first, last)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prometheus_range, "range_values", partial(server.values))
+        found = read_range(what, cache_of(folder, what), now)
+    return list(map(float, found.values - AT // STEP))
+
+
+def test_a_second_run_asks_only_for_what_it_lacks(tmp_path: Path) -> None:
+    server = Recorded()
+    assert read(server, tmp_path, 10, 20) == list(range(10, 21))
+    assert read(server, tmp_path, 10, 20) == list(range(10, 21))
+    assert read(server, tmp_path, 8, 25) == list(range(8, 26))
+    assert server.ranges == [(10, 20), (8, 9), (21, 25)]
+
+
+def test_a_long_range_is_asked_in_chunks(tmp_path: Path) -> None:
+    server = Recorded()
+    read(server, tmp_path, CHUNK_STEPS - 2, 2 * CHUNK_STEPS + 1)
+    assert server.ranges == [
+        (CHUNK_STEPS - 2, CHUNK_STEPS - 1),
+        (CHUNK_STEPS, 2 * CHUNK_STEPS - 1),
+        (2 * CHUNK_STEPS, 2 * CHUNK_STEPS + 1),
+    ]
+
+
+def test_values_that_may_still_change_are_asked_for_again(tmp_path: Path) -> None:
+    server, now = Recorded(), AT + STEP * 20.0
+    read(server, tmp_path, 0, 19, now)
+    read(server, tmp_path, 0, 19, now)
+    assert server.ranges == [(0, 19), (15, 19)]
+
+
+def test_a_cache_that_is_broken_or_cannot_be_written_is_not_needed(tmp_path: Path) -> None:
+    server = Recorded()
+    read(server, tmp_path, 0, 5)
+    for path in tmp_path.iterdir():
+        path.write_bytes(path.read_bytes()[:20])
+    assert read(server, tmp_path, 0, 5) == list(range(6))
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert read(server, blocked, 0, 5) == list(range(6))
+    assert len(server.ranges) == 3
+
+
+def test_another_query_step_server_or_tenant_has_another_cache(tmp_path: Path) -> None:
+    plain = PrometheusSettings("http://127.0.0.1:9")
+    caches = {
+        RangeCache.of(tmp_path, plain, "load", 60).key,
+        RangeCache.of(tmp_path, plain, "load", 30).key,
+        RangeCache.of(tmp_path, plain, "other", 60).key,
+        RangeCache.of(tmp_path, PrometheusSettings("http://127.0.0.1:8"), "load", 60).key,
+        RangeCache.of(tmp_path, PrometheusSettings(plain.url, headers=(("X-Scope-OrgID", "a"),)), "load", 60).key,
+    }
+    assert len(caches) == 5
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=5))
+def test_whatever_is_cached_the_values_are_those_of_the_range(
+    tmp_path_factory: pytest.TempPathFactory, ranges: list[tuple[int, int]]
+) -> None:
+    server, folder = Recorded(), tmp_path_factory.mktemp("cache")
+    for a, b in ranges:
+        assert read(server, folder, min(a, b), max(a, b)) == list(range(min(a, b), max(a, b) + 1))
+
+
+def test_a_chunk_is_read_as_it_was_written(tmp_path: Path) -> None:
+    cache = RangeCache(tmp_path / "state" / "backtest", "key")
+    assert cache.read(3) is None
+    cache.write(3, CachedSteps(7, np.array([1.0, np.nan])))
+    found = cache.read(3)
+    assert found is not None
+    assert (found.first, found.end) == (7, 9)

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from recommender.backtest.document import backtest_document
+from recommender.backtest.options import BacktestOptions
+from recommender.backtest.replay import default_load_per_replica
+from recommender.backtest.report import Actuator
+from recommender.backtest.table import report_text
+from recommender.predictive.forecast import Forecasts, ForecastTask, Model
+from recommender.predictive.settings import PredictiveSettings
+from tests.recommender.backtest.replays import LIGHT, daily_load, replayed
+
+if TYPE_CHECKING:
+    from recommender.backtest.report import BacktestReport
+    from recommender.predictive.arrays import FloatArray, IntArray
+    from recommender.predictive.history import LoadHistory
+
+SHORT = {"one row": [5.0], "two rows": [5.0, 5.0], "zeros": [0.0] * 50, "constant": [7.0] * 50}
+
+
+@pytest.mark.parametrize("actuator", Actuator)
+@pytest.mark.parametrize("load", SHORT.values(), ids=SHORT)
+def test_there_is_a_verdict_in_any_case(load: list[float], actuator: Actuator) -> None:
+    report = replayed(load, BacktestOptions(actuator=actuator))
+    assert report.verdict.use == "headroom"
+    assert report.trace.judged_steps == len(load) - len(load) // 2
+    assert report.policy("model:auto").comparison.tau_under_versus_headroom is None
+    assert "neither is ever short" in report_text(report)
+    backtest_document(report)
+
+
+def test_models_with_too_little_history_take_no_part_and_say_what_they_lack() -> None:
+    report = replayed(daily_load(352, 10.0), step_seconds=10.0)
+    assert [policy.name for policy in report.policies] == [
+        "headroom:10%",
+        "hpa",
+        "model:reactive",
+        "model:headroom",
+        "model:linear",
+        "model:polynomial",
+        "model:auto",
+    ]
+    assert any("seasonal takes no part: it needs 2 days of history, and" in note for note in report.notes)
+
+
+@pytest.mark.parametrize(("days", "warm_up_days"), [(20, 8), (10, 5), (1, 0.5)])
+def test_the_warm_up_is_at_most_half_of_the_trace(days: int, warm_up_days: float) -> None:
+    report = replayed(daily_load(days * 24, 3600.0), step_seconds=3600.0)
+    assert report.trace.warm_up_seconds == warm_up_days * 86_400
+    assert report.trace.judged_steps == days * 24 - warm_up_days * 24
+
+
+def test_gaps_are_not_judged_and_capacity_is_held_over_them() -> None:
+    load = daily_load(600)
+    load[400:430] = math.nan
+    report = replayed(load)
+    assert report.trace.judged_steps == 300 - 30
+    asked = report.policy("headroom:10%").fleet.asked
+    assert set(asked[400:430]) == {asked[399]}
+
+
+@pytest.mark.parametrize(
+    ("load", "expected"), [([100.0] * 10, 5.0), ([0.0] * 999 + [40.0], 2.0), ([0.0, math.nan], 1.0)]
+)
+def test_the_default_scale_is_above_zero(load: list[float], expected: float) -> None:
+    assert default_load_per_replica(np.array(load)) == expected
+
+
+def with_poison(actuator: Actuator, at: int) -> tuple[BacktestReport, BacktestReport]:
+    """Return the reports of a load and of one whose future from `at` on is another; the scale is the same."""
+    # Through an HPA each step takes forty looks: a shorter load with fewer models is enough for its own part.
+    scale = actuator is Actuator.SCALE
+    load, models = daily_load(24 * 6 * 5)[-(at + 100) :], LIGHT if scale else LIGHT[:3]
+    poisoned = load.copy()
+    poisoned[at:] = 5000 + 1000 * np.sin(np.arange(len(load) - at))
+    options = BacktestOptions(actuator=actuator, load_per_replica=20.0)
+    return replayed(load, options, models=models), replayed(poisoned, options, models=models)
+
+
+@pytest.mark.parametrize("actuator", Actuator)
+def test_nothing_after_now_reaches_a_decision(actuator: Actuator) -> None:
+    at = 24 * 6 * 4 + 50 if actuator is Actuator.SCALE else 80
+    clean, poisoned = with_poison(actuator, at)
+    assert [each.name for each in clean.policies] == [each.name for each in poisoned.policies]
+    for before, after in zip(clean.policies, poisoned.policies, strict=True):
+        np.testing.assert_array_equal(before.fleet.asked[:at], after.fleet.asked[:at], err_msg=before.name)
+        np.testing.assert_array_equal(before.fleet.serving[:at], after.fleet.serving[:at], err_msg=before.name)
+        assert not np.array_equal(before.fleet.asked[at:], after.fleet.asked[at:]), before.name
+
+
+def test_a_forecast_that_knows_is_better_than_headroom_and_is_best_in_hindsight() -> None:
+    load = daily_load(24 * 6 * 6)
+
+    def prophecy(_none: object, _history: LoadHistory, origins: IntArray, _task: ForecastTask) -> Forecasts:
+        ahead = np.array([load[at : at + 6].max() for at in origins])[np.newaxis, :]
+        return Forecasts(ahead, ahead)
+
+    # It sees the future by a door that no model has: the load is closed over.
+    prophet = Model("prophet", 0.0, lambda _history, _task: 1, prophecy)
+    options = BacktestOptions(PredictiveSettings(), startup_seconds=1800.0)
+    report = replayed(load, options, models=[*LIGHT, prophet])
+    versus = report.policy("model:prophet").comparison.tau_under_versus_headroom
+    assert versus is not None
+    assert versus < 0.5
+    assert report.verdict.best == "model:prophet"
+    assert report.verdict.use == "model:prophet"
+
+
+def test_a_fit_that_fails_keeps_the_last_parameters_and_is_counted() -> None:
+    broken = Model("broken", 86_400.0, failing_fit, present, is_heavy=True)
+    report = replayed(daily_load(24 * 2, 3600.0), step_seconds=3600.0, models=[*LIGHT, broken])
+    assert any("broken takes no part: none of its fits succeeded" in note for note in report.notes)
+
+
+def failing_fit(_history: LoadHistory, _task: ForecastTask) -> object:
+    raise ValueError("no fit")
+
+
+def present(_parameters: object, history: LoadHistory, origins: IntArray, _task: ForecastTask) -> Forecasts:
+    found: FloatArray = history.values[:, origins]
+    return Forecasts(found, found)
+
+
+def test_limits_of_the_configuration_hold() -> None:
+    settings = PredictiveSettings(min_replicas=3, max_replicas=6, headroom_ratio=0.25)
+    report = replayed(daily_load(300), replace(BacktestOptions(), settings=settings))
+    assert report.policies[0].name == "headroom:25%"
+    for policy in report.policies:
+        assert policy.fleet.asked.min() >= 3
+        assert policy.fleet.asked.max() <= 6

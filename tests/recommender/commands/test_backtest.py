@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import csv
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from recommender.commands.backtest import backtest
+from tests.recommender.backtest.replays import LIGHT, daily_load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+POLICY_KEYS = {
+    "name",
+    "parameters",
+    "replica_hours",
+    "tau_under_percent",
+    "theta_under_percent",
+    "tau_over_percent",
+    "theta_over_percent",
+    "lost_load_ratio",
+    "changes",
+    "worst_shortage_replicas",
+    "cost_as_headroom_ratio",
+    "tau_under_versus_headroom",
+    "theta_under_versus_headroom",
+}
+
+
+@pytest.fixture(autouse=True)
+def light_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fits of heavy models have tests of their own."""
+    monkeypatch.setattr("recommender.commands.backtest.MODELS", LIGHT)
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    path = tmp_path / "load.csv"
+    load = daily_load(24 * 6 * 3)
+    rows = [f"{1_767_225_600 + 600 * at},{value:.2f}" for at, value in enumerate(load)]
+    path.write_text("\n".join(["timestamp,value", *rows]))
+    return path
+
+
+def run(*arguments: str | Path) -> int:
+    with pytest.raises(SystemExit) as ended:
+        backtest([str(each) for each in arguments])
+    assert isinstance(ended.value.code, int)
+    return ended.value.code
+
+
+def test_the_document_has_the_keys_that_users_rely_on(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--trace", trace, "--startup-seconds", "1200", "--warm-up", "1d", "-o", "json") == 0
+    printed = capsys.readouterr()
+    document = json.loads(printed.out)
+    assert printed.err == ""
+    assert (document["apiVersion"], document["kind"]) == ("tidewatch.io/v1alpha1", "BacktestReport")
+    assert document["actuator"] == "scale"
+    assert document["startup_seconds"] == 1200
+    assert document["trace"] == {
+        "source": str(trace),
+        "start": "2026-01-01T00:00:00Z",
+        "end": "2026-01-03T23:50:00Z",
+        "step_seconds": 600,
+        "samples": 432,
+        "judged_steps": 288,
+        "warm_up_seconds": 86400,
+    }
+    assert document["load_per_replica"] > 0
+    assert [each["name"] for each in document["policies"]][:2] == ["headroom:10%", "hpa"]
+    assert document["policies"][-1]["name"] == "model:auto"
+    for policy in document["policies"]:
+        assert policy.keys() >= POLICY_KEYS
+    assert document["frontier"][10].keys() >= {
+        "headroom_ratio",
+        "replica_hours",
+        "tau_under_percent",
+        "theta_under_percent",
+    }
+    verdict, auto = document["verdict"], document["policies"][-1]
+    assert verdict.keys() >= {"best", "use"}
+    for key in ("cost_as_headroom_ratio", "tau_under_versus_headroom", "theta_under_versus_headroom"):
+        assert verdict[key] == auto[key]
+
+
+def test_the_series_has_a_row_for_each_step(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "series.csv"
+    assert run("--trace", trace, "--series", path, "--step", "1h") == 0
+    assert capsys.readouterr().out.startswith("Use ")
+    rows = list(csv.reader(path.read_text().splitlines()))
+    assert rows[0][:3] == ["timestamp", "load", "predicted"]
+    assert "replicas_headroom:10%" in rows[0]
+    assert "replicas_model:auto" in rows[0]
+    assert len(rows) == 1 + 72
+    assert rows[1][0] == "2026-01-01T00:00:00Z"
+
+
+def test_the_plot_is_a_picture(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "plot.png"
+    assert run("--trace", trace, "--plot", path) == 0
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert "VS HEADROOM" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "no load is named: write --trace FILE.csv, or --prometheus-url URL --start T --end T"),
+        (["--trace", "nothing.csv"], "nothing.csv: there is no such file"),
+        (["--trace", "TRACE", "--step", "1m"], "a step of 60 s is finer than the samples, whose median step is 600 s"),
+        (["--trace", "TRACE", "--step", "0"], "--step must be above 0"),
+        (["--trace", "TRACE", "--startup-seconds", "soon"], "'soon' is not a duration"),
+        (["--trace", "TRACE", "--load-per-replica", "0"], "--load-per-replica must be above 0"),
+        (["--trace", "TRACE", "--missing", "guess"], "'guess' is not one of gap, zero"),
+        (["--trace", "TRACE", "--recommendation", "chat"], "--recommendation needs --config"),
+        (["--trace", "TRACE", "--start", "2026-01-01T00:00:00Z"], "--trace and --start exclude each other"),
+        (["--trace", "TRACE", "--plot", "/no/such/folder/x.png"], "--plot: /no/such/folder/x.png cannot be written"),
+        (["--prometheus-url", "http://127.0.0.1:9"], "--prometheus-url needs --config"),
+    ],
+)
+def test_wrong_usage_ends_with_one_line(
+    trace: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert run(*(str(trace) if each == "TRACE" else each for each in arguments)) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("tidewatch-recommender: ")
+    assert message in printed.err
+    assert printed.err.count("\n") == 1

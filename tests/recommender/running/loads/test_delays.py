@@ -1,0 +1,31 @@
+"""Delays are those that were measured, and the usual ones before that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from recommender.running.loads.delays import DelayMeter
+from tests.recommender.running.loads.load_world import need
+
+NEED = need("load")
+
+
+def test_a_load_changes_when_it_is_scraped() -> None:
+    meter = DelayMeter()
+    for poll in range(60):
+        delays = meter.polled(NEED, total=poll // 3, time=poll * 10.0)
+
+    assert str(delays) == "scrape 30 s measured, refresh 10 s measured, HPA 15 s assumed"
+
+
+def test_before_that_the_usual_delays_are_assumed() -> None:
+    assert str(DelayMeter().delays(NEED)) == "scrape 15 s assumed, refresh 10 s assumed, HPA 15 s assumed"
+    assert DelayMeter().delays(replace(NEED, is_published=False)).total_seconds == 25.0
+
+
+def test_a_steady_load_and_an_outage_measure_nothing() -> None:
+    meter = DelayMeter()
+    for poll in range(10):
+        delays = meter.polled(NEED, total=5.0, time=poll * 3600.0)
+
+    assert delays == DelayMeter().delays(NEED)

@@ -1,0 +1,236 @@
+"""The memories of targets outlive the process in shards, whatever fails between two writes."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from adapter.sources.kubernetes.errors import DeadlineError
+from adapter.sources.kubernetes.writing import Fence
+from adapter.timing.clock import Clock
+from recommender.decisions.memory import LastValue, Memory
+from recommender.decisions.record import TargetReference
+from recommender.running.memory.config_maps import MOST_SHARD_BYTES, ConfigMapMemoryStore
+from recommender.running.memory.folder import FolderMemoryStore
+from recommender.running.memory.store import MemoryUnavailableError, ProcessMemoryStore
+from recommender.running.memory.targets import SHARDS_A_POLL, TargetMemories
+from tests.support.apiserver_objects import CONFIG_MAPS, Direct, ObjectStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+MOST = 32
+
+
+def target(number: int) -> TargetReference:
+    return TargetReference("apps/v1", "Deployment", f"ns-{number % 7}", f"web-{number}")
+
+
+def memories(count: int, replicas: int = 3, decided: float = 1000.0) -> Memory:
+    policy = {"capacity": 3.25, "time": 1.7e9, "held_until": 1.7e9 + 120}
+    each = Memory(last=LastValue(replicas, decided, decided), policy=policy)
+    return Memory(by_target={target(number): each for number in range(count)})
+
+
+@dataclass
+class World:
+    """An API server, and any number of processes that lead one after another."""
+
+    now: float = 0.0
+    objects: ObjectStore = field(default_factory=ObjectStore)
+    results: list[str] = field(default_factory=list)
+    most_writes: float = math.inf
+    """After which the process is as dead."""
+    refused: str = ""
+    """How the name of a ConfigMap ends that cannot be created."""
+
+    def process(self) -> tuple[TargetMemories, ConfigMapMemoryStore]:
+        clock = Clock(lambda: self.now)
+        store = ConfigMapMemoryStore(
+            _Refusing(self.objects, self._refuse),
+            "monitoring",
+            Fence(2.0, self._permit),
+            count=self.results.append,
+            clock=clock,
+        )
+        return TargetMemories(store, clock.monotonic), store
+
+    def _refuse(self, document: Mapping[str, Any]) -> None:
+        if self.refused and document["metadata"]["name"].endswith(self.refused):
+            raise DeadlineError("no answer")
+
+    def _permit(self, _seconds: float) -> bool:
+        return self.results.count("ok") < self.most_writes
+
+    def lead(self, known: TargetMemories) -> Memory:
+        return known.load("chat", MOST, math.inf)
+
+    def poll(self, known: TargetMemories, store: ConfigMapMemoryStore, memory: Memory) -> None:
+        self.lead(known)
+        known.remember("chat", memory, MOST)
+        for _ in range(10):
+            self.now += 1.0
+            store.flush()
+
+    def names(self) -> list[str]:
+        return [each["metadata"]["name"] for each in self.objects.listed(CONFIG_MAPS)]
+
+    def contents(self) -> list[str]:
+        return [each["binaryData"]["memory.json.gz"] for each in self.objects.listed(CONFIG_MAPS)]
+
+
+class _Refusing(Direct):
+    def __init__(self, objects: ObjectStore, refuse: Callable[[Mapping[str, Any]], None]) -> None:
+        super().__init__(objects)
+        self._refuse = refuse
+
+    def create(self, collection: str, document: Mapping[str, Any], *, seconds: float = 2.0) -> dict[str, Any]:
+        self._refuse(document)
+        return super().create(collection, document, seconds=seconds)
+
+
+def test_the_next_leader_goes_on_from_the_shards_of_the_last_one() -> None:
+    world = World()
+    first, store = world.process()
+    assert world.lead(first) == Memory()
+    memory = memories(3)
+    world.poll(first, store, memory)
+    assert world.names() == ["tidewatch-recommender-chat-0"]
+    second, _ = world.process()
+    assert world.lead(second) == memory
+
+
+def test_shards_grow_with_the_targets_and_each_is_small() -> None:
+    world = World()
+    first, store = world.process()
+    memory = memories(10_000)
+    for _ in range(2 * MOST // SHARDS_A_POLL + 2):
+        world.poll(first, store, memory)
+    assert sorted(world.names()) == sorted(f"tidewatch-recommender-chat-{number}" for number in range(MOST))
+    assert max(map(len, world.contents())) < MOST_SHARD_BYTES
+    assert world.lead(world.process()[0]) == memory
+    written = len(world.results)
+    world.poll(first, store, memory)
+    assert len(world.results) == written, "what has not changed is not written again"
+
+
+@pytest.mark.parametrize("writes", range(10))
+def test_a_crash_while_the_number_of_shards_grows_loses_nothing(writes: int) -> None:
+    world = World()
+    first, store = world.process()
+    world.poll(first, store, memories(500))
+    world.poll(first, store, memories(500))
+    newest = memories(1500, replicas=4, decided=2000.0)
+    world.most_writes = world.results.count("ok") + writes
+    for _ in range(6):
+        world.poll(first, store, newest)
+    assert world.results.count("ok") <= world.most_writes
+    found = world.lead(world.process()[0]).by_target
+    assert set(found) >= set(memories(500).by_target)
+    assert set(found) <= set(newest.by_target)
+
+
+def test_old_shards_keep_every_target_until_all_new_ones_are_stored() -> None:
+    world = World()
+    first, store = world.process()
+    for _ in range(2):
+        world.poll(first, store, memories(500))
+    world.refused = "-3"
+    newest = memories(1500, replicas=4, decided=2000.0)
+    for _ in range(6):
+        world.poll(first, store, newest)
+    assert world.lead(world.process()[0]) == newest
+    world.refused = ""
+    for _ in range(3):
+        world.poll(first, store, newest)
+    assert world.lead(world.process()[0]) == newest
+    documents = [gzip.decompress(base64.b64decode(each)) for each in world.contents()]
+    assert sum(document.count(b'"name"') for document in documents) == 1500, "each target is in one shard"
+
+
+def test_a_shard_that_is_broken_loses_its_targets_alone(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    first, store = world.process()
+    memory = memories(1000)
+    for _ in range(3):
+        world.poll(first, store, memory)
+    assert len(world.names()) == 4
+    broken = {"binaryData": {"memory.json.gz": "AAAA"}}
+    world.objects.change(CONFIG_MAPS, "monitoring", "tidewatch-recommender-chat-0", lambda one: one.update(broken))
+    found = world.lead(world.process()[0]).by_target
+    assert 600 < len(found) < 900
+    assert found.items() <= memory.by_target.items()
+    (line,) = [record for record in caplog.records if "cannot be used" in record.getMessage()]
+    assert line.__dict__["fields"]["config_map"] == "monitoring/tidewatch-recommender-chat-0"
+
+
+def test_a_scale_call_waits_for_the_shard_of_its_target() -> None:
+    world = World()
+    first, _ = world.process()
+    world.lead(first)
+    first.remember("chat", memories(3), MOST)
+    assert first.store_now("chat", target(1))
+    assert world.lead(world.process()[0]) == memories(3)
+    assert not first.store_now("another", target(1))
+
+
+def test_a_hold_is_stored_with_the_next_poll_and_a_size_within_half_a_minute() -> None:
+    world = World()
+    first, store = world.process()
+    memory = memories(3)
+    world.poll(first, store, memory)
+    resized = memories(3, replicas=9)
+    world.poll(first, store, resized)
+    assert world.lead(world.process()[0]) == memory
+    held = {**next(iter(resized.by_target.values())).policy, "held_until": 1.7e9 + 500}
+    on_hold = replace(
+        resized, by_target={**resized.by_target, target(0): replace(resized.by_target[target(0)], policy=held)}
+    )
+    world.poll(first, store, on_hold)
+    assert world.lead(world.process()[0]) == on_hold
+
+
+def test_a_target_that_is_forgotten_leaves_its_shard() -> None:
+    world = World()
+    first, store = world.process()
+    world.poll(first, store, memories(3))
+    for _ in range(4):
+        world.poll(first, store, memories(2))
+    assert world.lead(world.process()[0]) == memories(2)
+
+
+def test_shards_that_take_too_long_to_read_are_read_with_the_next_polls() -> None:
+    world = World()
+    first, store = world.process()
+    for _ in range(3):
+        world.poll(first, store, memories(1000))
+    second = TargetMemories(store, lambda: world.now)
+    store_load = store.load_shard
+
+    def slow(name: str, number: int) -> object:
+        world.now += 2.0
+        return store_load(name, number)
+
+    store.load_shard = slow  # type: ignore[method-assign, assignment]
+    with pytest.raises(MemoryUnavailableError):
+        second.load("chat", MOST, world.now + 3.0)
+    assert second.load("chat", MOST, world.now + 5.0) == memories(1000)
+
+
+def test_a_folder_keeps_shards_too(tmp_path: Path) -> None:
+    for store in (FolderMemoryStore(tmp_path), ProcessMemoryStore()):
+        known = TargetMemories(store)
+        for _ in range(4):
+            known.load("chat", MOST, math.inf)
+            known.remember("chat", memories(900), MOST)
+        assert TargetMemories(store).load("chat", MOST, math.inf) == memories(900)
+    assert len(list(tmp_path.glob("*.json.gz"))) == 4
+    (tmp_path / "tidewatch-recommender-chat-1.json.gz").write_bytes(b"broken")
+    found = TargetMemories(FolderMemoryStore(tmp_path)).load("chat", MOST, math.inf)
+    assert 500 < len(found.by_target) < 900
