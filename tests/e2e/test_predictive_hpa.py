@@ -12,20 +12,19 @@ from adapter.objects.quantities import parse_quantity
 from tests.e2e.autoscalers import Autoscaler, Autoscalers, external_metric, object_metric
 from tests.e2e.figures import state
 from tests.e2e.installed import RULES, installed_adapter, values_for
-from tests.e2e.recommenders import Workload, rule
+from tests.e2e.recommenders import Workload
 from tests.e2e.scraping import reconfigured, with_job
-from tests.e2e.waves import Predicting, Wave, needed, predictive
+from tests.e2e.waves import Wave, needed, predicting
 from tests.helm.chart import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from tests.e2e.controlplane.cluster import Cluster
-    from tests.e2e.controlplane.pod_metrics import PodMetrics
+    from tests.e2e.waves import Predicting
     from tests.support.prometheus import ScrapedPrometheus
 
-__all__ = ["state"]
+__all__ = ["predicting", "state"]
 
 pytestmark = [pytest.mark.needs_pods, pytest.mark.timeout(300)]
 
@@ -39,9 +38,15 @@ CREST: Final = 690.0
 LOW: Final = 150.0
 PER_SECOND: Final = 12.0
 AHEAD_OF_THE_WAVE: Final = needed(CREST, PER_REPLICA) + 1
-EXACT: Final = {
-    direction: {"stabilizationWindowSeconds": 0, "tolerance": "0"} for direction in ("scaleUp", "scaleDown")
+AT_ONCE: Final = {
+    direction: {
+        "stabilizationWindowSeconds": 0,
+        "tolerance": "0",
+        "policies": [{"type": "Pods", "value": 20, "periodSeconds": 1}],
+    }
+    for direction in ("scaleUp", "scaleDown")
 }
+"""As many at once as it takes: by default, four pods or twice as many in 15 s come and no more."""
 
 
 @pytest.fixture(scope="module")
@@ -54,39 +59,34 @@ def adapter(cluster: Cluster, prometheus: ScrapedPrometheus) -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def place(cluster: Cluster, namespace: str, prometheus: ScrapedPrometheus, tmp_path: Path) -> Iterator[Predicting]:
-    found = Predicting(cluster, namespace, tmp_path, prometheus.url)
-    with found.stack:
-        yield found
-
-
 def test_hpas_scale_before_the_wave_and_go_on_without_the_predictor(
     cluster: Cluster,
     namespace: str,
     adapter: None,  # noqa: ARG001 - it is only to run
     prometheus: ScrapedPrometheus,
-    pod_metrics: PodMetrics,
-    place: Predicting,
+    predicting: Predicting,
     state: Callable[[str, str], None],
 ) -> None:
     wave = Wave(BASE)
     scalers = autoscalers(cluster, namespace)
     scalers.create_deployments()
-    place.configure(recommendation(place))
-    program = place.start(rights_to_publish())
+    load = f'sum(queue_length{{namespace="{namespace}"}})'
+    settings = {"load": load, "loadPerReplica": PER_REPLICA, "hpaSyncPeriod": "4s", "scaleDown": {"window": "0s"}}
+    targets = ", ".join(Workload(cluster, namespace, name).reference for name in AHEAD)
+    predicting.configure("chat", settings, f"targets: [{targets}]")
+    program = predicting.start()
     address = program.address(plain=True)
     scrape = {"job_name": METRIC, "scrape_interval": "1s", "static_configs": [{"targets": [address]}]}
-    place.stack.enter_context(reconfigured(prometheus.prometheus, lambda before: with_job(before, scrape)))
+    predicting.stack.enter_context(reconfigured(prometheus.prometheus, lambda before: with_job(before, scrape)))
     begin = wave.rise(PER_SECOND, CREST)
-    place.export(pod_metrics, "queue_length", wave, queue="chat")
+    predicting.export("queue_length", wave, queue="chat")
     scalers.wait_for_answers()
     scalers.create_hpas()
     reached = followed(scalers, begin)
     assert scalers.sizes()[ALONE] < AHEAD_OF_THE_WAVE
     # At this rate the present load alone would have asked for that size now.
     crossing = ((AHEAD_OF_THE_WAVE - 1) * PER_REPLICA - BASE) / PER_SECOND
-    state("HPAs ahead of a wave", f"{figures(reached, crossing)}; the predicted load is for 32 s ahead")
+    state("HPAs ahead of a wave", f"{figures(reached, crossing)}")
 
     # The forecast goes on falling for a while, below the load that is there.
     wave.stand(LOW)
@@ -118,7 +118,7 @@ def autoscalers(cluster: Cluster, namespace: str) -> Autoscalers:
     }
     size = needed(BASE, PER_REPLICA)
     ours = [
-        Autoscaler(namespace, name, first, tuple(rest), replicas=size, maximum=20, behaviour=EXACT)
+        Autoscaler(namespace, name, first, tuple(rest), replicas=size, maximum=20, behaviour=AT_ONCE)
         for name, (first, *rest) in metrics.items()
     ]
     return Autoscalers(cluster, namespace, *ours)
@@ -127,23 +127,6 @@ def autoscalers(cluster: Cluster, namespace: str) -> Autoscalers:
 def predicted_of(name: str) -> dict[str, Any]:
     labels = {"target_kind": "Deployment", "target_name": name}
     return external_metric(METRIC, labels, averageValue=str(int(PER_REPLICA)))
-
-
-def recommendation(place: Predicting) -> str:
-    targets = ", ".join(Workload(place.cluster, place.namespace, name).reference for name in AHEAD)
-    load = f'sum(queue_length{{namespace="{place.namespace}"}})'
-    return predictive(
-        "chat", {"load": load, "loadPerReplica": PER_REPLICA, "scaleDown": {"window": "0s"}}, f"targets: [{targets}]"
-    )
-
-
-def rights_to_publish() -> list[dict[str, Any]]:
-    return [
-        rule(["apps"], ["deployments"], "get", *AHEAD),
-        rule(["autoscaling"], ["horizontalpodautoscalers"], "list watch"),
-        rule([""], ["events"], "create"),
-        rule([""], ["configmaps"], "create get update"),
-    ]
 
 
 def followed(scalers: Autoscalers, begin: float) -> dict[str, float]:
