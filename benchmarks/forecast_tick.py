@@ -10,7 +10,6 @@ own and are not part of it.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
 import sys
 import tempfile
@@ -18,19 +17,15 @@ import time
 from collections import defaultdict
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qs, urlsplit
-
-import msgspec
 
 from adapter.cluster.state import Observed, Unknown
 from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.settings import PrometheusSettings
 from adapter.timing.clock import Clock
 from adapter.timing.pace import UNPACED
+from benchmarks.load_answers import load_answers
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.tally import quantile
@@ -58,7 +53,6 @@ from recommender.running.query_values import QueryValues
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from multiprocessing.connection import Connection
 
     from adapter.sources.prometheus.decoding import Sample
     from benchmarks.progress import Progress
@@ -114,7 +108,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def measure(settings: Settings, progress: Progress) -> Report:
     """Run everything and return the report."""
-    with prometheus_of(settings.series) as url, tempfile.TemporaryDirectory(prefix="tidewatch-bench-") as folder:
+    with (
+        load_answers(settings.series // QUERIES) as url,
+        tempfile.TemporaryDirectory(prefix="tidewatch-bench-") as folder,
+    ):
         ticker = Ticker(settings, url, Path(folder))
         spent, errors = _Spent(), 0
         for tick in range(settings.ticks + 1):
@@ -236,64 +233,6 @@ def _recommendation(number: int, settings: Settings) -> Recommendation:
         for_each=ForEach("namespace", "deployment"),
     )
     return Recommendation(RecommendationPolicy(f"tenants-{number}", "predictive"), subject)
-
-
-@contextmanager
-def prometheus_of(series: int) -> Iterator[str]:
-    """Answer queries in another process; yield the URL."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs, series // QUERIES), daemon=True)
-    process.start()
-    try:
-        yield f"http://127.0.0.1:{ours.recv()}"
-    finally:
-        process.terminate()
-        process.join()
-
-
-def _serve(port: Connection, series: int) -> None:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Answers, series))
-    port.send(server.server_port)
-    server.serve_forever()
-
-
-class _Answers(BaseHTTPRequestHandler):
-    """One vector for each query, whose loads rise and fall with time."""
-
-    protocol_version = "HTTP/1.1"
-
-    def __init__(self, series: int, *arguments: object) -> None:
-        self._series = series
-        super().__init__(*arguments)  # type: ignore[arg-type] # what the server hands on
-
-    def do_POST(self) -> None:
-        """Answer a query whose parameters are in the body."""
-        body = self.rfile.read(int(self.headers.get("Content-Length", "0"))).decode()
-        self._reply(parse_qs(body))
-
-    def do_GET(self) -> None:
-        """Answer a query whose parameters are in the path."""
-        self._reply(parse_qs(urlsplit(self.path).query))
-
-    def log_message(self, *_: object) -> None:
-        """Write no log."""
-
-    def _reply(self, parameters: dict[str, list[str]]) -> None:
-        now, query = time.time(), parameters.get("query", [""])[0]
-        result = [
-            {
-                "metric": {"namespace": f"ns-{number % 50}", "deployment": f"{query}-{number}"},
-                "value": [now, str(100.0 + (number * 7 + int(now) // 10 * 3) % 50)],
-            }
-            for number in range(self._series)
-        ]
-        body = msgspec.json.encode({"status": "success", "data": {"resultType": "vector", "result": result}})
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
 
 
 if __name__ == "__main__":

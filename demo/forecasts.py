@@ -49,6 +49,8 @@ def configuration(prometheus_url: str, folder: Path, settings: Settings) -> Mapp
                     "headroom": "0%",
                     "minReplicas": target.min_replicas,
                     "maxReplicas": target.max_replicas,
+                    # The HPA has a window of its own, and the day is short.
+                    "scaleDown": {"window": "3s"},
                     "connections": {
                         "limit": settings.connection_limit,
                         "reconnectDrop": "30%",

@@ -90,7 +90,13 @@ def replay(
         rival=act(_headroom(load, given.comparison.cost_as_headroom_ratio, fleet)),
         history=history,
         judged=judged,
-        notes=runs.notes,
+        notes=(*_reading_notes(trace), *runs.notes),
+    )
+
+
+def _reading_notes(trace: Trace) -> tuple[str, ...]:
+    return (
+        (f"{trace.repeated:,} rows have a time that another row has too: their mean counts",) if trace.repeated else ()
     )
 
 

@@ -149,7 +149,7 @@ def backtest(arguments: Sequence[str]) -> NoReturn:
     """Run the command; leaves by SystemExit."""
     values = flags_or_exit(BACKTEST, arguments, os.environ)
     configure_logs_by(values)
-    configuration = configuration_or_exit(values)[1] if values.path("config") else None
+    configuration = configuration_or_exit(values, for_backtest=True)[1] if values.path("config") else None
     try:
         _check_outputs(values)
         report = _replayed(values, configuration, _settings(values, configuration))

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from recommender.configuration.model import Configuration
 
 
-def configuration_or_exit(values: FlagValues) -> tuple[Path, Configuration]:
+def configuration_or_exit(values: FlagValues, *, for_backtest: bool = False) -> tuple[Path, Configuration]:
     """Return the file that `--config` names, and what it states.
+
+    With `for_backtest`, a predictive recommendation needs its load alone.
 
     Ends with status 2 if the file is refused, with one line on stderr for each problem.
     """
@@ -31,7 +33,7 @@ def configuration_or_exit(values: FlagValues) -> tuple[Path, Configuration]:
         (content,) = read_each([path])
         if content.unread is not None:
             raise content.unread
-        return path, read_configuration(content.text, str(content.path))
+        return path, read_configuration(content.text, str(content.path), for_backtest=for_backtest)
     except FilesError as error:
         exit_for_usage(PROGRAM, str(error))
     except ConfigurationFileError as error:

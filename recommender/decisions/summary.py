@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -67,6 +68,22 @@ def summary_of(records: Sequence[Record]) -> Summary:
         refused=sum(outcome.action is TargetAction.REFUSED for outcome in outcomes),
         example=f"{without.each or without.name}: {without.message}" if without else "",
     )
+
+
+def worst_first(records: Iterable[Record], most: int) -> list[Record]:
+    """Return the worst records: those without a value, then those that are refused, then the largest changes."""
+    return heapq.nsmallest(most, records, key=_badness)
+
+
+def change_of(record: Record) -> int:
+    """Return by how much the recommended size differs from the present one; 0 if either is not known."""
+    current = record.targets[0].current_replicas if record.targets else None
+    return 0 if record.replicas is None or current is None else abs(record.replicas - current)
+
+
+def _badness(record: Record) -> tuple[int, bool, int, str]:
+    refused = any(outcome.action is TargetAction.REFUSED for outcome in record.targets)
+    return WORST_FIRST.index(record.status), not refused, -change_of(record), str(record.each)
 
 
 def _sum(values: Iterable[int | None]) -> int | None:

@@ -6,8 +6,9 @@ import textwrap
 from typing import TYPE_CHECKING, Final
 
 from adapter.reports.terminal import printable
-from recommender.decisions.record import Status
-from recommender.decisions.texts import prediction_lines, shown, value_text
+from recommender.decisions.record import Status, TargetAction
+from recommender.decisions.summary import WORST_FIRST, summary_of, worst_first
+from recommender.decisions.texts import prediction_rows, replicas_text, shown, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 _COLOURS: Final = {Status.OK: "32", Status.HELD: "33", Status.STALE: "31", Status.ERROR: "31"}
 _BOLD: Final = "1"
 _GAP: Final = "  "
+_MOST_TARGETS: Final = 50
+"""Of a recommendation with `forEach`, in the table of its targets."""
 _NARROWEST: Final = 20
 """Characters that the last column has, even if the line then is longer than the terminal."""
 
@@ -26,17 +29,81 @@ def as_text(records: Sequence[Record], *, width: int | None = None, colour: bool
     if not records:
         return "There are no recommendations."
     paint = _painted if colour else _plain
-    lines = [*_summary(records, width, paint)]
-    for record in records:
-        lines += ["", paint(printable(record.name) or "(no name)", _BOLD), *_details(record, width, paint)]
+    groups = _grouped(records)
+    lines = [*_summary(groups, width, paint)]
+    for group in groups:
+        lines += ["", paint(printable(group[0].name) or "(no name)", _BOLD)]
+        lines += _targets(group, width, paint) if group[0].each is not None else _details(group[0], width, paint)
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _summary(records: Sequence[Record], width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
-    rows = [("RECOMMENDATION", "STATUS", "VALUE", "DECIDED BY")]
-    rows += [(record.name, record.status.value, value_text(record), record.binding or "-") for record in records]
-    colours = {place: _COLOURS[record.status] for place, record in enumerate(records, 1)}
+def _grouped(records: Sequence[Record]) -> list[list[Record]]:
+    """Return the records one by one, but those of the targets of one recommendation together."""
+    found: list[list[Record]] = []
+    places: dict[str, int] = {}
+    for record in records:
+        if record.each is not None and record.name in places:
+            found[places[record.name]].append(record)
+            continue
+        if record.each is not None:
+            places[record.name] = len(found)
+        found.append([record])
+    return found
+
+
+def _summary(groups: Sequence[list[Record]], width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
+    rows = [("RECOMMENDATION", "STATUS", "VALUE", "DECIDED BY"), *map(_summary_row, groups)]
+    colours = {place: _COLOURS[summary_of(group).worst] for place, group in enumerate(groups, 1)}
     return _columns(rows, width, lambda place, column, text: _status(place, column, text, colours, paint))
+
+
+def _summary_row(group: Sequence[Record]) -> tuple[str, str, str, str]:
+    first, summary = group[0], summary_of(group)
+    if first.each is None:
+        return first.name, first.status.value, value_text(first), first.binding or "-"
+    value = "no value" if summary.replicas is None else replicas_text(summary.replicas)
+    counts = ", ".join(
+        f"{summary.counts[status]} {status.value}" for status in WORST_FIRST if summary.counts.get(status)
+    )
+    return first.name, summary.worst.value, value, f"{len(group)} target{'' if len(group) == 1 else 's'}: {counts}"
+
+
+def _targets(group: Sequence[Record], width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
+    """Yield the targets of a recommendation with `forEach`, the worst first; a single one in full."""
+    if len(group) == 1:
+        yield from _details(group[0], width, paint)
+        return
+    worst = worst_first(group, _MOST_TARGETS)
+    rows = [("TARGET", "STATUS", "NOW", "VALUE", "LOAD", "EXPECTED", "MODEL", "DECIDED BY"), *map(_target_row, worst)]
+    colours = {place: _COLOURS[record.status] for place, record in enumerate(worst, 1)}
+    yield from _columns(
+        rows, width, lambda place, column, text: _status(place, column, text, colours, paint), indent=_GAP
+    )
+    if len(group) > len(worst):
+        yield f"{_GAP}and {len(group) - len(worst)} more: -o json has all of them"
+
+
+def _target_row(record: Record) -> tuple[str, ...]:
+    load = None if record.prediction is None else record.prediction.load
+    current = record.targets[0].current_replicas if record.targets else None
+    return (
+        "" if record.each is None else f"{record.each.namespace}/{record.each.name}",
+        record.status.value,
+        "unknown" if current is None else str(current),
+        "-" if record.replicas is None else str(record.replicas),
+        "-" if load is None else shown(load.now),
+        "-" if load is None or load.predicted is None else shown(load.predicted),
+        "-" if record.prediction is None else record.prediction.model,
+        _decided_by(record),
+    )
+
+
+def _decided_by(record: Record) -> str:
+    """Return the step that decided, with what keeps the target from following; the reason where there is no value."""
+    refused = "; ".join(outcome.message for outcome in record.targets if outcome.action is TargetAction.REFUSED)
+    if refused:
+        return f"{record.binding or '-'}, refused: {refused}"
+    return record.binding or record.message or "-"
 
 
 def _status(place: int, column: int, text: str, colours: dict[int, str], paint: Callable[[str, str], str]) -> str:
@@ -46,9 +113,9 @@ def _status(place: int, column: int, text: str, colours: dict[int, str], paint: 
 def _details(record: Record, width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
     if record.message:
         yield from _wrapped(printable(record.message), width, _GAP)
-    for line in prediction_lines(record.prediction):
-        yield from _wrapped(printable(line), width, _GAP)
-    if record.inputs:
+    if record.prediction is not None:
+        yield from _columns(list(prediction_rows(record.prediction)), width, lambda _p, _c, text: text, indent=_GAP)
+    elif record.inputs:
         inputs = ", ".join(f"{name} {shown(value)}" for name, value in record.inputs.items())
         yield from _wrapped(printable(f"inputs: {inputs}"), width, _GAP)
     if record.steps:

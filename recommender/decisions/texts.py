@@ -40,25 +40,28 @@ def event_text(record: Record, outcome: TargetOutcome) -> str:
     return change_text(record.name, outcome.current_replicas, value_text(record), record.message)
 
 
-def prediction_lines(prediction: Prediction | None) -> Iterator[str]:
-    """Yield the forecast, the model with its reason and its record, one line each; nothing without a forecast."""
+def prediction_rows(prediction: Prediction | None) -> Iterator[tuple[str, str]]:
+    """Yield the forecast, the model with its reason and the record of all models; nothing without a forecast."""
     if prediction is None:
         return
     load = prediction.load
-    text = f"load: {shown(load.now)} now"
+    text = f"{shown(load.now)} now"
     if load.predicted is not None and load.at is not None:
-        band = ", ".join(f"quantile {quantile}: {shown(value)}" for quantile, value in load.quantiles.items())
-        text += f", {shown(load.predicted)} predicted for {rfc3339(load.at)}" + (f" ({band})" if band else "")
-    yield text
-    yield f"model: {prediction.model}: {prediction.model_reason}"
+        band = ", ".join(
+            f"{'median' if quantile == '0.5' else f'quantile {quantile}'} {shown(value)}"
+            for quantile, value in load.quantiles.items()
+        )
+        text += f", {shown(load.predicted)} expected at {rfc3339(load.at)}" + (f" ({band})" if band else "")
+    yield "load", text
+    yield "model", f"{prediction.model}: {prediction.model_reason}" if prediction.model_reason else prediction.model
     if prediction.shortage_versus_headroom:
         ratios = ", ".join(
-            f"{model} {'no shortage' if ratio is None else shown(ratio)}"
+            f"{model} {'none' if ratio is None else shown(ratio)}"
             for model, ratio in prediction.shortage_versus_headroom.items()
         )
-        yield f"shortage relative to plain headroom at equal cost: {ratios}"
+        yield "shortage", f"{ratios} (plain headroom at the same cost is 1; less is better)"
     if prediction.last_day:
-        yield f"last day: {prediction.last_day}"
+        yield "last day", prediction.last_day
 
 
 def log_fields(record: Record) -> dict[str, object]:

@@ -36,11 +36,14 @@ def of_recommendation(record: Record) -> str:
 
 @lru_cache(maxsize=32_768)
 def of_target(target: TargetReference | None) -> str:
-    """Return the labels of a target; they are empty where there is none."""
+    """Return the labels of a target; they are empty where there is none.
+
+    Labels are in the order of their names everywhere, as Prometheus's own libraries write them.
+    """
     if target is None:
-        return 'target_namespace="",target_kind="",target_name=""'
-    kind = label("target_kind", target.kind)
-    return f"{label('target_namespace', target.namespace)},{kind},{label('target_name', target.name)}"
+        return 'target_kind="",target_name="",target_namespace=""'
+    parts = (("target_kind", target.kind), ("target_name", target.name), ("target_namespace", target.namespace))
+    return ",".join(label(name, value) for name, value in parts)
 
 
 def of_targets(record: Record) -> Iterable[str]:

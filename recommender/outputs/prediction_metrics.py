@@ -34,7 +34,7 @@ def prediction_samples(records: Iterable[Record]) -> dict[str, Samples]:
     return {
         "tidewatch_predicted_load": _finite(_predicted(found)),
         "tidewatch_observed_load": _finite(observed),
-        "tidewatch_model_active": {f"{name},{label('model', model)}": float(n) for (name, model), n in active.items()},
+        "tidewatch_model_active": {f"{label('model', model)},{name}": float(n) for (name, model), n in active.items()},
         "tidewatch_model_shortage_versus_headroom": _finite(_shortages(found)),
     }
 
@@ -46,7 +46,7 @@ def _finite(samples: Samples) -> Samples:
 def _predicted(found: Iterable[tuple[Record, Prediction]]) -> Samples:
     """Return the quantiles; a target whose model has no forecast has no sample, so that nothing shrinks by it."""
     return {
-        f"{labels},{label('quantile', quantile)}": value
+        f"{label('quantile', quantile)},{labels}": value
         for record, prediction in found
         if prediction.load.predicted is not None
         for labels in of_targets(record)
@@ -61,6 +61,6 @@ def _shortages(found: Iterable[tuple[Record, Prediction]]) -> Samples:
             if ratio is not None:
                 ratios[record.name, model].append(ratio)
     return {
-        f"{label('recommendation', name)},{label('model', model)}": fmean(values)
+        f"{label('model', model)},{label('recommendation', name)}": fmean(values)
         for (name, model), values in ratios.items()
     }

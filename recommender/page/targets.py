@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs
 
-from recommender.decisions.record import TargetAction
-from recommender.decisions.summary import WORST_FIRST, summary_of
+from recommender.decisions.summary import WORST_FIRST, change_of, summary_of, worst_first
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +82,7 @@ def sums_of(records: Sequence[Record]) -> TargetSums:
         load=sum(load.now for load in loads) if loads else None,
         predicted=sum(uppers) if loads and len(uppers) == len(loads) else None,
         models=tuple(Counter(prediction.model for prediction in predictions).most_common()),
-        changing=sum(1 for record in records if _change(record)),
+        changing=sum(1 for record in records if change_of(record)),
     )
 
 
@@ -96,7 +94,7 @@ def shown_targets(records: Sequence[Record], wanted: str) -> ShownTargets:
     text = wanted.casefold()
     named = [record for record in records if text and text == _place(record)]
     found = named or [record for record in records if not text or text in _searched(record)]
-    return ShownTargets(tuple(heapq.nsmallest(MOST_SHOWN, found, key=_badness)), len(found), wanted)
+    return ShownTargets(tuple(worst_first(found, MOST_SHOWN)), len(found), wanted)
 
 
 def _searched(record: Record) -> str:
@@ -105,14 +103,3 @@ def _searched(record: Record) -> str:
 
 def _place(record: Record) -> str:
     return "" if record.each is None else f"{record.each.namespace}/{record.each.name}".casefold()
-
-
-def _badness(record: Record) -> tuple[int, bool, int, str]:
-    refused = any(outcome.action is TargetAction.REFUSED for outcome in record.targets)
-    return WORST_FIRST.index(record.status), not refused, -_change(record), str(record.each)
-
-
-def _change(record: Record) -> int:
-    """Return by how much the recommended size differs from the present one; 0 if either is not known."""
-    current = record.targets[0].current_replicas if record.targets else None
-    return 0 if record.replicas is None or current is None else abs(record.replicas - current)

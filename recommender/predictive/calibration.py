@@ -24,6 +24,8 @@ COUNTED_ERRORS = 256
 """So many errors, evenly spread over that time: errors of neighbouring steps say nearly the same."""
 LEAST_ERRORS = 100
 """With fewer errors the share of targets above a forecast cannot be estimated, and plain headroom is added."""
+LEAST_REACHES = 20
+"""Nor with errors of less time than so many times the reach of a forecast: neighbours share most of their targets."""
 
 
 def calibrated(point: PointForecast, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
@@ -58,7 +60,7 @@ def upper_factors(point: PointForecast, history: LoadHistory, origins: IntArray,
     strides = _strides(newest + 1, history.step_seconds)
     factors = np.full((history.values.shape[0], len(origins)), np.nan)
     for stride in np.unique(strides):
-        chosen = np.flatnonzero((strides == stride) & (newest >= LEAST_ERRORS - 1))
+        chosen = np.flatnonzero((strides == stride) & (newest >= max(LEAST_ERRORS, LEAST_REACHES * delay) - 1))
         if chosen.size:
             factors[:, chosen] = _factors_of(point, history, newest[chosen], task, int(stride))
     return factors

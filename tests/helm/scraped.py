@@ -9,7 +9,7 @@ import base64
 import json
 import ssl
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -25,6 +25,7 @@ from recommender.outputs.metrics import RecommendationMetrics
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.telemetry import RecommenderTelemetry
 from tests.helm.chart import ROOT
+from tests.helm.predicting import PREDICTED_SECONDS, PredictionsAtWork
 from tests.identity.certificates.keeping_world import CUSTOM, SECRET, SERVICE, apiservice
 from tests.support.apiserver_objects import APISERVICES
 from tests.support.caller import Caller
@@ -39,7 +40,13 @@ if TYPE_CHECKING:
 
     from demo.machine.exporter import Exporter
 
-VARIABLES: Final = {"$namespace": ".*", "$job": ".*", "$recommendation": ".*", "$__rate_interval": "8s"}
+VARIABLES: Final = {
+    "$namespace": ".*",
+    "$job": ".*",
+    "$recommendation": ".*",
+    "$__rate_interval": "8s",
+    "$horizon": f"{PREDICTED_SECONDS}s",
+}
 TARGET: Final = TargetReference("apps/v1", "Deployment", "kube-system", "coredns")
 
 
@@ -75,7 +82,21 @@ def scraped_recommender(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Calla
         yield prometheus, _Recommending(exporter).work
 
 
-SCRAPED: Final = {"adapter": scraped_adapter, "recommendations": scraped_recommender}
+@contextmanager
+def scraped_predictions(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Callable[[int], None]]]:
+    """Run the collectors of forecasts behind an exporter; yield the Prometheus, and what makes the Nth forecast."""
+    with running_exporter() as exporter, _scraping(folder) as (prometheus, file):
+        _name_target(file, exporter.target)
+        predicting = PredictionsAtWork(exporter)
+        with closing(predicting):
+            yield prometheus, predicting.work
+
+
+SCRAPED: Final = {
+    "adapter": scraped_adapter,
+    "recommendations": scraped_recommender,
+    "predictions": scraped_predictions,
+}
 """By name of the dashboard."""
 
 

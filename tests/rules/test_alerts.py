@@ -22,13 +22,18 @@ OTHER_POD = 'namespace="monitoring",job="tidewatch",instance="b"'
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Series of one sample a minute, in promtool's notation, and the minute at which the alert is looked at."""
+    """Series in promtool's notation, and the minute at which the alert is looked at."""
 
     alert: str
     series: dict[str, str]
     minute: int
     fires: bool
     labels: dict[str, str]
+
+    @property
+    def step_minutes(self) -> int:
+        """Between two samples, and between two evaluations: fewer for alerts that look at a day."""
+        return 10 if self.minute > 1000 else 1
 
 
 def case(alert: str, series: dict[str, str], minute: int, *, fires: bool, **labels: str) -> Case:
@@ -65,8 +70,27 @@ RECOMMENDER_HEARD = f'tidewatch_recommender_watch_last_heard_timestamp_seconds{{
 RELOADED = f"tidewatch_adapter_config_last_reload_successful{{{POD}}}"
 RECOMMENDER_RELOADED = f"tidewatch_recommender_config_last_reload_successful{{{POD}}}"
 POLLED = f"tidewatch_recommender_last_poll_timestamp_seconds{{{POD}}}"
+LACKING = f'tidewatch_recommender_load_history_lacking_seconds{{{POD},recommendation="chat"}}'
+
+
+SEASONAL = 'recommendation="chat",model="seasonal"'
+
+
+def ratio(model: str) -> str:
+    return f'tidewatch_model_shortage_versus_headroom{{{POD},recommendation="chat",model="{model}"}}'
+
+
+def active(model: str) -> str:
+    return f'tidewatch_model_active{{{POD},recommendation="chat",model="{model}"}}'
+
+
+def trials(result: str) -> str:
+    return f'tidewatch_recommender_load_model_trials_total{{{POD},{SEASONAL},result="{result}"}}'
+
+
 LEADER, STANDBY = f"tidewatch_leader{{{POD}}}", f"tidewatch_leader{{{OTHER_POD}}}"
 
+HOURLY_FAILURES = " ".join(f"{hour}x5" for hour in range(26))
 CASES = (
     case("TidewatchAdapterErrors", {requests("200"): "0+900x60", requests("504"): "0+100x60"}, 20, fires=True),
     case("TidewatchAdapterErrors", {requests("200"): "0+900x60", requests("504"): "0+100x60"}, 5, fires=False),
@@ -114,6 +138,50 @@ CASES = (
     case("TidewatchPollsStopped", {LEADER: "1x60", POLLED: "0+60x60"}, 20, fires=False),
     case("TidewatchPollsStopped", {LEADER: "1x60", POLLED: "60x60", status("ok"): "1x60"}, 20, fires=False),
     case("TidewatchPollsStopped", {LEADER: "0x60", POLLED: "60x60"}, 20, fires=False),
+    case(
+        "TidewatchForecastWorseThanHeadroom",
+        {ratio("linear"): "1.5x150", active("linear"): "1x150"},
+        1450,
+        fires=True,
+        recommendation="chat",
+    ),
+    case(
+        "TidewatchForecastWorseThanHeadroom",
+        {
+            ratio("linear"): "1.5x150",
+            ratio("seasonal"): "0.4x150",
+            ratio("reactive"): "2x150",
+            active("seasonal"): "1x150",
+            active("reactive"): "1x150",
+        },
+        1450,
+        fires=False,
+    ),
+    case(
+        "TidewatchForecastWorseThanHeadroom",
+        {ratio("linear"): "1.5x70 0.9x80", active("linear"): "1x150"},
+        1450,
+        fires=False,
+    ),
+    case(
+        "TidewatchLoadHistoryMissing", {LACKING: "86400x200", LEADER: "1x200"}, 130, fires=True, recommendation="chat"
+    ),
+    case("TidewatchLoadHistoryMissing", {LACKING: "7200x200", LEADER: "1x200"}, 130, fires=False),
+    case("TidewatchLoadHistoryMissing", {LACKING: "86400x200", LEADER: "0x200"}, 130, fires=False),
+    case("TidewatchLoadHistoryMissing", {LACKING: "86400x60 0x140", LEADER: "1x200"}, 130, fires=False),
+    case(
+        "TidewatchModelFitsFail",
+        {trials("deadline"): HOURLY_FAILURES},
+        1500,
+        fires=True,
+        recommendation="chat",
+        model="seasonal",
+    ),
+    case(
+        "TidewatchModelFitsFail", {trials("deadline"): HOURLY_FAILURES, trials("ok"): "0x24 1x130"}, 1500, fires=False
+    ),
+    case("TidewatchModelFitsFail", {trials("deadline"): "0x24 1x130"}, 1500, fires=False),
+    case("TidewatchModelFitsFail", {trials("closed"): HOURLY_FAILURES}, 1500, fires=False),
 )
 
 
@@ -132,9 +200,12 @@ def test_an_alert_fires_when_it_should_and_only_then(alert: str, tmp_path: Path)
     alone = tmp_path / "rules.yaml"
     without_texts = {key: value for key, value in rule.items() if key != "annotations"}
     alone.write_text(yaml.safe_dump({"groups": [{"name": "one", "rules": [without_texts]}]}))
-    tests = [promtool_test(case, rule["labels"]) for case in CASES if case.alert == alert]
+    cases = [case for case in CASES if case.alert == alert]
+    tests = [promtool_test(case, rule["labels"]) for case in cases]
     file = tmp_path / "test.yaml"
-    file.write_text(yaml.safe_dump({"rule_files": [str(alone)], "evaluation_interval": "1m", "tests": tests}))
+    file.write_text(
+        yaml.safe_dump({"rule_files": [str(alone)], "evaluation_interval": f"{cases[0].step_minutes}m", "tests": tests})
+    )
     found = subprocess.run(
         [program("promtool"), "test", "rules", str(file)], capture_output=True, text=True, check=False
     )
@@ -144,7 +215,7 @@ def test_an_alert_fires_when_it_should_and_only_then(alert: str, tmp_path: Path)
 def promtool_test(case: Case, labels: dict[str, str]) -> dict[str, Any]:
     expected = {"namespace": "monitoring", "job": "tidewatch"} | case.labels | labels
     return {
-        "interval": "1m",
+        "interval": f"{case.step_minutes}m",
         "input_series": [{"series": series, "values": values} for series, values in case.series.items()],
         "alert_rule_test": [
             {

@@ -37,6 +37,8 @@ class Panel:
     """`timeseries`, `stat` or `state-timeline`."""
     names: Mapping[int, str] | None = None
     """What is shown instead of a number."""
+    band: tuple[str, str] | None = None
+    """Names of two series, between which the area is filled: the upper one, then the lower one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,21 @@ def variable(name: str, metric: str, label: str) -> dict[str, Any]:
         "includeAll": True,
         "allValue": ".*",
         "current": {"text": "All", "value": "$__all"},
+    }
+
+
+def choice(name: str, values: Sequence[str]) -> dict[str, Any]:
+    """Return a variable with fixed values; the first one is selected at first."""
+    options = [{"text": value, "value": value, "selected": value == values[0]} for value in values]
+    return {
+        "name": name,
+        "label": name.capitalize(),
+        "type": "custom",
+        "query": ",".join(values),
+        "options": options,
+        "current": options[0],
+        "multi": False,
+        "includeAll": False,
     }
 
 
@@ -136,6 +153,14 @@ def _laid_out(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return placed
 
 
+def _overrides(panel: Panel) -> list[dict[str, Any]]:
+    if panel.band is None:
+        return []
+    upper, lower = panel.band
+    properties = [{"id": "custom.fillBelowTo", "value": lower}, {"id": "custom.fillOpacity", "value": 20}]
+    return [{"matcher": {"id": "byName", "options": upper}, "properties": properties}]
+
+
 def _model(panel: Panel) -> dict[str, Any]:
     mappings = []
     if panel.names:
@@ -148,7 +173,10 @@ def _model(panel: Panel) -> dict[str, Any]:
         "title": panel.title,
         "description": panel.description,
         "datasource": _DATASOURCE,
-        "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0, "mappings": mappings}, "overrides": []},
+        "fieldConfig": {
+            "defaults": {"unit": panel.unit, "min": 0, "mappings": mappings},
+            "overrides": _overrides(panel),
+        },
         "options": {"legend": {"displayMode": "list", "placement": "bottom"}} if panel.kind == "timeseries" else {},
         "targets": [
             {

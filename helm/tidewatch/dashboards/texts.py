@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from helm.tidewatch.dashboards import adapter, recommendations
+from helm.tidewatch.dashboards import adapter, predictions, recommendations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 DASHBOARDS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "adapter": adapter.dashboard,
     "recommendations": recommendations.dashboard,
+    "predictions": predictions.dashboard,
 }
 
 

@@ -49,9 +49,9 @@ def curve_forecasts(history: LoadHistory, origins: IntArray, task: ForecastTask,
         # Falling to nothing is as little founded as growing without bounds, and no error can be relative to nothing.
         lowest = present_load(history, steps) / growth
         points = np.maximum(_largest(history, steps, task, options), lowest)
-        return limited_points(points, history, steps, growth)
+        return limited_points(points, history, steps, growth, task.lead_seconds)
 
-    return limited(calibrated(point, history, origins, task), history, origins, growth)
+    return limited(calibrated(point, history, origins, task), history, origins, growth, task.lead_seconds)
 
 
 def curves_at(times: FloatArray, values: FloatArray, degree: int, at: FloatArray) -> FloatArray:

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 def _forecast(_parameters: None, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
     load = present_load(history, origins)
-    return limited(Forecasts(load, load * (1 + task.headroom_ratio)), history, origins, task.max_growth)
+    return limited(
+        Forecasts(load, load * (1 + task.headroom_ratio)), history, origins, task.max_growth, task.lead_seconds
+    )
 
 
 HEADROOM = Model("headroom", 0.0, no_fit, _forecast)

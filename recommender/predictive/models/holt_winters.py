@@ -176,9 +176,9 @@ def _forecast(
     largest = smoothed(binned(history, grid), parameters.smoothing, parameters.start, ahead, grid.phases())
 
     def point(steps: IntArray) -> FloatArray:
-        return limited_points(at_origins(largest, history, grid, steps), history, steps, growth)
+        return limited_points(at_origins(largest, history, grid, steps), history, steps, growth, task.lead_seconds)
 
-    return limited(calibrated(point, history, origins, task), history, origins, task.max_growth)
+    return limited(calibrated(point, history, origins, task), history, origins, task.max_growth, task.lead_seconds)
 
 
 HOLT_WINTERS = Model("holt-winters", 2 * DAY_SECONDS, _fit, _forecast, is_heavy=True)

@@ -21,17 +21,19 @@ def present_load(history: LoadHistory, origins: IntArray) -> FloatArray:
     return np.take(history.values, origins, axis=1)
 
 
-def growth_limits(history: LoadHistory, origins: IntArray, growth: float | None) -> FloatArray | None:
+def growth_limits(
+    history: LoadHistory, origins: IntArray, growth: float | None, lead_seconds: float
+) -> FloatArray | None:
     """Return the largest forecast that is believed at each origin; None without a limit.
 
-    It is a multiple of the larger of the load at the origin and the mean of the last five minutes: a single quiet step
-    does not hold a forecast down. Where the load at the origin is unknown, so is the limit.
+    It is a multiple of the larger of the load at the origin and the mean of the last five minutes, or of the lead if
+    that is shorter: a single quiet step does not hold a forecast down. Where the load at the origin is unknown, so is the limit.
     """
     if growth is None:
         return None
     load = present_load(history, origins)
     total, count = np.zeros(load.shape), np.zeros(load.shape)
-    for back in range(max(1, int(LEVEL_SECONDS / history.step_seconds))):
+    for back in range(max(1, int(min(LEVEL_SECONDS, lead_seconds) / history.step_seconds))):
         recent = present_load(history, np.maximum(origins - back, 0))
         known = ~np.isnan(recent) & (origins >= back)
         total += np.where(known, recent, 0.0)
@@ -39,16 +41,20 @@ def growth_limits(history: LoadHistory, origins: IntArray, growth: float | None)
     return growth * np.maximum(load, total / np.maximum(count, 1.0))
 
 
-def limited_points(points: FloatArray, history: LoadHistory, origins: IntArray, growth: float | None) -> FloatArray:
+def limited_points(
+    points: FloatArray, history: LoadHistory, origins: IntArray, growth: float | None, lead_seconds: float
+) -> FloatArray:
     """Return the forecasts between 0 and the growth limit; NaN where the load at the origin is unknown."""
     known = np.where(np.isnan(present_load(history, origins)), np.nan, np.maximum(points, 0.0))
-    limits = growth_limits(history, origins, growth)
+    limits = growth_limits(history, origins, growth, lead_seconds)
     return known if limits is None else np.minimum(known, limits)
 
 
-def limited(forecasts: Forecasts, history: LoadHistory, origins: IntArray, growth: float | None) -> Forecasts:
+def limited(
+    forecasts: Forecasts, history: LoadHistory, origins: IntArray, growth: float | None, lead_seconds: float
+) -> Forecasts:
     """Return the forecasts with both values below the growth limit."""
-    limits = growth_limits(history, origins, growth)
+    limits = growth_limits(history, origins, growth, lead_seconds)
     if limits is None:
         return forecasts
     return type(forecasts)(np.minimum(forecasts.median, limits), np.minimum(forecasts.upper, limits))

@@ -42,9 +42,11 @@ def _forecast_block(history: LoadHistory, origins: IntArray, task: ForecastTask)
     levels, peaks = _levels(history), _peaks(history, task)
 
     def point(steps: IntArray) -> FloatArray:
-        return limited_points(_points(history, levels, peaks, steps, task), history, steps, task.max_growth)
+        return limited_points(
+            _points(history, levels, peaks, steps, task), history, steps, task.max_growth, task.lead_seconds
+        )
 
-    return limited(calibrated(point, history, origins, task), history, origins, task.max_growth)
+    return limited(calibrated(point, history, origins, task), history, origins, task.max_growth, task.lead_seconds)
 
 
 def _points(

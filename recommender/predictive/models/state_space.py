@@ -133,9 +133,9 @@ def _forecast(
     largest = filtered(binned(history, grid), parameters, bins_ahead(task, history.step_seconds, grid))
 
     def point(steps: IntArray) -> FloatArray:
-        return limited_points(at_origins(largest, history, grid, steps), history, steps, growth)
+        return limited_points(at_origins(largest, history, grid, steps), history, steps, growth, task.lead_seconds)
 
-    return limited(calibrated(point, history, origins, task), history, origins, task.max_growth)
+    return limited(calibrated(point, history, origins, task), history, origins, task.max_growth, task.lead_seconds)
 
 
 STATE_SPACE = Model("state-space", 2 * DAY_SECONDS, _fit, _forecast, is_heavy=True)

@@ -44,17 +44,18 @@ class ModelBook:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._learned: dict[str, Learned] = {}
+        self._learned: dict[str, tuple[object, Learned]] = {}
 
     def get(self, need: LoadNeed) -> Learned | None:
-        """Return what has been learned for a recommendation; None if nothing has been."""
+        """Return what has been learned for a recommendation; None if nothing has been as it is configured now."""
         with self._lock:
-            return self._learned.get(need.name)
+            learned_for, learned = self._learned.get(need.name, (None, None))
+        return learned if learned_for == need.learned_for else None
 
     def put(self, need: LoadNeed, learned: Learned) -> None:
         """Replace what has been learned."""
         with self._lock:
-            self._learned[need.name] = learned
+            self._learned[need.name] = need.learned_for, learned
 
     def keep(self, names: set[str]) -> None:
         """Forget all but these recommendations."""

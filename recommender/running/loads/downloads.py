@@ -1,7 +1,7 @@
 """Asks Prometheus for the load of the past, in pieces, and only for what is lacking.
 
 The newest piece comes first, since the recent past is what models need most. A piece that is too large for Prometheus,
-or takes it too long, is halved. Between two pieces there is a pause as long as the last one took.
+or takes it too long, is halved. Between two pieces there is a pause as long as the last one took, two seconds at most.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ MOST_SAMPLES: Final = 400_000
 """Of all series in one request: about 8 MB of JSON."""
 PIECE_SECONDS: Final = 60.0
 """Time limit of a request."""
+PAUSE_SECONDS: Final = 2.0
 CHECK_SECONDS: Final = 300.0
 """How often it is checked whether something is lacking."""
 _MOST_FAILURES: Final = 6
@@ -105,7 +106,7 @@ class Downloads:
         self._states.recovered(history.need.name, f"the history of {history.need.name} is downloaded again")
         progress.backoff.reset()
         ended = self._monotonic()
-        progress.due = ended + (ended - started if progress.spans else CHECK_SECONDS)
+        progress.due = ended + (min(ended - started, PAUSE_SECONDS) if progress.spans else CHECK_SECONDS)
         history.is_downloaded = history.is_downloaded or not progress.spans
         return bool(progress.spans)
 

@@ -126,6 +126,11 @@ class TargetHistory:
         with self._lock:
             return tuple(self._rows)
 
+    @property
+    def size_bytes(self) -> int:
+        """Return how large the samples are."""
+        return len(self._rows) * self._ring.steps * 4
+
     def coverage(self, now: float) -> Coverage:
         """Return how much is there."""
         lacking = sum(last - first + 1 for first, last in self.lacking(now))

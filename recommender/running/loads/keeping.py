@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import threading
 from typing import TYPE_CHECKING, Final, Protocol
 
+from adapter.service.runtime.logs import StateLog
 from recommender.running.loads.downloads import Downloads
 from recommender.running.loads.grid import step_of
 from recommender.running.loads.histories import TargetHistory
@@ -19,8 +22,12 @@ if TYPE_CHECKING:
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.reading import Target
 
+_log = logging.getLogger(__name__)
+
 _LOOP_SECONDS: Final = 0.5
 SAVE_SECONDS: Final = 600.0
+_SAVE_LARGE_SECONDS: Final = 3_600.0
+_LARGE_BYTES: Final = 16 << 20
 _COVERAGE_SECONDS: Final = 30.0
 
 
@@ -58,6 +65,7 @@ class HistoryKeeper:
         self._histories: dict[str, TargetHistory] = {}
         self._first: dict[str, tuple[LoadNeed, Mapping[Target, float], float]] = {}
         """The newest loads of recommendations that have no history yet."""
+        self._states = StateLog(_log)
         self._saved: dict[str, float] = {}
         self._shown: dict[str, float] = {}
 
@@ -108,10 +116,20 @@ class HistoryKeeper:
         for history in self.all():
             if is_stopping():
                 return
-            goes_on = self._downloads.step(history)
-            self._show(history)
-            if not goes_on:
-                self._save(history)
+            name = history.need.name
+            try:
+                self._keep(history)
+            except Exception as error:  # noqa: BLE001 - the supervisor: one history must not stop the others
+                message = f"the history of {name} is not kept by a fault of the program"
+                self._states.failed(name, message, problem=f"{type(error).__name__}: {error}")
+            else:
+                self._states.recovered(name, f"the history of {name} is kept again")
+
+    def _keep(self, history: TargetHistory) -> None:
+        goes_on = self._downloads.step(history)
+        self._show(history)
+        if not goes_on:
+            self._save(history)
 
     def _begin(self) -> None:
         with self._lock:
@@ -119,7 +137,7 @@ class HistoryKeeper:
         for need, values, time in new.values():
             history = TargetHistory(need, len(values))
             # What has been downloaded is stored as soon as it is complete.
-            self._saved[need.name] = self._clock.monotonic() if self._files.restore(history) else -SAVE_SECONDS
+            self._saved[need.name] = self._clock.monotonic() if self._files.restore(history) else -math.inf
             history.note(values, time)
             with self._lock:
                 self._histories[need.name] = history
@@ -140,7 +158,8 @@ class HistoryKeeper:
 
     def _save(self, history: TargetHistory) -> None:
         name, now = history.need.name, self._clock.monotonic()
-        if now - self._saved.get(name, 0.0) >= SAVE_SECONDS:
+        every = SAVE_SECONDS if history.size_bytes < _LARGE_BYTES else _SAVE_LARGE_SECONDS
+        if now - self._saved.get(name, -math.inf) >= every:
             self._saved[name] = now
             self._files.save(history)
 

@@ -76,7 +76,7 @@ class LearningTelemetry(Protocol):
 class _State:
     """When a recommendation learned."""
 
-    need_settings: object
+    learned_for: object
     tried: float
     judged: float
     has_problems: bool
@@ -120,6 +120,9 @@ class Learner:
             except ChildClosedError:
                 # This process is about to end.
                 return False
+            except Exception as error:  # noqa: BLE001 - the supervisor: one recommendation must not stop the others
+                message = f"recommendation {name}: models do not learn by a fault of the program"
+                self._log.failed(f"{name} fault", message, problem=f"{type(error).__name__}: {error}")
         return False
 
     def learn(self, history: TargetHistory) -> None:
@@ -130,6 +133,10 @@ class Learner:
         past = _past(history, targets, now)
         known = float(history.known_seconds(targets, now).max(initial=0.0))
         models = _models(need.settings.model, len(history.targets()), known)
+        names = tuple(model.name for model in models)
+        # Before anything can fail, so that the others have their turn.
+        began = self._clock.monotonic()
+        self._states[need.name] = _State(need.learned_for, began, began, has_problems=True, models=names)
         before = self._book.get(need)
         kept = dict(before.trials) if before is not None and before.targets == targets and before.task == task else {}
         trials: dict[str, Trial] = {}
@@ -144,9 +151,8 @@ class Learner:
                 if model.name in kept:
                     trials[model.name] = kept[model.name]
         learned = Learned(task, targets, trials, problems=problems)
-        names = tuple(model.name for model in models)
-        monotonic = self._clock.monotonic()
-        self._states[need.name] = _State(need.settings, monotonic, monotonic, bool(problems), names)
+        ended = self._clock.monotonic()
+        self._states[need.name] = _State(need.learned_for, ended, ended, bool(problems), names)
         self._judge(history, learned, past)
 
     def _learned(self, history: TargetHistory) -> bool:
@@ -155,7 +161,7 @@ class Learner:
         known = float(history.known_seconds(history.targets(), self._clock.wall()).max(initial=0.0))
         if not history.is_downloaded or known < LEAST_HISTORY_SECONDS:
             return False
-        if state is None or state.need_settings != need.settings:
+        if state is None or state.learned_for != need.learned_for:
             self.learn(history)
             return True
         age = now - state.tried

@@ -28,6 +28,21 @@ class LoadNeed:
         """The PromQL expression."""
         return self.settings.load or ""
 
+    @property
+    def learned_for(self) -> object:
+        """What models learn from; with another one, what has been learned is of no use."""
+        settings = self.settings
+        return (
+            settings.load,
+            settings.for_each,
+            settings.history_seconds,
+            settings.model,
+            settings.horizon_seconds,
+            settings.quantile,
+            settings.headroom_ratio,
+            settings.max_growth,
+        )
+
 
 def load_needs_of(configuration: Configuration) -> frozenset[LoadNeed]:
     """Return the loads that a configuration asks for."""

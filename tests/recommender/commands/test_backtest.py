@@ -104,6 +104,20 @@ def test_the_plot_is_a_picture(trace: Path, tmp_path: Path, capsys: pytest.Captu
     assert "VS HEADROOM" in capsys.readouterr().out
 
 
+def test_a_configuration_needs_its_load_alone(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        "apiVersion: tidewatch.io/v1alpha1\nkind: RecommenderConfiguration\nrecommendations:\n"
+        "- name: chat\n  predictive: {load: sum(x), headroom: 25%, horizon: 20m, scaleDown: {decay: 5%}}\n"
+    )
+    assert run("--config", config, "--trace", trace, "-o", "json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["startup_seconds"], document["min_replicas"]) == (1200, 2)
+    assert document["policies"][0]["name"] == "headroom:25%"
+    assert run("--config", config, "--trace", trace, "--recommendation", "chet") == 2
+    assert "no predictive recommendation 'chet': did you mean chat?" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -26,13 +26,16 @@ def prediction(model: str = "quantile", **ratios: float | None) -> Prediction:
     return Prediction(load, model, "it was short least", ratios)
 
 
+_SHOWN_LABELS = ("recommendation", "target_name", "model", "quantile")
+
+
 def samples(*records: Record) -> dict[tuple[str, ...], float]:
     """Return the samples by name and label values, without those of the target's namespace and kind."""
     text = exposition_of(PREDICTION_FAMILIES, prediction_samples(records))
     return {
         (
             sample.name.removeprefix("tidewatch_"),
-            *(value for key, value in sample.labels.items() if key not in {"target_namespace", "target_kind"}),
+            *(sample.labels[key] for key in _SHOWN_LABELS if key in sample.labels),
         ): sample.value
         for family in text_string_to_metric_families(text.decode())
         for sample in family.samples

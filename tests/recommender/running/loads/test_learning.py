@@ -184,6 +184,20 @@ def test_of_many_targets_some_of_all_sizes_stand_for_the_others() -> None:
     assert verdict.reason.endswith("of 60 targets on which models were compared")
 
 
+def test_a_recommendation_that_cannot_learn_leaves_the_others_their_turn(caplog: pytest.LogCaptureFixture) -> None:
+    good = replace(AUTO, name="good", settings=replace(AUTO.settings, model=ModelName.SEASONAL))
+    world = World(daily(AUTO, 3), is_choice_skipped=True)
+    histories = (world.history, daily(good, 3))
+    world.answers = {"linear": lambda _: 1 / 0}
+    telemetry = LoadTelemetry(CollectorRegistry())
+    learner = Learner(lambda: histories, DelayMeter(), world.book, world.run_child, telemetry, world.clocks.clock())
+    learner.step()
+
+    assert world.book.get(good) is not None
+    assert world.book.get(AUTO) is None
+    assert len(caplog.records) == 1
+
+
 def test_a_process_that_ends_reports_no_failed_fit(caplog: pytest.LogCaptureFixture) -> None:
     children = Children(CollectorRegistry(), "t", most=1)
     children.close()

@@ -90,6 +90,18 @@ def test_what_auto_has_learned_acts() -> None:
     assert found.shortage_versus_headroom == {"linear": 1.2, "seasonal": None}
 
 
+def test_what_was_learned_for_another_model_does_not_act() -> None:
+    wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0)
+    book = ModelBook()
+    verdict = Verdict("headroom", "it was best", 0.5)
+    book.put(wanted, Learned(task_of(wanted, DelayMeter().delays(wanted)), verdicts={None: verdict}))
+    other_size = replace(wanted, settings=replace(wanted.settings, max_replicas=7))
+    linear = replace(wanted, settings=replace(wanted.settings, model=ModelName.LINEAR))
+
+    assert predicted(other_size, book).model_reason == "it was best"
+    assert predicted(linear, book).model == "linear"
+
+
 def test_of_many_series_the_forecast_of_a_grid_step_stands_until_the_next() -> None:
     wanted = replace(need("load", model=ModelName.LINEAR, for_each=FOR_EACH, history_seconds=3600.0))
     targets = tuple(target_of({"namespace": "shop", "deployment": f"d{each}"}, FOR_EACH) for each in range(201))

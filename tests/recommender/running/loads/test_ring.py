@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from recommender.running.loads.ring import SampleRing
@@ -12,6 +12,7 @@ from recommender.running.loads.ring import SampleRing
 STEPS = 7
 
 
+@settings(max_examples=40)
 @given(
     st.lists(
         st.tuples(st.integers(0, 3), st.integers(100, 140), st.floats(0, 1e6, width=32), st.booleans()), max_size=40
@@ -39,6 +40,7 @@ def test_a_ring_holds_the_newest_samples_of_each_row(puts: list[tuple[int, int, 
     assert np.array_equal(ring.window(rows, 95, 145), table, equal_nan=True)
 
 
+@settings(max_examples=40)
 @given(st.sets(st.integers(0, STEPS - 1)), st.integers(0, STEPS))
 def test_what_has_been_asked_for_is_not_lacking(asked: set[int], doubted: int) -> None:
     ring = SampleRing(STEPS)

@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+import io
+
+from benchmarks.forecast_tick import STEPS, Settings, measure
+from benchmarks.progress import Progress
+from recommender.predictive.settings import ModelName
+
+
+def test_each_step_of_a_tick_is_measured_and_every_target_has_a_value() -> None:
+    settings = Settings(series=40, ticks=2, model=ModelName.LINEAR, past_steps=3)
+    found = measure(settings, Progress("forecast_tick", io.StringIO()))
+    assert [row["step"] for row in found.rows] == [*STEPS, "tick"]
+    assert [row["errors"] for row in found.rows] == [0] * 7
+    assert found.rows[-1]["prometheus_queries"] == 10
