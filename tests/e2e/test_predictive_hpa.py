@@ -86,7 +86,8 @@ def test_hpas_scale_before_the_wave_and_go_on_without_the_predictor(
     assert scalers.sizes()[ALONE] < AHEAD_OF_THE_WAVE
     # At this rate the present load alone would have asked for that size now.
     crossing = ((AHEAD_OF_THE_WAVE - 1) * PER_REPLICA - BASE) / PER_SECOND
-    state("HPAs ahead of a wave", f"{figures(reached, crossing)}")
+    detail = program.items()["chat"]["steps"][0]["detail"]
+    state("HPAs ahead of a wave", f"{figures(reached, crossing)}; forecast {detail}")
 
     # The forecast goes on falling for a while, below the load that is there.
     wave.stand(LOW)
@@ -118,7 +119,7 @@ def autoscalers(cluster: Cluster, namespace: str) -> Autoscalers:
     }
     size = needed(BASE, PER_REPLICA)
     ours = [
-        Autoscaler(namespace, name, first, tuple(rest), replicas=size, maximum=20, behaviour=AT_ONCE)
+        Autoscaler(namespace, name, first, size, maximum=20, behaviour=AT_ONCE, further=tuple(rest))
         for name, (first, *rest) in metrics.items()
     ]
     return Autoscalers(cluster, namespace, *ours)

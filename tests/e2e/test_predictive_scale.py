@@ -45,9 +45,9 @@ class Watched:
     """Items with a size, by their times in seconds since the Unix epoch."""
 
     def look(self) -> dict[str, Any]:
-        """Return the one item there is now; empty if it has no size."""
+        """Return the one item there is now; empty if it has no size of its own."""
         (item,) = self.program.items().values() or ({},)
-        if item.get("replicas") is None:
+        if item.get("replicas") is None or item["load"] is None:
             return {}
         self.decisions[parse_rfc3339(item["time"])] = item
         return item
@@ -89,8 +89,8 @@ def test_a_deployment_without_an_hpa_is_scaled_before_the_wave(
     most = needed(CREST, PER_REPLICA)
     cluster.wait_for("more than the crest needs", lambda: watched.look() and chat.replicas > most)
 
-    ahead = f"{(most * PER_REPLICA - BASE) / PER_SECOND - (time.time() - begin):.1f} s"
     assert superseded(watched.program) > 0
+    ahead = f"{(most * PER_REPLICA - BASE) / PER_SECOND - (time.time() - begin):.1f} s"
 
     watched.program.process.kill()
     open_now = {when: needed(item["load"]["now"], PER_REPLICA) for when, item in watched.decisions.items()}
@@ -100,7 +100,8 @@ def test_a_deployment_without_an_hpa_is_scaled_before_the_wave(
     times = ", ".join(f"{moment - begin:.1f} s" for moment in [*refusals(predicting, chat), writes[before]])
     state(
         "a Deployment before a wave",
-        f"{ahead} before the load needed {most + 1}; calls after {times}, all but the last refused",
+        f"{ahead} before the load needed {most + 1}; calls after {times}, all but the last refused;"
+        f" forecast {watched.decisions[max(watched.decisions)]['steps'][0]['detail']}",
     )
 
 
