@@ -35,7 +35,7 @@ PER_REPLICA: Final = 100.0
 BASE: Final = 250.0
 CREST: Final = 690.0
 """What seven replicas carry: the wave that needs more never comes before the HPAs have scaled."""
-LOW: Final = 150.0
+LOW: Final = 120.0
 PER_SECOND: Final = 12.0
 AHEAD_OF_THE_WAVE: Final = needed(CREST, PER_REPLICA) + 1
 AT_ONCE: Final = {
@@ -71,7 +71,13 @@ def test_hpas_scale_before_the_wave_and_go_on_without_the_predictor(
     scalers = autoscalers(cluster, namespace)
     scalers.create_deployments()
     load = f'sum(queue_length{{namespace="{namespace}"}})'
-    settings = {"load": load, "loadPerReplica": PER_REPLICA, "hpaSyncPeriod": "4s", "scaleDown": {"window": "0s"}}
+    settings = {
+        "load": load,
+        "loadPerReplica": PER_REPLICA,
+        "horizon": "30s",
+        "hpaSyncPeriod": "4s",
+        "scaleDown": {"window": "0s"},
+    }
     targets = ", ".join(Workload(cluster, namespace, name).reference for name in AHEAD)
     predicting.configure("chat", settings, f"targets: [{targets}]")
     program = predicting.start()
