@@ -118,7 +118,7 @@ def test_a_forecast_is_shown_with_its_time_its_band_its_model_and_the_record_of_
         "<dt>predicted for 08:36 UTC, in 10 min</dt><dd>214,902</dd>",
         "<dt>median</dt><dd>201,000</dd>",
         "<code>quantile</code>: it was short least",
-        "less shortage than plain headroom",
+        '<td class="number">0.41</td><td>less shortage than plain headroom</td>',
         "more shortage than plain headroom",
         "neither had a shortage",
         "0.4 % short, headroom 1.1 %",
