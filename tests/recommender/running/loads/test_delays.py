@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from recommender.decisions.loads.delays import Delay, DelaySource
 from recommender.running.loads.delays import DelayMeter
 from tests.recommender.running.loads.load_world import need
 
@@ -29,3 +30,13 @@ def test_a_steady_load_and_an_outage_measure_nothing() -> None:
         delays = meter.polled(NEED, total=5.0, time=poll * 3600.0)
 
     assert delays == DelayMeter().delays(NEED)
+
+
+def test_a_load_that_often_stays_the_same_is_not_taken_for_one_that_is_rarely_scraped() -> None:
+    meter, time = DelayMeter(), 0.0
+    for total, scrapes in enumerate([1, 2, 10, 1, 31, 1, 5, 2, 1, 18, 1, 3, 1]):
+        for _ in range(scrapes):
+            delays = meter.polled(NEED, total=float(total), time=time)
+            time += 15.0
+
+    assert delays.scrape == Delay(30.0, DelaySource.MEASURED)
