@@ -21,7 +21,13 @@ def test_a_load_changes_when_it_is_scraped() -> None:
 
 def test_before_that_the_usual_delays_are_assumed() -> None:
     assert str(DelayMeter().delays(NEED)) == "scrape 15 s assumed, refresh 10 s assumed, HPA 15 s assumed"
-    assert DelayMeter().delays(replace(NEED, is_published=False)).total_seconds == 25.0
+
+
+def test_without_an_hpa_there_are_two_delays() -> None:
+    delays = DelayMeter().delays(replace(NEED, is_published=False))
+
+    assert delays.total_seconds == 25.0
+    assert str(delays) == "scrape 15 s assumed, refresh 10 s assumed"
 
 
 def test_a_steady_load_and_an_outage_measure_nothing() -> None:
