@@ -51,13 +51,14 @@ def run_models(
     runs, notes, done = [], [], 0.0
     whole = sum(map(_weight, models))
     for model in models:
-        fits = CountedFits(children)
+        options = RollingOptions()
+        fits = CountedFits(children, history, options)
 
         def report(fitted: int, of: int, *, model: Model = model, done: float = done) -> None:
             show((done + _weight(model) * fitted / of) / whole, f"{model.name}, fit {fitted} of {of}")
 
         show(done / whole, model.name)
-        forecasts = rolling_forecasts(model, history, task, RollingOptions(), fits.run, report)
+        forecasts = rolling_forecasts(model, history, task, options, fits.run, report)
         done += _weight(model)
         if np.isnan(forecasts.upper).all():
             notes.append(_lacking(model, history, fits.counts))

@@ -56,7 +56,7 @@ def prediction_rows(prediction: Prediction | None) -> Iterator[tuple[str, str]]:
     yield "model", f"{prediction.model}: {prediction.model_reason}" if prediction.model_reason else prediction.model
     if prediction.shortage_versus_headroom:
         ratios = ", ".join(
-            f"{model} {'none' if ratio is None else shown(ratio)}"
+            f"{model} {'none' if ratio is None else f'{ratio:.2f}'}"
             for model, ratio in prediction.shortage_versus_headroom.items()
         )
         yield "shortage", f"{ratios} (plain headroom at the same cost is 1; less is better)"

@@ -6,6 +6,7 @@ quantile that capacity is for. There are more points than pixels, so each few pi
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
@@ -50,7 +51,11 @@ class _Expected:
 
 def load_chart_of(points: Sequence[ChartPoint]) -> LoadChart | None:
     """Return the chart of these points, which are in ascending order of time; None if there is no load to draw."""
-    observed = [(point.time, point.load.observed) for point in points if point.load is not None]
+    observed = [
+        (point.time, point.load.observed)
+        for point in points
+        if point.load is not None and math.isfinite(point.load.observed)
+    ]
     if not observed:
         return None
     expected = _expected(points)
@@ -77,6 +82,7 @@ def _expected(points: Iterable[ChartPoint]) -> list[_Expected]:
         and load.predicted_for is not None
         and load.median is not None
         and load.upper is not None
+        and math.isfinite(load.upper + load.median)
     )
     return sorted(found, key=lambda each: each.time)
 

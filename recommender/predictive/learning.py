@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recommender.predictive.choice.auto import capacity_of, run_auto
+from recommender.predictive.choice.auto import DEFAULT_OPTIONS, capacity_of, run_auto
+from recommender.predictive.current import duration_text
 from recommender.predictive.forecast import Forecasts, no_fit
 from recommender.predictive.history import DAY_SECONDS, LoadHistory
 from recommender.predictive.models.table import model_named
@@ -148,7 +149,12 @@ def _reason(choice: Decision) -> str:
     if about is not None:
         return f"{choice.reason}: {_record_text(about)}"
     best = min(choice.records, key=lambda each: each.shortage_versus_headroom, default=None)
-    return choice.reason.value if best is None else f"{choice.reason}; the best is {best.name}: {_record_text(best)}"
+    if best is None:
+        return str(choice.reason)
+    beginning = str(choice.reason)
+    if best.judged_seconds < DEFAULT_OPTIONS.least_seconds:
+        beginning = f"headroom until a model has been judged for {duration_text(DEFAULT_OPTIONS.least_seconds)}"
+    return f"{beginning}; the best is {best.name}: {_record_text(best)}"
 
 
 def _configured_reason(record: ModelRecord | None) -> str:
@@ -158,7 +164,7 @@ def _configured_reason(record: ModelRecord | None) -> str:
 def _record_text(record: ModelRecord) -> str:
     return (
         f"{record.shortage_versus_headroom:.2f} times the shortage of plain headroom at equal cost"
-        f" over {record.judged_seconds / DAY_SECONDS:.2g} days"
+        f" over {duration_text(record.judged_seconds)}"
     )
 
 

@@ -48,7 +48,7 @@ class HistoryPoint:
     current: int | None
     """The size of its first target; with `forEach` the sum of all that are known. None if none is known."""
     load: LoadPoint | None = None
-    """Of predictive recommendations alone; with `forEach` the sums over all targets that have a forecast."""
+    """Of predictive recommendations alone; with `forEach` the sums over all targets whose load is known."""
 
 
 def points_of(now: float, records: Iterable[Record]) -> Iterator[tuple[str, HistoryPoint]]:

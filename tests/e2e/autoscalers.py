@@ -41,8 +41,6 @@ class Autoscaler:
     name: str
     metric: Document
     """An entry of the HPA's `spec.metrics`."""
-    further: tuple[Document, ...] = ()
-    """The entries after it."""
     replicas: int = 2
     """What the Deployment starts with."""
     minimum: int = 1
@@ -50,6 +48,8 @@ class Autoscaler:
     behaviour: Mapping[str, Any] | None = field(default_factory=lambda: QUICK)
     requests: Mapping[str, str] | None = None
     """What each pod's container asks for."""
+    further: tuple[Document, ...] = ()
+    """Entries of the HPA's `spec.metrics` after the first."""
 
     @property
     def uri(self) -> str:

@@ -225,10 +225,11 @@ def test_alerts_and_dashboards_are_of_the_components_that_are_installed() -> Non
     assert {name for one in labelled for name in one["data"]} == {
         "tidewatch-adapter.json",
         "tidewatch-recommendations.json",
+        "tidewatch-predictions.json",
     }
-    assert [one["metadata"]["annotations"] for one in labelled] == [{"grafana_folder": "Autoscaling"}] * 2
+    assert [one["metadata"]["annotations"] for one in labelled] == [{"grafana_folder": "Autoscaling"}] * 3
     uids = {json.loads(text)["uid"] for one in labelled for text in one["data"].values()}
-    assert uids == {"tidewatch-adapter", "tidewatch-recommendations"}
+    assert uids == {"tidewatch-adapter", "tidewatch-recommendations", "tidewatch-predictions"}
 
 
 def test_the_package_of_the_chart_has_the_dashboards_and_no_code(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import yaml
 
 from tests.helm.cases import CA, NO_API, RULE, resource_rules
 from tests.helm.chart import CHART, NAME, NAMESPACE, HelmError, helm, render
-from tests.helm.recommenders import LINEAR, configuration
+from tests.helm.recommenders import EACH, LINEAR, PREDICTED, configuration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -350,6 +350,16 @@ def test_notes_say_how_resource_metrics_are_seen(tmp_path: Path) -> None:
     text = notes(values | {"apiServices": {"resource": {"v1beta1": False}}}, tmp_path / "without")
     assert f"rules.resource is set, but {RESOURCE} is not registered, so its rules are not used" in text
     assert "kubectl top" not in text
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["one target", "forEach"])
+def test_notes_say_what_predictive_recommendations_wait_for_and_need(tmp_path: Path, *, many: bool) -> None:
+    text = notes({"recommender": {"enabled": True, "config": configuration(EACH if many else PREDICTED)}}, tmp_path)
+    assert "use plain headroom until" in text
+    assert "recommender.resources.limits.memory is 512Mi." in text
+    assert ("10,000 targets" in text) is many
+    proportional = notes({"recommender": {"enabled": True, "config": configuration(LINEAR)}}, tmp_path / "without")
+    assert "Predictive" not in proportional
 
 
 def test_notes_say_what_is_still_missing(tmp_path: Path) -> None:

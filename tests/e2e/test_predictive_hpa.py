@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 import yaml
 
+from adapter.objects.quantities import parse_quantity
 from tests.e2e.autoscalers import Autoscaler, Autoscalers, external_metric, object_metric
 from tests.e2e.figures import state
 from tests.e2e.installed import RULES, installed_adapter, values_for
-from tests.e2e.recommenders import Workload, rule
+from tests.e2e.recommenders import Workload
 from tests.e2e.scraping import reconfigured, with_job
-from tests.e2e.waves import Predicting, Wave, needed, predictive
+from tests.e2e.waves import Wave, needed, predicting
 from tests.helm.chart import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from tests.e2e.controlplane.cluster import Cluster
-    from tests.e2e.controlplane.pod_metrics import PodMetrics
+    from tests.e2e.waves import Predicting
     from tests.support.prometheus import ScrapedPrometheus
 
-__all__ = ["state"]
+__all__ = ["predicting", "state"]
 
 pytestmark = [pytest.mark.needs_pods, pytest.mark.timeout(300)]
 
@@ -32,15 +32,21 @@ METRIC: Final = "predicted_load"
 AHEAD: Final = ("by-external", "by-object")
 ALONE: Final = "by-present-load"
 PER_REPLICA: Final = 100.0
-BASE: Final = 400.0
+BASE: Final = 250.0
 CREST: Final = 690.0
 """What seven replicas carry: the wave that needs more never comes before the HPAs have scaled."""
-LOW: Final = 200.0
-PER_SECOND: Final = 10.0
+LOW: Final = 120.0
+PER_SECOND: Final = 12.0
 AHEAD_OF_THE_WAVE: Final = needed(CREST, PER_REPLICA) + 1
-EXACT: Final = {
-    direction: {"stabilizationWindowSeconds": 0, "tolerance": "0"} for direction in ("scaleUp", "scaleDown")
+AT_ONCE: Final = {
+    direction: {
+        "stabilizationWindowSeconds": 0,
+        "tolerance": "0",
+        "policies": [{"type": "Pods", "value": 20, "periodSeconds": 1}],
+    }
+    for direction in ("scaleUp", "scaleDown")
 }
+"""As many at once as it takes: by default, four pods or twice as many in 15 s come and no more."""
 
 
 @pytest.fixture(scope="module")
@@ -53,59 +59,51 @@ def adapter(cluster: Cluster, prometheus: ScrapedPrometheus) -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def place(cluster: Cluster, namespace: str, prometheus: ScrapedPrometheus, tmp_path: Path) -> Iterator[Predicting]:
-    found = Predicting(cluster, namespace, tmp_path, prometheus.url)
-    with found.stack:
-        yield found
-
-
 def test_hpas_scale_before_the_wave_and_go_on_without_the_predictor(
     cluster: Cluster,
     namespace: str,
     adapter: None,  # noqa: ARG001 - it is only to run
     prometheus: ScrapedPrometheus,
-    pod_metrics: PodMetrics,
-    place: Predicting,
+    predicting: Predicting,
     state: Callable[[str, str], None],
 ) -> None:
     wave = Wave(BASE)
     scalers = autoscalers(cluster, namespace)
     scalers.create_deployments()
-    pod_metrics.set("queue_length", wave, namespace=namespace, queue="chat")
-    place.configure(recommendation(place))
-    program = place.start(rights_to_publish())
-    scrape = {
-        "job_name": METRIC,
-        "scrape_interval": "1s",
-        "static_configs": [{"targets": [program.address(plain=True)]}],
+    load = f'sum(queue_length{{namespace="{namespace}"}})'
+    settings = {
+        "load": load,
+        "loadPerReplica": PER_REPLICA,
+        "horizon": "30s",
+        "hpaSyncPeriod": "4s",
+        "scaleDown": {"window": "0s"},
     }
-    place.stack.enter_context(reconfigured(prometheus.prometheus, lambda before: with_job(before, scrape)))
+    targets = ", ".join(Workload(cluster, namespace, name).reference for name in AHEAD)
+    predicting.configure("chat", settings, f"targets: [{targets}]")
+    program = predicting.start()
+    address = program.address(plain=True)
+    scrape = {"job_name": METRIC, "scrape_interval": "1s", "static_configs": [{"targets": [address]}]}
+    predicting.stack.enter_context(reconfigured(prometheus.prometheus, lambda before: with_job(before, scrape)))
+    begin = wave.rise(PER_SECOND, CREST)
+    predicting.export("queue_length", wave, queue="chat")
     scalers.wait_for_answers()
     scalers.create_hpas()
-    scalers.wait_for_syncs(1)
-    assert scalers.sizes() == dict.fromkeys([*AHEAD, ALONE], needed(BASE, PER_REPLICA))
-
-    begin = wave.rise(PER_SECOND, CREST)
     reached = followed(scalers, begin)
     assert scalers.sizes()[ALONE] < AHEAD_OF_THE_WAVE
     # At this rate the present load alone would have asked for that size now.
     crossing = ((AHEAD_OF_THE_WAVE - 1) * PER_REPLICA - BASE) / PER_SECOND
-    state("HPAs ahead of a wave", f"{figures(reached, crossing)}; the predicted load is for 32 s ahead")
+    detail = program.items()["chat"]["steps"][0]["detail"]
+    state("HPAs ahead of a wave", f"{figures(reached, crossing)}; forecast {detail}")
 
     # The forecast goes on falling for a while, below the load that is there.
     wave.stand(LOW)
     low = needed(LOW, PER_REPLICA)
-    cluster.wait_for(
-        "a forecast below the load", lambda: all(forecast(scalers, name) < LOW - PER_REPLICA for name in AHEAD)
-    )
+    cluster.wait_for("lower forecasts", lambda: all(wants_less(scalers, name, low) for name in AHEAD))
     scalers.wait_for_syncs(1)
     assert scalers.sizes() == dict.fromkeys([*AHEAD, ALONE], low)
 
     program.process.kill()
-    cluster.wait_for("the end of the series", lambda: all(not has_value(scalers, name) for name in AHEAD))
-    scalers.wait_for_syncs(1)
-    assert scalers.sizes() == dict.fromkeys([*AHEAD, ALONE], low)
+    cluster.wait_for("the end of the series", lambda: not any(has_value(scalers, name) for name in AHEAD))
     wave.stand(BASE)
     high = needed(BASE, PER_REPLICA)
     cluster.wait_for("all at the load", lambda: set(scalers.look().values()) == {high}, why_not=scalers.states)
@@ -127,7 +125,7 @@ def autoscalers(cluster: Cluster, namespace: str) -> Autoscalers:
     }
     size = needed(BASE, PER_REPLICA)
     ours = [
-        Autoscaler(namespace, name, first, tuple(rest), replicas=size, maximum=20, behaviour=EXACT)
+        Autoscaler(namespace, name, first, size, maximum=20, behaviour=AT_ONCE, further=tuple(rest))
         for name, (first, *rest) in metrics.items()
     ]
     return Autoscalers(cluster, namespace, *ours)
@@ -136,23 +134,6 @@ def autoscalers(cluster: Cluster, namespace: str) -> Autoscalers:
 def predicted_of(name: str) -> dict[str, Any]:
     labels = {"target_kind": "Deployment", "target_name": name}
     return external_metric(METRIC, labels, averageValue=str(int(PER_REPLICA)))
-
-
-def recommendation(place: Predicting) -> str:
-    targets = ", ".join(Workload(place.cluster, place.namespace, name).reference for name in AHEAD)
-    load = f'sum(queue_length{{namespace="{place.namespace}"}})'
-    return predictive(
-        "chat", {"load": load, "loadPerReplica": PER_REPLICA, "scaleDown": {"window": "0s"}}, f"targets: [{targets}]"
-    )
-
-
-def rights_to_publish() -> list[dict[str, Any]]:
-    return [
-        rule(["apps"], ["deployments"], "get", *AHEAD),
-        rule(["autoscaling"], ["horizontalpodautoscalers"], "list watch"),
-        rule([""], ["events"], "create"),
-        rule([""], ["configmaps"], "create get update"),
-    ]
 
 
 def followed(scalers: Autoscalers, begin: float) -> dict[str, float]:
@@ -176,12 +157,12 @@ def figures(reached: dict[str, float], crossing: float) -> str:
 
 
 def has_value(scalers: Autoscalers, name: str) -> bool:
+    """Whether the adapter answers the HPA's question for the forecast."""
     reply = scalers.ask(scalers.all[name])
     return reply.status == 200 and bool(reply.document["items"])
 
 
-def forecast(scalers: Autoscalers, name: str) -> float:
-    """Return what the adapter answers to the HPA, in whole units."""
-    (item,) = scalers.ask(scalers.all[name]).document["items"]
-    text = item["value"]
-    return float(text[:-1]) / 1000 if text.endswith("m") else float(text)
+def wants_less(scalers: Autoscalers, name: str, size: int) -> bool:
+    """Whether there is a forecast, and it alone would lead to fewer replicas."""
+    items = scalers.ask(scalers.all[name]).document.get("items", [])
+    return bool(items) and needed(parse_quantity(items[0]["value"]).nanos / 10**9, PER_REPLICA) < size

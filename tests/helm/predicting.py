@@ -55,10 +55,10 @@ class PredictionsAtWork:
         self._loads.covered("chat", Coverage(1000, 1, 14 * 86_400.0 - lacking, lacking))
         self._loads.series_left_out("chat", number // 50)
         self._loads.downloaded("chat", "timeout" if number % 3 == 0 else "ok")
-        if number % 5 == 0:
-            model = "seasonal" if number % 10 else "quantile"
+        if number % 3 == 0:
+            model = "seasonal" if number % 6 else "quantile"
             self._children.run(model, math.sqrt, (float(number),), ChildLimits(seconds=30.0))
-            self._loads.learned("chat", model, "deadline" if number % 40 == 0 else "ok")
+            self._loads.learned("chat", model, "deadline" if number % 36 == 0 else "ok")
         self._exporter.publish((generate_latest(self._registry) + self._metrics.text()).decode())
 
     def close(self) -> None:

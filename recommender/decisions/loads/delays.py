@@ -54,8 +54,9 @@ class ControlDelays:
         return self.scrape.seconds + self.refresh.seconds + self.hpa_sync.seconds
 
     def __str__(self) -> str:
-        """`scrape 15 s measured, refresh 10 s measured, HPA 15 s assumed`."""
-        return f"scrape {self.scrape}, refresh {self.refresh}, HPA {self.hpa_sync}"
+        """`scrape 15 s measured, refresh 10 s measured, HPA 15 s assumed`; without the last where no HPA follows."""
+        hpa = f", HPA {self.hpa_sync}" if self.hpa_sync.seconds else ""
+        return f"scrape {self.scrape}, refresh {self.refresh}{hpa}"
 
 
 def delay_of(measured_seconds: Sequence[float], default_seconds: float) -> Delay:

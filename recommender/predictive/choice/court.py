@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from recommender.predictive.choice.yardstick import Yardstick
 
 FEWEST_RECENT_STEPS = 6
-LEAST_EXCESS_STEPS = 2.0
-"""Headroom's usual shortage of a day counts as so many short steps at least: one bad step alone gives nothing up."""
+LEAST_EXCESS_STEPS = 6.0
+"""Headroom's usual shortage of a day counts as so many short steps at least: a few bad ones give nothing up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from recommender.predictive.arrays import FloatArray
     from recommender.predictive.simulation.serving import FleetSettings
 
-COST, TAU, THETA, PINBALL = range(4)
-"""Replicas that were paid for; steps that were short; missing share of what was needed; loss of the forecast."""
+COST, TAU, THETA, LOST, PINBALL = range(5)
+"""Replicas paid for; steps that were short; missing share of what was needed; lost load; loss of the forecast."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Sums up to each decision, its own step included; shape (4, decisions)."""
+    """Sums up to each decision, its own step included; shape (5, decisions)."""
 
     sums: FloatArray
 
     def between(self, begin: int, end: int) -> FloatArray:
-        """Return the four sums from after decision `begin` to decision `end`."""
+        """Return the sums from after decision `begin` to decision `end`."""
         return np.asarray(self.sums[:, end] - self.sums[:, begin])
 
 
@@ -54,7 +54,11 @@ class Scales:
         counted = ~np.isnan(self.load)
         needed = needed_replicas(np.where(counted, self.load, 0.0), self.fleet.load_per_replica)
         missing = np.where(counted, np.maximum(needed - run.serving, 0.0), 0.0)
-        rows = np.stack([np.where(counted, run.asked, 0.0), missing > 0, missing / needed, self._pinball(capacity)])
+        lost = np.nan_to_num(np.maximum(self.load - run.serving * self.fleet.load_per_replica, 0.0))
+        # A single flood would otherwise outweigh a week.
+        lost = np.minimum(lost, _mean_so_far(self.load))
+        asked = np.where(counted, run.asked, 0.0)
+        rows = np.stack([asked, missing > 0, missing / needed, lost, self._pinball(capacity)])
         return Ledger(np.cumsum(rows, axis=1)[:, :: self.every].copy())
 
     def _pinball(self, capacity: FloatArray) -> FloatArray:
@@ -64,3 +68,10 @@ class Scales:
         found = np.zeros(len(loss))
         found[self.known_after :] = loss[: len(loss) - self.known_after]
         return found
+
+
+def _mean_so_far(load: FloatArray) -> FloatArray:
+    """Return the mean of the known load up to each step; 0 before the first one."""
+    known = ~np.isnan(load)
+    sums = np.cumsum(np.where(known, load, 0.0))
+    return np.asarray(sums / np.maximum(np.cumsum(known), 1))

@@ -36,6 +36,7 @@ class ModelRecord:
     cost_as_headroom_ratio: float
     tau_under_versus_headroom: float
     theta_under_versus_headroom: float
+    lost_load_versus_headroom: float
     pinball_loss: float
     """Of the upper forecast at the task's quantile, as a share of the mean load."""
     pinball_versus_headroom: float

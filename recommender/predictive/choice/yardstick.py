@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from recommender.predictive.choice.ledger import COST, PINBALL, TAU, THETA
+from recommender.predictive.choice.ledger import COST, LOST, PINBALL, TAU, THETA
 from recommender.predictive.choice.records import ModelRecord
 from recommender.predictive.simulation.frontier import HEADROOM_RATIOS
 
@@ -25,7 +25,7 @@ class Stretch:
 
     costs: FloatArray
     sums: FloatArray
-    """Shape (ratios, 4)."""
+    """Shape (ratios, 5)."""
 
     def at_cost_of(self, model: FloatArray) -> FloatArray:
         """Return headroom's sums at the cost of a model, interpolated."""
@@ -45,7 +45,7 @@ class Yardstick:
     """The ledgers of plain headroom."""
 
     sums: FloatArray
-    """Shape (ratios, 4, decisions)."""
+    """Shape (ratios, 5, decisions)."""
 
     @classmethod
     def of(cls, scales: Scales) -> Yardstick:
@@ -64,16 +64,22 @@ def record_of(name: str, model: Ledger, stretch: Stretch, begin: int, end: int, 
     headroom = stretch.at_cost_of(found)
     # One short step lacks this share of what it needs, by headroom's own experience.
     share = headroom[THETA] / headroom[TAU] if headroom[TAU] > 0 else 1.0
+    lost_a_step = headroom[LOST] / headroom[TAU] if headroom[TAU] > 0 else scales.fleet.load_per_replica
     load = float(np.nansum(scales.load[begin * scales.every + 1 : end * scales.every + 1]))
     return ModelRecord(
         name=name,
         judged_seconds=(end - begin) * scales.seconds_between,
         lead_seconds=scales.fleet.lag_steps * scales.fleet.step_seconds,
         cost_as_headroom_ratio=stretch.ratio_at_cost(float(found[COST])),
-        tau_under_versus_headroom=float((found[TAU] + DOUBT_STEPS) / (headroom[TAU] + DOUBT_STEPS)),
-        theta_under_versus_headroom=float(
-            (found[THETA] + DOUBT_STEPS * share) / (headroom[THETA] + DOUBT_STEPS * share)
-        ),
+        tau_under_versus_headroom=_quotient(found, headroom, TAU, 1.0),
+        theta_under_versus_headroom=_quotient(found, headroom, THETA, share),
+        lost_load_versus_headroom=_quotient(found, headroom, LOST, lost_a_step),
         pinball_loss=float(found[PINBALL]) / load if load > 0 else 0.0,
         pinball_versus_headroom=float(found[PINBALL] / headroom[PINBALL]) if headroom[PINBALL] > 0 else 1.0,
     )
+
+
+def _quotient(model: FloatArray, headroom: FloatArray, which: int, one_step: float) -> float:
+    """Return the model's sum divided by headroom's; `one_step` is what one short step adds to it."""
+    doubt = DOUBT_STEPS * one_step
+    return float((model[which] + doubt) / (headroom[which] + doubt))

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Final
 from recommender.decisions.loads.delays import ControlDelays, Delay, DelaySource, delay_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from recommender.running.loads.needs import LoadNeed
 
 SCRAPE_SECONDS: Final = 15.0
 """Assumed until it is measured."""
 _MEASUREMENTS: Final = 100
+_TENTH: Final = 10
 _LONGEST_SECONDS: Final = 600.0
 """What takes longer is a pause or an outage."""
 
@@ -36,7 +39,8 @@ class DelayMeter:
 
     A load changes when it is scraped, so the time between two changes is how old a sample becomes. A load that is
     scraped from several instances at different times changes more often, and its samples are as much younger on
-    average.
+    average. A load that stays the same for some scrapes, as a small one does, says nothing about them: times that are
+    much longer than the short ones are left out.
     """
 
     def __init__(self) -> None:
@@ -69,7 +73,15 @@ class DelayMeter:
 
 def _delays(need: LoadNeed, seen: _Seen) -> ControlDelays:
     return ControlDelays(
-        scrape=delay_of(seen.changes, SCRAPE_SECONDS),
+        scrape=delay_of(_without_pauses(sorted(seen.changes)), SCRAPE_SECONDS),
         refresh=delay_of(seen.polls, need.poll_interval_seconds),
         hpa_sync=Delay(need.settings.hpa_sync_seconds if need.is_published else 0.0, DelaySource.ASSUMED),
     )
+
+
+def _without_pauses(ascending: Sequence[float]) -> Sequence[float]:
+    """Return the times between changes that are at most twice as long as what nine of ten exceed."""
+    if not ascending:
+        return ()
+    longest = 2 * ascending[len(ascending) // _TENTH]
+    return [seconds for seconds in ascending if seconds <= longest]

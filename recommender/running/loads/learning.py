@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from recommender.running.loads.book import ModelBook
     from recommender.running.loads.delays import DelayMeter
     from recommender.running.loads.histories import TargetHistory
+    from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.reading import Target
 
 _log = logging.getLogger(__name__)
@@ -76,7 +77,8 @@ class LearningTelemetry(Protocol):
 class _State:
     """When a recommendation learned."""
 
-    learned_for: object
+    basis: object
+    """What it learned from; with another one, it learns anew."""
     tried: float
     judged: float
     has_problems: bool
@@ -136,7 +138,7 @@ class Learner:
         names = tuple(model.name for model in models)
         # Before anything can fail, so that the others have their turn.
         began = self._clock.monotonic()
-        self._states[need.name] = _State(need.learned_for, began, began, has_problems=True, models=names)
+        self._states[need.name] = _State(_basis(history, need), began, began, has_problems=True, models=names)
         before = self._book.get(need)
         kept = dict(before.trials) if before is not None and before.targets == targets and before.task == task else {}
         trials: dict[str, Trial] = {}
@@ -152,8 +154,8 @@ class Learner:
                     trials[model.name] = kept[model.name]
         learned = Learned(task, targets, trials, problems=problems)
         ended = self._clock.monotonic()
-        self._states[need.name] = _State(need.learned_for, ended, ended, bool(problems), names)
-        self._judge(history, learned, past)
+        self._states[need.name] = _State(_basis(history, need), ended, ended, bool(problems), names)
+        self._judge(history, need, learned, past)
 
     def _learned(self, history: TargetHistory) -> bool:
         """Let a recommendation learn what is due; returns whether anything was."""
@@ -161,7 +163,7 @@ class Learner:
         known = float(history.known_seconds(history.targets(), self._clock.wall()).max(initial=0.0))
         if not history.is_downloaded or known < LEAST_HISTORY_SECONDS:
             return False
-        if state is None or state.learned_for != need.learned_for:
+        if state is None or state.basis != _basis(history, need):
             self.learn(history)
             return True
         age = now - state.tried
@@ -176,7 +178,7 @@ class Learner:
             self.learn(history)
             return True
         self._states[need.name] = replace(state, judged=now)
-        self._judge(history, learned, _past(history, learned.targets, self._clock.wall()))
+        self._judge(history, need, learned, _past(history, learned.targets, self._clock.wall()))
         return True
 
     def _tried(self, name: str, model: Model, past: LoadHistory, task: ForecastTask) -> Trial:
@@ -199,9 +201,9 @@ class Learner:
         self._log.recovered(key, f"recommendation {name}: {model.name} is fitted again")
         return found
 
-    def _judge(self, history: TargetHistory, learned: Learned, past: LoadHistory) -> None:
+    def _judge(self, history: TargetHistory, need: LoadNeed, learned: Learned, past: LoadHistory) -> None:
         """Continue the records, choose the models, and put all of it into the book."""
-        need, task = history.need, learned.task
+        task = learned.task
         fleet = fleet_of(need, task, history.step_seconds)
         arguments = (str(need.settings.model), past, tuple(learned.trials.values()), task, fleet)
         limits = ChildLimits(seconds=FIT_SECONDS * (1 + len(learned.targets)))
@@ -222,6 +224,10 @@ class Learner:
         by_model = {trial.model: trial for trial in trials}
         others = _others(need.settings.model, by_target, len(history.targets()))
         self._book.put(need, replace(learned, trials=by_model, verdicts=by_target, others=others))
+
+
+def _basis(history: TargetHistory, need: LoadNeed) -> object:
+    return need.learned_for, history.step_seconds
 
 
 def learning_targets(history: TargetHistory, now: float) -> tuple[Target, ...]:

@@ -56,7 +56,7 @@ def test_the_text_says_what_is_predicted_by_which_model_and_how_it_did() -> None
     for line in (
         "load      180000 now, 210000 expected at 1970-01-01T00:19:00Z (median 201000, quantile 0.95 210000)",
         "model     quantile: it was short least",
-        "shortage  quantile 0.4, linear none (plain headroom at the same cost is 1; less is better)",
+        "shortage  quantile 0.40, linear none (plain headroom at the same cost is 1; less is better)",
         "last day  2.1 % less cost",
     ):
         assert f"  {line}\n" in f"{text}\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -69,6 +70,16 @@ def test_without_a_forecast_the_observed_load_is_drawn_alone() -> None:
 def test_without_a_load_there_is_no_chart() -> None:
     assert load_chart_of([]) is None
     assert load_chart_of([Point(START, None)]) is None
+
+
+def test_what_is_no_number_is_left_out() -> None:
+    good = [predicting(minute, 100.0) for minute in range(11)]
+    broken = Point(START + 660.0, Load(math.inf, 1.0, math.nan, START + 900.0))
+    chart, without = load_chart_of([*good, broken]), load_chart_of(good)
+    assert chart is not None
+    assert without is not None
+    assert chart.median.count("L") == without.median.count("L")
+    assert load_chart_of([broken]) is None
 
 
 def test_a_time_of_which_nothing_is_known_interrupts_lines_and_band() -> None:

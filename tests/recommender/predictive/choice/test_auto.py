@@ -68,9 +68,9 @@ def test_acts_on_the_larger_of_load_and_forecast() -> None:
 
 
 def test_uses_plain_headroom_until_a_model_has_been_judged() -> None:
-    history = bursts_every_day(4)
+    history = bursts_every_day(5)
     found = run(history)
-    early = 3 * DAY_STEPS
+    early = 4 * DAY_STEPS
     assert set(found.in_use[:early]) == {"headroom"}
     np.testing.assert_allclose(found.capacity[:early], history.values[0, :early] * (1 + HEADROOM_RATIO))
     assert found.decisions[0].reason is ChoiceReason.NOTHING_KNOWN

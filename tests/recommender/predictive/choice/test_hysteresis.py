@@ -11,7 +11,7 @@ from recommender.predictive.history import DAY_SECONDS
 STEP_SECONDS = 600.0
 DAY_STEPS = int(DAY_SECONDS / STEP_SECONDS)
 OPTIONS = ChoiceOptions()
-GOOD = ModelRecord("seasonal", 3 * DAY_SECONDS, 1200.0, 0.3, 0.5, 0.5, 0.01, 0.6)
+GOOD = ModelRecord("seasonal", 3 * DAY_SECONDS, 1200.0, 0.3, 0.5, 0.5, 0.5, 0.01, 0.6)
 HEADROOM = Standing("headroom", 0.1)
 IN_USE = Standing("seasonal", 0.1)
 
@@ -29,7 +29,8 @@ def after(
         (replace(GOOD, tau_under_versus_headroom=1.0, theta_under_versus_headroom=0.59), True),
         (replace(GOOD, tau_under_versus_headroom=1.0, theta_under_versus_headroom=0.61), False),
         (replace(GOOD, pinball_versus_headroom=1.01), False),
-        (replace(GOOD, judged_seconds=DAY_SECONDS - 1), False),
+        (replace(GOOD, lost_load_versus_headroom=0.91), False),
+        (replace(GOOD, judged_seconds=2 * DAY_SECONDS - 1), False),
         (replace(GOOD, cost_as_headroom_ratio=1.1), False),
     ],
 )
@@ -46,6 +47,8 @@ def test_a_model_comes_into_use_by_every_measure(record: ModelRecord, *, comes_i
         (GOOD, 0.8, ChoiceReason.RECENTLY_WORSE),
         (replace(GOOD, tau_under_versus_headroom=1.4), 0.0, ChoiceReason.STILL_BETTER),
         (replace(GOOD, tau_under_versus_headroom=1.6), 0.0, ChoiceReason.NO_LONGER_BETTER),
+        (replace(GOOD, lost_load_versus_headroom=1.05), 0.0, ChoiceReason.STILL_BETTER),
+        (replace(GOOD, lost_load_versus_headroom=1.15), 0.0, ChoiceReason.NO_LONGER_BETTER),
         (replace(GOOD, cost_as_headroom_ratio=1.4), 0.0, ChoiceReason.STILL_BETTER),
         (replace(GOOD, cost_as_headroom_ratio=1.6), 0.0, ChoiceReason.TOO_EXPENSIVE),
     ],
@@ -74,13 +77,19 @@ def test_each_return_takes_twice_as_long_up_to_a_week() -> None:
     assert waits == [1, 2, 4, 7, 7]
 
 
-def test_headroom_is_the_configured_one_again_when_the_wait_is_over() -> None:
+def test_headroom_keeps_the_cost_of_a_model_that_may_come_back_for_a_week_at_most() -> None:
     waiting, _ = after(IN_USE, GOOD, excess_days=5.0)
+    not_yet = replace(GOOD, pinball_versus_headroom=1.1)
+    found = [after(waiting, not_yet, step=1000 + each) for each in (DAY_STEPS - 1, DAY_STEPS, 7 * DAY_STEPS)]
+    assert [each.headroom_ratio for each, _ in found] == [0.3, 0.3, 0.1]
+    assert [why for _, why in found] == [ChoiceReason.HELD_BACK, ChoiceReason.NOT_BETTER, ChoiceReason.NOT_BETTER]
+
+
+def test_headroom_is_the_configured_one_once_the_model_is_not_worth_its_cost() -> None:
     bad = replace(GOOD, tau_under_versus_headroom=2.0)
-    held, why_held = after(waiting, bad, step=1000 + DAY_STEPS - 1)
-    free, why_free = after(waiting, bad, step=1000 + DAY_STEPS)
-    assert (held.headroom_ratio, why_held) == (0.3, ChoiceReason.HELD_BACK)
-    assert (free.headroom_ratio, why_free) == (0.1, ChoiceReason.NOT_BETTER)
+    waiting, _ = after(IN_USE, GOOD, excess_days=5.0)
+    assert after(waiting, bad, step=1001)[0].headroom_ratio == 0.1
+    assert after(IN_USE, bad)[0].headroom_ratio == 0.1
 
 
 @pytest.mark.parametrize(("shortage", "in_use"), [(0.41, "seasonal"), (0.39, "quantile")])

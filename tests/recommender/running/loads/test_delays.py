@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from recommender.decisions.loads.delays import Delay, DelaySource
 from recommender.running.loads.delays import DelayMeter
 from tests.recommender.running.loads.load_world import need
 
@@ -20,7 +21,13 @@ def test_a_load_changes_when_it_is_scraped() -> None:
 
 def test_before_that_the_usual_delays_are_assumed() -> None:
     assert str(DelayMeter().delays(NEED)) == "scrape 15 s assumed, refresh 10 s assumed, HPA 15 s assumed"
-    assert DelayMeter().delays(replace(NEED, is_published=False)).total_seconds == 25.0
+
+
+def test_without_an_hpa_there_are_two_delays() -> None:
+    delays = DelayMeter().delays(replace(NEED, is_published=False))
+
+    assert delays.total_seconds == 25.0
+    assert str(delays) == "scrape 15 s assumed, refresh 10 s assumed"
 
 
 def test_a_steady_load_and_an_outage_measure_nothing() -> None:
@@ -29,3 +36,13 @@ def test_a_steady_load_and_an_outage_measure_nothing() -> None:
         delays = meter.polled(NEED, total=5.0, time=poll * 3600.0)
 
     assert delays == DelayMeter().delays(NEED)
+
+
+def test_a_load_that_often_stays_the_same_is_not_taken_for_one_that_is_rarely_scraped() -> None:
+    meter, time = DelayMeter(), 0.0
+    for total, scrapes in enumerate([1, 2, 10, 1, 31, 1, 5, 2, 1, 18, 1, 3, 1]):
+        for _ in range(scrapes):
+            delays = meter.polled(NEED, total=float(total), time=time)
+            time += 15.0
+
+    assert delays.scrape == Delay(30.0, DelaySource.MEASURED)

@@ -90,7 +90,7 @@ def test_a_load_with_a_daily_rise_is_left_to_a_model_that_knows_it() -> None:
     assert learned is not None
     verdict = learned.verdicts[None]
     assert verdict.model == "seasonal"
-    assert "times the shortage of plain headroom at equal cost over 7 days" in verdict.reason
+    assert "times the shortage of plain headroom at equal cost over 6.9 days" in verdict.reason
     assert verdict.last_day.startswith("in the last day ")
     ratio = verdict.shortage_versus_headroom["seasonal"]
     assert ratio is not None
@@ -165,6 +165,16 @@ def test_before_two_days_only_the_light_models_are_tried() -> None:
     world.learner.step()
 
     assert world.ran == ["linear", "polynomial", "choice"]
+
+
+def test_a_model_that_has_not_been_judged_for_a_day_is_on_trial() -> None:
+    world = World(daily(AUTO, 1.02))
+    world.learner.step()
+
+    learned = world.book.get(AUTO)
+    assert learned is not None
+    assert learned.verdicts[None].model == "headroom"
+    assert "headroom until a model has been judged for 1 day" in learned.verdicts[None].reason
 
 
 def test_of_many_targets_some_of_all_sizes_stand_for_the_others() -> None:
