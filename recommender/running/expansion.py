@@ -81,7 +81,11 @@ def listed_targets(
         unknown = {target: loads.reason for target, memory in _sorted(by_target) if _is_listed(memory, began)}
         hidden = {target: memory for target, memory in by_target.items() if target not in unknown}
         return ListedTargets(unknown, hidden, "" if unknown else loads.reason)
-    series = sorted((target for target in loads if target is not None), key=_place)
+    # Of too many, those with a load come first, then those that are known: new series take nobody's place.
+    series = sorted(
+        (target for target in loads if target is not None),
+        key=lambda target: (isinstance(loads[target], Unknown), target not in by_target, _place(target)),
+    )
     found = {target: _reason(loads[target]) for target in series[:max_targets]}
     ended = {target: memory for target, memory in _sorted(by_target) if target not in found}
     room = max(0, max_targets - len(found))

@@ -13,7 +13,7 @@ from recommender.decisions.loads.inputs import PodConnections
 from recommender.decisions.record import TargetReference
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from adapter.sources.prometheus.decoding import Sample
     from recommender.predictive.settings import Connections, ForEach
@@ -60,8 +60,13 @@ def target_of(labels: Mapping[str, str], for_each: ForEach | None) -> Target:
     return TargetReference(for_each.api_version, for_each.kind, namespace, name)
 
 
-def loads_of(samples: Sequence[Sample], for_each: ForEach | None, query: str) -> TargetLoads:
-    """Return the loads of the targets. Raises LoadSeriesError if the answer as a whole cannot be used."""
+def loads_of(
+    samples: Sequence[Sample], for_each: ForEach | None, query: str, known: Collection[Target] = frozenset()
+) -> TargetLoads:
+    """Return the loads of the targets. Raises LoadSeriesError if the answer as a whole cannot be used.
+
+    Where there are too many targets, `known` ones come first: nobody's new series take a target's load away.
+    """
     if for_each is None:
         if not samples:
             raise LoadSeriesError(f"{query} has no value at present: check that its series exist")
@@ -83,12 +88,12 @@ def loads_of(samples: Sequence[Sample], for_each: ForEach | None, query: str) ->
     }
     if twice:
         problems.append(f"{len(twice)} targets have several series, and no load: {_some(map(str, twice))}")
-    ordered = sorted(found, key=lambda target: (target.namespace, target.name))
+    ordered = sorted(found, key=lambda target: (target not in known, target.namespace, target.name))
     surplus = ordered[for_each.max_targets :]
     if surplus:
         problems.append(
-            f"{query} has {len(ordered):,} targets, and forEach.max allows {for_each.max_targets:,}: in the order of"
-            f" their names, those from {surplus[0]} on are left out"
+            f"{query} has {len(ordered):,} targets, and forEach.max allows {for_each.max_targets:,}: {len(surplus):,}"
+            f" new ones are left out, such as {surplus[0]}"
         )
     too_many = f"it is one of more than forEach.max: {for_each.max_targets:,} targets"
     values: dict[Target, float] = {}

@@ -70,7 +70,7 @@ class LoadSource:
         if isinstance(answer, Unknown):
             return answer
         try:
-            found = loads_of(answer.value, need.settings.for_each, need.query)
+            found = loads_of(answer.value, need.settings.for_each, need.query, self._known(need))
         except LoadSeriesError as error:
             return Unknown(str(error))
         pods = self._pods(need)
@@ -85,6 +85,10 @@ class LoadSource:
         }
         inputs |= {target: Unknown(reason) for target, reason in found.unknown.items()}
         return Observed(inputs, answer.time)
+
+    def _known(self, need: LoadNeed) -> frozenset[Target]:
+        history = self._histories.get(need)
+        return frozenset() if history is None else frozenset(history.targets())
 
     def _pods(self, need: LoadNeed) -> Mapping[Target, tuple[PodConnections, ...]] | None:
         """Return the pods by target; None if they are not looked at, or not known at present."""

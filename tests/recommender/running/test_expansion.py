@@ -146,6 +146,14 @@ def test_more_targets_than_allowed_are_left_out_and_counted() -> None:
     assert found.decisions[0].record.status is Status.ERROR
 
 
+def test_targets_with_a_load_and_known_ones_come_before_others_that_are_too_many() -> None:
+    too_many = {target(f"a{each}"): Unknown("one of too many") for each in range(3)}
+    loads = {**too_many, target("web"): load(4.0), target("known"): Unknown("its load is NaN")}
+    found = decided(loads, {target("known"): remembered(7, 5.0)}, max_targets=2)
+
+    assert set(shown(found)) == {"3 of 5 targets are left out: forEach.max is 2", "known", "web"}
+
+
 def test_changes_are_remembered_for_the_brake_that_reads_them() -> None:
     before = {target("a"): remembered(7, 10.0)}
     (memory,) = decided({target("a"): load(3.0)}, before).memory.by_target.values()

@@ -64,7 +64,15 @@ def test_of_too_many_targets_the_first_by_name_are_kept() -> None:
     assert list(found.values) == [target("a"), target("b")]
     assert found.left_out == 2
     assert "4 targets, and forEach.max allows 2" in found.problems[0]
-    assert "from StatefulSet shop/c on" in found.problems[0]
+    assert "StatefulSet shop/c" in found.problems[0]
+
+
+def test_new_series_of_somebody_else_do_not_push_a_known_target_out() -> None:
+    samples = [sample(1.0, namespace="aaa", app=f"x{each}") for each in range(5)]
+    found = loads_of([*samples, sample(7.0, namespace="shop", app="web")], FOR_EACH, "load", {target("web")})
+
+    assert found.values[target("web")] == 7.0
+    assert len(found.values) == 2
 
 
 def test_a_pod_is_ready_unless_it_has_reached_the_limit() -> None:
