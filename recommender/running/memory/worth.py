@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _LEAST_TIME: Final = 1e9
 """Larger numbers in the memory of a policy are times, in seconds since the Unix epoch: since 2001."""
+_HOLD: Final = "Until"
+"""The name of the end of a hold ends so. A load may be as large as a time."""
 _LEAST_CHANGE_RATIO: Final = 0.05
 """Of a capacity, or another number of a policy."""
 _SAME_SECONDS: Final = 1.0
@@ -41,7 +43,7 @@ def is_urgent(stored: Memory, newest: Memory) -> bool:
 
 
 def _held_until(memory: Memory, name: str, now: float) -> float:
-    value = memory.policy.get(name, 0.0)
+    value = memory.policy.get(name, 0.0) if name.endswith(_HOLD) else 0.0
     return value if value >= _LEAST_TIME and value > now else 0.0
 
 

@@ -147,8 +147,11 @@ def test_more_targets_than_allowed_are_left_out_and_counted() -> None:
 
 
 def test_targets_with_a_load_and_known_ones_come_before_others_that_are_too_many() -> None:
-    too_many = {target(f"a{each}"): Unknown("one of too many") for each in range(3)}
-    loads = {**too_many, target("web"): load(4.0), target("known"): Unknown("its load is NaN")}
+    loads: LoadInputs = {
+        **{target(f"a{each}"): Unknown("one of too many") for each in range(3)},
+        target("web"): load(4.0),
+        target("known"): Unknown("its load is NaN"),
+    }
     found = decided(loads, {target("known"): remembered(7, 5.0)}, max_targets=2)
 
     assert set(shown(found)) == {"3 of 5 targets are left out: forEach.max is 2", "known", "web"}

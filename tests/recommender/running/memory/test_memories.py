@@ -99,8 +99,8 @@ def test_an_older_memory_that_is_stored_meanwhile_does_not_replace_a_newer_one()
     [
         ({"capacity": 10.2, "time": 1.7e9 + 10}, False),
         ({"capacity": 10.6, "time": 1.7e9 + 10}, True),
-        ({"capacity": 10.0, "time": 1.7e9, "held_until": 1.7e9 + 130}, True),
-        ({"capacity": 10.0, "time": 1.7e9, "held_until": 1.7e9 + 5}, False),
+        ({"capacity": 10.0, "time": 1.7e9, "heldUntil": 1.7e9 + 130}, True),
+        ({"capacity": 10.0, "time": 1.7e9, "heldUntil": 1.7e9 + 5}, False),
         ({"capacity": 10.0, "time": 1.7e9, "wish.2": 7.0}, False),
         ({}, True),
     ],

@@ -33,7 +33,7 @@ def target(number: int) -> TargetReference:
 
 
 def memories(count: int, replicas: int = 3, decided: float = 1000.0) -> Memory:
-    policy = {"capacity": 3.25, "time": 1.7e9, "held_until": 1.7e9 + 120}
+    policy = {"capacity": 3.25, "time": 1.7e9, "heldUntil": 1.7e9 + 120}
     each = Memory(last=LastValue(replicas, decided, decided), policy=policy)
     return Memory(by_target={target(number): each for number in range(count)})
 
@@ -188,7 +188,7 @@ def test_a_hold_is_stored_with_the_next_poll_and_a_size_within_half_a_minute() -
     resized = memories(3, replicas=9)
     world.poll(first, store, resized)
     assert world.lead(world.process()[0]) == memory
-    held = {**next(iter(resized.by_target.values())).policy, "held_until": 1.7e9 + 500}
+    held = {**next(iter(resized.by_target.values())).policy, "heldUntil": 1.7e9 + 500}
     on_hold = replace(
         resized, by_target={**resized.by_target, target(0): replace(resized.by_target[target(0)], policy=held)}
     )
