@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from adapter.service.runtime.logs import StateLog
 from recommender.decisions.record import PredictedLoad, Prediction
 from recommender.predictive.calibration import COUNTED_ERRORS, TRAILING_SECONDS
 from recommender.predictive.current import SERIES_AT_ONCE, lacks_history, present_forecasts, with_present
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from recommender.running.loads.histories import TargetHistory
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.reading import Target
+
+_log = logging.getLogger(__name__)
 
 _PRESENT_ALONE: Final = frozenset({ModelName.REACTIVE, ModelName.HEADROOM})
 """Models that look at the present load and nothing else."""
@@ -63,6 +67,7 @@ class Predictor:
         self._book = book
         self._lock = threading.Lock()
         self._made: dict[str, _Made] = {}
+        self._states = StateLog(_log)
 
     def predictions(
         self,
@@ -84,7 +89,7 @@ class Predictor:
         found: dict[Target, Prediction] = {}
         for name in sorted({each.model for each in chosen.values()}):
             some = [target for target in targets if chosen[target].model == name]
-            values = self._forecast(
+            values = self._tried(
                 _BY_NAME[name], need, learned, task, history, {each: loads[each] for each in some}, now
             )
             for target in some:
@@ -95,6 +100,27 @@ class Predictor:
         """Forget the forecasts of all but these recommendations."""
         with self._lock:
             self._made = {name: each for name, each in self._made.items() if name in names}
+
+    def _tried(
+        self,
+        model: Model,
+        need: LoadNeed,
+        learned: Learned | None,
+        task: ForecastTask,
+        history: TargetHistory | None,
+        loads: Mapping[Target, float],
+        now: float,
+    ) -> Mapping[Target, _Values]:
+        """Return the forecasts by target; none of a model that fails: the present load decides then."""
+        key = f"{need.name} {model.name}"
+        try:
+            found = self._forecast(model, need, learned, task, history, loads, now)
+        except Exception as error:  # noqa: BLE001 - the supervisor: a model that fails must not stop the decisions
+            message = f"recommendation {need.name}: {model.name} makes no forecast by a fault of the program"
+            self._states.failed(key, message, problem=f"{type(error).__name__}: {error}")
+            return {}
+        self._states.recovered(key, f"recommendation {need.name}: {model.name} makes forecasts again")
+        return found
 
     def _forecast(
         self,

@@ -10,6 +10,7 @@ import pytest
 
 from recommender.predictive.learning import Verdict
 from recommender.predictive.settings import ModelName
+from recommender.running.loads import predicting
 from recommender.running.loads.book import Learned, ModelBook
 from recommender.running.loads.delays import DelayMeter
 from recommender.running.loads.histories import TargetHistory
@@ -160,3 +161,21 @@ def test_forecasts_of_another_query_are_not_used_after_a_reload() -> None:
     found = under_test.predictions(other, delays, flat, dict.fromkeys(targets, 5.0), now)
 
     assert found[targets[0]].load.predicted == pytest.approx(5.0, rel=0.2)
+
+
+def test_a_model_that_fails_leaves_headroom_in_use_and_one_line_in_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: object) -> None:
+        raise FloatingPointError("singular matrix")
+
+    monkeypatch.setattr(predicting, "present_forecasts", fails)
+    wanted = need("load", model=ModelName.LINEAR, history_seconds=3600.0)
+    history, now = rising(wanted)
+    under_test, delays = Predictor(ModelBook()), DelayMeter().delays(wanted)
+    found = [under_test.predictions(wanted, delays, history, {None: 2800.0}, now)[None] for _ in range(3)]
+
+    assert {each.model for each in found} == {"headroom"}
+    assert found[0].load.predicted == pytest.approx(1.1 * 2800)
+    assert len(caplog.records) == 1
+    assert "linear" in caplog.text
