@@ -1,6 +1,7 @@
 """Answers to range queries on disk, so that a second backtest asks Prometheus only for what it lacks.
 
-Each file holds the values of adjacent steps, and none of it is needed: a file that cannot be read is asked for again.
+Each file holds a digest, the number of the first step and the values of adjacent ones. None of it is needed: what is in
+a file that is damaged is asked for again.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_FORMAT: Final = "1"
+_FORMAT: Final = "2"
+_DIGEST_BYTES: Final = 32
+_FIRST: Final = np.dtype("<i8")
+_VALUE: Final = np.dtype("<f8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +60,14 @@ class RangeCache:
     def read(self, chunk: int) -> CachedSteps | None:
         """Return what is known of a chunk; None if nothing is."""
         try:
-            # numpy leaves a file open that is no archive.
-            with self._path(chunk).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-                found = CachedSteps(int(file["first"]), np.asarray(file["values"], dtype=np.float64))
-        except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile):
+            content = self._path(chunk).read_bytes()
+        except OSError:
             return None
-        return found if found.values.ndim == 1 else None
+        digest, body = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
+        if len(body) < _FIRST.itemsize or sha256(body).digest() != digest:
+            return None
+        (first,) = np.frombuffer(body, _FIRST, count=1)
+        return CachedSteps(int(first), np.frombuffer(body, _VALUE, offset=_FIRST.itemsize).astype(np.float64))
 
     def write(self, chunk: int, steps: CachedSteps) -> None:
         """Keep what is known of a chunk; a disk that is full or read-only costs the cache only."""
@@ -71,7 +76,8 @@ class RangeCache:
             descriptor, name = tempfile.mkstemp(dir=self.folder, suffix=".tmp")
             try:
                 with os.fdopen(descriptor, "wb") as file:
-                    np.savez_compressed(file, first=np.int64(steps.first), values=steps.values)
+                    body = np.array([steps.first], _FIRST).tobytes() + steps.values.astype(_VALUE).tobytes()
+                    file.write(sha256(body).digest() + body)
                 Path(name).replace(self._path(chunk))
             finally:
                 with suppress(FileNotFoundError):
@@ -80,4 +86,4 @@ class RangeCache:
             _log.warning("the answers of Prometheus are not cached in %s: %s", self.folder, error)
 
     def _path(self, chunk: int) -> Path:
-        return self.folder / f"{self.key}-{chunk}.npz"
+        return self.folder / f"{self.key}-{chunk}.steps"

@@ -9,6 +9,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
+import numpy as np
 from prometheus_client import CollectorRegistry
 
 from adapter.documents.tree import nearest
@@ -40,6 +41,7 @@ from recommender.commands.configuration_file import configuration_or_exit
 from recommender.commands.program import METRICS_PREFIX, PROGRAM
 from recommender.decisions.times import parse_rfc3339
 from recommender.predictive.models.table import MODELS
+from recommender.predictive.policy.arithmetic import MOST_REPLICAS
 from recommender.predictive.settings import PredictiveSettings
 from recommender.predictive.simulation.session_option import SessionOptionError, parse_sessions
 
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from recommender.backtest.report import BacktestReport
     from recommender.backtest.trace import Trace
     from recommender.configuration.model import Configuration
+    from recommender.predictive.history import LoadHistory
 
 
 def _span(text: str) -> float:
@@ -65,6 +68,8 @@ def _span(text: str) -> float:
 
 
 _PROMETHEUS_STEP_SECONDS = 60.0
+_LONGEST_STARTUP_SECONDS = 86_400.0
+"""As for `horizon` of the configuration."""
 SPAN = Kind("DURATION", _span, lambda seconds: f"{seconds:g}s")
 
 BACKTEST = CommandFlags(
@@ -212,10 +217,14 @@ def _options(values: FlagValues, settings: PredictiveSettings | None) -> Backtes
     per_replica = values.number("load-per-replica")
     if per_replica is not None and per_replica <= 0:
         raise UsageError("--load-per-replica must be above 0: write what one replica serves")
+    if "startup-seconds" in values.given:
+        startup = values.seconds("startup-seconds")
+        if startup > _LONGEST_STARTUP_SECONDS:
+            raise UsageError(f"--startup-seconds of {startup:g} s: write the start-up time of a pod, at most a day")
     return BacktestOptions(
         settings=known,
         actuator=Actuator(values.text("actuator")),
-        startup_seconds=values.seconds("startup-seconds") if "startup-seconds" in values.given else startup,
+        startup_seconds=startup,
         load_per_replica=known.load_per_replica if per_replica is None else per_replica,
         warm_up_seconds=values.seconds("warm-up"),
         connections=_connections(values),
@@ -289,9 +298,20 @@ def _replayed(
     with closing(ProgressLine()) as line:
         trace = _trace(values, configuration, settings, line)
     history = resampled(trace, step, Missing(values.text("missing")))
+    _check_replicas(history, options)
     line = ProgressLine()
     with closing(line), closing(Children(CollectorRegistry(), METRICS_PREFIX, most=1)) as children:
         return replay(trace, history, options, MODELS, children, line.show)
+
+
+def _check_replicas(history: LoadHistory, options: BacktestOptions) -> None:
+    """Refuse a load that no number of replicas serves: it is a mistake by units, and has no meaningful figures."""
+    largest, per_replica = float(np.nanmax(history.values)), options.load_per_replica
+    if per_replica is not None and largest > MOST_REPLICAS * per_replica:
+        raise UsageError(
+            f"--load-per-replica of {per_replica:g}: the largest load, {largest:g}, needs more replicas than "
+            f"{MOST_REPLICAS:,}: write what one replica serves, in the unit of the load"
+        )
 
 
 def _print(values: FlagValues, report: BacktestReport) -> None:

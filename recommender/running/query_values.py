@@ -59,6 +59,8 @@ class QueryValues:
         found = self.samples(query)
         if isinstance(found, Unknown):
             return found
+        if not found.value:
+            return Unknown(f"{query} has no value at present: check that its series exist")
         if len(found.value) != 1:
             fix = "write an expression that has exactly one value, such as sum(…)"
             return Unknown(f"{query} has {len(found.value)} values: {fix}")

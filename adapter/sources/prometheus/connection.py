@@ -52,12 +52,15 @@ def range_values(
     """Return the points of each series of a range query, as Unix seconds and values; both ends are whole seconds.
 
     A step without a value is absent. One request is made, so the range may have at most 11,000 steps. Raises
-    PrometheusError, and SettingsError.
+    PrometheusError, also for an answer with warnings, which may be a part only, and SettingsError.
     """
     with _library(settings, timeout_seconds, query) as library:
         found = library.custom_query_range(
             query, datetime.fromtimestamp(start, UTC), datetime.fromtimestamp(end, UTC), str(step_seconds)
         )
+        if library.warnings:
+            warning = shortened(library.warnings[0])
+            raise UnexpectedAnswerError(query, f"Prometheus warns that the values may be partial: {warning}")
         return [[(float(at), float(value)) for at, value in series["values"]] for series in found]
 
 

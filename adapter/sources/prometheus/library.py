@@ -38,6 +38,12 @@ class Library(PrometheusConnect):
         super().__init__(url=settings.endpoint.shown, session=session, timeout=math.ceil(timeout_seconds))
         # After the constructor, which mounts its own.
         session.mount(self.url, _ServerAdapter(settings, timeout_seconds))
+        session.hooks["response"].append(self._note_warnings)
+        self.warnings: tuple[str, ...] = ()
+        """Those of the last answer, which the library drops: its values may be partial."""
+
+    def _note_warnings(self, response: requests.Response, **_options: object) -> None:
+        self.warnings = tuple(map(str, response.json().get("warnings") or ()))
 
     def version(self) -> str:
         """Return the server's version."""

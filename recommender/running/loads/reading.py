@@ -63,6 +63,8 @@ def target_of(labels: Mapping[str, str], for_each: ForEach | None) -> Target:
 def loads_of(samples: Sequence[Sample], for_each: ForEach | None, query: str) -> TargetLoads:
     """Return the loads of the targets. Raises LoadSeriesError if the answer as a whole cannot be used."""
     if for_each is None:
+        if not samples:
+            raise LoadSeriesError(f"{query} has no value at present: check that its series exist")
         if len(samples) != 1:
             raise LoadSeriesError(
                 f"{query} has {len(samples)} values: write an expression that has exactly one, such as sum(…),"

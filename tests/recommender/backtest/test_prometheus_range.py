@@ -170,3 +170,16 @@ def test_a_chunk_is_read_as_it_was_written(tmp_path: Path) -> None:
     found = cache.read(3)
     assert found is not None
     assert (found.first, found.end) == (7, 9)
+
+
+def test_a_cached_file_with_any_wrong_byte_is_asked_for_again(tmp_path: Path) -> None:
+    cache, known = RangeCache(tmp_path, "key"), CachedSteps(7, np.array([1.0, np.nan, 5.0]))
+    cache.write(3, known)
+    (path,) = tmp_path.iterdir()
+    good = path.read_bytes()
+    broken = [good[:place] + bytes([good[place] ^ 0xFF]) + good[place + 1 :] for place in range(len(good))]
+    broken += [good[:length] for length in range(len(good))] + [good + b"\0"]
+
+    for content in broken:
+        path.write_bytes(content)
+        assert cache.read(3) is None

@@ -126,6 +126,8 @@ def test_a_configuration_needs_its_load_alone(trace: Path, tmp_path: Path, capsy
         (["--trace", "TRACE", "--step", "1m"], "a step of 60 s is finer than the samples, whose median step is 600 s"),
         (["--trace", "TRACE", "--step", "0"], "--step must be above 0"),
         (["--trace", "TRACE", "--startup-seconds", "soon"], "'soon' is not a duration"),
+        (["--trace", "TRACE", "--startup-seconds", "2d"], "--startup-seconds of 172800 s"),
+        (["--trace", "TRACE", "--load-per-replica", "1e-300"], "--load-per-replica of 1e-300"),
         (["--trace", "TRACE", "--load-per-replica", "0"], "--load-per-replica must be above 0"),
         (["--trace", "TRACE", "--missing", "guess"], "'guess' is not one of gap, zero"),
         (["--trace", "TRACE", "--recommendation", "chat"], "--recommendation needs --config"),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.sources.prometheus.connection import check_connection, label_values
+from adapter.sources.prometheus.connection import check_connection, label_values, range_values
 from adapter.sources.prometheus.errors import (
     AuthenticationRefusedError,
+    PrometheusError,
     PrometheusTimeoutError,
     PrometheusUnreachableError,
     QueryRefusedError,
@@ -132,3 +134,17 @@ assert not heavy & set(sys.modules), heavy & set(sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_range_that_may_be_partial_is_an_error() -> None:
+    body = json.dumps(
+        {
+            "status": "success",
+            "warnings": ["store gateway-3 did not answer"],
+            "data": {"resultType": "matrix", "result": [{"metric": {}, "values": [[60, "1"], [120, "2"]]}]},
+        }
+    )
+    with raw_server(answering(body.encode())) as server:
+        settings = PrometheusSettings(server.url)
+        with pytest.raises(PrometheusError, match=r"may be partial: store gateway-3 did not answer"):
+            range_values(settings, "load", 60, 120, 60, 5.0)

@@ -35,6 +35,11 @@ def test_a_load_without_targets_has_exactly_one_series() -> None:
         loads_of([sample(1.0), sample(2.0)], None, "load")
 
 
+def test_a_load_whose_series_are_gone_has_no_value() -> None:
+    with pytest.raises(LoadSeriesError, match="load has no value at present: check that its series exist"):
+        loads_of([], None, "load")
+
+
 def test_series_of_one_target_are_never_merged() -> None:
     found = loads_of(
         [sample(1.0, namespace="shop", app="a"), sample(2.0, namespace="shop", app="a"),
