@@ -6,16 +6,14 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-import yaml
 
 from adapter.objects.quantities import parse_quantity
 from tests.e2e.autoscalers import Autoscaler, Autoscalers, external_metric, object_metric
 from tests.e2e.figures import state
-from tests.e2e.installed import RULES, installed_adapter, values_for
+from tests.e2e.installed import installed_adapter, values_for_recommendations
 from tests.e2e.recommenders import Workload
 from tests.e2e.scraping import reconfigured, with_job
 from tests.e2e.waves import Wave, needed, predicting
-from tests.helm.chart import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,11 +49,7 @@ AT_ONCE: Final = {
 
 @pytest.fixture(scope="module")
 def adapter(cluster: Cluster, prometheus: ScrapedPrometheus) -> Iterator[None]:
-    shipped = yaml.safe_load((ROOT / "rules" / "adapter" / "recommendations.yaml").read_text())
-    values = values_for(prometheus)
-    values["rules"] = {"custom": shipped["rules"], "external": [*RULES["external"], *shipped["externalRules"]]}
-    values["rbac"] = {"objectKinds": [{"apiGroups": ["apps"], "resources": ["deployments"]}]}
-    with installed_adapter(cluster, values):
+    with installed_adapter(cluster, values_for_recommendations(prometheus)):
         yield
 
 
