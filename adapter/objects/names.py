@@ -23,6 +23,11 @@ def is_namespace_name(text: str) -> bool:
     return len(text) <= _LABEL_LENGTH and _DNS_LABEL.fullmatch(text) is not None
 
 
+def is_subdomain_name(text: str) -> bool:
+    """Return whether it is a DNS-1123 subdomain of at most 253 characters, as names of most kinds have to be."""
+    return len(text) <= _SUBDOMAIN_LENGTH and _DNS_SUBDOMAIN.fullmatch(text) is not None
+
+
 def is_object_name(text: str) -> bool:
     """Return whether an object of some kind may have this name: whether it can be one segment of a path.
 

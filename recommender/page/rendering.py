@@ -89,7 +89,8 @@ def _ratio_text(ratio: float | None) -> str:
     """Return what a shortage divided by that of plain headroom means."""
     if ratio is None:
         return "neither had a shortage"
-    if ratio == 1:
+    # As it is shown beside the text.
+    if round(ratio, 2) == 1:
         return "as plain headroom"
     return "less shortage than plain headroom" if ratio < 1 else "more shortage than plain headroom"
 

@@ -18,12 +18,12 @@ from recommender.predictive.policy.sizing import size_of
 from recommender.predictive.settings import Connections, PredictiveSettings, ScaleDown
 from recommender.predictive.simulation.connections import (
     SessionSettings,
-    decided_by_policy,
     measure_connections,
     open_connections,
     simulate_connections,
 )
 from recommender.predictive.simulation.serving import FleetSettings
+from tests.recommender.predictive.simulation.policy_in_the_loop import decided_by_policy
 
 NOW = 1_800_000_000.0
 CHAT = PredictiveSettings(

@@ -20,7 +20,7 @@ def steps_of(days: float) -> int:
     return int(days * DAY_STEPS)
 
 
-def test_without_enough_load_there_is_no_prediction_and_never_0__phpa_elastic_forecast() -> None:
+def test_without_enough_load_there_is_no_prediction_and_never_0__phpa_0_13_2() -> None:
     """Holt-Winters of PHPA predicts 0 without an error, KEDA's elastic-forecast falls back to 0."""
     history = history_of(np.full(steps_of(1), 40.0), STEP_SECONDS)
     for model in MODELS:
@@ -29,7 +29,7 @@ def test_without_enough_load_there_is_no_prediction_and_never_0__phpa_elastic_fo
         assert not (found.upper < 39.9).any(), model.name
 
 
-def test_holt_winters_reads_its_history_oldest_first__phpa() -> None:
+def test_holt_winters_reads_its_history_oldest_first__phpa_0_13_2() -> None:
     """PHPA prunes newest-first, and hands the list over like that: growth then looks like a decline."""
     values = daily_load(STEP_SECONDS, 6) * np.linspace(1.0, 3.0, steps_of(6))
     history = history_of(values, STEP_SECONDS)

@@ -92,12 +92,32 @@ def scraped_predictions(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Calla
             yield prometheus, predicting.work
 
 
+@contextmanager
+def scraped_recommender_with_predictions(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Callable[[int], None]]]:
+    """Run both kinds of collectors, each behind an exporter of its own, with one Prometheus."""
+    with running_exporter() as one, running_exporter() as other, _scraping(folder) as (prometheus, file):
+        _name_target(file, one.target, other.target)
+        recommending = _Recommending(one)
+        with closing(PredictionsAtWork(other)) as predicting:
+
+            def work(number: int) -> None:
+                recommending.work(number)
+                predicting.work(number)
+
+            yield prometheus, work
+
+
 SCRAPED: Final = {
     "adapter": scraped_adapter,
     "recommendations": scraped_recommender,
     "predictions": scraped_predictions,
 }
 """By name of the dashboard."""
+TOGETHER: Final = {
+    ("adapter",): scraped_adapter,
+    ("recommendations", "predictions"): scraped_recommender_with_predictions,
+}
+"""By names of dashboards that one Prometheus can serve."""
 
 
 def queries(name: str) -> dict[str, str]:
@@ -159,8 +179,8 @@ def _scrape(job: str, file: Path) -> dict[str, Any]:
     return {"job_name": job, "scrape_interval": "1s", "file_sd_configs": [{"files": [str(file)]}]}
 
 
-def _name_target(file: Path, target: str) -> None:
-    replace_file(file, json.dumps([{"targets": [target]}]))
+def _name_target(file: Path, *targets: str) -> None:
+    replace_file(file, json.dumps([{"targets": targets}]))
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import pytest
 
 from helm.tidewatch.dashboards.texts import DASHBOARDS, text_of
 from tests.helm.chart import CHART, ROOT
-from tests.helm.scraped import SCRAPED, queries
+from tests.helm.scraped import SCRAPED, TOGETHER, queries
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
@@ -58,12 +58,16 @@ def empty(prometheus: ScrapedPrometheus, wanted: dict[str, str]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", DASHBOARDS)
-def test_no_panel_is_empty(name: str, tmp_path: Path) -> None:
-    wanted, numbers = queries(name), itertools.count(1)
-    missing = list(wanted)
+def test_every_dashboard_has_something_that_is_scraped() -> None:
+    assert {name for names in TOGETHER for name in names} == set(SCRAPED) == set(DASHBOARDS)
+
+
+@pytest.mark.parametrize("names", TOGETHER, ids=" and ".join)
+def test_no_panel_is_empty(names: tuple[str, ...], tmp_path: Path) -> None:
+    wanted = {f"{name}: {panel}": query for name in names for panel, query in queries(name).items()}
+    numbers, missing = itertools.count(1), list(wanted)
     assert wanted
-    with SCRAPED[name](tmp_path) as (prometheus, work):
+    with TOGETHER[names](tmp_path) as (prometheus, work):
 
         def no_panel_is_empty() -> bool:
             work(next(numbers))

@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from adapter.objects.names import is_namespace_name, is_object_name, label_key_problem, label_value_problem
+from adapter.objects.names import (
+    is_namespace_name,
+    is_object_name,
+    is_subdomain_name,
+    label_key_problem,
+    label_value_problem,
+)
 
 
 @pytest.mark.parametrize("name", ["default", "kube-system", "0", "a" * 63])
@@ -23,6 +29,14 @@ def test_object_names(name: str) -> None:
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a%2fb", "a\nb", "a\0", "a" * 254])
 def test_names_that_no_object_has(name: str) -> None:
     assert not is_object_name(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "good"),
+    [("web", True), ("web.v2-0", True), ("a" * 253, True), ("a" * 254, False), ("..", False), ("a?b", False)],
+)
+def test_subdomain_names(name: str, *, good: bool) -> None:
+    assert is_subdomain_name(name) == good
 
 
 @pytest.mark.parametrize("key", ["app", "A_b.c-1", "example.com/app", "a/b", "a" * 253 + "/" + "b" * 63])

@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from recommender.predictive.history import LoadHistory
 
 MINUTE_SECONDS = 60.0
+HOUR_SECONDS = 60 * MINUTE_SECONDS
 LEVEL_SECONDS = 5 * MINUTE_SECONDS
 SMALLEST_LEVEL_RATIO = 0.02
 """The level is at least this share of the mean of the last day, so that quotients stay finite in a silence."""
-MEAN_SECONDS = (0.0, 2 * 60.0, 10 * 60.0, 15 * 60.0, 30 * 60.0, 3600.0, 3 * 3600.0, 6 * 3600.0, DAY_SECONDS)
-DEVIATION_SECONDS = (15 * 60.0, 3600.0, 3 * 3600.0)
-MAXIMUM_SECONDS = (5 * 60.0, 15 * 60.0, 3600.0, 3 * 3600.0)
-SLOPE_SECONDS = (5 * 60.0, 15 * 60.0, 3600.0)
+MEAN_SECONDS = (0.0, *(each * MINUTE_SECONDS for each in (2, 10, 15, 30, 60, 180, 360)), DAY_SECONDS)
+DEVIATION_SECONDS = (15 * MINUTE_SECONDS, HOUR_SECONDS, 3 * HOUR_SECONDS)
+MAXIMUM_SECONDS = (5 * MINUTE_SECONDS, 15 * MINUTE_SECONDS, HOUR_SECONDS, 3 * HOUR_SECONDS)
+SLOPE_SECONDS = (5 * MINUTE_SECONDS, 15 * MINUTE_SECONDS, HOUR_SECONDS)
 AHEAD_SECONDS = 30 * MINUTE_SECONDS
 DAYS_BACK = 7
 FEATURE_DECIMALS = 6
@@ -99,6 +100,7 @@ def levels(history: LoadHistory, first: int, last: int) -> FloatArray:
 
 
 def level_of(around: Range, step_seconds: float) -> FloatArray:
+    """Return the level at the end of each window; NaN where the load of the last minutes is unknown, or all is 0."""
     now = around.mean(in_steps(LEVEL_SECONDS, step_seconds))
     day = around.mean(in_steps(DAY_SECONDS, step_seconds))
     level = np.maximum(now, SMALLEST_LEVEL_RATIO * day)
@@ -135,41 +137,39 @@ def _slopes(around: Range, step: float) -> list[FloatArray]:
 
 
 def _seasons(around: Range, level: FloatArray, step: float, task: ForecastTask) -> list[FloatArray]:
-    day = in_steps(DAY_SECONDS, step)
-    lead, window = task.lead_steps(step), task.window_steps(step)
-    ahead = in_steps(AHEAD_SECONDS, step)
-    if lead + window + ahead > day:
+    """Return what this time of the last seven days tells: all of it was over before the origin."""
+    day, hour, ahead = in_steps(DAY_SECONDS, step), in_steps(HOUR_SECONDS, step), in_steps(AHEAD_SECONDS, step)
+    reach, window = task.lead_steps(step) + task.window_steps(step) - 1, task.window_steps(step)
+    if reach + 1 + ahead > day:
         return []
-    found = []
-    ratios, absolutes = [], []
-    hour = in_steps(3600.0, step)
+    found, rises, heights = [], [], []
     for days in range(1, DAYS_BACK + 1):
         then = around.back(days * day)
         then_level = level_of(then, step)
-        target = then.back(-(lead + window - 1)).maximum(window)
-        ratios.append(_log_quotient(target, then_level))
-        absolutes.append(target)
+        target = then.back(-reach).maximum(window)
+        rises.append(_log_quotient(target, then_level))
+        heights.append(target)
         if days in (1, DAYS_BACK):
-            wide = then.back(-(lead + window - 1 + ahead)).maximum(window + ahead)
             found += [
-                ratios[-1],
-                _log_quotient(wide, then_level),
-                _log_quotient(then.back(-(lead + window - 1)).mean(window + lead), then.mean(hour)),
+                rises[-1],
+                _log_quotient(then.back(-reach - ahead).maximum(window + ahead), then_level),
+                _log_quotient(then.back(-reach).mean(reach + 1), then.mean(hour)),
                 _log_quotient(around.mean(hour), then.mean(hour)),
                 _log_quotient(target, level),
             ]
-    stack = np.stack(ratios)
+    return [*found, _mean_known(rises), _largest_known(rises), _log_quotient(_mean_known(heights), level)]
+
+
+def _mean_known(days: list[FloatArray]) -> FloatArray:
+    stack = np.stack(days)
     known = ~np.isnan(stack)
-    count = known.sum(axis=0)
-    mean = _quotient(np.where(known, stack, 0.0).sum(axis=0), count.astype(np.float64))
-    largest = np.where(known, stack, -np.inf).max(axis=0)
-    found += [mean, np.where(np.isinf(largest), np.nan, largest)]
-    stack = np.stack(absolutes)
-    known = ~np.isnan(stack)
-    mean = _quotient(np.where(known, stack, 0.0).sum(axis=0), known.sum(axis=0).astype(np.float64))
-    found.append(_log_quotient(mean, level))
-    # Targets that are known now, relative to the level then: how rough the last hours were.
-    return found
+    return _quotient(np.where(known, stack, 0.0).sum(axis=0), known.sum(axis=0).astype(np.float64))
+
+
+def _largest_known(days: list[FloatArray]) -> FloatArray:
+    stack = np.stack(days)
+    largest = np.where(np.isnan(stack), -np.inf, stack).max(axis=0)
+    return np.where(np.isinf(largest), np.nan, largest)
 
 
 def _times(history: LoadHistory, first: int, last: int) -> list[FloatArray]:
@@ -177,4 +177,4 @@ def _times(history: LoadHistory, first: int, last: int) -> list[FloatArray]:
     of_day = times % DAY_SECONDS / DAY_SECONDS
     # 1 January 1970 was a Thursday.
     of_week = (times / DAY_SECONDS + 3) % 7
-    return [of_day[np.newaxis, :], np.floor(of_week)[np.newaxis, :], (times % 3600.0)[np.newaxis, :]]
+    return [of_day[np.newaxis, :], np.floor(of_week)[np.newaxis, :], (times % HOUR_SECONDS)[np.newaxis, :]]

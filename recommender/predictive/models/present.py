@@ -27,7 +27,8 @@ def growth_limits(
     """Return the largest forecast that is believed at each origin; None without a limit.
 
     It is a multiple of the larger of the load at the origin and the mean of the last five minutes, or of the lead if
-    that is shorter: a single quiet step does not hold a forecast down. Where the load at the origin is unknown, so is the limit.
+    that is shorter: a single quiet step does not hold a forecast down. Where the load at the origin is unknown, so is
+    the limit.
     """
     if growth is None:
         return None

@@ -6,16 +6,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
+from recommender.predictive.policy.arithmetic import MOST_REPLICAS
 from recommender.predictive.policy.memory import PolicyMemory, ReconnectMemory, SessionMemory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _WISH: Final = "wish@"
 _LOAD: Final = "load@"
 _CLOSED: Final = "closed:"
+_Value = TypeVar("_Value", int, float)
 
 
 def values_of(memory: PolicyMemory) -> dict[str, float]:
@@ -37,19 +39,38 @@ def values_of(memory: PolicyMemory) -> dict[str, float]:
 
 
 def memory_of(values: Mapping[str, float]) -> PolicyMemory:
-    """Return the memory that the numbers state. What is not known, or not finite, is left out: somebody edited it."""
-    usable = {name: value for name, value in values.items() if math.isfinite(value)}
+    """Return the memory that the numbers state. What no decision can have left is left out: somebody edited it."""
+    usable = {name: value for name, value in values.items() if math.isfinite(value) and value >= 0}
+    capacity = usable.get("capacity")
+    wishes = ((time, int(replicas)) for time, replicas in _by_time(usable, _WISH) if replicas <= MOST_REPLICAS)
     return PolicyMemory(
         time=usable.get("time"),
-        capacity=usable.get("capacity"),
-        wishes=tuple((time, int(replicas)) for time, replicas in _by_time(usable, _WISH)),
-        reconnect=ReconnectMemory(tuple(_by_time(usable, _LOAD)), usable.get("heldUntil")),
-        sessions=SessionMemory(
-            tuple((name.removeprefix(_CLOSED), value) for name, value in usable.items() if name.startswith(_CLOSED)),
-            usable.get("openSeconds", 0.0),
-            usable.get("ended", 0.0),
-        ),
+        capacity=capacity if capacity is not None and capacity <= MOST_REPLICAS else None,
+        wishes=_largest_first(wishes),
+        reconnect=ReconnectMemory(_largest_first(_by_time(usable, _LOAD)), usable.get("heldUntil")),
+        sessions=_sessions(usable),
     )
+
+
+def _sessions(values: Mapping[str, float]) -> SessionMemory:
+    open_seconds, ended = values.get("openSeconds", 0.0), values.get("ended", 0.0)
+    # Sessions that ended were open for some time: otherwise their mean length would be zero.
+    is_evidence = open_seconds > 0
+    return SessionMemory(
+        tuple((name.removeprefix(_CLOSED), value) for name, value in values.items() if name.startswith(_CLOSED)),
+        open_seconds,
+        ended if is_evidence else 0.0,
+    )
+
+
+def _largest_first(entries: Iterable[tuple[float, _Value]]) -> tuple[tuple[float, _Value], ...]:
+    """Return the entries that exceed all later ones, so that the first is the largest."""
+    kept: list[tuple[float, _Value]] = []
+    for time, value in entries:
+        while kept and kept[-1][1] <= value:
+            kept.pop()
+        kept.append((time, value))
+    return tuple(kept)
 
 
 def _by_time(values: Mapping[str, float], prefix: str) -> Iterator[tuple[float, float]]:

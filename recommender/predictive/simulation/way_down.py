@@ -67,14 +67,6 @@ def way_down(settings: PredictiveSettings, load: FloatArray, fleet: FleetSetting
     return WayDown(least, log_kept, window)
 
 
-def asked_replicas(
-    desired: FloatArray, load: FloatArray, settings: PredictiveSettings, fleet: FleetSettings
-) -> FloatArray:
-    """Return the replicas that are asked for, from desired ones and the observed load; all of shape (steps,)."""
-    limits = way_down(settings, load, fleet)
-    return simulate(desired, fleet).asked if limits is None else limits.ask(desired, fleet)
-
-
 def held_steps(connections: Connections, load: FloatArray, step_seconds: float) -> BoolArray:
     """Return the steps in which a mass reconnect holds the capacity. Steps longer than a minute show none."""
     held = np.zeros(len(load), dtype=np.bool_)

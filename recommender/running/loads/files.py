@@ -11,9 +11,9 @@ import json
 import logging
 import os
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
+import msgspec
 import numpy as np
 
 from adapter.service.runtime.logs import StateLog, fields
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-VERSION: Final = 1
+VERSION: Final = 2
+_Step: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1e9)]
+_Steps: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+_Number: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**52), le=2**52)]
 _DIGEST_BYTES: Final = 32
 _LONGEST_LINE: Final = 16 << 20
 _PIECE_BYTES: Final = 1 << 20
@@ -42,18 +45,22 @@ class LoadFileError(Exception):
     """A file cannot be used; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
+class _Version(msgspec.Struct):
+    version: int
+
+
+class _Head(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The first line of a file."""
 
-    query: str
-    step_seconds: float
-    first: int
-    steps: int
-    asked: list[list[int]]
+    version: int
+    load: str
+    """What the samples are of: a digest."""
+    step_seconds: _Step
+    first: _Number
+    steps: _Steps
+    asked: list[tuple[_Number, _Number]]
     """Spans of grid times that have been asked for: the first and the last."""
-    targets: list[list[str] | None]
-    version: int = VERSION
+    targets: list[tuple[str, str, str, str] | None]
 
 
 class LoadFiles:
@@ -114,7 +121,7 @@ def _write(file: BinaryIO, history: TargetHistory) -> None:
     targets = history.targets()
     head = {
         "version": VERSION,
-        "query": history.need.query,
+        "load": _identity_of(history),
         "step_seconds": history.step_seconds,
         "first": first,
         "steps": len(asked),
@@ -145,14 +152,16 @@ def _checked_head(file: BinaryIO, history: TargetHistory) -> _Head:
     if file.read(_DIGEST_BYTES) != digest.digest():
         raise LoadFileError("it is damaged: its digest is another one")
     file.seek(0)
+    line = file.readline(_LONGEST_LINE)
     try:
-        head = _Head(**json.loads(file.readline(_LONGEST_LINE)))
-    except (ValueError, TypeError) as error:
-        raise LoadFileError("its first line is of another version") from error
-    if head.version != VERSION:
-        raise LoadFileError(f"it has version {head.version}, and this program reads {VERSION}")
-    if head.query != history.need.query:
-        raise LoadFileError("it is of another query")
+        version = msgspec.json.decode(line, type=_Version).version
+        if version != VERSION:
+            raise LoadFileError(f"it has version {version}, and this program reads {VERSION}")
+        head = msgspec.json.decode(line, type=_Head)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise LoadFileError(f"its first line is not one of this program: {error}") from error
+    if head.load != _identity_of(history):
+        raise LoadFileError("it is of another query, forEach or Prometheus")
     factor = history.step_seconds / head.step_seconds
     if abs(factor - round(factor)) > 1e-9 or factor < 1 or head.steps < 1:
         raise LoadFileError(f"its step is {head.step_seconds:g} s, and {history.step_seconds:g} s are needed")
@@ -167,7 +176,7 @@ def _restore(file: BinaryIO, head: _Head, history: TargetHistory) -> None:
     skipped = -head.first % factor
     asked = np.zeros(head.steps, dtype=np.bool_)
     for start, end in head.asked:
-        asked[start - head.first : end - head.first + 1] = True
+        asked[max(0, start - head.first) : max(0, end - head.first + 1)] = True
     first = (head.first + skipped) // factor
     if len(asked[skipped::factor]):
         history.restore(first, asked[skipped::factor])
@@ -180,7 +189,15 @@ def _restore(file: BinaryIO, head: _Head, history: TargetHistory) -> None:
             history.restore_rows(first, some, values.astype(np.float32, copy=False))
 
 
-def _target(item: list[str] | None) -> Target:
+def _identity_of(history: TargetHistory) -> str:
+    """Return a digest of what decides what a sample means; the same query may mean other targets, or other data."""
+    need = history.need
+    each = need.settings.for_each
+    labels = None if each is None else (each.kind, each.namespace_label, each.name_label)
+    return hashlib.blake2b(repr((need.source, need.query, labels)).encode(), digest_size=16).hexdigest()
+
+
+def _target(item: tuple[str, str, str, str] | None) -> Target:
     return None if item is None else TargetReference(*item)
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 DOUBTED_SECONDS = 7_200.0
 """So long samples may arrive late, for example by remote write after an outage."""
+SET_BACK_SECONDS = 300.0
+"""A poll so long before the newest grid time shows that the clock was ahead, not that it is corrected by a little."""
 FORGOTTEN_SECONDS = DAY_SECONDS
 """After which the history of a target without a series is forgotten."""
 
@@ -63,6 +65,7 @@ class TargetHistory:
         """Take the loads of one poll; only the first one after each grid time becomes its sample."""
         index = index_at(time, self.step_seconds)
         with self._lock:
+            self._follow_clock(index)
             self._ring.advance(index)
             for target in values:
                 if target not in self._rows:
@@ -171,7 +174,7 @@ class TargetHistory:
                 if target not in self._rows:
                     self._rows[target] = self._ring.add_row()
                 self._seen.setdefault(target, int(numbers[-1]))
-                self._ring.put(self._rows[target], numbers, samples.astype(np.float64))
+                self._ring.put(self._rows[target], numbers, _loads(samples.astype(np.float64)))
 
     def _samples_of(self, series: Iterable[RangeSeries]) -> dict[Target, tuple[IntArray, FloatArray]]:
         """Return numbers of grid times and values by target."""
@@ -188,6 +191,14 @@ class TargetHistory:
             )
             found[target] = numbers, np.where(counts == 1, values[places], np.nan)
         return found
+
+    def _follow_clock(self, index: int) -> None:
+        """Forget everything if the clock was ahead, so that it is downloaded again: the ring only moves forward."""
+        newest = self._ring.newest
+        if newest is not None and (newest - index) * self.step_seconds > max(SET_BACK_SECONDS, 2 * self.step_seconds):
+            self._ring.clear()
+            self._seen = {target: min(seen, index) for target, seen in self._seen.items()}
+            self.is_downloaded = False
 
     def _forget_gone(self, index: int) -> None:
         steps = FORGOTTEN_SECONDS / self.step_seconds

@@ -177,4 +177,4 @@ def _is_of(history: TargetHistory, need: LoadNeed | None) -> bool:
 
 def _asked_by(need: LoadNeed) -> object:
     settings = need.settings
-    return settings.load, settings.for_each, settings.history_seconds, need.poll_interval_seconds
+    return need.source, settings.load, settings.for_each, settings.history_seconds, need.poll_interval_seconds

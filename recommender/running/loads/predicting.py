@@ -49,6 +49,7 @@ class _Values:
 class _Made:
     """Forecasts that stand until the next step of the grid."""
 
+    need: LoadNeed
     number: int
     learned: Learned | None
     values: dict[str, dict[Target, _Values]]
@@ -113,8 +114,8 @@ class Predictor:
         number = nearest_index(now, history.step_seconds)
         with self._lock:
             made = self._made.get(need.name)
-            if made is None or made.number != number or made.learned is not learned:
-                made = self._made[need.name] = _Made(number, learned, {})
+            if made is None or made.need != need or made.number != number or made.learned is not learned:
+                made = self._made[need.name] = _Made(need, number, learned, {})
         ready = made.values.get(model.name, {})
         missing = {target: load for target, load in loads.items() if target not in ready}
         if missing:
@@ -185,17 +186,21 @@ def _recent_seconds(task: ForecastTask, step_seconds: float) -> float:
 
 
 def _prediction(in_use: Verdict, values: _Values | None, load: float, task: ForecastTask, now: float) -> Prediction:
-    """Return the prediction; plain headroom where the model has no forecast."""
+    """Return the prediction; plain headroom where the model has no forecast.
+
+    It is never less than the present load: an HPA that has no other metric would remove pods that are in use.
+    """
     model, reason = in_use.model, in_use.reason
     if values is None or not math.isfinite(values.upper):
         ratio = in_use.headroom_ratio
         if model not in _PRESENT_ALONE:
             model, reason, ratio = HEADROOM.name, f"{model} has no forecast from the last samples", task.headroom_ratio
         values = _Values(load, load * (1 + ratio))
-    median = min(values.median, values.upper) if math.isfinite(values.median) else values.upper
-    quantiles = {"0.5": median, f"{task.quantile:g}": values.upper}
+    upper = max(load, values.upper)
+    median = min(max(0.0, values.median), upper) if math.isfinite(values.median) else upper
+    quantiles = {"0.5": median, f"{task.quantile:g}": upper}
     return Prediction(
-        PredictedLoad(load, values.upper, now + task.lead_seconds, quantiles),
+        PredictedLoad(load, upper, now + task.lead_seconds, quantiles),
         model,
         reason,
         in_use.shortage_versus_headroom,

@@ -7,6 +7,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from adapter.documents.tree import shortened
+from adapter.objects.names import is_namespace_name, is_subdomain_name
 from recommender.decisions.loads.inputs import PodConnections
 from recommender.decisions.record import TargetReference
 
@@ -42,12 +44,19 @@ class TargetLoads:
 
 
 def target_of(labels: Mapping[str, str], for_each: ForEach | None) -> Target:
-    """Return the target of a series. Raises LoadSeriesError if it lacks a label."""
+    """Return the target of a series. Raises LoadSeriesError, with what the series does, if it has none.
+
+    Whoever writes the labels of a metric must not be able to write the path of a request to the API server.
+    """
     if for_each is None:
         return None
     namespace, name = labels.get(for_each.namespace_label, ""), labels.get(for_each.name_label, "")
     if not namespace or not name:
-        raise LoadSeriesError(f"label {for_each.name_label if namespace else for_each.namespace_label}")
+        raise LoadSeriesError(f"lack the label {for_each.name_label if namespace else for_each.namespace_label}")
+    if not is_namespace_name(namespace):
+        raise LoadSeriesError(f"have a label {for_each.namespace_label} that cannot be the name of a namespace")
+    if not is_subdomain_name(name):
+        raise LoadSeriesError(f"have a label {for_each.name_label} that cannot be the name of a {for_each.kind}")
     return TargetReference(for_each.api_version, for_each.kind, namespace, name)
 
 
@@ -60,12 +69,11 @@ def loads_of(samples: Sequence[Sample], for_each: ForEach | None, query: str) ->
                 " or add forEach"
             )
         return _checked({None: samples[0].value}, {}, 0, ())
-    found, without, missing = _by_target(samples, for_each)
-    problems = []
-    if without:
-        problems.append(
-            f"{len(without)} series of {query} lack the {missing}, and are left out, such as {_some(without)}"
-        )
+    found, without = _by_target(samples, for_each)
+    problems = [
+        f"{len(labels)} series of {query} {reason}, and are left out, such as {_some(labels)}"
+        for reason, labels in without.items()
+    ]
     twice = {
         target: f"{len(values)} series of {query} are of it: aggregate them, such as by sum by (…)"
         for target, values in found.items()
@@ -90,7 +98,8 @@ def loads_of(samples: Sequence[Sample], for_each: ForEach | None, query: str) ->
             unknown[target] = twice[target]
         else:
             values[target] = found[target][0]
-    return _checked(values, unknown, len(without) + len(surplus), tuple(problems))
+    left_out = sum(map(len, without.values())) + len(surplus)
+    return _checked(values, unknown, left_out, tuple(problems))
 
 
 def pods_of(
@@ -120,21 +129,20 @@ def pods_of(
 
 def _by_target(
     samples: Iterable[Sample], for_each: ForEach
-) -> tuple[dict[TargetReference, list[float]], list[str], str]:
-    """Return the values by target, the series without a target, and what the first of those lacks."""
+) -> tuple[dict[TargetReference, list[float]], dict[str, list[str]]]:
+    """Return the values by target, and by reason the labels of the series without a target."""
     found: dict[TargetReference, list[float]] = defaultdict(list)
-    without: list[str] = []
-    missing = ""
+    without: dict[str, list[str]] = defaultdict(list)
     for sample in samples:
         try:
             target = target_of(sample.labels, for_each)
         except LoadSeriesError as error:
-            without.append("{" + ", ".join(f'{key}="{value}"' for key, value in sorted(sample.labels.items())) + "}")
-            missing = missing or str(error)
+            pairs = (f'{key}="{shortened(value)}"' for key, value in sorted(sample.labels.items()))
+            without[str(error)].append("{" + ", ".join(pairs) + "}")
             continue
         if target is not None:
             found[target].append(sample.value)
-    return found, without, missing
+    return found, without
 
 
 def _checked(

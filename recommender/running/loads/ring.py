@@ -20,6 +20,7 @@ Samples: TypeAlias = NDArray[np.float32]
 Span: TypeAlias = tuple[int, int]
 """The first and the last number of adjacent grid times."""
 
+LARGEST_SAMPLE = float(np.finfo(np.float32).max)
 ROWS_A_BLOCK = 64
 """Rows are added in blocks, so that nothing is copied when a series is added."""
 
@@ -76,13 +77,27 @@ class SampleRing:
             self._any[start:end] = False
         self.newest = newest
 
+    def clear(self) -> None:
+        """Forget all samples and what has been asked for; the rows stay."""
+        for block in self._blocks:
+            block[:] = np.nan
+        self._asked[:] = False
+        self._any[:] = False
+        self._first.clear()
+        self.newest = None
+
     def put_at(self, index: int, rows: Sequence[int], values: Sequence[float]) -> None:
-        """Put one sample of each of the rows, and note that the grid time has been asked for."""
+        """Put one sample of each of the rows, and note that the grid time has been asked for.
+
+        A value that a sample cannot hold is left out, as in `put`.
+        """
         self.advance(index)
         if index < self.oldest:
             return
         column = index % self.steps
         for row, value in zip(rows, values, strict=True):
+            if value > LARGEST_SAMPLE:
+                continue
             block, at = divmod(row, self._rows_a_block)
             self._blocks[block][at, column] = value
             self._first[row] = min(self._first.get(row, index), index)
@@ -91,7 +106,7 @@ class SampleRing:
 
     def put(self, row: int, indices: IntArray, values: FloatArray) -> None:
         """Put samples of one row; those outside of the ring are left out."""
-        kept = (indices >= self.oldest) & (indices <= (self.newest or 0)) & ~np.isnan(values)
+        kept = (indices >= self.oldest) & (indices <= (self.newest or 0)) & (values <= LARGEST_SAMPLE)
         if not kept.any():
             return
         columns = indices[kept] % self.steps
@@ -103,7 +118,9 @@ class SampleRing:
 
     def asked(self, first: int, last: int) -> None:
         """Note that the grid times have been asked for, so that what is unknown of them does not exist."""
-        for start, end in self._parts(max(first, self.oldest), last):
+        if self.newest is None:
+            return
+        for start, end in self._parts(max(first, self.oldest), min(last, self.newest)):
             self._asked[start:end] = True
 
     def lacking(self, first: int, last: int, doubted_from: int) -> list[Span]:

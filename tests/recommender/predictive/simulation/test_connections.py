@@ -15,7 +15,6 @@ from recommender.predictive.simulation.connections import (
     ConnectionRun,
     ReconnectStorm,
     SessionSettings,
-    decided_by_policy,
     measure_connections,
     open_connections,
     replayed,
@@ -24,6 +23,7 @@ from recommender.predictive.simulation.connections import (
 from recommender.predictive.simulation.pods import StickyPods
 from recommender.predictive.simulation.serving import FleetSettings
 from recommender.predictive.simulation.session_option import SessionOptionError, parse_sessions
+from tests.recommender.predictive.simulation.policy_in_the_loop import decided_by_policy
 
 SESSIONS = SessionSettings(mean_session_seconds=600.0, limit=100, backoff_seconds=120.0)
 FLEET = FleetSettings(step_seconds=60.0, startup_seconds=120.0, load_per_replica=100.0, min_replicas=1)

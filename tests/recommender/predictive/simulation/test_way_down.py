@@ -14,7 +14,7 @@ from recommender.predictive.policy.situation import LoadForecast, LoadSituation
 from recommender.predictive.policy.sizing import size_of
 from recommender.predictive.settings import Connections, PredictiveSettings, ScaleDown
 from recommender.predictive.simulation.serving import FleetSettings, desired_replicas, simulate
-from recommender.predictive.simulation.way_down import asked_replicas, held_steps, way_down
+from recommender.predictive.simulation.way_down import held_steps, way_down
 
 if TYPE_CHECKING:
     from recommender.predictive.arrays import FloatArray
@@ -26,6 +26,14 @@ loads = st.lists(st.integers(0, 1000).map(float), min_size=2, max_size=60)
 
 def fleet(step_seconds: float = 60.0, least: int = 1) -> FleetSettings:
     return FleetSettings(step_seconds, 180.0, PER_REPLICA, min_replicas=least)
+
+
+def asked_replicas(
+    desired: FloatArray, load: FloatArray, settings: PredictiveSettings, fleet: FleetSettings
+) -> FloatArray:
+    """Return the replicas that are asked for, from desired ones and the observed load; all of shape (steps,)."""
+    limits = way_down(settings, load, fleet)
+    return simulate(desired, fleet).asked if limits is None else limits.ask(desired, fleet)
 
 
 def asked(load: FloatArray, settings: PredictiveSettings, step_seconds: float = 60.0) -> list[float]:

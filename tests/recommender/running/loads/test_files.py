@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import os
 from dataclasses import replace
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from recommender.predictive.settings import ForEach
 from recommender.running.loads.files import LoadFiles
 from recommender.running.loads.histories import TargetHistory
 from recommender.running.loads.reading import target_of
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.reading import Target
 
 NEED = need("load", for_each=FOR_EACH, history_seconds=86_400.0)
@@ -94,6 +98,72 @@ def test_the_file_of_another_query_is_ignored(tmp_path: Path) -> None:
     other = TargetHistory(replace(NEED, settings=replace(NEED.settings, load="other")), 70)
 
     assert not LoadFiles(tmp_path).restore(other)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(NEED, settings=replace(NEED.settings, for_each=ForEach("kubernetes_namespace", "deployment"))),
+        replace(NEED, settings=replace(NEED.settings, for_each=replace(FOR_EACH, kind="StatefulSet"))),
+        replace(NEED, settings=replace(NEED.settings, for_each=None)),
+        replace(NEED, source="another Prometheus"),
+    ],
+)
+def test_the_file_of_the_same_query_with_another_meaning_is_ignored(tmp_path: Path, other: LoadNeed) -> None:
+    LoadFiles(tmp_path).save(filled(2))
+    after = TargetHistory(other, 2)
+
+    assert not LoadFiles(tmp_path).restore(after)
+    assert after.targets() == ()
+
+
+HEADS: dict[str, dict[str, object]] = {
+    "step of zero": {"step_seconds": 0},
+    "negative step": {"step_seconds": -10.0},
+    "step as text": {"step_seconds": "10"},
+    "no steps": {"steps": 0},
+    "too many steps": {"steps": 10**15, "targets": []},
+    "first as text": {"first": "now"},
+    "first beyond all times": {"first": 2**70},
+    "times beyond the steps": {"asked": [[0, 2**62]]},
+    "half a span": {"asked": [[1]]},
+    "no targets": {"targets": None},
+    "half a target": {"targets": [["apps/v1", "Deployment"]] * 2},
+    "a number as target": {"targets": [7] * 2},
+    "a surprise": {"surprise": 1},
+    "another version": {"version": 99},
+}
+
+
+@pytest.mark.parametrize("change", HEADS)
+def test_a_file_that_somebody_has_written_by_hand_is_ignored(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, change: str
+) -> None:
+    LoadFiles(tmp_path).save(filled(2))
+    path = only_file(tmp_path)
+    line, rest = path.read_bytes()[:-32].split(b"\n", 1)
+    content = json.dumps({**json.loads(line), **HEADS[change]}).encode() + b"\n" + rest
+    path.write_bytes(content + hashlib.blake2b(content, digest_size=32).digest())
+    after = TargetHistory(NEED, 2)
+
+    with caplog.at_level(logging.WARNING):
+        assert not LoadFiles(tmp_path).restore(after)
+    assert after.targets() == ()
+    assert len(caplog.records) == 1
+
+
+def test_stored_samples_that_cannot_be_loads_are_unknown(tmp_path: Path) -> None:
+    LoadFiles(tmp_path).save(filled(1))
+    path = only_file(tmp_path)
+    line, rest = path.read_bytes()[:-32].split(b"\n", 1)
+    samples = np.frombuffer(rest, dtype="<f4").copy()
+    samples[-3:] = (np.inf, -np.inf, -5.0)
+    content = line + b"\n" + samples.tobytes()
+    path.write_bytes(content + hashlib.blake2b(content, digest_size=32).digest())
+    after = TargetHistory(NEED, 1)
+    assert LoadFiles(tmp_path).restore(after)
+
+    assert np.isnan(after.history(targets(1), START + 290).values[0, -3:]).all()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")

@@ -17,6 +17,8 @@ from tests.recommender.running.loads.load_world import Clocks, need
 HOUR = 3600.0
 NEED = need("load", history_seconds=14 * 86_400.0)
 START = 1_000_000 * 60.0
+STEP = 10.0
+"""Of a history of an hour."""
 STEPS_OF_TWO_WEEKS = 20_160
 
 
@@ -146,3 +148,47 @@ def test_a_partial_answer_is_not_taken_and_asked_for_again() -> None:
     clocks.monotonic += 2 * CHECK_SECONDS
     assert under_test.step(history)
     assert results == ["partial", "ok"]
+
+
+def test_a_clock_that_was_far_ahead_for_one_poll_costs_a_download_and_no_more() -> None:
+    history = TargetHistory(need("load", history_seconds=3600.0), 1)
+    for poll in range(30):
+        history.note({None: 5.0}, START + poll * STEP)
+    history.note({None: 5.0}, START + 400 * 86_400.0)
+    history.is_downloaded = True
+    now = START + 300.0
+    history.note({None: 6.0}, now)
+
+    assert history.history([None], now).values[0, -1] == 6.0
+    assert history.known_seconds([None], now)[0] >= 0.0
+    assert history.lacking(now)
+    assert not history.is_downloaded
+
+
+def test_a_clock_that_is_corrected_by_a_little_forgets_nothing() -> None:
+    history = TargetHistory(need("load", history_seconds=3600.0), 1)
+    for poll in range(30):
+        history.note({None: 5.0}, START + poll * STEP)
+    history.note({None: 6.0}, START + 250.0)
+
+    assert np.isfinite(history.history([None], START + 250.0).values).all()
+
+
+def test_a_piece_of_the_future_does_not_count_as_asked_for() -> None:
+    history = TargetHistory(need("load", history_seconds=3600.0), 1)
+    history.note({None: 5.0}, START)
+    before = history.lacking(START + STEP)
+    first = int(START / STEP) + 10
+    history.fill((first, first + 200), [])
+
+    assert history.lacking(START + STEP) == before
+
+
+@pytest.mark.parametrize("load", [1e39, 1e308])
+def test_a_load_that_the_history_cannot_hold_is_unknown(load: float) -> None:
+    history = TargetHistory(need("load", history_seconds=3600.0), 1)
+    history.note({None: load}, START)
+    index = int(START / STEP)
+    history.fill((index - 1, index - 1), [RangeSeries({}, array("d", [START - STEP]), array("d", [load]))])
+
+    assert np.isnan(history.history([None], START).values).all()

@@ -119,3 +119,44 @@ def test_of_many_series_the_forecast_of_a_grid_step_stands_until_the_next() -> N
     assert uppers[0] == uppers[1] != uppers[2]
     assert second[targets[0]].load.now == 2700.0
     assert all(upper is not None and math.isfinite(upper) for upper in uppers)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.3, 1.0])
+def test_a_forecast_below_the_present_load_never_reaches_an_hpa(ratio: float) -> None:
+    wanted = need("load", model=ModelName.LINEAR, history_seconds=3600.0, headroom_ratio=ratio)
+    history = TargetHistory(wanted, 1)
+    for poll in range(180):
+        history.note({None: 10_000.0 - 50.0 * poll}, START + poll * STEP)
+    found = Predictor(ModelBook()).predictions(
+        wanted, DelayMeter().delays(wanted), history, {None: 1050.0}, START + 180 * STEP
+    )[None]
+
+    assert found.model == "linear"
+    assert found.load.predicted == found.load.quantiles["0.95"] == 1050.0
+    assert 0.0 <= found.load.quantiles["0.5"] <= 1050.0
+
+
+def test_a_forecast_of_this_grid_step_is_no_less_than_a_load_that_has_risen_since() -> None:
+    wanted = need("load", model=ModelName.LINEAR, for_each=FOR_EACH, history_seconds=3600.0)
+    targets = tuple(target_of({"namespace": "shop", "deployment": f"d{each}"}, FOR_EACH) for each in range(201))
+    history, now = rising(wanted, targets=targets)
+    under_test, delays = Predictor(ModelBook()), DelayMeter().delays(wanted)
+    under_test.predictions(wanted, delays, history, dict.fromkeys(targets, 2800.0), now)
+    found = under_test.predictions(wanted, delays, history, dict.fromkeys(targets, 90_000.0), now + 1.0)
+
+    assert found[targets[0]].load.predicted == 90_000.0
+
+
+def test_forecasts_of_another_query_are_not_used_after_a_reload() -> None:
+    wanted = need("load", model=ModelName.LINEAR, for_each=FOR_EACH, history_seconds=3600.0)
+    other = replace(wanted, settings=replace(wanted.settings, load="other"))
+    targets = tuple(target_of({"namespace": "shop", "deployment": f"d{each}"}, FOR_EACH) for each in range(201))
+    history, now = rising(wanted, targets=targets)
+    flat = TargetHistory(other, 201)
+    for poll in range(180):
+        flat.note(dict.fromkeys(targets, 5.0), START + poll * STEP)
+    under_test, delays = Predictor(ModelBook()), DelayMeter().delays(wanted)
+    under_test.predictions(wanted, delays, history, dict.fromkeys(targets, 2800.0), now)
+    found = under_test.predictions(other, delays, flat, dict.fromkeys(targets, 5.0), now)
+
+    assert found[targets[0]].load.predicted == pytest.approx(5.0, rel=0.2)

@@ -78,3 +78,31 @@ def test_a_pod_is_ready_unless_it_has_reached_the_limit() -> None:
 def test_pods_must_be_told_apart(pods: tuple[str, ...], message: str) -> None:
     with pytest.raises(LoadSeriesError, match=message):
         pods_of([sample(1.0, pod=pod) for pod in pods], Connections(limit=10, metric="open"), None)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name"),
+    [
+        ("shop", "web/../../../kube-system/deployments/coredns"),
+        ("shop/deployments/web/scale?x=", "web"),
+        ("..", "web"),
+        ("shop", ".."),
+        ("shop", "web?dryRun=All"),
+        ("shop", "web#"),
+        ("shop", "web\n"),
+        ("shop", "Web"),
+        ("shop", "w" * 254),
+        ("s" * 64, "web"),
+        ("shop ", "web"),
+        ("sh\x00op", "web"),
+        ("店", "web"),
+    ],
+)
+def test_labels_that_cannot_name_an_object_are_no_target(namespace: str, name: str) -> None:
+    found = loads_of(
+        [sample(1.0, namespace=namespace, app=name), sample(2.0, namespace="shop", app="web.v2")], FOR_EACH, "load"
+    )
+
+    assert found.values == {target("web.v2"): 2.0}
+    assert found.left_out == 1
+    assert "cannot be the name" in found.problems[0]
