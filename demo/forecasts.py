@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from demo.settings import Settings
 
 MODEL = "polynomial"
-MAX_GROWTH = 1.5
+MAX_GROWTH = 1.3
 READY_SECONDS = 30.0
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from demo.moments import Moment
     from demo.verdict import FleetDay, Verdict
 
+LEGEND_ROOM = 1.25
 WANTED, OPEN, CAPACITY, ASKED, PREDICTED, REFUSED = "#1f6fb2", "#0b2a4a", "#2a9d5c", "#7a5195", "#e08a00", "#c8332b"
 
 
@@ -29,6 +30,9 @@ def plot_day(days: tuple[FleetDay, FleetDay], verdicts: tuple[Verdict, Verdict],
         _plot_load(axes[0][column], day)
         _plot_pods(axes[1][column], day)
         axes[0][column].set_title(_title(day, verdict), fontsize=10, loc="left")
+    # The rows share their scale, so it is set once, with room for the legend above the highest line.
+    for row in axes:
+        row[0].set_ylim(top=LEGEND_ROOM * row[0].get_ylim()[1])
     axes[0][0].set_ylabel("connections")
     axes[1][0].set_ylabel("pods")
     for each in axes.flat:
