@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.helm.chart import CHART, NAME, helm
+import yaml
+
+from tests.helm.chart import CHART, NAME, ROOT, helm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -118,6 +120,14 @@ def values_for(prometheus: ScrapedPrometheus, replicas: int = 1, *arguments: str
         "rbac": {"objectKinds": OBJECT_KINDS},
         "extraArguments": list(arguments),
     }
+
+
+def values_for_recommendations(prometheus: ScrapedPrometheus) -> dict[str, Any]:
+    """Return the chart's values with the shipped rules for recommendations, beside the External metrics of RULES."""
+    shipped = yaml.safe_load((ROOT / "rules" / "adapter" / "recommendations.yaml").read_text())
+    rules = {"custom": shipped["rules"], "external": [*RULES["external"], *shipped["externalRules"]]}
+    deployments = {"apiGroups": ["apps"], "resources": ["deployments"]}
+    return {**values_for(prometheus), "rules": rules, "rbac": {"objectKinds": [deployments]}}
 
 
 def _rule(series: str, query: str, resource: str = "", group: str = "", name: str = "") -> dict[str, Any]:

@@ -6,16 +6,13 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-import yaml
 
-from adapter.objects.quantities import parse_quantity
 from tests.e2e.autoscalers import Autoscaler, Autoscalers, external_metric, object_metric
 from tests.e2e.figures import state
-from tests.e2e.installed import RULES, installed_adapter, values_for
+from tests.e2e.installed import installed_adapter, values_for_recommendations
 from tests.e2e.recommenders import Workload
 from tests.e2e.scraping import reconfigured, with_job
 from tests.e2e.waves import Wave, needed, predicting
-from tests.helm.chart import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,6 +20,7 @@ if TYPE_CHECKING:
     from tests.e2e.controlplane.cluster import Cluster
     from tests.e2e.waves import Predicting
     from tests.support.prometheus import ScrapedPrometheus
+    from tests.support.recommenders import Recommender
 
 __all__ = ["predicting", "state"]
 
@@ -51,11 +49,7 @@ AT_ONCE: Final = {
 
 @pytest.fixture(scope="module")
 def adapter(cluster: Cluster, prometheus: ScrapedPrometheus) -> Iterator[None]:
-    shipped = yaml.safe_load((ROOT / "rules" / "adapter" / "recommendations.yaml").read_text())
-    values = values_for(prometheus)
-    values["rules"] = {"custom": shipped["rules"], "external": [*RULES["external"], *shipped["externalRules"]]}
-    values["rbac"] = {"objectKinds": [{"apiGroups": ["apps"], "resources": ["deployments"]}]}
-    with installed_adapter(cluster, values):
+    with installed_adapter(cluster, values_for_recommendations(prometheus)):
         yield
 
 
@@ -95,10 +89,10 @@ def test_hpas_scale_before_the_wave_and_go_on_without_the_predictor(
     detail = program.items()["chat"]["steps"][0]["detail"]
     state("HPAs ahead of a wave", f"{figures(reached, crossing)}; forecast {detail}")
 
-    # The forecast goes on falling for a while, below the load that is there.
+    # The forecast goes on falling for a while, below the load that is there, of which the larger counts.
     wave.stand(LOW)
     low = needed(LOW, PER_REPLICA)
-    cluster.wait_for("lower forecasts", lambda: all(wants_less(scalers, name, low) for name in AHEAD))
+    cluster.wait_for("a lower forecast", lambda: expects_less(program, low))
     scalers.wait_for_syncs(1)
     assert scalers.sizes() == dict.fromkeys([*AHEAD, ALONE], low)
 
@@ -162,7 +156,7 @@ def has_value(scalers: Autoscalers, name: str) -> bool:
     return reply.status == 200 and bool(reply.document["items"])
 
 
-def wants_less(scalers: Autoscalers, name: str, size: int) -> bool:
-    """Whether there is a forecast, and it alone would lead to fewer replicas."""
-    items = scalers.ask(scalers.all[name]).document.get("items", [])
-    return bool(items) and needed(parse_quantity(items[0]["value"]).nanos / 10**9, PER_REPLICA) < size
+def expects_less(program: Recommender, size: int) -> bool:
+    """Whether the load that is expected would do with fewer replicas."""
+    load = program.items()["chat"]["load"]
+    return load is not None and needed(load["quantiles"]["0.5"], PER_REPLICA) < size

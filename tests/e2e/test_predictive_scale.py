@@ -164,7 +164,7 @@ def test_each_series_scales_its_own_deployment(predicting: Predicting) -> None:
     loads["is-true"] = 0.0
     cluster.wait_for("a hold", lambda: items(program)["web"]["status"] == "held")
     loads["web"] = 700.0
-    cluster.wait_for("the load", lambda: items(program)["web"]["load"]["now"] == loads["web"])
+    cluster.wait_for("the load", lambda: (items(program)["web"]["load"] or {}).get("now") == loads["web"])
     assert items(program)["web"]["replicas"] == web.replicas == 3
     loads["is-true"] = 1.0
     web.wait_for(7)

@@ -11,15 +11,13 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
-import yaml
 
 from demo.machine.files import replace_file
 from tests.e2e.autoscalers import Autoscaler, Autoscalers, external_metric, object_metric
 from tests.e2e.figures import state
-from tests.e2e.installed import installed_adapter, values_for
+from tests.e2e.installed import installed_adapter, values_for_recommendations
 from tests.e2e.recommenders import Pool, Workload, rule, service_account
 from tests.e2e.scraping import reconfigured, with_job
-from tests.helm.chart import ROOT
 from tests.recommender.configuration.files import entry, whole
 from tests.support.recommenders import started
 
@@ -46,11 +44,7 @@ CHANGE_SECONDS: Final = 60.0
 
 @pytest.fixture(scope="module")
 def adapter(cluster: Cluster, prometheus: ScrapedPrometheus) -> Iterator[None]:
-    shipped = yaml.safe_load((ROOT / "rules" / "adapter" / "recommendations.yaml").read_text())
-    values = values_for(prometheus)
-    values["rules"] = {"custom": shipped["rules"], "external": shipped["externalRules"]}
-    values["rbac"] = {"objectKinds": [{"apiGroups": ["apps"], "resources": ["deployments"]}]}
-    with installed_adapter(cluster, values):
+    with installed_adapter(cluster, values_for_recommendations(prometheus)):
         yield
 
 

@@ -19,6 +19,7 @@ from recommender.predictive.forecast import Forecasts, Model
 from recommender.predictive.history import DAY_SECONDS, WEEK_SECONDS, LoadHistory
 from recommender.predictive.models.boosting import Forest, fit_forest
 from recommender.predictive.models.features import Range, features, in_steps, levels
+from recommender.predictive.models.present import limited, present_load
 from recommender.predictive.settings import ModelName
 from recommender.predictive.targets import targets
 
@@ -104,23 +105,30 @@ def fit(history: LoadHistory, task: ForecastTask) -> QuantileParameters | None:
     return QuantileParameters(tuple(halves), distances, least_spread, usual_cost)
 
 
-def forecast(parameters: QuantileParameters, history: LoadHistory, origins: IntArray, task: ForecastTask) -> Forecasts:
-    """Return median and upper forecasts; NaN where the present load is unknown."""
-    first, last = int(origins.min()), int(origins.max())
+def forecast(
+    parameters: QuantileParameters | None, history: LoadHistory, origins: IntArray, task: ForecastTask
+) -> Forecasts:
+    """Return median and upper forecasts; NaN where the load of the last minutes is unknown, or all was 0."""
     shape = (len(history.values), len(origins))
     median, upper = np.full(shape, np.nan), np.full(shape, np.nan)
+    if parameters is None or not len(origins):
+        return Forecasts(median, upper)
+    first, last = int(origins.min()), int(origins.max())
     for begin in range(0, len(history.values), SERIES_AT_ONCE):
         some = slice(begin, begin + SERIES_AT_ONCE)
         part = LoadHistory(history.start_seconds, history.step_seconds, history.values[some])
         level = levels(part, first, last)[:, origins - first]
         relative = _relative_levels(part, first, last)[:, origins - first]
-        found = features(part, first, last, task)[:, origins - first]
-        middle, spread = _of_all(parameters, found.reshape(-1, found.shape[2]))
+        rows = features(part, first, last, task)[:, origins - first]
+        middle, spread = _of_all(parameters, rows.reshape(-1, rows.shape[2]))
         middle, spread = middle.reshape(level.shape), spread.reshape(level.shape)
         miss = _allowed_miss(_cost(relative, middle, spread) / parameters.usual_cost, task.quantile)
         median[some] = level * np.exp(middle)
         upper[some] = level * np.exp(middle + spread * _distance(parameters.distances, miss))
-    return Forecasts(median, upper)
+    # Where the load at the origin is unknown, the model does not act, though the last minutes may be known.
+    known = ~np.isnan(present_load(history, origins))
+    found = Forecasts(np.where(known, median, np.nan), np.where(known, upper, np.nan))
+    return limited(found, history, origins, task.max_growth, task.lead_seconds)
 
 
 def _fit_half(rows: FloatArray, answers: FloatArray) -> Half:

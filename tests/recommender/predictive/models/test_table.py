@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from recommender.predictive.history import LoadHistory
+from recommender.predictive.models.quantile import QUANTILE
 from recommender.predictive.models.table import MODELS, model_named
 from recommender.predictive.settings import ModelName
 from tests.support.load import TASK, daily_load, history_of
@@ -70,7 +71,8 @@ def test_all_series_and_origins_at_once_or_one_by_one_give_the_same(model: Model
     origins = np.arange(FITTED_STEPS, history.steps, 19)
     together = upper_and_median(model.forecast(fitted_to_noise(model), history, origins, TASK))
     alone = LoadHistory(history.start_seconds, STEP_SECONDS, history.values[1:])
-    parameters = fitted(model, alone, FITTED_STEPS)
+    # One fit of the quantile model serves all series.
+    parameters = fitted_to_noise(model) if model is QUANTILE else fitted(model, alone, FITTED_STEPS)
     for index, origin in enumerate(origins):
         found = model.forecast(parameters, alone.until(int(origin) + 1), np.array([origin]), TASK)
         np.testing.assert_allclose(upper_and_median(found)[:, 0, 0], together[:, 1, index], rtol=1e-6)
@@ -81,6 +83,10 @@ def test_all_series_and_origins_at_once_or_one_by_one_give_the_same(model: Model
 def test_constant_load_is_forecast_as_it_is(model: Model, level: float) -> None:
     history = history_of(np.full(int(16 * 86400 / STEP_SECONDS), level), STEP_SECONDS)
     found = model.forecast(fitted(model, history, history.steps), history, np.arange(720, history.steps), TASK)
+    if model is QUANTILE and level == 0:
+        # It forecasts ratios to the present load.
+        assert np.isnan(found.upper).all()
+        return
     np.testing.assert_allclose(found.median, level, rtol=1e-6, atol=1e-9)
     share = TASK.headroom_ratio if model.name == "headroom" else 0.0
     np.testing.assert_allclose(found.upper, level * (1 + share), rtol=1e-6, atol=1e-9)

@@ -167,14 +167,14 @@ def test_before_two_days_only_the_light_models_are_tried() -> None:
     assert world.ran == ["linear", "polynomial", "choice"]
 
 
-def test_a_model_that_has_not_been_judged_for_a_day_is_on_trial() -> None:
+def test_a_model_that_has_not_been_judged_for_two_days_is_on_trial() -> None:
     world = World(daily(AUTO, 1.02))
     world.learner.step()
 
     learned = world.book.get(AUTO)
     assert learned is not None
     assert learned.verdicts[None].model == "headroom"
-    assert "headroom until a model has been judged for 1 day" in learned.verdicts[None].reason
+    assert "headroom until a model has been judged for 2 days" in learned.verdicts[None].reason
 
 
 def test_of_many_targets_some_of_all_sizes_stand_for_the_others() -> None:
