@@ -1,7 +1,8 @@
 """Lets models learn: who is fitted when, in child processes, one at a time.
 
-Every two days the models of a recommendation are tried on its trailing days and fitted to its whole history. Every hour
-their records are continued, and the model in use is chosen again. The recommendation whose models are oldest is first.
+Every two days the models of a recommendation are tried on its trailing days and fitted to its whole history. Every ten
+minutes, or every hour with many recommendations, their records are continued, and the model in use is chosen again. The
+recommendation whose models are oldest is first.
 """
 
 from __future__ import annotations
@@ -44,6 +45,10 @@ _log = logging.getLogger(__name__)
 
 _LOOP_SECONDS: Final = 2.0
 CATCH_UP_SECONDS: Final = 3_600.0
+"""How often a model is chosen again, at least."""
+_CATCH_UP_EACH_SECONDS: Final = 60.0
+"""A choice takes seconds of a core: with few recommendations they are made so much more often."""
+_SOONEST_CATCH_UP_SECONDS: Final = 600.0
 RETRY_SECONDS: Final = 4 * 3_600.0
 """After which a model is tried again that could not be fitted."""
 LEAST_HISTORY_SECONDS: Final = DAY_SECONDS
@@ -55,6 +60,11 @@ FIT_SECONDS: Final = 60.0
 _FITS_A_TRIAL: Final = 5
 _LONGEST_TRIAL_SECONDS: Final = 1_800.0
 _YARDSTICKS: Final = frozenset({ModelName.REACTIVE, ModelName.HEADROOM})
+
+
+def catch_up_seconds(recommendations: int) -> float:
+    """Return how often the model in use is chosen again, with so many predictive recommendations."""
+    return min(CATCH_UP_SECONDS, max(_SOONEST_CATCH_UP_SECONDS, _CATCH_UP_EACH_SECONDS * recommendations))
 
 
 class RunChild(Protocol):
@@ -170,7 +180,7 @@ class Learner:
         if age >= (RETRY_SECONDS if state.has_problems else REFIT_SECONDS):
             self.learn(history)
             return True
-        if now - state.judged < CATCH_UP_SECONDS:
+        if now - state.judged < catch_up_seconds(len(self._states)):
             return False
         models = tuple(model.name for model in _models(need.settings.model, len(history.targets()), known))
         learned = self._book.get(need)

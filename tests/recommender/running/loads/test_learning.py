@@ -15,7 +15,14 @@ from recommender.predictive.settings import ModelName
 from recommender.running.loads.book import ModelBook
 from recommender.running.loads.delays import DelayMeter
 from recommender.running.loads.histories import TargetHistory
-from recommender.running.loads.learning import CATCH_UP_SECONDS, MOST_TARGETS, RETRY_SECONDS, Learner, learning_targets
+from recommender.running.loads.learning import (
+    CATCH_UP_SECONDS,
+    MOST_TARGETS,
+    RETRY_SECONDS,
+    Learner,
+    catch_up_seconds,
+    learning_targets,
+)
 from recommender.running.loads.predicting import Predictor
 from recommender.running.loads.reading import target_of
 from recommender.running.loads.telemetry import LoadTelemetry
@@ -231,3 +238,8 @@ def test_children_fit_what_a_process_of_its_own_can_load() -> None:
     assert learned is not None
     assert learned.problems == {}
     assert learned.verdicts[None].model == "seasonal"
+
+
+@pytest.mark.parametrize(("recommendations", "seconds"), [(1, 600.0), (10, 600.0), (20, 1200.0), (1000, 3600.0)])
+def test_few_recommendations_choose_their_models_more_often(recommendations: int, seconds: float) -> None:
+    assert catch_up_seconds(recommendations) == seconds
