@@ -62,7 +62,7 @@ class _Answers(BaseHTTPRequestHandler):
         now, query = time.time(), parameters.get("query", [""])[0]
         result = [
             {
-                "metric": {"namespace": f"ns-{number % 50}", "deployment": f"{query}-{number}"},
+                "metric": {"namespace": f"ns-{number % 50}", "deployment": f"{query.replace('_', '-')}-{number}"},
                 "value": [now, str(100.0 + (number * 7 + int(now) // 10 * 3) % 50)],
             }
             for number in range(self._series)

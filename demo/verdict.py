@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from demo.settings import Settings
     from demo.verify import Findings
 
-FEW_REFUSED_RATIO = 0.005
+FEW_REFUSED_RATIO = 0.01
 """Refusals of this share come from a crowded machine: two fleets that both have fewer are level."""
 FORECAST_LOST_RATIO = 0.2
 """A fleet that had no forecast in more of its rounds than this lost it, and rightly keeps its size."""
