@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -61,7 +62,7 @@ def test_without_the_hpa_the_demo_fails(tmp_path: Path) -> None:
 @pytest.mark.timeout(170)
 def test_the_day_is_held_although_the_recommender_is_killed_half_way(tmp_path: Path) -> None:
     demo = started(tmp_path, "--seconds", "36")
-    printed = read_until(demo, "12:")
+    printed = read_until(demo, r"^1\d:\d\d  predictive")
     (recommender,) = [pid for pid in children_of(demo.pid) if "tidewatch-recommender" in command_of(pid)][:1]
     os.killpg(os.getpgid(recommender), signal.SIGKILL)
     printed += demo.communicate(timeout=150)[0]
@@ -95,10 +96,10 @@ def started(out: Path, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def read_until(demo: subprocess.Popen[str], text: str) -> str:
+def read_until(demo: subprocess.Popen[str], pattern: str) -> str:
     assert demo.stdout is not None
     printed = ""
-    while text not in printed:
+    while not re.search(pattern, printed, re.MULTILINE):
         line = demo.stdout.readline()
         assert line, printed
         printed += line
