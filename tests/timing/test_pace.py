@@ -104,8 +104,10 @@ def test_two_threads_are_never_in_a_slice_together_and_take_turns() -> None:
     inside: list[str] = []
     seen: list[str] = []
     together: list[list[str]] = []
+    both_run = threading.Barrier(2)
 
     def work(name: str) -> None:
+        both_run.wait(30)
         for _ in range(30):
             with pace.slice():
                 inside.append(name)
