@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from recommender.decisions.times import rfc3339
 
 if TYPE_CHECKING:
-    from recommender.backtest.report import BacktestReport, PolicyResult, TraceFacts, Verdict
+    from recommender.backtest.report import BacktestReport, BacktestVerdict, PolicyResult, TraceFacts
     from recommender.predictive.simulation.connections import ConnectionMeasures
     from recommender.predictive.simulation.frontier import FrontierPoint
 
@@ -94,7 +94,7 @@ def _point(point: FrontierPoint) -> dict[str, object]:
     }
 
 
-def _verdict(verdict: Verdict) -> dict[str, object]:
+def _verdict(verdict: BacktestVerdict) -> dict[str, object]:
     versus = verdict.comparison
     return {
         "best": verdict.best,

@@ -23,7 +23,7 @@ HEADROOM = "headroom"
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class ReplayedPolicy:
     """What a policy asks for at each step; it knows the load up to and with that step."""
 
     name: str
@@ -40,25 +40,25 @@ def model_policy_name(model: str) -> str:
     return f"model:{model}"
 
 
-def headroom_policy(load: FloatArray, ratio: float, settings: FleetSettings) -> Policy:
+def headroom_policy(load: FloatArray, ratio: float, settings: FleetSettings) -> ReplayedPolicy:
     """Return the policy that adds a share to the present load."""
     sizes = desired_replicas(load * (1 + ratio), settings.load_per_replica)
-    return Policy(f"{HEADROOM}:{100 * ratio:g}%", sizes, parameters={"headroom_ratio": ratio})
+    return ReplayedPolicy(f"{HEADROOM}:{100 * ratio:g}%", sizes, parameters={"headroom_ratio": ratio})
 
 
-def model_policy(run: ModelRun, load: FloatArray, task: ForecastTask, settings: FleetSettings) -> Policy:
+def model_policy(run: ModelRun, load: FloatArray, task: ForecastTask, settings: FleetSettings) -> ReplayedPolicy:
     """Return the policy of a model, which acts on its upper forecast, and never on less than the present load.
 
     Where the model has no forecast yet, plain headroom stands in for it.
     """
     upper = run.forecasts.upper[0]
     sizes = desired_replicas(capacity_of(load, upper, task.headroom_ratio), settings.load_per_replica)
-    return Policy(model_policy_name(run.name), sizes, upper, _parameters(task), run.fits)
+    return ReplayedPolicy(model_policy_name(run.name), sizes, upper, _parameters(task), run.fits)
 
 
-def auto_policy(capacity: FloatArray, task: ForecastTask, settings: FleetSettings) -> Policy:
+def auto_policy(capacity: FloatArray, task: ForecastTask, settings: FleetSettings) -> ReplayedPolicy:
     """Return the policy `model:auto` from the capacity that the models in use asked for."""
-    return Policy(AUTO, desired_replicas(capacity, settings.load_per_replica), capacity, _parameters(task))
+    return ReplayedPolicy(AUTO, desired_replicas(capacity, settings.load_per_replica), capacity, _parameters(task))
 
 
 def _parameters(task: ForecastTask) -> dict[str, object]:

@@ -12,7 +12,7 @@ from adapter.sources.prometheus.connection import range_values
 from adapter.sources.prometheus.errors import PrometheusError, SettingsError
 from recommender.backtest.errors import BacktestError
 from recommender.backtest.range_cache import CachedSteps
-from recommender.backtest.trace import Trace
+from recommender.backtest.trace import RecordedLoad
 from recommender.decisions.times import rfc3339
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class LoadRange:
 
 def read_range(
     asked: LoadRange, cache: RangeCache, now: float, show: Callable[[float, str], None] = lambda _share, _what: None
-) -> Trace:
+) -> RecordedLoad:
     """Return the load at each whole multiple of the step from start to end. Raises BacktestError.
 
     `show` is called with the share that is done. A value that is infinite or no number is unknown.
@@ -73,7 +73,7 @@ def read_range(
         raise BacktestError(f"{asked.source}: the query has no value in this range: check it, --start and --end")
     # Steps without a value at both ends say nothing.
     kept = slice(int(np.argmax(known)), len(known) - int(np.argmax(known[::-1])))
-    return Trace(asked.source, times[kept], values[kept])
+    return RecordedLoad(asked.source, times[kept], values[kept])
 
 
 def _chunk(asked: LoadRange, cache: RangeCache, chunk: int, wanted: tuple[int, int], now: float) -> FloatArray:

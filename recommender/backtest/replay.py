@@ -11,7 +11,7 @@ from recommender.backtest.connections import with_connections, with_refusals
 from recommender.backtest.forecasting import run_models
 from recommender.backtest.hpa_actuator import through_hpa
 from recommender.backtest.hpa_rule import hpa_desired
-from recommender.backtest.policies import HPA, Policy, auto_policy, headroom_policy, model_policy
+from recommender.backtest.policies import HPA, ReplayedPolicy, auto_policy, headroom_policy, model_policy
 from recommender.backtest.report import Actuator, BacktestReport, PolicyResult, TraceFacts
 from recommender.backtest.verdict import verdict
 from recommender.predictive.choice.auto import run_auto
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from adapter.service.children import Children
     from recommender.backtest.options import BacktestOptions
-    from recommender.backtest.trace import Trace
+    from recommender.backtest.trace import RecordedLoad
     from recommender.predictive.arrays import BoolArray, FloatArray
     from recommender.predictive.forecast import Model
     from recommender.predictive.history import LoadHistory
@@ -42,7 +42,7 @@ _FORECASTS_SHARE: Final = {Actuator.SCALE: 0.95, Actuator.HPA: 0.5}
 
 
 def replay(
-    trace: Trace,
+    trace: RecordedLoad,
     history: LoadHistory,
     options: BacktestOptions,
     models: Sequence[Model],
@@ -94,7 +94,7 @@ def replay(
     )
 
 
-def _reading_notes(trace: Trace) -> tuple[str, ...]:
+def _reading_notes(trace: RecordedLoad) -> tuple[str, ...]:
     return (
         (f"{trace.repeated:,} rows have a time that another row has too: their mean counts",) if trace.repeated else ()
     )
@@ -151,18 +151,18 @@ def _rest(show: Callable[[float, str], None], before: float, done: float, what: 
     show(before + (1 - before) * done, what)
 
 
-def _hpa(load: FloatArray, fleet: FleetSettings, actuator: Actuator) -> Policy:
+def _hpa(load: FloatArray, fleet: FleetSettings, actuator: Actuator) -> ReplayedPolicy:
     """Return the HPA on present load; a real HPA does the division and the tolerance itself."""
     if actuator is Actuator.HPA:
-        return Policy(HPA, load / fleet.load_per_replica)
-    return Policy(HPA, hpa_desired(load, fleet))
+        return ReplayedPolicy(HPA, load / fleet.load_per_replica)
+    return ReplayedPolicy(HPA, hpa_desired(load, fleet))
 
 
 def _simulated(
     load: FloatArray,
     judged: BoolArray,
     fleet: FleetSettings,
-    policies: Sequence[Policy],
+    policies: Sequence[ReplayedPolicy],
     ratios: Sequence[float],
     act: Act,
     plain: Act,

@@ -68,7 +68,7 @@ class PolicyResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class BacktestVerdict:
     """What to use; the figures are those of `model:auto`."""
 
     best: str
@@ -87,7 +87,7 @@ class BacktestReport:
     fleet_settings: FleetSettings
     policies: tuple[PolicyResult, ...]
     frontier: tuple[FrontierPoint, ...]
-    verdict: Verdict
+    verdict: BacktestVerdict
     rival: Fleet = field(repr=False)
     """The fleet of plain headroom that costs as much as `model:auto`."""
     history: LoadHistory = field(repr=False)

@@ -17,7 +17,7 @@ from recommender.backtest.errors import BacktestError
 from recommender.predictive.history import LoadHistory, of_one_series
 
 if TYPE_CHECKING:
-    from recommender.backtest.trace import Trace
+    from recommender.backtest.trace import RecordedLoad
     from recommender.predictive.arrays import FloatArray, IntArray
 
 MOST_STEPS: Final = 1_000_000
@@ -42,7 +42,7 @@ class _Grid:
     values: FloatArray
 
 
-def resampled(trace: Trace, step_seconds: float | None, missing: Missing) -> LoadHistory:
+def resampled(trace: RecordedLoad, step_seconds: float | None, missing: Missing) -> LoadHistory:
     """Return the load on a grid of this step; None: the median step of the samples.
 
     Raises BacktestError where the step is finer than that, where there are too many steps, and where no value is known.
@@ -69,7 +69,7 @@ def resampled(trace: Trace, step_seconds: float | None, missing: Missing) -> Loa
     return of_one_series(grid.start, grid.step, grid.values)
 
 
-def median_step(trace: Trace) -> float | None:
+def median_step(trace: RecordedLoad) -> float | None:
     """Return the median distance of neighbouring samples in seconds; None for a single sample."""
     if len(trace.times) < 2:
         return None
@@ -77,7 +77,7 @@ def median_step(trace: Trace) -> float | None:
     return float(np.quantile(np.diff(trace.times), 0.5, method="lower"))
 
 
-def _fine_grid(trace: Trace, step: float, missing: Missing) -> _Grid:
+def _fine_grid(trace: RecordedLoad, step: float, missing: Missing) -> _Grid:
     places = np.floor((trace.times - trace.times[0]) / step + 0.5).astype(np.int64)
     count = int(places[-1]) + 1
     if count > _MOST_FINE_STEPS:

@@ -33,7 +33,7 @@ _EXAMPLE: Final = "2026-11-21T06:00:00Z"
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class RecordedLoad:
     """Samples in the order of time, one for each time."""
 
     source: str
@@ -46,7 +46,7 @@ class Trace:
     """Rows whose time another row has too."""
 
 
-def read_trace(path: Path) -> Trace:
+def read_trace(path: Path) -> RecordedLoad:
     """Return the samples of a CSV file with the columns `timestamp` and `value`.
 
     A time is RFC 3339, UTC where it has no offset, or a number: seconds or milliseconds since the Unix epoch. An empty
@@ -60,10 +60,10 @@ def read_trace(path: Path) -> Trace:
     return of_samples(str(path), times, values)
 
 
-def of_samples(source: str, times: FloatArray, values: FloatArray) -> Trace:
+def of_samples(source: str, times: FloatArray, values: FloatArray) -> RecordedLoad:
     """Return the samples in the order of time; of several at the same time, their mean, as far as they are known."""
     if np.all(np.diff(times) > 0):
-        return Trace(source, times, values)
+        return RecordedLoad(source, times, values)
     order = np.argsort(times, kind="stable")
     times, values = times[order], values[order]
     first = np.flatnonzero(np.diff(times, prepend=-np.inf) > 0)
@@ -71,7 +71,7 @@ def of_samples(source: str, times: FloatArray, values: FloatArray) -> Trace:
     totals = np.add.reduceat(np.where(known, values, 0.0), first)
     counts = np.add.reduceat(known.astype(np.float64), first)
     means = np.divide(totals, counts, out=np.full(len(first), np.nan), where=counts > 0)
-    return Trace(source, times[first], means, len(times) - len(first))
+    return RecordedLoad(source, times[first], means, len(times) - len(first))
 
 
 def _pieces(path: Path) -> Iterator[tuple[FloatArray, FloatArray]]:

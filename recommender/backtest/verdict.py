@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from recommender.backtest.policies import AUTO, HEADROOM, model_policy_name
-from recommender.backtest.report import Verdict
+from recommender.backtest.report import BacktestVerdict
 from recommender.predictive.settings import ModelName
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ _AS_GOOD = 1.0
 _LEAST = 1e-6
 
 
-def verdict(results: Sequence[PolicyResult], used: Sequence[str], judged: BoolArray) -> Verdict:
+def verdict(results: Sequence[PolicyResult], used: Sequence[str], judged: BoolArray) -> BacktestVerdict:
     """Return the verdict; `used` names the model that auto ran at each step, or `headroom`."""
     auto = next(result for result in results if result.name == AUTO)
-    return Verdict(best=min(results, key=_rank).name, use=_most_used(used, judged), comparison=auto.comparison)
+    return BacktestVerdict(best=min(results, key=_rank).name, use=_most_used(used, judged), comparison=auto.comparison)
 
 
 def _rank(result: PolicyResult) -> tuple[float, float]:

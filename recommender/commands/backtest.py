@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from adapter.service.flags.table import FlagValues
     from recommender.backtest.report import BacktestReport
-    from recommender.backtest.trace import Trace
+    from recommender.backtest.trace import RecordedLoad
     from recommender.configuration.model import Configuration
     from recommender.predictive.history import LoadHistory
 
@@ -244,7 +244,7 @@ def _connections(values: FlagValues) -> str:
 
 def _trace(
     values: FlagValues, configuration: Configuration | None, settings: PredictiveSettings | None, line: ProgressLine
-) -> Trace:
+) -> RecordedLoad:
     """Return the recorded load from the file, or from Prometheus."""
     path = values.path("trace")
     ranged = sorted(values.given & {"prometheus-url", "start", "end"})

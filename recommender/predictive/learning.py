@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from recommender.predictive.arrays import FloatArray
-    from recommender.predictive.choice.records import Decision, ModelRecord
+    from recommender.predictive.choice.records import ModelChoice, ModelRecord
     from recommender.predictive.forecast import ForecastTask
     from recommender.predictive.simulation.measures import Measures
     from recommender.predictive.simulation.serving import FleetSettings
@@ -36,7 +36,7 @@ REPLAYED_SECONDS = 8 * DAY_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class ModelTrial:
     """A model on the past of some series."""
 
     model: str
@@ -49,7 +49,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SeriesVerdict:
     """Which model acts for a series, and why."""
 
     model: str
@@ -60,16 +60,16 @@ class Verdict:
     last_day: str = ""
 
 
-def tried(model_name: str, history: LoadHistory, task: ForecastTask) -> Trial:
+def tried(model_name: str, history: LoadHistory, task: ForecastTask) -> ModelTrial:
     """Return what a model would have forecast in the last days, and its parameters for the time from now on."""
     model = model_named(model_name)
     skipped = _replayed_from(history)
     forecasts = rolling_forecasts(model, history, task, RollingOptions(first_step=skipped))
     parameters = None if model.fit is no_fit else model.fit(history, task)
-    return Trial(model_name, parameters, _number(history) + skipped, forecasts.upper[:, skipped:])
+    return ModelTrial(model_name, parameters, _number(history) + skipped, forecasts.upper[:, skipped:])
 
 
-def continued(trial: Trial, history: LoadHistory, task: ForecastTask) -> Trial:
+def continued(trial: ModelTrial, history: LoadHistory, task: ForecastTask) -> ModelTrial:
     """Return the trial with the forecasts of the steps since its end, by the parameters in use."""
     begin = trial.first + trial.upper.shape[1] - _number(history)
     origins = np.arange(max(0, begin), history.steps, dtype=np.int64)
@@ -79,12 +79,12 @@ def continued(trial: Trial, history: LoadHistory, task: ForecastTask) -> Trial:
     forecasts = model_named(trial.model).forecast(trial.parameters, history, origins, task)
     upper = np.concatenate([trial.upper, missed, forecasts.upper], axis=1)
     surplus = max(0, upper.shape[1] - (history.steps - _replayed_from(history)))
-    return Trial(trial.model, trial.parameters, trial.first + surplus, upper[:, surplus:])
+    return ModelTrial(trial.model, trial.parameters, trial.first + surplus, upper[:, surplus:])
 
 
 def verdicts(
-    configured: str, history: LoadHistory, trials: Sequence[Trial], task: ForecastTask, fleet: FleetSettings
-) -> tuple[Verdict, ...]:
+    configured: str, history: LoadHistory, trials: Sequence[ModelTrial], task: ForecastTask, fleet: FleetSettings
+) -> tuple[SeriesVerdict, ...]:
     """Return the verdict on each series of the history, with the trials of models on the same series."""
     skipped = _replayed_from(history)
     start_seconds = history.start_seconds + skipped * history.step_seconds
@@ -103,8 +103,8 @@ def verdicts(
 
 
 def caught_up(
-    configured: str, history: LoadHistory, trials: Sequence[Trial], task: ForecastTask, fleet: FleetSettings
-) -> tuple[tuple[Trial, ...], tuple[Verdict, ...]]:
+    configured: str, history: LoadHistory, trials: Sequence[ModelTrial], task: ForecastTask, fleet: FleetSettings
+) -> tuple[tuple[ModelTrial, ...], tuple[SeriesVerdict, ...]]:
     """Return the trials with what has happened since, and the verdicts by them."""
     found = tuple(continued(trial, history, task) for trial in trials)
     return found, verdicts(configured, history, found, task, fleet)
@@ -131,20 +131,20 @@ def _verdict(
     uppers: Mapping[str, FloatArray],
     task: ForecastTask,
     fleet: FleetSettings,
-) -> Verdict:
+) -> SeriesVerdict:
     run = run_auto(history, {name: Forecasts(upper, upper) for name, upper in uppers.items()}, task, fleet)
     choice, load = run.decisions[-1], history.values[0]
     shortage: dict[str, float | None] = {str(record.name): record.shortage_versus_headroom for record in choice.records}
     if configured == ModelName.AUTO:
         last_day = last_day_text(load, run.capacity, fleet)
-        return Verdict(str(choice.model), f"auto: {_reason(choice)}", choice.headroom_ratio, shortage, last_day)
+        return SeriesVerdict(str(choice.model), f"auto: {_reason(choice)}", choice.headroom_ratio, shortage, last_day)
     ratio = 0.0 if configured == ModelName.REACTIVE else task.headroom_ratio
     upper = uppers[configured][0] if configured in uppers else load * (1 + ratio)
     last_day = last_day_text(load, capacity_of(load, upper, task.headroom_ratio), fleet)
-    return Verdict(configured, _configured_reason(choice.record(configured)), ratio, shortage, last_day)
+    return SeriesVerdict(configured, _configured_reason(choice.record(configured)), ratio, shortage, last_day)
 
 
-def _reason(choice: Decision) -> str:
+def _reason(choice: ModelChoice) -> str:
     about = choice.record(choice.model)
     if about is not None:
         return f"{choice.reason}: {_record_text(about)}"
@@ -175,7 +175,7 @@ def _measures_text(measures: Measures) -> str:
     )
 
 
-def _aligned(trial: Trial, history: LoadHistory) -> FloatArray:
+def _aligned(trial: ModelTrial, history: LoadHistory) -> FloatArray:
     """Return the forecasts of the steps of a history; NaN where the trial has none."""
     found = np.full(history.values.shape, np.nan)
     offset = trial.first - _number(history)

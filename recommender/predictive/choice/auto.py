@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recommender.predictive.choice.court import Court
-from recommender.predictive.choice.hysteresis import ChoiceOptions, Standing, next_standing
+from recommender.predictive.choice.hysteresis import ChoiceOptions, ModelStanding, next_standing
 from recommender.predictive.choice.ledger import Scales
-from recommender.predictive.choice.records import AutoRun, Decision
+from recommender.predictive.choice.records import AutoRun, ModelChoice
 from recommender.predictive.choice.yardstick import Yardstick
 from recommender.predictive.settings import ModelName
 from recommender.predictive.targets import targets
@@ -48,8 +48,8 @@ def run_auto(
     capacities = {name: capacity_of(load, upper, task.headroom_ratio) for name, upper in judged.items()}
     every = max(1, round(options.decide_seconds / history.step_seconds))
     court = _court(_scales(history, task, fleet, every), judged, capacities, options)
-    decisions: list[Decision] = []
-    standing = Standing(ModelName.HEADROOM, task.headroom_ratio)
+    decisions: list[ModelChoice] = []
+    standing = ModelStanding(ModelName.HEADROOM, task.headroom_ratio)
     capacity, in_use = np.full(len(load), np.nan), np.empty(len(load), dtype=object)
     for number, step in enumerate(range(0, len(load), every)):
         records = court.records(number)
@@ -62,7 +62,7 @@ def run_auto(
         capacity[step:end] = load[step:end] * (1 + standing.headroom_ratio) if chosen is None else chosen[step:end]
         in_use[step:end] = standing.model
         if not decisions or decisions[-1].model != standing.model or end == len(load):
-            decisions.append(Decision(step, standing.model, standing.headroom_ratio, reason, records))
+            decisions.append(ModelChoice(step, standing.model, standing.headroom_ratio, reason, records))
     return AutoRun(capacity, tuple(in_use), tuple(decisions))
 
 

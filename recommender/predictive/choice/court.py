@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from recommender.predictive.choice.hysteresis import ChoiceOptions
-    from recommender.predictive.choice.ledger import Ledger, Scales
+    from recommender.predictive.choice.ledger import Scales, ShortageLedger
     from recommender.predictive.choice.records import ModelRecord
     from recommender.predictive.choice.yardstick import Yardstick
 
@@ -28,7 +28,7 @@ class Court:
 
     scales: Scales
     yardstick: Yardstick
-    ledgers: Mapping[str, Ledger]
+    ledgers: Mapping[str, ShortageLedger]
     begins: Mapping[str, int]
     """By model: the first decision after which its forecasts have had an effect."""
     options: ChoiceOptions

@@ -51,7 +51,7 @@ class ChoiceOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ModelStanding:
     """What is in use, and which models have to wait."""
 
     model: str
@@ -67,14 +67,14 @@ class Standing:
 
 
 def next_standing(
-    standing: Standing,
+    standing: ModelStanding,
     records: Sequence[ModelRecord],
     recent_excess_days: float,
     step: int,
     step_seconds: float,
     headroom_ratio: float,
     options: ChoiceOptions,
-) -> tuple[Standing, ChoiceReason]:
+) -> tuple[ModelStanding, ChoiceReason]:
     """Return what is in use from this step on, and why."""
     in_use = next((each for each in records if each.name == standing.model), None)
     best = min(
@@ -97,13 +97,13 @@ def next_standing(
 
 
 def _from_headroom(
-    standing: Standing,
+    standing: ModelStanding,
     best: ModelRecord | None,
     records: Sequence[ModelRecord],
     step: int,
     headroom_ratio: float,
     options: ChoiceOptions,
-) -> tuple[Standing, ChoiceReason]:
+) -> tuple[ModelStanding, ChoiceReason]:
     if best is not None:
         return replace(standing, model=best.name, since=step), ChoiceReason.PROVED_BETTER
     given_up = next((each for each in records if each.name == standing.given_up), None)
@@ -132,7 +132,7 @@ def _why_not_worth_it(record: ModelRecord, options: ChoiceOptions) -> ChoiceReas
     return None
 
 
-def _may_enter(record: ModelRecord, standing: Standing, step: int, options: ChoiceOptions) -> bool:
+def _may_enter(record: ModelRecord, standing: ModelStanding, step: int, options: ChoiceOptions) -> bool:
     return (
         record.name != standing.model
         and record.judged_seconds >= options.least_seconds
@@ -145,12 +145,12 @@ def _may_enter(record: ModelRecord, standing: Standing, step: int, options: Choi
 
 
 def _given_up(
-    standing: Standing, record: ModelRecord, step: int, step_seconds: float, options: ChoiceOptions
-) -> Standing:
+    standing: ModelStanding, record: ModelRecord, step: int, step_seconds: float, options: ChoiceOptions
+) -> ModelStanding:
     """Return headroom that costs as much as the model did: the same replica-hours, whatever is in use."""
     times = standing.times_given_up.get(record.name, 0)
     wait = min(options.wait_seconds * 2**times, options.longest_wait_seconds)
-    return Standing(
+    return ModelStanding(
         ModelName.HEADROOM,
         min(record.cost_as_headroom_ratio, options.most_headroom_ratio),
         step,

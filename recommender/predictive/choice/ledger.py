@@ -18,7 +18,7 @@ COST, TAU, THETA, LOST, PINBALL = range(5)
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class ShortageLedger:
     """Sums up to each decision, its own step included; shape (5, decisions)."""
 
     sums: FloatArray
@@ -48,7 +48,7 @@ class Scales:
         """Return how much time lies between two decisions."""
         return self.every * self.fleet.step_seconds
 
-    def ledger(self, capacity: FloatArray) -> Ledger:
+    def ledger(self, capacity: FloatArray) -> ShortageLedger:
         """Return the ledger of a policy by its capacity in units of load, shape (steps,)."""
         run = simulate(desired_replicas(capacity, self.fleet.load_per_replica), self.fleet)
         counted = ~np.isnan(self.load)
@@ -59,7 +59,7 @@ class Scales:
         lost = np.minimum(lost, _mean_so_far(self.load))
         asked = np.where(counted, run.asked, 0.0)
         rows = np.stack([asked, missing > 0, missing / needed, lost, self._pinball(capacity)])
-        return Ledger(np.cumsum(rows, axis=1)[:, :: self.every].copy())
+        return ShortageLedger(np.cumsum(rows, axis=1)[:, :: self.every].copy())
 
     def _pinball(self, capacity: FloatArray) -> FloatArray:
         """Return the pinball loss at the step at which it became known; 0 where there is none."""

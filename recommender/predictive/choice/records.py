@@ -49,7 +49,7 @@ class ModelRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ModelChoice:
     """What is in use from a step on, and why."""
 
     step: int
@@ -72,5 +72,5 @@ class AutoRun:
     """In units of load, shape (steps,); at step i made of what was known at step i. NaN before the first known load."""
     in_use: tuple[str, ...]
     """The name of the model at each step."""
-    decisions: tuple[Decision, ...]
+    decisions: tuple[ModelChoice, ...]
     """In order of time, never empty; the last one is the present one."""

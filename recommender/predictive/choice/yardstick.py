@@ -13,7 +13,7 @@ from recommender.predictive.simulation.frontier import HEADROOM_RATIOS
 
 if TYPE_CHECKING:
     from recommender.predictive.arrays import FloatArray
-    from recommender.predictive.choice.ledger import Ledger, Scales
+    from recommender.predictive.choice.ledger import Scales, ShortageLedger
 
 DOUBT_STEPS = 2.0
 """Short steps that are added to both sides of a quotient, so that a handful of them proves nothing."""
@@ -58,7 +58,7 @@ class Yardstick:
         return Stretch(found[:, COST], found)
 
 
-def record_of(name: str, model: Ledger, stretch: Stretch, begin: int, end: int, scales: Scales) -> ModelRecord:
+def record_of(name: str, model: ShortageLedger, stretch: Stretch, begin: int, end: int, scales: Scales) -> ModelRecord:
     """Return how a model compares from after decision `begin` to decision `end`."""
     found = model.between(begin, end)
     headroom = stretch.at_cost_of(found)

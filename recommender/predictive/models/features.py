@@ -34,16 +34,16 @@ FEATURE_DECIMALS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class StepRange:
     """Windows of one history that end at each step of a range; shape (series, steps of the range)."""
 
     values: FloatArray
     first: int
     last: int
 
-    def back(self, steps: int) -> Range:
+    def back(self, steps: int) -> StepRange:
         """Return the same range so many steps earlier."""
-        return Range(self.values, self.first - steps, self.last - steps)
+        return StepRange(self.values, self.first - steps, self.last - steps)
 
     def _reach(self, steps: int) -> FloatArray:
         """Return the values that windows of so many steps reach; NaN before and after the history."""
@@ -63,7 +63,7 @@ class Range:
     def deviation(self, steps: int) -> FloatArray:
         """Return standard deviations."""
         begin = max(self.first - steps + 1, 0)
-        squares = Range(np.square(self.values[:, begin : self.last + 1]), self.first - begin, self.last - begin)
+        squares = StepRange(np.square(self.values[:, begin : self.last + 1]), self.first - begin, self.last - begin)
         return np.asarray(np.sqrt(np.maximum(squares.mean(steps) - np.square(self.mean(steps)), 0.0)))
 
     def maximum(self, steps: int) -> FloatArray:
@@ -96,10 +96,10 @@ def _log_quotient(above: FloatArray, below: FloatArray) -> FloatArray:
 
 def levels(history: LoadHistory, first: int, last: int) -> FloatArray:
     """Return the present level at each origin: the mean of 5 min, never far below that of the last day."""
-    return level_of(Range(history.values, first, last), history.step_seconds)
+    return level_of(StepRange(history.values, first, last), history.step_seconds)
 
 
-def level_of(around: Range, step_seconds: float) -> FloatArray:
+def level_of(around: StepRange, step_seconds: float) -> FloatArray:
     """Return the level at the end of each window; NaN where the load of the last minutes is unknown, or all is 0."""
     now = around.mean(in_steps(LEVEL_SECONDS, step_seconds))
     day = around.mean(in_steps(DAY_SECONDS, step_seconds))
@@ -115,7 +115,7 @@ def in_steps(seconds: float, step_seconds: float) -> int:
 def features(history: LoadHistory, first: int, last: int, task: ForecastTask) -> FloatArray:
     """Return the features of origins first … last; shape (series, origins, features), NaN where unknown."""
     step = history.step_seconds
-    around = Range(history.values, first, last)
+    around = StepRange(history.values, first, last)
     level = level_of(around, step)
     columns = [_log_quotient(around.mean(w), level) for w in _unique(MEAN_SECONDS, step)]
     columns += [_quotient(around.deviation(max(w, 3)), level) for w in _unique(DEVIATION_SECONDS, step)]
@@ -132,11 +132,11 @@ def _unique(seconds: tuple[float, ...], step: float) -> list[int]:
     return sorted({in_steps(each, step) for each in seconds})
 
 
-def _slopes(around: Range, step: float) -> list[FloatArray]:
+def _slopes(around: StepRange, step: float) -> list[FloatArray]:
     return [_log_quotient(around.mean(w), around.back(w).mean(w)) for w in _unique(SLOPE_SECONDS, step)]
 
 
-def _seasons(around: Range, level: FloatArray, step: float, task: ForecastTask) -> list[FloatArray]:
+def _seasons(around: StepRange, level: FloatArray, step: float, task: ForecastTask) -> list[FloatArray]:
     """Return what this time of the last seven days tells: all of it was over before the origin."""
     day, hour, ahead = in_steps(DAY_SECONDS, step), in_steps(HOUR_SECONDS, step), in_steps(AHEAD_SECONDS, step)
     reach, window = task.lead_steps(step) + task.window_steps(step) - 1, task.window_steps(step)

@@ -48,7 +48,7 @@ class Smoothing(NamedTuple):
     damping: FloatArray
 
 
-class Start(NamedTuple):
+class InitialState(NamedTuple):
     """The state before the first bin."""
 
     level: FloatArray
@@ -65,12 +65,14 @@ class HoltWintersParameters:
 
     grid: CoarseGrid
     smoothing: Smoothing
-    start: Start
+    start: InitialState
     converged: BoolArray
     """Shape (series,): whether the search for the parameters ended by itself."""
 
 
-def smoothed(values: FloatArray, shares: Smoothing, start: Start, ahead: FloatArray, phases: FloatArray) -> FloatArray:
+def smoothed(
+    values: FloatArray, shares: Smoothing, start: InitialState, ahead: FloatArray, phases: FloatArray
+) -> FloatArray:
     """Return, after each bin, the largest forecast of the moments ahead; shape (bins, series, phases) as `values`.
 
     An unknown bin changes nothing but time. `ahead` counts bins, with fractions.
@@ -117,7 +119,7 @@ def _fit(history: LoadHistory, _task: ForecastTask) -> HoltWintersParameters:
     return HoltWintersParameters(
         grid,
         Smoothing(*numbers[:, :4].T),
-        Start(numbers[:, 4], numbers[:, 5], seasons),
+        InitialState(numbers[:, 4], numbers[:, 5], seasons),
         np.array([row[2] for row in rows], dtype=bool),
     )
 

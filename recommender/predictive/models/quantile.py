@@ -18,7 +18,7 @@ import numpy as np
 from recommender.predictive.forecast import Forecasts, Model
 from recommender.predictive.history import DAY_SECONDS, WEEK_SECONDS, LoadHistory
 from recommender.predictive.models.boosting import Forest, fit_forest
-from recommender.predictive.models.features import Range, features, in_steps, levels
+from recommender.predictive.models.features import StepRange, features, in_steps, levels
 from recommender.predictive.models.present import limited, present_load
 from recommender.predictive.settings import ModelName
 from recommender.predictive.targets import targets
@@ -168,7 +168,7 @@ def _distance(distances: FloatArray, miss: FloatArray) -> FloatArray:
 
 
 def _relative_levels(history: LoadHistory, first: int, last: int) -> FloatArray:
-    around = Range(history.values, first, last)
+    around = StepRange(history.values, first, last)
     with np.errstate(divide="ignore", invalid="ignore"):
         found = levels(history, first, last) / around.mean(in_steps(WEEK_SECONDS, history.step_seconds))
     return np.asarray(found)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.predictive.forecast import ForecastTask
-    from recommender.predictive.learning import Trial, Verdict
+    from recommender.predictive.learning import ModelTrial, SeriesVerdict
     from recommender.running.loads.needs import LoadNeed
     from recommender.running.loads.reading import Target
 
@@ -22,15 +22,15 @@ class Learned:
     task: ForecastTask
     targets: tuple[Target, ...] = ()
     """The targets that models were tried on, in the order of the series of parameters."""
-    trials: Mapping[str, Trial] = field(default_factory=dict)
+    trials: Mapping[str, ModelTrial] = field(default_factory=dict)
     """By model: its parameters and its record."""
-    verdicts: Mapping[Target, Verdict] = field(default_factory=dict)
-    others: Verdict | None = None
+    verdicts: Mapping[Target, SeriesVerdict] = field(default_factory=dict)
+    others: SeriesVerdict | None = None
     """For targets that no model was tried on; None: there are none."""
     problems: Mapping[str, str] = field(default_factory=dict)
     """By model, why it could not be fitted."""
 
-    def verdict(self, target: Target) -> Verdict | None:
+    def verdict(self, target: Target) -> SeriesVerdict | None:
         """Return the verdict on a target; None if nothing has been learned of it."""
         return self.verdicts.get(target, self.others)
 

@@ -18,7 +18,7 @@ from adapter.service.children import ChildClosedError, ChildError, ChildLimits
 from adapter.service.runtime.logs import StateLog
 from recommender.predictive.current import lacks_history
 from recommender.predictive.history import DAY_SECONDS
-from recommender.predictive.learning import Verdict, caught_up, tried
+from recommender.predictive.learning import SeriesVerdict, caught_up, tried
 from recommender.predictive.models.table import MODELS
 from recommender.predictive.rolling import REFIT_SECONDS
 from recommender.predictive.settings import ModelName
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from adapter.timing.clock import Clock
     from recommender.predictive.forecast import ForecastTask, Model
     from recommender.predictive.history import LoadHistory
-    from recommender.predictive.learning import Trial
+    from recommender.predictive.learning import ModelTrial
     from recommender.running.loads.book import ModelBook
     from recommender.running.loads.delays import DelayMeter
     from recommender.running.loads.histories import TargetHistory
@@ -151,7 +151,7 @@ class Learner:
         self._states[need.name] = _State(_basis(history, need), began, began, has_problems=True, models=names)
         before = self._book.get(need)
         kept = dict(before.trials) if before is not None and before.targets == targets and before.task == task else {}
-        trials: dict[str, Trial] = {}
+        trials: dict[str, ModelTrial] = {}
         problems: dict[str, str] = {}
         for model in models:
             try:
@@ -191,13 +191,15 @@ class Learner:
         self._judge(history, need, learned, _past(history, learned.targets, self._clock.wall()))
         return True
 
-    def _tried(self, name: str, model: Model, past: LoadHistory, task: ForecastTask) -> Trial:
+    def _tried(self, name: str, model: Model, past: LoadHistory, task: ForecastTask) -> ModelTrial:
         """Return the trial of a model. Raises ChildError."""
         series = 1 if model.name in POOLED else len(past.values)
         seconds = min(_LONGEST_TRIAL_SECONDS, FIT_SECONDS * _FITS_A_TRIAL * series)
         result, key = "ok", f"{name} {model.name}"
         try:
-            found: Trial = self._run_child(model.name, tried, (model.name, past, task), ChildLimits(seconds=seconds))
+            found: ModelTrial = self._run_child(
+                model.name, tried, (model.name, past, task), ChildLimits(seconds=seconds)
+            )
         except ChildClosedError:
             result = ChildClosedError.outcome
             raise
@@ -270,11 +272,11 @@ def _models(configured: ModelName, targets: int, known_seconds: float) -> tuple[
     )
 
 
-def _others(configured: ModelName, verdicts: Mapping[Target, Verdict], targets: int) -> Verdict | None:
+def _others(configured: ModelName, verdicts: Mapping[Target, SeriesVerdict], targets: int) -> SeriesVerdict | None:
     """Return the verdict on targets that no model was tried on: that of most of the others."""
     if configured is not ModelName.AUTO or targets <= len(verdicts):
         return None
     ((model, count),) = Counter(verdict.model for verdict in verdicts.values()).most_common(1)
     ratios = [verdict.headroom_ratio for verdict in verdicts.values() if verdict.model == model]
     reason = f"auto: as for {count} of the {len(verdicts)} of {targets:,} targets on which models were compared"
-    return Verdict(model, reason, float(np.median(ratios)))
+    return SeriesVerdict(model, reason, float(np.median(ratios)))

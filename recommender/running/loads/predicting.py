@@ -15,7 +15,7 @@ from recommender.decisions.record import PredictedLoad, Prediction
 from recommender.predictive.calibration import COUNTED_ERRORS, TRAILING_SECONDS
 from recommender.predictive.current import SERIES_AT_ONCE, lacks_history, present_forecasts, with_present
 from recommender.predictive.forecast import no_fit
-from recommender.predictive.learning import Verdict
+from recommender.predictive.learning import SeriesVerdict
 from recommender.predictive.models.headroom import HEADROOM
 from recommender.predictive.models.table import MODELS
 from recommender.predictive.settings import ModelName
@@ -149,7 +149,7 @@ class Predictor:
         return ready
 
 
-def _in_use(need: LoadNeed, learned: Learned | None, target: Target) -> Verdict:
+def _in_use(need: LoadNeed, learned: Learned | None, target: Target) -> SeriesVerdict:
     """Return the model that is in use for a target, whether it can act or not."""
     settings = need.settings
     found = learned.verdict(target) if learned is not None else None
@@ -157,12 +157,12 @@ def _in_use(need: LoadNeed, learned: Learned | None, target: Target) -> Verdict:
         return found
     if settings.model is ModelName.AUTO:
         reason = "auto: the models have not been compared on this load yet"
-        return Verdict(HEADROOM.name, reason, settings.headroom_ratio)
+        return SeriesVerdict(HEADROOM.name, reason, settings.headroom_ratio)
     ratio = 0.0 if settings.model is ModelName.REACTIVE else settings.headroom_ratio
-    return Verdict(str(settings.model), "it is configured", ratio)
+    return SeriesVerdict(str(settings.model), "it is configured", ratio)
 
 
-def _usable(in_use: Verdict, known_seconds: float, learned: Learned | None) -> Verdict:
+def _usable(in_use: SeriesVerdict, known_seconds: float, learned: Learned | None) -> SeriesVerdict:
     """Return what can act: headroom, with the reason, if the model lacks history or its fit."""
     model = _BY_NAME.get(in_use.model)
     if model is None:
@@ -211,7 +211,9 @@ def _recent_seconds(task: ForecastTask, step_seconds: float) -> float:
     return max(TRAILING_SECONDS, 2 * COUNTED_ERRORS * step_seconds) + 5 * ahead
 
 
-def _prediction(in_use: Verdict, values: _Values | None, load: float, task: ForecastTask, now: float) -> Prediction:
+def _prediction(
+    in_use: SeriesVerdict, values: _Values | None, load: float, task: ForecastTask, now: float
+) -> Prediction:
     """Return the prediction; plain headroom where the model has no forecast.
 
     It is never less than the present load: an HPA that has no other metric would remove pods that are in use.

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from recommender.predictive.choice.hysteresis import ChoiceOptions, Standing, next_standing
+from recommender.predictive.choice.hysteresis import ChoiceOptions, ModelStanding, next_standing
 from recommender.predictive.choice.records import ChoiceReason, ModelRecord
 from recommender.predictive.history import DAY_SECONDS
 
@@ -12,13 +12,13 @@ STEP_SECONDS = 600.0
 DAY_STEPS = int(DAY_SECONDS / STEP_SECONDS)
 OPTIONS = ChoiceOptions()
 GOOD = ModelRecord("seasonal", 3 * DAY_SECONDS, 1200.0, 0.3, 0.5, 0.5, 0.5, 0.01, 0.6)
-HEADROOM = Standing("headroom", 0.1)
-IN_USE = Standing("seasonal", 0.1)
+HEADROOM = ModelStanding("headroom", 0.1)
+IN_USE = ModelStanding("seasonal", 0.1)
 
 
 def after(
-    standing: Standing, *records: ModelRecord, excess_days: float = 0.0, step: int = 1000
-) -> tuple[Standing, ChoiceReason]:
+    standing: ModelStanding, *records: ModelRecord, excess_days: float = 0.0, step: int = 1000
+) -> tuple[ModelStanding, ChoiceReason]:
     return next_standing(standing, records, excess_days, step, STEP_SECONDS, 0.1, OPTIONS)
 
 

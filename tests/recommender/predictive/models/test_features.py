@@ -5,7 +5,7 @@ import pytest
 
 from recommender.predictive.forecast import ForecastTask
 from recommender.predictive.history import LoadHistory
-from recommender.predictive.models.features import Range, features, levels
+from recommender.predictive.models.features import StepRange, features, levels
 from tests.recommender.predictive.waves import DAY_STEPS, bursts_every_day, with_values
 
 TASK = ForecastTask(lead_seconds=1200.0, window_seconds=900.0)
@@ -20,7 +20,7 @@ def window(end: int, steps: int) -> np.ndarray:
 @pytest.mark.parametrize("steps", [1, 2, 3, 4, 5, 8])
 @pytest.mark.parametrize("first", [0, 2, 5])
 def test_windows_that_end_at_each_step(first: int, steps: int) -> None:
-    found = Range(VALUES, first, 5)
+    found = StepRange(VALUES, first, 5)
     ends = range(first, 6)
     known = [each[~np.isnan(each)] for each in (window(end, steps) for end in ends)]
     np.testing.assert_allclose(found.mean(steps)[0], [each.mean() if each.size else np.nan for each in known])
@@ -31,13 +31,13 @@ def test_windows_that_end_at_each_step(first: int, steps: int) -> None:
 
 
 def test_a_range_before_the_history_is_unknown() -> None:
-    found = Range(VALUES, 2, 4).back(10)
+    found = StepRange(VALUES, 2, 4).back(10)
     assert np.isnan(found.mean(2)).all()
     assert np.isnan(found.maximum(2)).all()
 
 
 def test_a_range_that_begins_after_the_history_is_unknown() -> None:
-    assert np.isnan(Range(VALUES, 2, 4).back(-10).maximum(3)).all()
+    assert np.isnan(StepRange(VALUES, 2, 4).back(-10).maximum(3)).all()
 
 
 def test_each_feature_is_the_same_for_any_range_of_origins() -> None:

@@ -14,7 +14,7 @@ from statsmodels.tsa.statespace.structural import UnobservedComponents
 from recommender.predictive.forecast import ForecastTask, Model
 from recommender.predictive.history import LoadHistory
 from recommender.predictive.models.coarse import at_origins, binned, bins_ahead, coarse_grid, filled
-from recommender.predictive.models.holt_winters import HOLT_WINTERS, Smoothing, Start, smoothed
+from recommender.predictive.models.holt_winters import HOLT_WINTERS, InitialState, Smoothing, smoothed
 from recommender.predictive.models.state_space import HARMONICS, STATE_SPACE, StateSpaceParameters, design, filtered
 from recommender.predictive.targets import targets
 from tests.support.load import TASK, daily_load, history_of
@@ -34,7 +34,7 @@ def forecast_of(
     found = smoothed(
         np.array(values)[:, np.newaxis, np.newaxis],
         Smoothing(*(one(share) for share in shares)),
-        Start(one(level), one(trend), np.array([season])),
+        InitialState(one(level), one(trend), np.array([season])),
         one(1.0),
         one(0.0),
     )
@@ -62,7 +62,7 @@ def test_holt_winters_with_given_parameters_says_what_statsmodels_says(ahead: in
     found = smoothed(
         values[:, np.newaxis, np.newaxis],
         Smoothing(one(0.3), one(0.1), one(0.2), one(0.9)),
-        Start(one(95.0), one(0.5), np.array([season])),
+        InitialState(one(95.0), one(0.5), np.array([season])),
         one(float(ahead)),
         one(0.0),
     )

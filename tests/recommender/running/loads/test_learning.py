@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from adapter.service.children import ChildDeadlineError, ChildLimits, Children
-from recommender.predictive.learning import Trial, Verdict
+from recommender.predictive.learning import ModelTrial, SeriesVerdict
 from recommender.predictive.settings import ModelName
 from recommender.running.loads.book import ModelBook
 from recommender.running.loads.delays import DelayMeter
@@ -38,7 +38,7 @@ DAY = 86_400.0
 STEP = 600.0
 END = 1_700_000_400.0
 AUTO = replace(need("load", model=ModelName.AUTO, horizon_seconds=1200.0), poll_interval_seconds=STEP)
-VERDICT = Verdict("linear", "auto: it is better", 0.1)
+VERDICT = SeriesVerdict("linear", "auto: it is better", 0.1)
 
 
 def daily(wanted: LoadNeed, days: float, targets: tuple[Target, ...] = (None,)) -> TargetHistory:
@@ -123,7 +123,7 @@ def test_a_fit_that_fails_keeps_the_last_good_parameters_and_is_tried_again() ->
     configured = replace(AUTO, settings=replace(AUTO.settings, model=ModelName.HOLT_WINTERS))
     world = World(daily(configured, 4), is_choice_skipped=True)
     world.answers = {
-        "holt-winters": lambda past: Trial("holt-winters", object(), 0, np.full(past.values.shape, np.nan)),
+        "holt-winters": lambda past: ModelTrial("holt-winters", object(), 0, np.full(past.values.shape, np.nan)),
     }
     world.learner.step()
     first = world.book.get(configured)

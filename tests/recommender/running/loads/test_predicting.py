@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from recommender.predictive.learning import Verdict
+from recommender.predictive.learning import SeriesVerdict
 from recommender.predictive.settings import ModelName
 from recommender.running.loads import predicting
 from recommender.running.loads.book import Learned, ModelBook
@@ -82,7 +82,7 @@ def test_auto_has_headroom_until_models_have_been_compared() -> None:
 def test_what_auto_has_learned_acts() -> None:
     wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0)
     book = ModelBook()
-    verdict = Verdict("headroom", "it was best", 0.5, {"linear": 1.2, "seasonal": None}, "no shortage")
+    verdict = SeriesVerdict("headroom", "it was best", 0.5, {"linear": 1.2, "seasonal": None}, "no shortage")
     book.put(wanted, Learned(task_of(wanted, DelayMeter().delays(wanted)), verdicts={None: verdict}))
     found = predicted(wanted, book)
 
@@ -94,7 +94,7 @@ def test_what_auto_has_learned_acts() -> None:
 def test_what_was_learned_for_another_model_does_not_act() -> None:
     wanted = need("load", model=ModelName.AUTO, history_seconds=3600.0)
     book = ModelBook()
-    verdict = Verdict("headroom", "it was best", 0.5)
+    verdict = SeriesVerdict("headroom", "it was best", 0.5)
     book.put(wanted, Learned(task_of(wanted, DelayMeter().delays(wanted)), verdicts={None: verdict}))
     other_size = replace(wanted, settings=replace(wanted.settings, max_replicas=7))
     linear = replace(wanted, settings=replace(wanted.settings, model=ModelName.LINEAR))
