@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from recommender.backtest.fits import CountedFits
+from recommender.predictive.current import duration_text
 from recommender.predictive.rolling import RollingOptions, rolling_forecasts
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 _HEAVY: Final = 20.0
 """How much longer a heavy model takes than a light one, for the progress alone."""
-_DAY_SECONDS: Final = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,16 +74,9 @@ def _weight(model: Model) -> float:
 def _lacking(model: Model, history: LoadHistory, fits: FitCounts) -> str:
     if history.span_seconds <= model.least_history_seconds:
         return (
-            f"{model.name} takes no part: it needs {_span(model.least_history_seconds)} of history, "
-            f"and the trace has {_span(history.span_seconds)}"
+            f"{model.name} takes no part: it needs {duration_text(model.least_history_seconds)} of history, "
+            f"and the trace has {duration_text(history.span_seconds)}"
         )
     if fits.last_failure:
         return f"{model.name} takes no part: none of its fits succeeded, the last one: {fits.last_failure}"
     return f"{model.name} takes no part: it found no forecast in this trace"
-
-
-def _span(seconds: float) -> str:
-    for size, unit in ((_DAY_SECONDS, "days"), (3600.0, "hours"), (60.0, "minutes")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:g} s"

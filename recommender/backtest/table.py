@@ -8,6 +8,7 @@ from adapter.reports.terminal import printable
 from recommender.backtest.policies import AUTO, HEADROOM
 from recommender.backtest.report import Actuator
 from recommender.decisions.times import rfc3339
+from recommender.predictive.current import duration_text
 from recommender.predictive.simulation.frontier import ONLY_THE_POLICY
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ def sentence(report: BacktestReport) -> str:
         return f"{use}. {cost}, and neither is ever short."
     if ONLY_THE_POLICY in (tau, theta):
         return f"{use}. {cost}, and it is short in {_percent(_share(auto))} of the steps, where that headroom never is."
+    if _times(tau) == _times(theta) == _times(1.0):
+        return f"{use}. {cost}, and is short as often and by as much as that headroom."
     against = f"{_times(tau)} as often, and by {_times(theta)} as much"
     return f"{use}. {cost}; compared with that headroom, it is short {against}."
 
@@ -66,14 +69,18 @@ def _share(policy: PolicyResult) -> float:
 def _facts(report: BacktestReport) -> Iterator[str]:
     trace, fleet = report.trace, report.fleet_settings
     yield printable(
-        f"{trace.source}: {trace.samples:,} samples, {rfc3339(trace.start)} to {rfc3339(trace.end)}, "
+        f"{trace.source}: {_count(trace.samples, 'sample')}, {rfc3339(trace.start)} to {rfc3339(trace.end)}, "
         f"steps of {trace.step_seconds:g} s"
     )
     yield (
-        f"judged: {trace.judged_steps:,} steps after a warm-up of {trace.warm_up_seconds / 86_400:.3g} days; "
+        f"judged: {_count(trace.judged_steps, 'step')} after a warm-up of {duration_text(trace.warm_up_seconds)}; "
         f"a pod starts in {fleet.startup_seconds:g} s and serves {fleet.load_per_replica:,.6g}; "
         f"actuator {report.actuator.value}"
     )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _row(policy: PolicyResult, report: BacktestReport) -> tuple[str, ...]:

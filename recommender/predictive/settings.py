@@ -31,6 +31,12 @@ class ModelName(StrEnum):
     QUANTILE = "quantile"
 
 
+TREND_MODELS: Final = frozenset({ModelName.LINEAR, ModelName.POLYNOMIAL, ModelName.HOLT_WINTERS, ModelName.STATE_SPACE})
+"""Models that extrapolate a trend."""
+TREND_GROWTH: Final = 2.0
+"""Without `maxGrowth`, such a model forecasts at most so many times the present load."""
+
+
 @dataclass(frozen=True, slots=True)
 class ScaleDown:
     """How capacity goes down."""

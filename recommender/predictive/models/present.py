@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from recommender.predictive.settings import TREND_GROWTH
+
 if TYPE_CHECKING:
     from recommender.predictive.arrays import FloatArray, IntArray
     from recommender.predictive.forecast import Forecasts, ForecastTask
     from recommender.predictive.history import LoadHistory
 
-TREND_GROWTH = 2.0
-"""Without `maxGrowth`, a model that extrapolates a trend forecasts at most so many times the present load."""
 LEVEL_SECONDS = 300.0
 
 

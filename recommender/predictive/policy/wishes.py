@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from recommender.decisions.record import Step
 from recommender.predictive.policy.arithmetic import MOST_REPLICAS, known, replicas_for
 from recommender.predictive.policy.slots import count_slots, pods_for
 from recommender.predictive.policy.trail import SizeTrail
-from recommender.predictive.settings import ModelName
+from recommender.predictive.settings import TREND_GROWTH, TREND_MODELS, ModelName
 
 if TYPE_CHECKING:
     from recommender.predictive.policy.situation import LoadSituation
     from recommender.predictive.policy.slots import Slots
     from recommender.predictive.settings import PredictiveSettings
-
-TREND_GROWTH: Final = 2.0
-"""The default of `maxGrowth` for models that extrapolate a trend."""
-TREND_MODELS: Final = frozenset({ModelName.LINEAR, ModelName.POLYNOMIAL, ModelName.HOLT_WINTERS, ModelName.STATE_SPACE})
 
 
 def wish(settings: PredictiveSettings, situation: LoadSituation, load: float, per_replica: float) -> SizeTrail:
