@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from demo.settings import Settings
     from demo.verify import Findings
 
-FEW_REFUSED_RATIO = 0.01
-"""Refusals of this share come from a crowded machine: two fleets that both have fewer are level."""
+CHANCE_DEVIATIONS = 2.0
+"""Refusals are single events: two fleets are level while their difference is at most so many standard deviations."""
 FORECAST_LOST_RATIO = 0.2
 """A fleet that had no forecast in more of its rounds than this lost it, and rightly keeps its size."""
 
@@ -30,9 +31,9 @@ class FleetDay:
     findings: Findings
 
     @property
-    def refused_ratio(self) -> float:
-        """Return the refused share of all attempts."""
-        return self.moments[-1].refused_ratio
+    def refused(self) -> int:
+        """Return how many attempts were refused."""
+        return self.moments[-1].refused
 
     @property
     def pod_seconds(self) -> float:
@@ -91,11 +92,10 @@ def judge(day: FleetDay, settings: Settings) -> Verdict:
 def judge_both(reactive: FleetDay, predictive: FleetDay, settings: Settings) -> tuple[Verdict, Verdict]:
     """Return the verdicts on both fleets. The second one must refuse no more than the first, at a bounded cost."""
     verdict = judge(predictive, settings)
-    allowed = max(reactive.refused_ratio, FEW_REFUSED_RATIO)
     cost = _cost_ratio(reactive, predictive)
     claims = {
-        f"{predictive.refused_ratio:.1%} of its connections were refused, of the reactive fleet "
-        f"{reactive.refused_ratio:.1%}": predictive.refused_ratio > allowed,
+        f"{predictive.refused} of its connections were refused, of the reactive fleet "
+        f"{reactive.refused}": has_refused_more(predictive.refused, reactive.refused),
         f"it took {cost:.0%} more pod-seconds than the reactive fleet, at most "
         f"{settings.largest_extra_cost_ratio:.0%} were expected": cost > settings.largest_extra_cost_ratio
         and not predictive.has_lost_its_forecast,
@@ -104,6 +104,14 @@ def judge_both(reactive: FleetDay, predictive: FleetDay, settings: Settings) -> 
     return judge(reactive, settings), Verdict(
         (*verdict.objections, *more), verdict.replicas_min, verdict.replicas_max, verdict.replicas_last
     )
+
+
+def has_refused_more(refused: int, other: int) -> bool:
+    """Whether a fleet has refused more than another one on the same day, by more than chance.
+
+    The difference of two counts of rare events has the variance of their sum (Poisson).
+    """
+    return refused - other > CHANCE_DEVIATIONS * math.sqrt(refused + other)
 
 
 def sentence(days: Sequence[FleetDay], verdicts: Sequence[Verdict]) -> str:
