@@ -13,7 +13,7 @@ jobs ?= 2
 # More than cores: much of the tests' time is waiting for other processes.
 workers ?= 3
 
-.PHONY: help demo test lint format bench e2e lock environment clean
+.PHONY: help demo test again lint format bench e2e lock environment clean
 
 help: ## what there is to make
 	@grep -hE '^[a-z0-9]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -26,6 +26,10 @@ demo: environment ## the main job on this machine, with a live view: a fleet, Pr
 
 test: environment ## run the tests (tests=tests/objects for a part)
 	@$(with_prometheus) exec $(python) -m pytest -n $(workers) --dist worksteal $(tests)
+
+again: environment ## the tests that failed last time, one after another (tests=tests/e2e for those of make e2e)
+	@$(with_prometheus) exec $(python) -m $(if $(filter tests/e2e%,$(tests)),tests.e2e --workers 1,pytest -n 0) -v \
+	  --last-failed --last-failed-no-failures none $(tests)
 
 lint: environment ## format, lint, types, architecture, dependencies, dead code, Dockerfile
 	@$(python) -m ruff format --check .

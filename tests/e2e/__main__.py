@@ -22,6 +22,8 @@ from tests.e2e.durations import RECORD
 FOLDER: Final = Path(__file__).parent
 CHECKOUT: Final = FOLDER.parents[1]
 WORKERS: Final = 2
+CACHE: Final = ".cache/pytest-e2e"
+"""What failed last time, apart from that of `make test`: `make again` repeats the one or the other."""
 
 
 def main() -> None:
@@ -35,7 +37,8 @@ def main() -> None:
     alone = options.workers == 1 or _is_one_module(paths)
     if why := network.enter().why_loopback if alone else network.obstacle():
         sys.stderr.write(f"e2e: no namespaces here, tests with running pods will be left out: {why}\n")
-    command = [sys.executable, "-m", "pytest", *([] if alone else _shared_by(options.workers)), *of_pytest]
+    cache = ["-o", f"cache_dir={CACHE}"]
+    command = [sys.executable, "-m", "pytest", *cache, *([] if alone else _shared_by(options.workers)), *of_pytest]
     os.execv(sys.executable, [*command, *([] if paths else [str(FOLDER)])])
 
 

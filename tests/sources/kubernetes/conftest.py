@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from adapter.sources.kubernetes.settings import WatchSettings
 
-QUICK = RequestDeadlines(connect=2.0, silence=0.5, total=5.0)
+QUICK = RequestDeadlines(connect=2.0, silence=3.0, total=10.0)
 
 
 @pytest.fixture(autouse=True)
