@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from adapter.objects.pod_requests import PodResources
     from adapter.objects.quantities import Quantity
 
 T = TypeVar("T")
@@ -48,6 +49,15 @@ class Taint:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeAddress:
+    """An address of a node."""
+
+    type: str
+    """`InternalIP`, `ExternalIP`, `Hostname`, `InternalDNS` or `ExternalDNS`."""
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterNode:
     """The part of a Node on which decisions depend. Two values are equal if only heartbeats differ."""
 
@@ -61,11 +71,63 @@ class ClusterNode:
     """Seconds since the Unix epoch; None if the object does not state it."""
     capacity: Mapping[str, Quantity]
     allocatable: Mapping[str, Quantity]
+    addresses: tuple[NodeAddress, ...] = ()
 
     @property
     def ready(self) -> bool:
         """Whether the condition `Ready` is `True`."""
         return self.conditions.get("Ready") == "True"
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerReference:
+    """The owner of an object that has `controller: true`."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPod:
+    """The part of a Pod on which placement depends. Pods of one controller share their labels and resources."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    """Empty while the pod is not bound."""
+    labels: Mapping[str, str]
+    controller: ControllerReference | None
+    phase: str
+    is_terminating: bool
+    """Whether it has a deletionTimestamp."""
+    bound_at: float | None
+    """Unix seconds at which the condition PodScheduled became True, else of the creation; None if it is not bound."""
+    ended_at: float | None
+    """Unix seconds at which the last container ended, for a pod that has ended (phase Succeeded or Failed)."""
+    priority: int
+    resources: PodResources
+    gpu_allocation: str = ""
+    """Text of the annotation that names the pod's GPUs, where one is configured."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether its containers have ended and will not start again, so that it uses nothing."""
+        return self.phase in {"Succeeded", "Failed"}
+
+
+@dataclass(frozen=True, slots=True)
+class PodSelector:
+    """An object that selects pods: a Service, ReplicationController, ReplicaSet or StatefulSet."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    selector: str
+    """In kubectl's syntax; empty if it selects nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +169,10 @@ class ClusterNeeds:
     autoscaler_namespaces: frozenset[str] = frozenset()
     """The empty text stands for all namespaces."""
     counts: frozenset[CountQuery] = frozenset()
+    pods: bool = False
+    pod_selectors: bool = False
+    gpu_annotation: str = ""
+    """Annotation of pods that names their GPUs; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +183,8 @@ class ClusterState:
     autoscalers: Mapping[str, Observed[tuple[Autoscaler, ...]] | Unknown] = field(default_factory=dict)
     """By namespace."""
     counts: Mapping[CountQuery, Observed[int] | Unknown] = field(default_factory=dict)
+    pods: Observed[tuple[ClusterPod, ...]] | Unknown = Unknown("pods are not watched")
+    pod_selectors: Observed[tuple[PodSelector, ...]] | Unknown = Unknown("selectors of pods are not watched")
     problems: tuple[str, ...] = ()
     """Which objects are left out of the facts above and why, one sentence each. A decision repeats them in its message,
     since what it sees of the cluster may be too small."""

@@ -1,0 +1,109 @@
+"""The load of all nodes at one moment: what every reader of the windows sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from adapter.nodes.model.samples import Floats
+
+WINDOWS_SECONDS: Final = (900, 600, 300)
+"""The windows, longest first; arrays by window are in this order."""
+WINDOW_NAMES: Final = ("15m", "10m", "5m")
+STATS: Final = ("avg", "std", "p95", "max")
+"""Average, population standard deviation, 95th percentile, maximum; arrays by statistic are in this order."""
+AVG, STD, P95, MAX = range(4)
+
+
+class LoadResource(StrEnum):
+    """What of a node is in use."""
+
+    CPU = "cpu"
+    MEMORY = "memory"
+    NETWORK = "network"
+    DISK = "disk"
+    GPU = "gpu"
+
+
+class NodeVerdict(StrEnum):
+    """What the analyser found of the samples of one node and resource."""
+
+    FRESH = "fresh"
+    STALE = "stale"
+    GAP = "gap"
+    STUCK = "stuck"
+    OUT_OF_RANGE = "out_of_range"
+    COUNTER_RESET = "counter_reset"
+    JUMPED = "jumped"
+    MISSING = "missing"
+
+
+VERDICTS: Final = tuple(NodeVerdict)
+"""The number of a verdict in `ResourceLoad.verdicts` is its index here."""
+SERVED_VERDICTS: Final = frozenset({NodeVerdict.FRESH, NodeVerdict.COUNTER_RESET, NodeVerdict.JUMPED, NodeVerdict.GAP})
+"""With these a window may be served; a `gap` only from a window that has enough samples."""
+
+Basis: TypeAlias = Literal["metrics", "estimate"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResourceLoad:
+    """The windows of one resource for all nodes, in the order of `LoadSnapshot.nodes`."""
+
+    resource: LoadResource
+    stats: Floats
+    """Ratios (0..1) of shape (windows, stats, nodes); NaN where nothing is served."""
+    taken_from: NDArray[np.int8]
+    """Which window the numbers really come from, of shape (windows, nodes): an index of
+    `WINDOWS_SECONDS`; -1 for none."""
+    verdicts: NDArray[np.int8]
+    """Of shape (nodes,), an index of `VERDICTS`."""
+    sampled_at: Floats
+    """Unix seconds of the newest sample, of shape (nodes,); NaN for none."""
+    is_estimated: NDArray[np.bool_]
+    """Whether the numbers are estimated from the requests of the node's pods, of shape (nodes,)."""
+    resolution_seconds: Floats
+    """The scrape interval on which the numbers rest, of shape (nodes,); NaN if unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnmappedSeries:
+    """A series whose node is not known."""
+
+    instance: str
+    labels: Mapping[str, str]
+    resources: tuple[LoadResource, ...]
+    fix: str
+    """How to repair it, one sentence."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadSnapshot:
+    """The load of all nodes. Replaced as a whole by each refresh."""
+
+    nodes: tuple[str, ...]
+    """Sorted names; those of all Node objects where these are known, so that a node without samples is here too."""
+    resources: Mapping[LoadResource, ResourceLoad]
+    assembled_at: float
+    """Unix seconds."""
+    window_end: float
+    """Unix seconds: no sample is later. The windows end here."""
+    from_file: bool = False
+    unmapped: tuple[UnmappedSeries, ...] = ()
+    index: Mapping[str, int] = field(default_factory=dict)
+    """Where each node is in `nodes`."""
+    query_failures: Mapping[LoadResource, str] = field(default_factory=dict)
+    """Why the newest samples of a resource are missing."""
+
+
+def bad_long_enough(bad_since: Floats, now: float, seconds: float = 300.0) -> NDArray[np.bool_]:
+    """Return which nodes have been bad for so long that an estimate takes the place of their metrics."""
+    return np.less_equal(bad_since, now - seconds)

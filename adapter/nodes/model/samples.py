@@ -1,0 +1,49 @@
+"""Samples of the utilisation of nodes on a regular grid of times: what windows are computed from, and what is saved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from adapter.nodes.model.loads import LoadResource
+
+Floats: TypeAlias = "NDArray[np.float64]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampleGrid:
+    """The samples of one resource. Arrays are never written to after the grid is made."""
+
+    resource: LoadResource
+    step_seconds: int
+    end: int
+    """Unix seconds of the last column, a multiple of the step. Column `i` is at `end - (columns - 1 - i) * step`."""
+    nodes: tuple[str, ...]
+    """Names of Kubernetes nodes, sorted. Samples of several series of one node are combined before they come here."""
+    values: Floats
+    """Utilisation as a ratio (0..1), not clamped, of shape (nodes, columns); NaN where there is no sample."""
+    newest: Floats
+    """Unix seconds of each node's newest scraped sample, of shape (nodes,); NaN if unknown. A step may repeat an older
+    sample for up to five minutes, so the last column does not show it."""
+    scrape_seconds: Floats
+    """Scrape interval of each node as learned from its series, of shape (nodes,); NaN if unknown."""
+    advancing: Floats
+    """Unix seconds of the last step at which a node's counters advanced, of shape (nodes,); NaN if unknown or if the
+    query is overridden, so that a node is not judged by it."""
+    reset_at: Floats
+    """Unix seconds of the last counter reset that was seen, of shape (nodes,); NaN for none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampleSet:
+    """The samples of all resources, as the local file keeps them."""
+
+    grids: Mapping[LoadResource, SampleGrid]
+    from_file: bool = False
+    """Whether nothing has been added since it was read from the local file."""
