@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from adapter.nodes.model.loads import LoadResource, LoadSnapshot, ResourceLoad
     from adapter.nodes.model.samples import Floats
 
+MIN_REQUESTED_RATIO: Final = 0.01
+"""Requests below this say nothing of what a node will use of them: a daemon may use many times as much."""
 _LONGEST: Final = 0
 # Kept as what they are above the average.
 _TAILS: Final = (P95, MAX)
@@ -30,7 +32,8 @@ class ResourceHistory:
     bad_since: Floats
     """Unix seconds of the first refresh since which no window of a node could be served; NaN if one can."""
     measured_per_requested: Floats
-    """Measured average divided by the requests, of the last refresh that had both; NaN if there was none."""
+    """Measured average divided by the requests, of the last refresh that had both (requests of at least
+    `MIN_REQUESTED_RATIO`); NaN if there was none."""
     spread: Floats
     """Of shape (windows, stats, nodes), of the last refresh that was served: the standard deviation; of the other
     statistics by how much they were above the average. NaN if there was none."""
@@ -90,7 +93,7 @@ def _before(history: ResourceHistory | None, rows: NDArray[np.intp]) -> Resource
 
 def _history(before: ResourceHistory, load: ResourceLoad, requested: Floats, now: float) -> ResourceHistory:
     measured = is_measured(load)
-    has_both = measured & (requested > 0)
+    has_both = measured & (requested >= MIN_REQUESTED_RATIO)
     average = load.stats[_LONGEST, AVG]
     spread = load.stats.copy()
     spread[:, _TAILS] -= load.stats[:, [AVG]]

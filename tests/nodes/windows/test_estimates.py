@@ -82,6 +82,14 @@ def test_a_node_that_never_had_metrics_is_estimated_by_the_median_of_the_others(
     assert found.stats[0, STD, 0] == pytest.approx(found.stats[0, STD, 1])
 
 
+@pytest.mark.parametrize(("requested", "expected"), [(0.0, 0.4), (5e-324, 0.4), (0.0099, 0.4), (0.01, 1.0)])
+def test_hardly_any_requests_say_nothing_of_what_a_node_uses_of_them(requested: float, expected: float) -> None:
+    """Then the median of the others counts, which use 0.4 where 0.5 is requested."""
+    state = bad_for_long({"a": 0.3, "b": 0.4, "c": 0.4}, requests(requested, 0.5, 0.5))
+    found = with_estimates(snapshot_of({"b": 0.4, "c": 0.4}, END + 600), state, HALF).resources[CPU]
+    assert found.stats[0, AVG, 0] == pytest.approx(expected)
+
+
 def test_an_estimate_is_never_above_1() -> None:
     state = bad_for_long({"a": 0.85, "b": 0.5, "c": 0.5})
     found = with_estimates(snapshot_of({"b": 0.5}, END + 600), state, requests(2.0, 0.5, 0.5)).resources[CPU]
