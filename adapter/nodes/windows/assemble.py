@@ -16,7 +16,7 @@ from adapter.nodes.windows.statistics import (
     window_statistics,
     windows_served,
 )
-from adapter.nodes.windows.verdicts import Moment, is_served, judge, last_sample_at, out_of_range
+from adapter.nodes.windows.verdicts import JudgingTime, is_served, judge, last_sample_at, out_of_range
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +58,7 @@ def grid_fault(grid: SampleGrid) -> str | None:
     return None
 
 
-def resource_load(grid: SampleGrid, moment: Moment, pod_changed_at: Floats) -> ResourceLoad:
+def resource_load(grid: SampleGrid, moment: JudgingTime, pod_changed_at: Floats) -> ResourceLoad:
     """Return the windows of one resource, for the nodes of its grid. They end at `moment.window_end`.
 
     A window is served if it has enough samples, and else from another one that has. Samples from 1 to 1.02 count as 1.
@@ -106,7 +106,7 @@ def assemble(samples: SampleSet, nodes: tuple[str, ...], facts: RefreshFacts) ->
         else:
             failures[resource] = f"The samples of {resource} cannot be used: {fault}."
     window_end = max((grid.end for grid in grids.values()), default=int(facts.now))
-    moment = Moment(facts.now, facts.refresh_seconds, window_end, samples.from_file)
+    moment = JudgingTime(facts.now, facts.refresh_seconds, window_end, samples.from_file)
     return LoadSnapshot(
         nodes=nodes,
         resources={resource: resource_load(regrid(grid, nodes), moment, pods) for resource, grid in grids.items()},

@@ -33,7 +33,7 @@ _SERVED: Final = np.array([verdict in SERVED_VERDICTS for verdict in VERDICTS])
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class JudgingTime:
     """When samples are judged."""
 
     now: float
@@ -95,7 +95,7 @@ def jumped_at(values: Floats, times: Floats) -> Floats:
     return np.where(since.any(axis=1), times[np.argmax(since, axis=1)], np.nan)
 
 
-def judge(grid: SampleGrid, coverage: Floats, moment: Moment, pod_changed_at: Floats) -> NDArray[np.int8]:
+def judge(grid: SampleGrid, coverage: Floats, moment: JudgingTime, pod_changed_at: Floats) -> NDArray[np.int8]:
     """Return the verdict of each node, an index of `VERDICTS`.
 
     `coverage` is what `window_coverage` says of the windows, `pod_changed_at` the Unix seconds at which a pod was last
