@@ -1,12 +1,12 @@
 """The expressions for the load of nodes: one query for each resource brings the values and what judges them.
 
-**Parts.** A query is a union of parts, which differ by the label `tidewatch_part`. Each part is aggregated by the labels
-that can name a node (`IDENTITY_LABELS`), so that its size does not depend on the number of CPUs, devices or replicas.
+**Parts.** A query is a union of parts, which differ by the label `tidewatch_part`. Each part is aggregated by the
+labels that can name a node (`IDENTITY_LABELS`), so its size does not depend on the number of CPUs, devices or replicas.
 
-**CPU** is `1 - idle / (idle + busy)` from the counters of `node_cpu_seconds_total`, where idle is the modes idle, iowait
-and steal. Both counters are read by the exporter at the same instant, so a scrape that is late cancels out; the
-textbook form, `1 - rate(idle)`, reads 7 percentage points wrong on an idle node if a scrape is a second late. Of two
-exporters that report the same node, both enter both sides.
+**CPU** is `1 - idle / (idle + busy)` from the counters of `node_cpu_seconds_total`, where idle is the modes idle,
+iowait and steal. The exporter reads all counters at the same instant, so a scrape that is late cancels out; the
+textbook form, `1 - rate(idle)`, is wrong by 7 percentage points on an idle node if one of two scrapes is a second
+late. If two exporters report the same node, both enter both sides.
 
 **Rates** come from the last two scrapes (`irate`), so that each scrape interval counts once and nothing is smoothed
 twice. For a load that switches between 10 and 90 % every two minutes (true standard deviation 0.40) the smallest
