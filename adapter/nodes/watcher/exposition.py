@@ -34,15 +34,15 @@ _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 class NodeExposition:
     """The metrics of one snapshot."""
 
-    prepared: bytes
     _packed: bytes
+    """All but the ages in the gzip format. Only this form is kept: as plain text it is 17 MB at 5,000 nodes."""
     _age_lines: str
     """A format with one `%.3f` for each time of `_sampled_at`."""
     _sampled_at: Floats
 
     def text(self, now: float) -> bytes:
         """Return all families; `now` in Unix seconds decides the ages."""
-        return self.prepared + self._ages(now)
+        return zlib.decompress(self._packed, GZIP_FORMAT) + self._ages(now)
 
     def gzipped(self, now: float) -> bytes:
         """Return the same in the gzip format, as two members (RFC 1952, 2.2), of which one was prepared."""
@@ -67,16 +67,11 @@ def prepare_exposition(
 ) -> NodeExposition:
     """Return the metrics of a snapshot; ratios of these resources alone (`--node-metrics`)."""
     packer = zlib.compressobj(GZIP_LEVEL, wbits=GZIP_FORMAT)
-    plain: list[bytes] = []
-    packed: list[bytes] = []
-    for lines in pace.timed(_prepared_lines(snapshot, resources)):
-        part = "".join(lines).encode()
-        plain.append(part)
-        packed.append(packer.compress(part))
+    packed = [packer.compress("".join(lines).encode()) for lines in pace.timed(_prepared_lines(snapshot, resources))]
     packed.append(packer.flush())
     names = [_escaped(name) for name in snapshot.nodes]
     age_lines, sampled_at = _age_format(names, snapshot.resources)
-    return NodeExposition(b"".join(plain), b"".join(packed), age_lines, sampled_at)
+    return NodeExposition(b"".join(packed), age_lines, sampled_at)
 
 
 def _prepared_lines(snapshot: LoadSnapshot, resources: Collection[LoadResource]) -> Iterator[str]:

@@ -29,12 +29,14 @@ CPU, MEMORY = LoadResource.CPU, LoadResource.MEMORY
 M15, M10, M5 = range(3)
 
 
-def body_of(snapshot: LoadSnapshot, window: int = M15, places: NodePlaces | None = None, **given: bool) -> bytes:
-    return prepare_watcher(snapshot, places or NodePlaces(), **given).windows[window].whole.body
+def body_of(
+    snapshot: LoadSnapshot, window: int = M15, places: NodePlaces | None = None, *, estimates: bool = False
+) -> bytes:
+    return prepare_watcher(snapshot, places or NodePlaces(), estimates=estimates).windows[window].whole.body
 
 
-def entries_of(snapshot: LoadSnapshot, window: int = M15, **given: bool) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(body_of(snapshot, window, **given))["data"]["NodeMetricsMap"]
+def entries_of(snapshot: LoadSnapshot, window: int = M15, *, estimates: bool = False) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(body_of(snapshot, window, estimates=estimates))["data"]["NodeMetricsMap"]
     return found
 
 

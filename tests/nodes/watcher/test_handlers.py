@@ -13,8 +13,10 @@ from adapter.nodes.watcher.prepared import PreparedWatcher, prepare_watcher
 from adapter.timing.clock import Clock
 from adapter.web.http import JSON, TEXT, Request, Response
 from adapter.web.routes import select
+from adapter.web.wsgi import wsgi_application
 from tests.nodes.watcher.snapshots import NOTHING, WINDOW_END, Measured, snapshot_of
 from tests.support.trimaran_client import fetched
+from tests.web.wsgi import call, environ
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -141,6 +143,23 @@ def test_a_client_that_has_the_document_downloads_nothing(target: str) -> None:
 def test_the_whole_document_is_never_converted() -> None:
     plain = Service().get("/watcher")
     assert Service().get("/watcher", {"Accept": "application/yaml", "User-Agent": "curl/8"}).body == plain.body
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "status"),
+    [
+        ("GET", "/watcher", "200 OK"),
+        ("HEAD", "/watcher?host=a", "200 OK"),
+        ("GET", "/watcher/a", "200 OK"),
+        ("GET", "/watcher/health", "200 OK"),
+        ("POST", "/watcher", "405 Method Not Allowed"),
+        ("GET", "/watcher/", "404 Not Found"),
+        ("GET", "/watcher/a/b", "404 Not Found"),
+    ],
+)
+def test_the_paths_are_found_by_the_application(method: str, target: str, status: str) -> None:
+    application = wsgi_application(lambda _: Response(404, b"", TEXT), routes=Service().routes)
+    assert call(application, environ(method, target))[0] == status
 
 
 def test_unmapped_series_before_the_first_data_are_unknown() -> None:
