@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from adapter.nodes.extender.rows import rows_of
 from adapter.nodes.model.loads import WINDOW_NAMES, LoadResource
 
 if TYPE_CHECKING:
@@ -34,12 +35,6 @@ class _Placement:
     @property
     def total(self) -> Floats:
         return self.measured + self.recent + self.pod
-
-
-def rows_of(columns: NodeColumns, names: Sequence[str]) -> NDArray[np.intp]:
-    """Return where each name is in the columns; -1 for an unknown one."""
-    index = columns.index
-    return np.fromiter((index.get(name, -1) for name in names), np.intp, len(names))
 
 
 def failed_nodes(board: Board, pod: PendingPod, names: Sequence[str], settings: FilterSettings) -> Mapping[str, str]:

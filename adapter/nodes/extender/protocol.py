@@ -56,14 +56,6 @@ class _HostPriority(msgspec.Struct, rename="pascal"):
     score: int
 
 
-class _FilterResult(msgspec.Struct, rename="pascal"):
-    nodes: Mapping[str, object] | None
-    node_names: list[str] | None
-    failed_nodes: Mapping[str, str]
-    failed_and_unresolvable_nodes: Mapping[str, str]
-    error: str
-
-
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _NAMES = msgspec.json.Decoder(list[str])
 _NODE_LIST = msgspec.json.Decoder(_NodeList)
@@ -91,11 +83,12 @@ def encode_filter_result(args: ExtenderArgs, failed: Mapping[str, str]) -> bytes
 
     No node is ever called unresolvable: load goes away when pods do, so that preemption may help.
     """
-    accepted = [name for name in args.names if name not in failed] if failed else list(args.names)
-    if args.nodes is None:
-        return json_line(_FilterResult(None, accepted, failed, {}, ""))
-    nodes = {"metadata": {}, "items": [args.nodes[name] for name in accepted]}
-    return json_line(_FilterResult(nodes, None, failed, {}, ""))
+    accepted = [name for name in args.names if name not in failed] if failed else args.names
+    answer: dict[str, object] = {"Nodes": None, "NodeNames": accepted, "FailedNodes": failed}
+    if args.nodes is not None:
+        answer["Nodes"] = {"metadata": {}, "items": [args.nodes[name] for name in accepted]}
+        answer["NodeNames"] = None
+    return json_line(answer | {"FailedAndUnresolvableNodes": {}, "Error": ""})
 
 
 def encode_priorities(names: Sequence[str], scores: Sequence[int]) -> bytes:
