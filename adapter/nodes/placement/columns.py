@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from adapter.cluster.pods.placed import PlacedPods
     from adapter.cluster.state import ClusterNode, ClusterPod
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.loads import LoadSnapshot
-    from adapter.nodes.model.samples import Floats
     from adapter.nodes.model.settings import SchedulingSettings
     from adapter.objects.pod_requests import PodResources
     from adapter.objects.quantities import Quantity
