@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter.cluster.pods.placed import PlacedPods, placed
@@ -149,6 +149,24 @@ def test_the_last_bind_or_end_of_each_node() -> None:
     np.testing.assert_array_equal(last_changed_at(("a", "b", "c"), pods), [5.0, 7.0, np.nan])
 
 
+def test_only_the_nodes_whose_pods_have_changed_are_computed_again() -> None:
+    seen: list[PodResources] = []
+
+    def counting(found: PodResources) -> float:
+        seen.append(found)
+        return predicted(found)
+
+    made = ColumnsBuilder(SchedulingSettings(), counting)
+    before = placed([a_pod(f"{node}-{number}", node, bound_at=END) for node in "abc" for number in range(4)])
+    made.build(NODES, before, None, END)
+    assert len(seen) == 12
+    after = placed([*before.by_namespace["shop"], a_pod("new", "b", bound_at=END)]).kept(before)
+    assert made.build(NODES, after, None, END).requested["pods"].tolist() == [4, 5, 4]
+    assert len(seen) == 12 + 5
+    made.build(NODES, after, loads({"a": 0.5}), END + 30.0)
+    assert len(seen) == 12 + 5
+
+
 pods_of_one_moment = st.dictionaries(
     st.sampled_from("uvwxyz"),
     st.builds(
@@ -162,6 +180,7 @@ pods_of_one_moment = st.dictionaries(
 )
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(pods_of_one_moment, st.booleans()), min_size=1, max_size=5))
 def test_columns_that_are_kept_up_to_date_equal_new_ones(
     moments: list[tuple[dict[str, tuple[str, PodResources, float]], bool]],
