@@ -88,6 +88,7 @@ class Refresher:
         self._progress: dict[LoadResource, _Progress] = {}
         self._sequence = count(1)
         self._knew_nodes: bool | None = None
+        self._mapper: tuple[tuple[ClusterNode, ...] | None, Survey, SeriesMapper] | None = None
 
     def refresh(self, now: float, samples: SampleSet | None, nodes: tuple[ClusterNode, ...] | None) -> RefreshResult:
         """Return the samples with the steps up to now (Unix seconds) that could be had.
@@ -103,7 +104,7 @@ class Refresher:
         if now >= self._survey_due and allowed > 1:
             asked += 1
             self._ask_survey(now, min(_LONGEST_SURVEY_SECONDS, (deadline - began) / 4))
-        mapper = series_mapper(nodes, self._settings.match, self._survey.unames)
+        mapper = self._mapper_of(nodes)
         plan = in_order(
             self._lacking(now, grids),
             {resource: progress.asked for resource, progress in self._progress.items()},
@@ -146,6 +147,13 @@ class Refresher:
                 grid = grids.get(resource)
                 self._progress[resource] = _Progress(set() if grid is None else answered_steps(grid))
         return grids
+
+    def _mapper_of(self, nodes: tuple[ClusterNode, ...] | None) -> SeriesMapper:
+        """Return the mapper for these nodes: the last one, with all that it has looked up, if nothing has changed."""
+        last = self._mapper
+        if last is None or last[0] != nodes or last[1] is not self._survey:
+            last = self._mapper = nodes, self._survey, series_mapper(nodes, self._settings.match, self._survey.unames)
+        return last[2]
 
     def _ask_survey(self, now: float, timeout_seconds: float) -> None:
         query = survey_query(self._settings.matchers)
