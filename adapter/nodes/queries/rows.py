@@ -71,6 +71,9 @@ def rows_of(
     """Return the rows of an answer. `scrape_seconds` is what is known of the scrape interval, by `instance`."""
     parts = _parts(series, piece)
     keys = list({**parts[IDLE].index, **parts[RATIO].index})
+    if resource is LoadResource.CPU and not is_overridden:
+        # An exporter that is scraped too rarely for a rate is known all the same, so that its interval is learned.
+        keys = list({**dict.fromkeys(keys), **parts[NEWEST].index})
     labels = tuple(dict(key) for key in keys)
     times = np.array(piece.times, dtype=np.float64)
     values, accounted = _values(parts, keys)
