@@ -13,6 +13,7 @@ import pytest
 from adapter.cluster.state import NodeAddress
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.settings import SchedulingSettings
+from adapter.nodes.queries.expressions import ACCOUNTED_RULE, RULES
 from adapter.nodes.queries.refresher import Refresher
 from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.errors import QueryRefusedError
@@ -49,12 +50,22 @@ EXPORTERS = (
     NodeExporter("10.0.0.7:9100", labels={"job": "node-exporter", "namespace": "monitoring"}),
     NodeExporter("other:9100", labels={"cluster": "b"}),
     NodeExporter("devices:9100", devices=True),
+    NodeExporter("ruled:9100", labels={"cluster": "recorded"}),
 )
 
 
 @pytest.fixture(scope="module")
 def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPrometheus:
-    return start_prometheus(history=text_of(EXPORTERS, START, AT))
+    return start_prometheus(history=text_of(EXPORTERS, START, AT).replace("# EOF", recorded_rules() + "# EOF"))
+
+
+def recorded_rules() -> str:
+    """Return what our rules recorded of one node: another load than its counters show, to tell them apart."""
+    return "".join(
+        f'{rule}{{instance="ruled:9100",cluster="recorded"}} {value} {at}\n'
+        for rule, value in ((RULES[LoadResource.CPU], 0.77), (ACCOUNTED_RULE, 1.0))
+        for at in range(int(START), AT + 1, 15)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -168,6 +179,15 @@ def test_a_resource_that_no_exporter_has_is_not_asked_for(client: PrometheusClie
 def test_matchers_choose_one_cluster_of_several(client: PrometheusClient) -> None:
     settings = SchedulingSettings(matchers={"cluster": "b"})
     assert cpu(Refresher(client, settings).refresh(AT, None, None)).nodes == ("other",)
+
+
+def test_our_rules_are_read_where_they_cover_all_exporters(client: PrometheusClient, result: RefreshResult) -> None:
+    settings = SchedulingSettings(matchers={"cluster": "recorded"})
+    covered = Refresher(client, settings).refresh(AT, None, None)
+    assert window(cpu(covered), "ruled") == pytest.approx(0.77)
+    assert fact(cpu(covered).advancing, covered, "ruled") == AT
+    assert fact(cpu(covered).newest, covered, "ruled") == fact(cpu(result).newest, result, "plain")
+    assert np.nanstd(window(cpu(result), "ruled")) > 0.3
 
 
 def test_a_query_of_ones_own_takes_the_place_of_the_built_in_one(client: PrometheusClient) -> None:
