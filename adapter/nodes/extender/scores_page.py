@@ -88,6 +88,8 @@ def _pod(fields: Mapping[str, str], settings: SchedulingSettings) -> PendingPod:
         "cpu": requests.get("cpu", _DEFAULT_CPU_MILLI),
         "memory": requests.get("memory", _DEFAULT_MEMORY_BYTES),
     }
+    if gpus and not settings.gpu.resources:
+        raise _ParameterError("the parameter gpu cannot be used: no resource counts as a GPU in the configuration")
     if gpus:
         requests[settings.gpu.resources[0]] = gpus
     resources = PodResources(requests, {}, non_zero, (ContainerResources(requests.get("cpu")),))

@@ -7,7 +7,7 @@ import pytest
 
 from adapter.nodes.extender.scores_page import scores_routes
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.model.settings import SchedulingSettings
+from adapter.nodes.model.settings import GpuSettings, PolicyName, SchedulingSettings
 from adapter.web.http import Request
 from tests.nodes.extender.boards import NAN, board, load
 
@@ -57,6 +57,17 @@ def test_a_pod_without_requests_is_scored_by_the_defaults() -> None:
     """1,000 milli are the default of TargetLoadPacking: 20 % and 25 % together are 45 %, which scores 37."""
     _, document = asked("policy=target-load-packing", board({"cpu": [0.2]}))
     assert document["scores"][0]["score"] == 37
+
+
+@pytest.mark.parametrize("policy", PolicyName)
+def test_without_nodes_the_list_is_empty(policy: PolicyName) -> None:
+    assert asked(f"policy={policy}&gpu=1", board({"cpu": []}))[1]["scores"] == []
+
+
+def test_a_gpu_cannot_be_asked_for_where_none_is_configured() -> None:
+    settings = SchedulingSettings(gpu=GpuSettings(resources=()))
+    (route,) = scores_routes(lambda: board({"cpu": [0.2]}), settings)
+    assert route.handle(Request("GET", "/scores", query="policy=gpu-packing&gpu=1")).status == 400
 
 
 def test_gpus_are_asked_for() -> None:
