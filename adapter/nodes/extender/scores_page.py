@@ -18,6 +18,7 @@ from adapter.objects.names import is_namespace_name
 from adapter.objects.pod_requests import ContainerResources, PodResources
 from adapter.objects.quantities import QuantityError, parse_quantity
 from adapter.web.http import Response, json_line
+from adapter.web.rendering import rendered
 from adapter.web.routes import Route
 
 if TYPE_CHECKING:
@@ -52,9 +53,9 @@ def scores_routes(board: Callable[[], Board], settings: SchedulingSettings) -> t
             pod = _pod(fields, settings)
         except (_ParameterError, UnknownPolicyError) as e:
             return error_answer(400, str(e))
-        return Response(200, json_line(_document(board(), policy, pod)))
+        return rendered(Response(200, json_line(_document(board(), policy, pod))), request)
 
-    return (Route("/scores", handle, ("GET",)),)
+    return (Route("/scores", handle, ("GET", "HEAD")),)
 
 
 def _fields(query: str) -> Mapping[str, str]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,14 @@ def test_a_pod_without_requests_is_scored_by_the_defaults() -> None:
     """1,000 milli are the default of TargetLoadPacking: 20 % and 25 % together are 45 %, which scores 37."""
     _, document = asked("policy=target-load-packing", board({"cpu": [0.2]}))
     assert document["scores"][0]["score"] == 37
+
+
+def test_many_nodes_are_compressed_for_clients_that_can_read_it() -> None:
+    (route,) = scores_routes(lambda: board({"cpu": [0.2] * 2000}), SchedulingSettings())
+    request = Request("GET", "/scores", "policy=target-load-packing", (("Accept-Encoding", "gzip"),))
+    response = route.handle(request)
+    assert dict(response.headers)["Content-Encoding"] == "gzip"
+    assert len(json.loads(gzip.decompress(response.body))["scores"]) == 2000
 
 
 @pytest.mark.parametrize("policy", PolicyName)
