@@ -49,7 +49,7 @@ class _Node(msgspec.Struct):
     metadata: _Metadata | None = None
 
 
-class _HostPriority(msgspec.Struct, rename="pascal"):
+class _HostPriority(msgspec.Struct, rename="pascal", gc=False):
     """Go cannot decode a score with a fraction, and would drop the whole list for it."""
 
     host: str
