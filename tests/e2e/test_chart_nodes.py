@@ -124,7 +124,7 @@ def test_the_program_is_told_what_the_values_say() -> None:
         "--tls-private-key-file": "/etc/tidewatch/serving/tls.key",
         "--client-ca-file": "/etc/tidewatch/client-ca/ca.crt",
         "--token-file": "/etc/tidewatch/token/t",
-        "--prometheus-timeout": "20s",
+        "--tls-min-version": "VersionTLS13",
     }
 
 
