@@ -44,6 +44,13 @@ class ScrapedCounter:
         delta = self.values[stop - 1] - self.values[first]
         return float(delta * covered / (end - begin) / range_seconds)
 
+    def irate(self, at: float, range_seconds: float) -> float:
+        """Return the rate between the last two scrapes in the range that ends at a time; NaN without two."""
+        first, stop = np.searchsorted(self.times, [at - range_seconds, at], side="right")
+        if stop - first < 2:
+            return float("nan")
+        return float(np.diff(self.values[stop - 2 : stop])[0] / np.diff(self.times[stop - 2 : stop])[0])
+
 
 def scraped(random: np.random.Generator, scrape_seconds: float, jitter_seconds: float, until: float) -> ScrapedCounter:
     """Return a counter that was scraped from 0 until a time."""
@@ -53,11 +60,21 @@ def scraped(random: np.random.Generator, scrape_seconds: float, jitter_seconds: 
     return ScrapedCounter(times, busy_seconds(times + phase))
 
 
-def rates(
-    scrape_seconds: int, range_seconds: float, step_seconds: int, *, columns: int, nodes: int = 40, seed: int = 16
-) -> Floats:
+def counters_of(scrape_seconds: int, until: float, nodes: int) -> list[ScrapedCounter]:
+    """Return the counters of several nodes, the same ones each time."""
+    random = np.random.default_rng(16)
+    return [scraped(random, scrape_seconds, 0.02 * scrape_seconds, until) for _ in range(nodes)]
+
+
+def rates(scrape_seconds: int, range_seconds: float, step_seconds: int, *, columns: int, nodes: int = 40) -> Floats:
     """Return the rates of several nodes at each step, of shape (nodes, columns), as a range query would."""
-    random = np.random.default_rng(seed)
     steps = 600.0 + step_seconds * np.arange(columns)
-    counters = [scraped(random, scrape_seconds, 0.02 * scrape_seconds, steps[-1] + 60.0) for _ in range(nodes)]
+    counters = counters_of(scrape_seconds, float(steps[-1]) + 60.0, nodes)
     return np.array([[counter.rate(at, range_seconds) for at in steps] for counter in counters])
+
+
+def instant_rates(scrape_seconds: int, step_seconds: int, *, columns: int, nodes: int = 40) -> Floats:
+    """Return the same of `irate` over four scrapes."""
+    steps = 600.0 + step_seconds * np.arange(columns)
+    counters = counters_of(scrape_seconds, float(steps[-1]) + 60.0, nodes)
+    return np.array([[counter.irate(at, 4.0 * scrape_seconds) for at in steps] for counter in counters])

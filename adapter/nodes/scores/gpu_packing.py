@@ -27,9 +27,10 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, _args: GpuPackingAr
     if not pod.gpu_count:
         return PolicyScores(np.zeros(len(rows)), lambda _: "the pod requests no GPU")
     left = [columns.gpu_left_milli[row] for row in rows.tolist()]
-    # Most nodes share their state with others.
-    by_state = {state: packing_score(state, pod.gpu_count, pod.gpu_milli) for state in set(left)}
-    values = np.array([by_state[state] for state in left], dtype=np.float64)
+    # Most nodes share their state with others, whatever the order of their GPUs is.
+    states = [tuple(sorted(state)) for state in left]
+    by_state = {state: packing_score(state, pod.gpu_count, pod.gpu_milli) for state in set(states)}
+    values = np.array([by_state[state] for state in states], dtype=np.float64)
 
     def reason(position: int) -> str:
         state = left[position]

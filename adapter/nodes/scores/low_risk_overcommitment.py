@@ -17,6 +17,8 @@ from adapter.nodes.scores.beta import incomplete_beta, match_moments, max_varian
 from adapter.nodes.scores.policy_scores import MAX_SCORE, PolicyScores, clamped, load_taken, rounded, taken
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from adapter.nodes.model.columns import NodeColumns, PendingPod
     from adapter.nodes.model.samples import Floats
     from adapter.nodes.model.settings import LowRiskOverCommitmentArgs
@@ -58,26 +60,28 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: LowRiskOverCo
     stated = (pod.resources.requests, pod.resources.limits)
     if not any(amounts.get(resource, 0) for amounts in stated for resource in _RESOURCES):
         return PolicyScores(np.zeros(len(rows)), lambda _: "the pod has neither requests nor limits")
-    risks: dict[LoadResource, Risk] = {}
-    is_measured = np.zeros(len(rows), dtype=np.bool_)
-    for resource in _RESOURCES:
-        mean = load_taken(columns.mean_ratio, resource, rows)
-        std = load_taken(columns.std_ratio, resource, rows)
-        is_measured |= ~np.isnan(mean)
-        weight = args.risk_limit_weights.get(resource, _DEFAULT_WEIGHT)
-        risks[resource] = compute_risk(
-            commitment(pod, columns, rows, resource), mean, std, weight, args.smoothing_window_size
-        )
-    highest = np.maximum(risks[LoadResource.CPU].total, risks[LoadResource.MEMORY].total)
+    mean = np.concatenate([load_taken(columns.mean_ratio, resource, rows) for resource in _RESOURCES])
+    std = np.concatenate([load_taken(columns.std_ratio, resource, rows) for resource in _RESOURCES])
+    weights = [args.risk_limit_weights.get(resource, _DEFAULT_WEIGHT) for resource in _RESOURCES]
+    # Both resources at once: most of the cost is that of the calls, not of the elements.
+    both = compute_risk(
+        _joined([commitment(pod, columns, rows, resource) for resource in _RESOURCES]),
+        mean,
+        std,
+        np.repeat([weight if 0.0 <= weight <= 1.0 else _DEFAULT_WEIGHT for weight in weights], len(rows)),
+        args.smoothing_window_size,
+    )
+    cpu, memory = both.total.reshape(2, -1)
+    is_measured = ~np.isnan(mean).reshape(2, -1).all(axis=0)
+    highest = np.maximum(cpu, memory)
     values = np.where(is_measured, rounded((1.0 - highest) * MAX_SCORE), np.nan)
 
     def reason(position: int) -> str:
         if not is_measured[position]:
             return "the node has no metrics of cpu and memory"
         return "; ".join(
-            f"the risk of {resource} is {risk.total[position]:.2f} (limits {risk.limits[position]:.2f}, "
-            f"load {risk.load[position]:.2f})"
-            for resource, risk in risks.items()
+            f"the risk of {resource} is {both.total[at]:.2f} (limits {both.limits[at]:.2f}, load {both.load[at]:.2f})"
+            for resource, at in zip(_RESOURCES, (position, position + len(rows)), strict=True)
         )
 
     return PolicyScores(values, reason)
@@ -99,19 +103,28 @@ def commitment(pod: PendingPod, columns: NodeColumns, rows: Rows, resource: Load
     )
 
 
-def compute_risk(committed: Commitment, mean: Floats, std: Floats, limit_weight: float, smoothing: int) -> Risk:
+def _joined(parts: Sequence[Commitment]) -> Commitment:
+    return Commitment(
+        capacity=np.concatenate([part.capacity for part in parts]),
+        requested=np.concatenate([part.requested for part in parts]),
+        limits=np.concatenate([part.limits for part in parts]),
+        requested_without_pod=np.concatenate([part.requested_without_pod for part in parts]),
+        limits_without_pod=np.concatenate([part.limits_without_pod for part in parts]),
+    )
+
+
+def compute_risk(committed: Commitment, mean: Floats, std: Floats, limit_weight: Floats, smoothing: int) -> Risk:
     """Return the risk that limits are used (`limits`), and that the load exceeds the requests (`load`).
 
     Without metrics the risk of the load is 0, as in the plugin; without capacity all risks are 1.
     """
-    weight = limit_weight if 0.0 <= limit_weight <= 1.0 else _DEFAULT_WEIGHT
     window = smoothing if smoothing > 0 else _DEFAULT_SMOOTHING
     excess = np.maximum(committed.limits - committed.capacity, 0.0)
     spread = committed.limits - committed.requested
     limits = excess / np.where(spread > 0.0, spread, 1.0)
     load = _load_risk(committed, mean, std, window)
     has_capacity = committed.capacity > 0.0
-    total = np.where(has_capacity, clamped(weight * limits + (1.0 - weight) * load, 1.0), 1.0)
+    total = np.where(has_capacity, clamped(limit_weight * limits + (1.0 - limit_weight) * load, 1.0), 1.0)
     return Risk(limits=limits, load=load, total=total)
 
 

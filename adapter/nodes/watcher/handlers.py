@@ -55,7 +55,7 @@ class _Handlers:
         prepared, window = asked
         if host:
             return self._of_host(request, prepared, window, host, _unknown_as_go)
-        return _whole(unless_current(prepared.windows[window].whole, request.header("If-None-Match")), request)
+        return _sent(prepared.windows[window].whole, request)
 
     def host(self, request: Request) -> Response:
         """Answer `/watcher/H`."""
@@ -74,7 +74,7 @@ class _Handlers:
         prepared = self.current()
         if prepared is None:
             return _error(503, _NO_DATA)
-        return rendered(unless_current(prepared.unmapped, request.header("If-None-Match")), request)
+        return _sent(prepared.unmapped, request)
 
     def _asked(self, given: dict[str, str]) -> tuple[PreparedWatcher, int] | Response:
         """Return what to answer from, and the index of the window; or the refusal."""
@@ -104,23 +104,25 @@ class _Handlers:
         found = None if number is None else prepared.windows[window].of_host(number)
         if found is None:
             return unknown(host, prepared.snapshot)
-        return rendered(unless_current(found, request.header("If-None-Match")), request)
+        return _sent(found, request)
 
 
 _NO_DATA: Final = "no data yet: the first refresh has not ended"
 
 
-def _whole(response: Response, request: Request) -> Response:
-    """Return a whole document, compressed if the client allows it.
+def _sent(prepared: Response, request: Request) -> Response:
+    """Return the answer in the form that the client prefers; 304 if the client has it.
 
-    Unlike `rendered`, this never turns it into YAML or indents it: that would block the process for seconds.
+    Documents that were compressed in advance may be large. They are never turned into YAML or indented, which would
+    block the process for seconds.
     """
-    if response.gzipped is None or not response.body:
-        return response
+    response = unless_current(prepared, request.header("If-None-Match"))
+    if prepared.gzipped is None or response is not prepared:
+        return rendered(response, request)
     varied = (*response.headers, ("Vary", "Accept-Encoding"))
     if not accepts_gzip(request.header("Accept-Encoding")):
         return replace(response, headers=varied)
-    return replace(response, body=response.gzipped, headers=(*varied, ("Content-Encoding", "gzip")), gzipped=None)
+    return replace(response, body=prepared.gzipped, headers=(*varied, ("Content-Encoding", "gzip")), gzipped=None)
 
 
 def _unknown_as_go(host: str, _snapshot: LoadSnapshot) -> Response:

@@ -16,7 +16,7 @@ import numpy as np
 from adapter.nodes.model.loads import WINDOWS_SECONDS
 from adapter.nodes.watcher.document import document_ends, node_entries
 from adapter.timing.pace import UNPACED
-from adapter.web.rendering import GZIP_FORMAT, GZIP_LEVEL
+from adapter.web.rendering import GZIP_FORMAT, GZIP_FROM_BYTES, GZIP_LEVEL
 from adapter.web.tagged import entity
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def prepare_watcher(
         _prepared_window(snapshot, window, places, estimates=estimates, pace=pace)
         for window in range(len(WINDOWS_SECONDS))
     )
-    return PreparedWatcher(snapshot, windows, entity(_unmapped(snapshot)))
+    return PreparedWatcher(snapshot, windows, _unmapped(snapshot))
 
 
 def rfc3339(unix_seconds: float) -> str:
@@ -102,8 +102,8 @@ def _prepared_window(
     return PreparedWindow(whole, hosts, (head, tail), where)
 
 
-def _unmapped(snapshot: LoadSnapshot) -> bytes:
-    return msgspec.json.encode(
+def _unmapped(snapshot: LoadSnapshot) -> Response:
+    body = msgspec.json.encode(
         {
             "apiVersion": API_VERSION,
             "kind": "UnmappedSeries",
@@ -119,3 +119,5 @@ def _unmapped(snapshot: LoadSnapshot) -> bytes:
             ],
         }
     )
+    packed = zlib.compress(body, GZIP_LEVEL, wbits=GZIP_FORMAT) if len(body) > GZIP_FROM_BYTES else None
+    return replace(entity(body), gzipped=packed)

@@ -177,7 +177,7 @@ def test_the_risk_of_overcommitment_is_that_of_the_plugin(case: dict[str, Any]) 
         )
     )
     mean, std = (np.array([ratios(case["metrics"], operator)[resource]]) for operator in ("AVG", "STD"))
-    risk = lroc.compute_risk(committed, mean, std, case["riskLimitWeight"], case["smoothingWindowSize"])
+    risk = lroc.compute_risk(committed, mean, std, np.array([case["riskLimitWeight"]]), case["smoothingWindowSize"])
     assert risk.total.item() == case["expected_risk"]
 
 

@@ -116,7 +116,7 @@ def test_a_document_of_the_local_file_has_the_times_of_its_samples() -> None:
     assert (found.timestamp, found.start, found.end) == (1_700_000_900, 1_700_000_000, 1_700_000_900)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.dictionaries(
         st.text(max_size=8),

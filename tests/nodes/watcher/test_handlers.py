@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adapter.nodes.model.loads import LoadResource, LoadSnapshot, NodeVerdict
+from adapter.nodes.model.loads import LoadResource, LoadSnapshot, NodeVerdict, UnmappedSeries
 from adapter.nodes.watcher.document import NodePlaces
 from adapter.nodes.watcher.handlers import watcher_routes
 from adapter.nodes.watcher.prepared import PreparedWatcher, prepare_watcher
@@ -140,9 +140,16 @@ def test_a_client_that_has_the_document_downloads_nothing(target: str) -> None:
     assert (first.status, again.status, again.body) == (200, 304, b"")
 
 
-def test_the_whole_document_is_never_converted() -> None:
-    plain = Service().get("/watcher")
-    assert Service().get("/watcher", {"Accept": "application/yaml", "User-Agent": "curl/8"}).body == plain.body
+MANY_UNMAPPED = tuple(UnmappedSeries(f"10.0.0.1:{port}", {}, (CPU,), "Add the label.") for port in range(2000))
+
+
+@pytest.mark.parametrize("path", ["/watcher", "/nodes/unmapped"])
+def test_a_document_that_may_be_large_is_never_converted(path: str) -> None:
+    service = Service(snapshot_of({"a": {CPU: Measured(0.5)}}, unmapped=MANY_UNMAPPED))
+    plain = service.get(path)
+    for_a_person = {"Accept": "application/yaml", "User-Agent": "curl/8"}
+    assert service.get(path, for_a_person).body == plain.body
+    assert gzip.decompress(service.get(path, {"Accept-Encoding": "gzip"}).body) == plain.body
 
 
 @pytest.mark.parametrize(

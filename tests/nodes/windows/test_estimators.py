@@ -11,7 +11,7 @@ from adapter.nodes.windows.assemble import RefreshFacts, assemble
 from adapter.nodes.windows.grid import kept_columns
 from adapter.nodes.windows.statistics import window_statistics
 from tests.support.sample_grids import END, STEP, grid_of
-from tests.support.switching_load import HIGH, TRUE_STD, rates
+from tests.support.switching_load import HIGH, TRUE_STD, instant_rates, rates
 
 DOCUMENTED = [
     # Scrape interval, scrapes that the rate spans, error of the standard deviation.
@@ -35,6 +35,19 @@ def test_the_documented_error_of_each_estimator(scrape: int, scrapes: float, err
     columns = 900 // scrape
     found = window_statistics(rates(scrape, scrapes * scrape, scrape, columns=columns), scrape)[0, STD]
     assert found.mean() / TRUE_STD - 1 == pytest.approx(error, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("scrape", "error", "worst_error"), [(15, -0.05, -0.10), (30, -0.09, -0.15), (60, -0.19, -0.32)]
+)
+def test_the_documented_error_of_the_rate_between_the_last_two_scrapes(
+    scrape: int, error: float, worst_error: float
+) -> None:
+    values = instant_rates(scrape, STEP, columns=60)
+    assert not np.isnan(values).any()
+    found = window_statistics(values, STEP)[0, STD]
+    assert found.mean() / TRUE_STD - 1 == pytest.approx(error, abs=0.02)
+    assert found.min() / TRUE_STD - 1 == pytest.approx(worst_error, abs=0.03)
 
 
 @pytest.mark.parametrize("scrapes", [2.0, 2.5, 3.0, 4.0])
