@@ -13,7 +13,7 @@ from prometheus_client import Counter, Gauge
 from adapter.nodes.configuration.reading import SchedulingFileError, read_scheduling
 from adapter.nodes.model.settings import SchedulingSettings
 from adapter.service.runtime.logs import fields
-from adapter.timing.file_contents import FilesError
+from adapter.timing.file_contents import FilesError, read_each
 from adapter.timing.followed_files import FollowedFiles, by_content
 
 if TYPE_CHECKING:
@@ -87,6 +87,11 @@ class SchedulingReloader:
         self._reloads.labels("failure").inc()
         self._well.set(0)
         _log.error("%s", error, extra=fields(consequence="the configuration before this change stays in force"))
+
+
+def read_scheduling_file(path: Path) -> SchedulingSettings:
+    """Return what a file states. Raises FilesError or SchedulingFileError."""
+    return _read(read_each([path]))
 
 
 def _read(contents: Sequence[FileContent]) -> SchedulingSettings:

@@ -1,4 +1,4 @@
-"""What scores rest on, and since when nodes have been bad."""
+"""What scores rest on: metrics, and without them nothing for five minutes, then requests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from adapter.nodes.board.basis import REQUESTS_AFTER_SECONDS, BadSince, basis_at_start
+from adapter.nodes.board.basis import REQUESTS_AFTER_SECONDS, basis_at_start
 from adapter.nodes.model.loads import VERDICTS, LoadResource, LoadSnapshot, NodeVerdict, ResourceLoad
 
 NAN = math.nan
@@ -57,20 +57,3 @@ def test_scores_rest_on_requests_after_five_minutes_without_metrics(
         state = state.after(loads, now)
     assert state.basis == expected
     assert REQUESTS_AFTER_SECONDS == 300.0
-
-
-def since(state: BadSince) -> dict[str, float]:
-    return dict(zip(state.nodes, state.since[LoadResource.CPU].tolist(), strict=True))
-
-
-def test_a_node_is_bad_since_the_first_snapshot_without_its_metrics() -> None:
-    state = BadSince().after(snapshot({"a": 0.5, "b": NAN}, at=1000.0))
-    assert since(state) == {"a": math.inf, "b": 1000.0}
-    state = state.after(snapshot({"a": NAN, "b": NAN, "c": NAN}, at=1030.0))
-    assert since(state) == {"a": 1030.0, "b": 1000.0, "c": 1030.0}
-    state = state.after(snapshot({"b": 0.5, "c": NAN}, at=1060.0))
-    assert since(state) == {"b": math.inf, "c": 1030.0}
-
-
-def test_a_gap_without_any_window_is_bad() -> None:
-    assert since(BadSince().after(snapshot({"a": NAN}, verdict=NodeVerdict.GAP))) == {"a": 1000.0}
