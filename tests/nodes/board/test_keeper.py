@@ -64,7 +64,7 @@ class Script:
     def offer(self, samples: SampleSet) -> None:
         self.offered.append(samples)
 
-    def keeper(self, settings: SchedulingSettings = SchedulingSettings()) -> BoardKeeper:
+    def keeper(self, settings: SchedulingSettings | None = None) -> BoardKeeper:
         def refresher(scheduling: SchedulingSettings) -> Refresher:
             self.made.append(scheduling)
             return cast("Refresher", self)
@@ -79,7 +79,7 @@ class Script:
             node_metrics=(CPU,),
             clock=Clock(lambda: self.now, lambda: self.now),
         )
-        return BoardKeeper(parts, settings)
+        return BoardKeeper(parts, settings or SchedulingSettings())
 
     def basis_shown(self) -> list[str]:
         return [
