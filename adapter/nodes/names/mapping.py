@@ -1,0 +1,86 @@
+"""All series of a refresh to their nodes; those without one are listed with the repair. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.nodes.model.loads import UnmappedSeries
+from adapter.nodes.names.matching import NODE_LABELS, NodeNames, canonical_address, names_of, without_port
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adapter.cluster.state import ClusterNode
+    from adapter.nodes.model.loads import LoadResource
+    from adapter.nodes.model.settings import NodeMatch
+
+_SHOWN_NODES = 3
+_RELABEL = (
+    "let the scrape configuration write the node's name into the label `node` (relabel __meta_kubernetes_pod_node_name"
+    " or __meta_kubernetes_node_name)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesMapper:
+    """Maps series to nodes."""
+
+    names: NodeNames | None
+    """None where Node objects are not known: then `instance` without its port is the name."""
+    unames: Mapping[str, str]
+    """Host names that exporters report of themselves, by `instance`."""
+
+    def node_of(self, labels: Mapping[str, str]) -> str:
+        """Return the name of the node; empty if it is not known."""
+        if self.names is None:
+            return without_port(labels.get("instance", "")) or _first_name(labels)
+        found = self.names.candidates(labels, self._uname(labels))
+        return next(iter(found)) if len(found) == 1 else ""
+
+    def fix(self, labels: Mapping[str, str]) -> str:
+        """Return how to repair a series that has no node, one sentence."""
+        instance = labels.get("instance", "")
+        if self.names is None or not (instance or _first_name(labels)):
+            return "The series has no label `instance`: let the expression in `queries` aggregate by (instance)."
+        found = sorted(self.names.candidates(labels, self._uname(labels)))
+        if found:
+            more = f" and {len(found) - _SHOWN_NODES} more" if len(found) > _SHOWN_NODES else ""
+            return f"It fits the nodes {', '.join(found[:_SHOWN_NODES])}{more}: {_RELABEL}."
+        if self.names.match != "auto":
+            match = self.names.match
+            return f"`nodes.match: {match}` finds no node for {instance!r}: use `nodes.match: auto`, or {_RELABEL}."
+        if address := canonical_address(without_port(instance)):
+            return f"No node has the address {address}, which may be that of a pod: {_RELABEL}."
+        return f"No node has the name, host name or address {without_port(instance)!r}: {_RELABEL}."
+
+    def _uname(self, labels: Mapping[str, str]) -> str:
+        return self.unames.get(labels.get("instance", ""), "")
+
+
+def series_mapper(
+    nodes: Iterable[ClusterNode] | None, match: NodeMatch, unames: Mapping[str, str] | None = None
+) -> SeriesMapper:
+    """Return the mapper for these nodes; None if Node objects are not known."""
+    return SeriesMapper(None if nodes is None else names_of(nodes, match), unames or {})
+
+
+def unmapped_series(
+    found: Mapping[LoadResource, Iterable[Mapping[str, str]]], mapper: SeriesMapper
+) -> tuple[UnmappedSeries, ...]:
+    """Return the label sets without a node, each once with all of its resources, by `instance`."""
+    resources: dict[frozenset[tuple[str, str]], list[LoadResource]] = {}
+    for resource, series in found.items():
+        for labels in series:
+            listed = resources.setdefault(frozenset(labels.items()), [])
+            if resource not in listed:
+                listed.append(resource)
+    unmapped = [
+        UnmappedSeries(labels.get("instance", ""), labels, tuple(listed), mapper.fix(labels))
+        for labels, listed in ((dict(key), listed) for key, listed in resources.items())
+    ]
+    return tuple(sorted(unmapped, key=lambda one: (one.instance, sorted(one.labels.items()))))
+
+
+def _first_name(labels: Mapping[str, str]) -> str:
+    return next((labels[label] for label in NODE_LABELS if labels.get(label)), "")

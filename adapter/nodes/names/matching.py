@@ -1,0 +1,132 @@
+"""Which Kubernetes node a series is about, by its labels and the Node objects. Pure.
+
+`instance` is whatever the installation made of it: the node's name, `IP:9100`, a short or a full host name. Each text
+is looked up from the strongest evidence to the weakest: labels that name a node, the name of a node, an address, a
+host name. A text that fits two nodes is no match, so a node never gets the load of another.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adapter.cluster.state import ClusterNode
+    from adapter.nodes.model.settings import NodeMatch
+
+NODE_LABELS: Final = ("node", "kubernetes_node", "nodename", "Hostname")
+"""Labels that name a node where relabeling adds them; `Hostname` is that of the DCGM exporter."""
+_HOSTNAME_LABEL = "kubernetes.io/hostname"
+_IP_TYPES = frozenset({"InternalIP", "ExternalIP"})
+
+
+@dataclass(frozen=True, slots=True)
+class NodeNames:
+    """Names, addresses and host names of all nodes."""
+
+    match: NodeMatch
+    names: Mapping[str, frozenset[str]]
+    """Nodes by their names in lower case."""
+    addresses: Mapping[str, frozenset[str]]
+    """Nodes by address in canonical notation."""
+    hosts: Mapping[str, frozenset[str]]
+    """Nodes by host name in lower case: the node's name, its label `kubernetes.io/hostname`, its DNS names."""
+    short_of_full: Mapping[str, frozenset[str]]
+    """Nodes with a full host name (with a domain), by the first part of it."""
+
+    def candidates(self, labels: Mapping[str, str], uname: str = "") -> frozenset[str]:
+        """Return the nodes that the strongest evidence fits: one is a match, several are ambiguous.
+
+        `uname` is the host name that the exporter of the same instance reports in `node_uname_info`.
+        """
+        ambiguous: frozenset[str] = frozenset()
+        for found in self._evidence(labels, uname):
+            if len(found) == 1:
+                return found
+            ambiguous = ambiguous or found
+        return ambiguous
+
+    def _evidence(self, labels: Mapping[str, str], uname: str) -> Iterable[frozenset[str]]:
+        instance = labels.get("instance", "").strip()
+        bare = without_port(instance)
+        if self.match in ("auto", "nodename"):
+            named = [labels[label].strip() for label in NODE_LABELS if labels.get(label)]
+            yield from (self._by_name(text) for text in named)
+        else:
+            named = []
+        if self.match in ("auto", "instance"):
+            yield self._by_name(instance)
+            yield self._by_name(bare)
+        if self.match in ("auto", "ip"):
+            yield self._by_address(bare)
+        if self.match == "auto":
+            yield self._by_host(bare)
+        if self.match in ("auto", "nodename"):
+            for text in (*named, uname):
+                yield self._by_host(text)
+
+    def _by_name(self, text: str) -> frozenset[str]:
+        return self.names.get(text.lower(), frozenset())
+
+    def _by_address(self, text: str) -> frozenset[str]:
+        address = canonical_address(text)
+        return self.addresses.get(address, frozenset()) if address else frozenset()
+
+    def _by_host(self, text: str) -> frozenset[str]:
+        host = text.lower().rstrip(".")
+        if not host or canonical_address(host):
+            return frozenset()
+        if exact := self.hosts.get(host):
+            return exact
+        short, dot, _domain = host.partition(".")
+        # Two full names that differ are two hosts, also if they begin alike.
+        return self.hosts.get(short, frozenset()) if dot else self.short_of_full.get(host, frozenset())
+
+
+def names_of(nodes: Iterable[ClusterNode], match: NodeMatch) -> NodeNames:
+    """Return the lookup of these nodes."""
+    names, addresses, hosts, shorts = (defaultdict[str, set[str]](set) for _ in range(4))
+    for node in nodes:
+        names[node.name.lower()].add(node.name)
+        for address in node.addresses:
+            if address.type in _IP_TYPES and (canonical := canonical_address(address.address)):
+                addresses[canonical].add(node.name)
+        for host in _hosts_of(node):
+            hosts[host].add(node.name)
+            short, dot, _domain = host.partition(".")
+            if dot:
+                shorts[short].add(node.name)
+    return NodeNames(match, *(_frozen(found) for found in (names, addresses, hosts, shorts)))
+
+
+def without_port(instance: str) -> str:
+    """Return the host of `HOST:PORT`, `[IPv6]:PORT` or a URL's authority; a bare IPv6 address stays."""
+    text = instance.strip().split("://", 1)[-1].split("/", 1)[0]
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    host, colon, port = text.rpartition(":")
+    return host if colon and port.isdecimal() and ":" not in host else text
+
+
+def canonical_address(text: str) -> str:
+    """Return an IP address in canonical notation; empty if the text is none."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return ""
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return str(mapped or address)
+
+
+def _hosts_of(node: ClusterNode) -> set[str]:
+    texts = {node.name, node.labels.get(_HOSTNAME_LABEL, "")}
+    texts.update(address.address for address in node.addresses if address.type not in _IP_TYPES)
+    return {text.lower().rstrip(".") for text in texts if text and not canonical_address(text)}
+
+
+def _frozen(found: Mapping[str, set[str]]) -> dict[str, frozenset[str]]:
+    return {text: frozenset(nodes) for text, nodes in found.items()}

@@ -1,0 +1,1 @@
+"""What is asked of Prometheus for the load of nodes, and asking it."""

@@ -1,0 +1,77 @@
+"""From rows by series to the grid by node, joined with what is there. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adapter.nodes.windows.grid import column_times, join, regrid
+from adapter.nodes.windows.series import SeriesRows, grid_of_series
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.cluster.state import ClusterNode
+    from adapter.nodes.model.loads import LoadResource
+    from adapter.nodes.model.samples import SampleGrid
+    from adapter.nodes.names.mapping import SeriesMapper
+    from adapter.nodes.queries.plan import Piece
+    from adapter.nodes.queries.rows import Rows
+
+
+def answered_steps(grid: SampleGrid) -> set[int]:
+    """Return the steps at which a grid has a sample of any node: the others are asked for again."""
+    present = ~np.isnan(grid.values).all(axis=0) if grid.nodes else np.zeros(grid.values.shape[1], dtype=bool)
+    return {int(time) for time in column_times(grid)[present]}
+
+
+def joined(
+    resource: LoadResource,
+    older: SampleGrid | None,
+    rows: Rows,
+    piece: Piece,
+    mapper: SeriesMapper,
+    nodes: tuple[ClusterNode, ...] | None,
+) -> tuple[SampleGrid, tuple[Mapping[str, str], ...]]:
+    """Return the grid with the rows of a piece, and the labels of those whose node is not known.
+
+    The piece may be newer or older than the grid. With Node objects the grid has exactly their names; without them,
+    the names that series have had within the time that is kept.
+    """
+    names = [mapper.node_of(labels) for labels in rows.labels]
+    unmapped = tuple(labels for labels, name in zip(rows.labels, names, strict=True) if not name)
+    known = tuple(sorted({name for name in names if name} if nodes is None else {node.name for node in nodes}))
+    index = {name: row for row, name in enumerate(known)}
+    node_of = np.array([index.get(name, -1) for name in names], dtype=np.intp)
+    series = SeriesRows(rows.values, node_of, rows.newest, rows.scrape_seconds, rows.advancing, rows.reset_at)
+    found = grid_of_series(series, resource, piece.step_seconds, piece.last, known)
+    if older is not None:
+        found = join(older, found) if piece.last >= older.end else join(found, older)
+    found = regrid(found, known) if nodes is not None else _without_vanished(found)
+    return _counted_from_first_sight(found, rows, names), unmapped
+
+
+def _without_vanished(grid: SampleGrid) -> SampleGrid:
+    """Return the grid without nodes that have no sample any more."""
+    present = ~np.isnan(grid.values).all(axis=1) | (grid.newest >= column_times(grid)[0])
+    if present.all():
+        return grid
+    return regrid(grid, tuple(name for name, is_there in zip(grid.nodes, present, strict=True) if is_there))
+
+
+def _counted_from_first_sight(grid: SampleGrid, rows: Rows, names: list[str]) -> SampleGrid:
+    """Return the grid in which counters that were never seen to advance stand still since they were first seen.
+
+    Otherwise a node that is stuck from the start would count as one of which nothing is known.
+    """
+    index = {name: row for row, name in enumerate(grid.nodes)}
+    node_of = np.array([index.get(name, -1) for name in names], dtype=np.intp)
+    first = np.full(len(grid.nodes), np.nan)
+    is_known = node_of >= 0
+    np.fmin.at(first, node_of[is_known], rows.first_known[is_known])
+    unseen = np.isnan(grid.advancing) & ~np.isnan(first)
+    if not unseen.any():
+        return grid
+    return replace(grid, advancing=np.where(unseen, first - grid.step_seconds, grid.advancing))

@@ -1,0 +1,69 @@
+"""Which steps to ask for: only those that are lacking, in pieces that Prometheus can answer. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+OVERLAP_STEPS: Final = 2
+"""The newest steps are asked for again, because samples may arrive after the step."""
+MOST_SAMPLES: Final = 20_000_000
+"""Limit of the series that an expression reads times the steps; Prometheus refuses a query at 50 million."""
+MOST_POINTS: Final = 11_000
+"""Prometheus refuses more steps in one query."""
+MOST_ANSWERED: Final = 1_000_000
+"""Limit of the samples in one answer: 30 MB of JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Steps that one query asks for, in Unix seconds; both ends are on the grid."""
+
+    first: int
+    last: int
+    step_seconds: int
+
+    @property
+    def columns(self) -> int:
+        return (self.last - self.first) // self.step_seconds + 1
+
+    @property
+    def times(self) -> range:
+        """The steps of the piece."""
+        return range(self.first, self.last + 1, self.step_seconds)
+
+
+def wanted(now: float, columns: int, step_seconds: int) -> range:
+    """Return the steps that windows need: the last so many that are not later than now."""
+    last = int(now // step_seconds) * step_seconds
+    return range(last - (columns - 1) * step_seconds, last + 1, step_seconds)
+
+
+def pieces_lacking(steps: range, covered: Iterable[int], most_steps: int) -> tuple[Piece, ...]:
+    """Return what to ask for, newest first: steps that are not covered, and the last ones that are, again.
+
+    `covered` is the steps that have been answered.
+    """
+    known = sorted(set(covered).intersection(steps))
+    lacking = sorted(set(steps).difference(known[: max(0, len(known) - OVERLAP_STEPS)]))
+    pieces: list[Piece] = []
+    for time in reversed(lacking):
+        before = pieces[-1] if pieces else None
+        if before is not None and before.first - time == steps.step and before.columns < most_steps:
+            pieces[-1] = Piece(time, before.last, steps.step)
+        else:
+            pieces.append(Piece(time, time, steps.step))
+    return tuple(pieces)
+
+
+def steps_at_once(series_read: int | None, series_answered: int) -> int:
+    """Return how many steps one query may ask for.
+
+    `series_read` is how many series the expression reads; None if that is not known.
+    """
+    read = MOST_SAMPLES // max(1, series_read or 1)
+    answered = MOST_ANSWERED // max(1, series_answered)
+    return max(1, min(MOST_POINTS, read, answered))

@@ -1,0 +1,220 @@
+"""Brings the samples up to date: asks Prometheus for what is lacking, and joins the answers with what there is.
+
+A query that fails costs its own resource, and its samples stay as they were. All of a refresh ends within its time.
+Used by one thread at a time.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Final
+
+from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.model.samples import SampleSet
+from adapter.nodes.names.mapping import SeriesMapper, series_mapper, unmapped_series
+from adapter.nodes.queries.expressions import STEP_SECONDS, rate_function, resource_query
+from adapter.nodes.queries.joining import answered_steps, joined
+from adapter.nodes.queries.plan import MOST_POINTS, Piece, pieces_lacking, steps_at_once, wanted
+from adapter.nodes.queries.results import RefreshResult
+from adapter.nodes.queries.rows import rows_of
+from adapter.nodes.queries.schedule import in_order, queries_allowed, time_limit
+from adapter.nodes.queries.survey import SURVEY_SECONDS, Survey, survey_of, survey_query
+from adapter.nodes.windows.grid import kept_columns, not_after
+from adapter.sources.prometheus.errors import (
+    AnswerTooLargeError,
+    PrometheusError,
+    PrometheusTimeoutError,
+    QueryRefusedError,
+)
+from adapter.sources.prometheus.ranges import RangeLimits
+from adapter.timing.pace import UNPACED, Pace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adapter.cluster.state import ClusterNode
+    from adapter.nodes.model.samples import SampleGrid
+    from adapter.nodes.model.settings import SchedulingSettings
+    from adapter.nodes.queries.expressions import ResourceQuery
+    from adapter.sources.prometheus.client import PrometheusClient
+
+LIMITS: Final = RangeLimits(max_bytes=256 * 1024 * 1024, max_series=250_000, max_samples=8_000_000)
+"""For 5,000 nodes with four series each and 68 steps, with room for installations that scrape everything twice."""
+_SURVEY_AGAIN_SECONDS = 60.0
+_LONGEST_SURVEY_SECONDS = 5.0
+_TIME_SHARE = 0.8
+_MOST_SECONDS = 25.0
+_LEAST_SECONDS = 3.0
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What a resource's queries have brought so far."""
+
+    covered: set[int] = field(default_factory=set)
+    """Steps that have been answered, Unix seconds."""
+    most_steps: int = MOST_POINTS
+    """Limit that follows from queries that were too large."""
+    asked: int = 0
+    unmapped: tuple[Mapping[str, str], ...] = ()
+
+
+class Refresher:
+    """Refreshes the samples of all resources."""
+
+    def __init__(
+        self,
+        client: PrometheusClient,
+        settings: SchedulingSettings,
+        *,
+        refresh_seconds: float = 30.0,
+        pace: Pace = UNPACED,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Take the client and what is configured; `refresh_seconds` bounds both time and number of queries.
+
+        `pace` is for reading the survey's answer; the client has its own.
+        """
+        self._client = client
+        self._settings = settings
+        self._refresh_seconds = refresh_seconds
+        self._pace = pace
+        self._monotonic = monotonic
+        self._survey = Survey()
+        self._survey_due = 0.0
+        self._progress: dict[LoadResource, _Progress] = {}
+        self._sequence = count(1)
+        self._knew_nodes: bool | None = None
+
+    def refresh(self, now: float, samples: SampleSet | None, nodes: tuple[ClusterNode, ...] | None) -> RefreshResult:
+        """Return the samples with the steps up to now (Unix seconds) that could be had.
+
+        `samples` is what the refresh before returned, or what was read from the local file; None without either.
+        `nodes` is all Node objects, None where they are not known. Never raises because of Prometheus.
+        """
+        began = self._monotonic()
+        deadline = began + max(_LEAST_SECONDS, min(_MOST_SECONDS, _TIME_SHARE * self._refresh_seconds))
+        allowed = queries_allowed(self._refresh_seconds)
+        grids = self._begin(now, samples, nodes)
+        asked = 0
+        if now >= self._survey_due and allowed > 1:
+            asked += 1
+            self._ask_survey(now, min(_LONGEST_SURVEY_SECONDS, (deadline - began) / 4))
+        mapper = series_mapper(nodes, self._settings.match, self._survey.unames)
+        plan = in_order(
+            self._lacking(now, grids),
+            {resource: progress.asked for resource, progress in self._progress.items()},
+            allowed - asked,
+        )
+        failures: dict[LoadResource, str] = {}
+        fresh = False
+        for place, (resource, piece) in enumerate(plan):
+            if resource in failures:
+                continue
+            asked += 1
+            limit = time_limit(deadline - self._monotonic(), len(plan) - place)
+            try:
+                grids[resource], problem = self._ask(resource, piece, grids.get(resource), (mapper, nodes), limit)
+            except PrometheusError as e:
+                self._failed(resource, piece, e)
+                problem = str(e)
+            else:
+                fresh = True
+            if problem:
+                failures[resource] = problem
+        unmapped = unmapped_series({resource: p.unmapped for resource, p in self._progress.items()}, mapper)
+        from_file = samples is not None and samples.from_file and not fresh
+        return RefreshResult(SampleSet(grids, from_file), unmapped, failures, asked, self._monotonic() - began)
+
+    def _begin(
+        self, now: float, samples: SampleSet | None, nodes: tuple[ClusterNode, ...] | None
+    ) -> dict[LoadResource, SampleGrid]:
+        """Return the grids to start from, and learn from them which steps are there."""
+        grids = {} if samples is None else {r: not_after(grid, now) for r, grid in samples.grids.items()}
+        grids = {resource: grid for resource, grid in grids.items() if grid.step_seconds == STEP_SECONDS}
+        knows_nodes = nodes is not None
+        if self._knew_nodes is not None and knows_nodes != self._knew_nodes:
+            # The names change as a whole, so what is known under the old ones is of no use.
+            self._progress.clear()
+            grids.clear()
+        self._knew_nodes = knows_nodes
+        for resource in LoadResource:
+            if resource not in self._progress:
+                grid = grids.get(resource)
+                self._progress[resource] = _Progress(set() if grid is None else answered_steps(grid))
+        return grids
+
+    def _ask_survey(self, now: float, timeout_seconds: float) -> None:
+        query = survey_query(self._settings.matchers)
+        try:
+            answer = self._client.instant(query, timeout_seconds=timeout_seconds, at=math.floor(now))
+            samples = [(one.labels, one.value) for batch in answer.batches(self._pace) for one in batch]
+        except PrometheusError:
+            # Without it queries work too: they only may be larger than they need to be.
+            self._survey_due = now + _SURVEY_AGAIN_SECONDS
+            return
+        self._survey = survey_of(samples)
+        self._survey_due = now + SURVEY_SECONDS
+        for progress in self._progress.values():
+            progress.most_steps = MOST_POINTS
+
+    def _lacking(self, now: float, grids: Mapping[LoadResource, SampleGrid]) -> dict[LoadResource, tuple[Piece, ...]]:
+        steps = wanted(now, kept_columns(STEP_SECONDS), STEP_SECONDS)
+        lacking: dict[LoadResource, tuple[Piece, ...]] = {}
+        for resource, progress in self._progress.items():
+            if not self._is_there(resource) and resource not in grids:
+                continue
+            progress.covered.intersection_update(steps)
+            at_once = steps_at_once(self._survey.series.get(resource), self._survey.answered(resource))
+            lacking[resource] = pieces_lacking(steps, progress.covered, min(at_once, progress.most_steps))
+        return lacking
+
+    def _is_there(self, resource: LoadResource) -> bool:
+        """Return whether a query can have a result, as far as is known."""
+        is_known = resource in self._survey.series and resource not in self._settings.queries
+        return not is_known or self._survey.series[resource] > 0 or resource in self._survey.recorded
+
+    def _query(self, resource: LoadResource) -> ResourceQuery:
+        return resource_query(
+            resource,
+            rate=rate_function(self._survey.longest_scrape_seconds),
+            matchers=self._settings.matchers,
+            override=self._settings.queries.get(resource),
+            recorded=resource in self._survey.recorded,
+        )
+
+    def _ask(
+        self,
+        resource: LoadResource,
+        piece: Piece,
+        grid: SampleGrid | None,
+        names: tuple[SeriesMapper, tuple[ClusterNode, ...] | None],
+        timeout_seconds: float,
+    ) -> tuple[SampleGrid, str]:
+        """Return the grid with the answer for a piece, and why it may lack something. Raises PrometheusError."""
+        query, progress = self._query(resource), self._progress[resource]
+        progress.asked = next(self._sequence)
+        answer = self._client.range(
+            query.expression,
+            start=piece.first,
+            end=piece.last,
+            step_seconds=piece.step_seconds,
+            timeout_seconds=timeout_seconds,
+            limits=LIMITS,
+        )
+        rows = rows_of(resource, answer.series, piece, self._survey.scrape_seconds, is_overridden=query.is_overridden)
+        mapper, nodes = names
+        found, progress.unmapped = joined(resource, grid, rows, piece, mapper, nodes)
+        if answer.warnings:
+            # What came is right, but there may be more, so the steps are asked for again.
+            return found, f"Prometheus answered with a warning, so nodes may be missing: {answer.warnings[0]}"
+        progress.covered.update(piece.times)
+        return found, ""
+
+    def _failed(self, resource: LoadResource, piece: Piece, error: PrometheusError) -> None:
+        """Ask for less next time if the query was too large."""
+        if isinstance(error, AnswerTooLargeError | PrometheusTimeoutError | QueryRefusedError):
+            self._progress[resource].most_steps = max(1, piece.columns // 2)

@@ -1,0 +1,1 @@
+"""From samples to windows: arithmetic on grids, statistics, the analyser of bad metrics, estimates. Pure."""

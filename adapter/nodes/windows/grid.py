@@ -1,0 +1,142 @@
+"""Arithmetic on grids of samples: join with newer steps, shift, cut, follow the list of nodes. Vectorised."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from adapter.nodes.model.loads import WINDOWS_SECONDS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from adapter.nodes.model.samples import Floats, SampleGrid
+
+MARGIN_SECONDS: Final = 120
+"""What is kept beyond the longest window: two steps for late samples, and the sample before the window that is still
+in force at the window's start where a node is scraped more rarely than the grid steps."""
+
+
+def kept_columns(step_seconds: int) -> int:
+    """Return how many columns of a grid are worth keeping."""
+    return -(-(WINDOWS_SECONDS[0] + MARGIN_SECONDS) // step_seconds)
+
+
+def column_times(grid: SampleGrid) -> Floats:
+    """Return the Unix seconds of each column."""
+    columns = grid.values.shape[1]
+    return grid.end - grid.step_seconds * np.arange(columns - 1, -1, -1, dtype=np.float64)
+
+
+def aligned(seconds: float, step_seconds: int) -> int:
+    """Return the last multiple of the step that is not later."""
+    return int(seconds // step_seconds) * step_seconds
+
+
+def span(grid: SampleGrid, end: int, columns: int) -> SampleGrid:
+    """Return the part of a grid that ends at `end` and has `columns` columns; what the grid lacks is NaN.
+
+    ValueError if `end` is not a whole number of steps away from the grid's.
+    """
+    if (end - grid.end) % grid.step_seconds:
+        raise ValueError(f"{end} is not on the {grid.step_seconds} s steps of a grid that ends at {grid.end}")
+    had = grid.values.shape[1]
+    # Where the grid's first column is in the result.
+    first = columns - had + (grid.end - end) // grid.step_seconds
+    if first == 0 and had == columns:
+        return grid
+    values = np.full((len(grid.nodes), columns), np.nan)
+    start, stop = max(first, 0), min(first + had, columns)
+    if start < stop:
+        values[:, start:stop] = grid.values[:, start - first : stop - first]
+    return replace(grid, end=end, values=values)
+
+
+def cut(grid: SampleGrid) -> SampleGrid:
+    """Return the grid with the columns that are worth keeping, and no more."""
+    return span(grid, grid.end, min(grid.values.shape[1], kept_columns(grid.step_seconds)))
+
+
+def not_after(grid: SampleGrid, now: float) -> SampleGrid:
+    """Return the grid without steps that are later than now, which a file has after the clock was set back."""
+    if grid.end <= now:
+        return grid
+    steps = -((aligned(now, grid.step_seconds) - grid.end) // grid.step_seconds)
+    return span(grid, grid.end - steps * grid.step_seconds, grid.values.shape[1])
+
+
+def rows_of(nodes: tuple[str, ...], among: tuple[str, ...]) -> NDArray[np.intp]:
+    """Return where each of `nodes` is in `among`, -1 for one that is not there."""
+    index = {name: row for row, name in enumerate(among)}
+    return np.fromiter((index.get(name, -1) for name in nodes), dtype=np.intp, count=len(nodes))
+
+
+def taken(values: Floats, rows: NDArray[np.intp]) -> Floats:
+    """Return the last axis of `values` in another order; NaN where the row is -1."""
+    if not values.shape[-1]:
+        return np.full((*values.shape[:-1], len(rows)), np.nan)
+    return np.where(rows >= 0, values[..., rows], np.nan)
+
+
+def regrid(grid: SampleGrid, nodes: tuple[str, ...]) -> SampleGrid:
+    """Return the grid for another list of nodes: new ones have no samples, those that are gone are dropped."""
+    if nodes == grid.nodes:
+        return grid
+    rows = rows_of(nodes, grid.nodes)
+    return replace(
+        grid,
+        nodes=nodes,
+        values=np.ascontiguousarray(taken(grid.values.T, rows).T),
+        newest=taken(grid.newest, rows),
+        scrape_seconds=taken(grid.scrape_seconds, rows),
+        advancing=taken(grid.advancing, rows),
+        reset_at=taken(grid.reset_at, rows),
+    )
+
+
+def join(older: SampleGrid, newer: SampleGrid) -> SampleGrid:
+    """Return one grid of both, cut to what is worth keeping, for the nodes of either.
+
+    Where both have a step, the newer value counts unless it is NaN; so a late sample fills what was NaN before, and a
+    node that one answer lacks keeps what is known of it. An older grid whose steps are all later than those that are
+    kept of the newer one (its clock was wrong) is dropped.
+    ValueError if the grids are of different resources, or on different steps.
+    """
+    if (older.resource, older.step_seconds) != (newer.resource, newer.step_seconds):
+        raise ValueError(
+            f"cannot join {older.resource} at {older.step_seconds} s with {newer.resource} at {newer.step_seconds} s"
+        )
+    step, most = newer.step_seconds, kept_columns(newer.step_seconds)
+    if older.end - newer.end >= most * step:
+        return cut(newer)
+    if older.nodes != newer.nodes:
+        nodes = tuple(sorted({*older.nodes, *newer.nodes}))
+        older, newer = regrid(older, nodes), regrid(newer, nodes)
+    end = max(older.end, newer.end)
+    first = min(grid.end - (grid.values.shape[1] - 1) * step for grid in (older, newer))
+    columns = min(most, (end - first) // step + 1)
+    before, after = span(older, end, columns), span(newer, end, columns)
+    return replace(
+        newer,
+        end=end,
+        values=np.where(np.isnan(after.values), before.values, after.values),
+        newest=np.fmax(older.newest, newer.newest),
+        scrape_seconds=np.where(np.isnan(newer.scrape_seconds), older.scrape_seconds, newer.scrape_seconds),
+        advancing=np.fmax(older.advancing, newer.advancing),
+        reset_at=np.fmax(older.reset_at, newer.reset_at),
+    )
+
+
+def without_repeats(values: Floats, times: Floats, newest: Floats, hold_seconds: Floats) -> Floats:
+    """Return the rows without the steps that only repeat their newest sample.
+
+    Prometheus answers with the last sample for up to five minutes after it. A sample is in force for `hold_seconds`
+    (the scrape interval, at least a step); later columns are NaN. A row whose newest sample is unknown stays.
+    """
+    # Compared with NaN, nothing is later.
+    last = newest + hold_seconds
+    if not np.any(times[-1:] > last):
+        return values
+    return np.where(times > last[:, None], np.nan, values)

@@ -1,0 +1,223 @@
+"""The expressions and the refresh against a real Prometheus."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from adapter.cluster.state import NodeAddress
+from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.model.settings import SchedulingSettings
+from adapter.nodes.queries.refresher import Refresher
+from adapter.sources.prometheus.client import PrometheusClient
+from adapter.sources.prometheus.settings import PrometheusSettings
+from tests.nodes.names.cluster_nodes import cluster_node
+from tests.nodes.queries.exporters import NodeExporter, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from adapter.nodes.model.samples import Floats, SampleGrid
+    from adapter.nodes.queries.results import RefreshResult
+    from adapter.sources.prometheus.ranges import RangeAnswer
+    from tests.support.prometheus import ScrapedPrometheus
+
+AT = int(time.time() // 240) * 240 - 7200
+START = AT - 1200.0
+
+EXPORTERS = (
+    NodeExporter("plain:9100"),
+    NodeExporter("late:9100", late_seconds=1.0),
+    NodeExporter("missed:9100", is_scraped=lambda at: int((at - START) // 15) % 11 != 5),
+    NodeExporter("thirty:9100", scrape_seconds=30),
+    NodeExporter("sixty:9100", scrape_seconds=60),
+    NodeExporter("pair:9100", labels={"replica": "a"}),
+    NodeExporter("pair:9100", phase=9.1, labels={"replica": "b"}),
+    NodeExporter("restarted:9100", labels={"pod": "a"}, is_scraped=lambda at: at < AT - 400),
+    NodeExporter("restarted:9100", labels={"pod": "b"}, is_scraped=lambda at: at >= AT - 390),
+    NodeExporter("reset:9100", reset_at=AT - 300.0),
+    NodeExporter("stuck:9100", stuck=True),
+    NodeExporter("memory:9100", cpus=0),
+    NodeExporter("idle:9100", modes=("idle", "iowait", "steal"), memory=False),
+    NodeExporter("gap:9100", is_scraped=lambda at: not AT - 600 <= at < AT - 240),
+    NodeExporter("10.0.0.7:9100", labels={"job": "node-exporter", "namespace": "monitoring"}),
+    NodeExporter("other:9100", labels={"cluster": "b"}),
+)
+
+
+@pytest.fixture(scope="module")
+def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPrometheus:
+    return start_prometheus(history=text_of(EXPORTERS, START, AT))
+
+
+@pytest.fixture(scope="module")
+def client(prometheus: ScrapedPrometheus) -> Iterator[PrometheusClient]:
+    with PrometheusClient(PrometheusSettings(prometheus.url)) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def result(client: PrometheusClient) -> RefreshResult:
+    return Refresher(client, SchedulingSettings()).refresh(AT, None, None)
+
+
+def window(grid: SampleGrid, node: str) -> Floats:
+    found: Floats = grid.values[grid.nodes.index(node)][-60:]
+    return found
+
+
+def cpu(result: RefreshResult) -> SampleGrid:
+    return result.samples.grids[LoadResource.CPU]
+
+
+@pytest.mark.parametrize(
+    ("node", "least", "most"),
+    [
+        ("plain", 0.37, 0.40),
+        ("late", 0.37, 0.40),
+        ("missed", 0.32, 0.40),
+        ("pair", 0.32, 0.40),
+        ("restarted", 0.32, 0.40),
+        ("idle", 0.37, 0.40),
+        ("thirty", 0.34, 0.40),
+        ("sixty", 0.28, 0.40),
+    ],
+)
+def test_a_load_that_switches_is_seen_to_vary(result: RefreshResult, node: str, least: float, most: float) -> None:
+    found = window(cpu(result), node)
+    assert np.count_nonzero(~np.isnan(found)) >= 55
+    assert least <= np.nanstd(found) <= most
+    assert np.nanmean(found) == pytest.approx(0.51, abs=0.05)
+    assert np.nanmin(found) >= 0
+    assert np.nanmax(found) <= 1
+
+
+def fact(values: Floats, result: RefreshResult, node: str) -> float:
+    return float(values[cpu(result).nodes.index(node)])
+
+
+def test_a_pair_of_servers_is_one_node_and_counts_once(result: RefreshResult) -> None:
+    assert window(cpu(result), "pair") == pytest.approx(window(cpu(result), "plain"), abs=0.45)
+    memory = result.samples.grids[LoadResource.MEMORY]
+    assert window(memory, "pair") == pytest.approx(0.6)
+
+
+def test_a_counter_reset_is_seen_and_does_no_harm(result: RefreshResult) -> None:
+    assert fact(cpu(result).reset_at, result, "reset") == pytest.approx(AT - 290, abs=20)
+    assert math.isnan(fact(cpu(result).reset_at, result, "plain"))
+    assert 0.09 <= np.nanmin(window(cpu(result), "reset")) <= np.nanmax(window(cpu(result), "reset")) <= 0.91
+
+
+def test_counters_that_stand_still_have_no_value_and_are_known_not_to_advance(result: RefreshResult) -> None:
+    assert np.isnan(window(cpu(result), "stuck")).all()
+    assert AT - fact(cpu(result).advancing, result, "stuck") >= 600
+    assert fact(cpu(result).advancing, result, "plain") == AT
+
+
+def test_of_idle_counters_alone_it_is_not_known_whether_they_advance(result: RefreshResult) -> None:
+    assert math.isnan(fact(cpu(result).advancing, result, "idle"))
+
+
+def test_scrapes_that_failed_are_a_gap_and_not_the_last_value_for_ever(result: RefreshResult) -> None:
+    missing = np.isnan(window(cpu(result), "gap"))
+    assert np.count_nonzero(missing) == pytest.approx(360 / 15, abs=2)
+    memory = result.samples.grids[LoadResource.MEMORY]
+    assert np.count_nonzero(np.isnan(window(memory, "gap"))) == pytest.approx(360 / 15, abs=2)
+
+
+@pytest.mark.parametrize(("node", "seconds"), [("plain", 15), ("missed", 15), ("thirty", 30), ("sixty", 60)])
+def test_the_scrape_interval_is_learned(result: RefreshResult, node: str, seconds: float) -> None:
+    assert fact(cpu(result).scrape_seconds, result, node) == pytest.approx(seconds, rel=0.01)
+
+
+def test_the_newest_sample_is_the_one_that_was_scraped(result: RefreshResult) -> None:
+    assert fact(cpu(result).newest, result, "sixty") == pytest.approx(START + 4.2 + 1140, abs=0.01)
+
+
+def test_a_node_without_a_metric_is_missing_in_that_resource_alone(result: RefreshResult) -> None:
+    assert "memory" not in cpu(result).nodes
+    assert window(result.samples.grids[LoadResource.MEMORY], "memory") == pytest.approx(0.6)
+    assert result.failures == {}
+    assert set(result.samples.grids) == {LoadResource.CPU, LoadResource.MEMORY}
+
+
+def test_matchers_choose_one_cluster_of_several(client: PrometheusClient) -> None:
+    settings = SchedulingSettings(matchers={"cluster": "b"})
+    assert cpu(Refresher(client, settings).refresh(AT, None, None)).nodes == ("other",)
+
+
+def test_a_query_of_ones_own_takes_the_place_of_the_built_in_one(client: PrometheusClient) -> None:
+    own = "1 - avg by (instance) (rate(node_cpu_seconds_total{mode='idle'}[2m])) / 0.9 # ours"
+    result = Refresher(client, SchedulingSettings(queries={LoadResource.CPU: own})).refresh(AT, None, None)
+    assert not result.failures
+    assert 0.3 < np.nanmean(window(cpu(result), "plain")) < 0.7
+    assert math.isnan(fact(cpu(result).advancing, result, "stuck"))
+
+
+def test_a_query_that_fails_costs_its_own_resource(client: PrometheusClient) -> None:
+    settings = SchedulingSettings(queries={LoadResource.CPU: "sum by (instance ("})
+    result = Refresher(client, settings).refresh(AT, None, None)
+    assert list(result.failures) == [LoadResource.CPU]
+    assert "parse error" in result.failures[LoadResource.CPU]
+    assert list(result.samples.grids) == [LoadResource.MEMORY]
+
+
+def test_a_later_refresh_asks_only_for_what_is_lacking(prometheus: ScrapedPrometheus) -> None:
+    with RecordingClient(PrometheusSettings(prometheus.url)) as client:
+        refresher = Refresher(client, SchedulingSettings())
+        first = refresher.refresh(AT - 300, None, None)
+        asked = len(client.asked)
+        second = refresher.refresh(AT - 270, first.samples, None)
+        whole = Refresher(client, SchedulingSettings()).refresh(AT - 270, None, None)
+    assert first.queries == 3
+    assert second.queries == 2
+    assert client.asked[asked : asked + 2] == [(AT - 315, AT - 270)] * 2
+    assert window(cpu(second), "plain") == pytest.approx(window(cpu(whole), "plain"), nan_ok=True)
+    assert second.samples.grids[LoadResource.CPU].nodes == cpu(whole).nodes
+
+
+def test_samples_of_a_file_are_completed_and_not_asked_for_again(prometheus: ScrapedPrometheus) -> None:
+    with RecordingClient(PrometheusSettings(prometheus.url)) as client:
+        saved = Refresher(client, SchedulingSettings()).refresh(AT - 300, None, None).samples
+        client.asked.clear()
+        result = Refresher(client, SchedulingSettings()).refresh(AT, replace(saved, from_file=True), None)
+    assert client.asked == [(AT - 315, AT)] * 2
+    assert not result.samples.from_file
+    assert not np.isnan(window(cpu(result), "plain")).any()
+
+
+def test_an_outage_keeps_the_samples_and_says_why(client: PrometheusClient) -> None:
+    saved = Refresher(client, SchedulingSettings()).refresh(AT, None, None).samples
+    with PrometheusClient(PrometheusSettings("http://127.0.0.1:9")) as nobody:
+        result = Refresher(nobody, SchedulingSettings()).refresh(AT + 30, replace(saved, from_file=True), None)
+    assert set(result.failures) == set(LoadResource)
+    assert result.samples.from_file
+    assert cpu(result) is saved.grids[LoadResource.CPU]
+
+
+def test_an_address_is_mapped_to_its_node_and_the_rest_is_listed_with_the_repair(client: PrometheusClient) -> None:
+    node = cluster_node("worker-7", NodeAddress("InternalIP", "10.0.0.7"))
+    result = Refresher(client, SchedulingSettings()).refresh(AT, None, (node,))
+    assert cpu(result).nodes == ("worker-7",)
+    assert not np.isnan(window(cpu(result), "worker-7")).any()
+    unmapped = {one.instance: one for one in result.unmapped}
+    assert unmapped["plain:9100"].resources == (LoadResource.CPU, LoadResource.MEMORY)
+    assert "relabel" in unmapped["plain:9100"].fix
+    assert "10.0.0.7:9100" not in unmapped
+
+
+class RecordingClient(PrometheusClient):
+    """Notes the ranges that are asked for."""
+
+    def __init__(self, settings: PrometheusSettings) -> None:
+        super().__init__(settings)
+        self.asked: list[tuple[float, float]] = []
+
+    def range(self, query: str, *, start: float, end: float, **options: Any) -> RangeAnswer:  # noqa: ANN401
+        self.asked.append((start, end))
+        return super().range(query, start=start, end=end, **options)
