@@ -1,9 +1,9 @@
 """The scrape interval of each exporter, learned from its series. Pure, vectorised.
 
-Two signs are combined (`rows`). The times of the newest samples on neighbouring steps differ by the interval, exactly, if
-scrapes are not closer than the steps; the median difference is taken, so a failed scrape does no harm. The number of
-samples in a window gives the interval also for closer scrapes, but too long a one for a target that is new or has gaps.
-So the shorter of both counts.
+Two signs are combined (by `rows`). The times of the newest samples on neighbouring steps differ by the interval,
+exactly, if scrapes are not closer than the steps; the median difference is taken, so a failed scrape does no harm. The
+number of samples in a window gives the interval also for closer scrapes, but too long a one for a target that is new or
+has gaps. So the shorter of both counts.
 """
 
 from __future__ import annotations
