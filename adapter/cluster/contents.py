@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
 
 from adapter.cluster.facts import FactError, autoscaler_of, node_of, ready_addresses, service_of
 from adapter.cluster.forms import AutoscalerForm, NodeForm, SliceForm
+from adapter.cluster.pods.facts import pod_of
+from adapter.cluster.pods.forms import PodForm, SelectingForm, SelectingMeta, SelectingSpec
+from adapter.cluster.pods.selectors import SELECTING_KINDS, pod_selector_of
 from adapter.cluster.state import Observed, Unknown
 from adapter.cluster.targets import ScaledForm, group_of, scaled_object
 from adapter.sources.manifests import GroupKind, group_kind, read_objects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    import msgspec
-
-    from adapter.cluster.state import Autoscaler, ClusterNode, CountedKind
+    from adapter.cluster.state import Autoscaler, ClusterNeeds, ClusterNode, ClusterPod, CountedKind, PodSelector
     from adapter.cluster.targets import ScaledObject, ScaleTarget
     from adapter.sources.manifests import FileObject, Manifest
     from adapter.timing.pace import Pace
+
+F = TypeVar("F")
+V = TypeVar("V")
 
 _COUNTED: Mapping[GroupKind, CountedKind] = {
     GroupKind("", "Pod"): "pods",
@@ -28,6 +35,7 @@ _COUNTED: Mapping[GroupKind, CountedKind] = {
     GroupKind("", "Namespace"): "namespaces",
     GroupKind("discovery.k8s.io", "EndpointSlice"): "endpoints",
 }
+_SELECTING: Mapping[GroupKind, str] = {GroupKind(group, kind): kind for kind, group in SELECTING_KINDS.items()}
 _WHOLE: Mapping[GroupKind, type[msgspec.Struct]] = {
     GroupKind("", "Node"): NodeForm,
     GroupKind("autoscaling", "HorizontalPodAutoscaler"): AutoscalerForm,
@@ -36,23 +44,30 @@ _WHOLE: Mapping[GroupKind, type[msgspec.Struct]] = {
 
 
 class _Forms(Mapping[GroupKind, "type[msgspec.Struct]"]):
-    """Of counted kinds only the metadata is read, and any other kind may be one that can be scaled."""
+    """Of counted kinds only the metadata is read unless more is needed. Any other kind may be one that can be scaled.
+
+    Controllers are decoded as objects that can be scaled, which keep their spec.
+    """
+
+    def __init__(self, needs: ClusterNeeds) -> None:
+        self._whole = dict(_WHOLE)
+        if needs.pods:
+            self._whole[GroupKind("", "Pod")] = PodForm
+        if needs.pod_selectors:
+            self._whole[GroupKind("", "Service")] = SelectingForm
 
     def __getitem__(self, kind: GroupKind) -> type[msgspec.Struct]:
-        if kind in _WHOLE:
-            return _WHOLE[kind]
+        if kind in self._whole:
+            return self._whole[kind]
         if kind in _COUNTED:
             raise KeyError(kind)
         return ScaledForm
 
     def __iter__(self) -> Iterator[GroupKind]:
-        return iter(_WHOLE)
+        return iter(self._whole)
 
     def __len__(self) -> int:
-        return len(_WHOLE)
-
-
-_FORMS = _Forms()
+        return len(self._whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +89,10 @@ class Contents:
     slices: dict[tuple[str, str], EndpointSlice] = field(default_factory=dict)
     labels: dict[CountedKind, dict[tuple[str, str], Mapping[str, str]]] = field(default_factory=dict)
     """Of the objects that can be counted; of `endpoints`, those of the EndpointSlices."""
+    pods: dict[tuple[str, str], ClusterPod | str] = field(default_factory=dict)
+    """Also those that have ended. Empty if the files were read without need of pods."""
+    pod_selectors: dict[tuple[str, str, str], PodSelector | str] = field(default_factory=dict)
+    """By namespace, name and kind; likewise."""
 
     def target(self, target: ScaleTarget, time: float) -> Observed[ScaledObject | None] | Unknown:
         """Return the size of an object, as it was at a time; None if there is no such object."""
@@ -86,17 +105,21 @@ class Contents:
         self.autoscalers.update(other.autoscalers)
         self.scaled.update(other.scaled)
         self.slices.update(other.slices)
+        self.pods.update(other.pods)
+        self.pod_selectors.update(other.pod_selectors)
         for kind, labels in other.labels.items():
             self.labels.setdefault(kind, {}).update(labels)
 
 
-def contents_of(body: bytes, *, is_json: bool, pace: Pace) -> Contents:
-    """Return what a file states. Raises ManifestError."""
+def contents_of(body: bytes, *, is_json: bool, pace: Pace, needs: ClusterNeeds) -> Contents:
+    """Return what a file states, pods and what selects them only if needed. Raises ManifestError."""
     contents = Contents()
+    forms = _Forms(needs)
     shared: dict[tuple[str, ...], Mapping[str, str]] = {}
-    for part in read_objects(body, _FORMS, is_json=is_json, pace=pace):
+    for part in read_objects(body, forms, is_json=is_json, pace=pace):
         for found in part:
             _add(contents, found, shared)
+            _add_placement(contents, found, needs)
     return contents
 
 
@@ -105,13 +128,13 @@ def _add(contents: Contents, found: FileObject, shared: dict[tuple[str, ...], Ma
     kind = group_kind(manifest)
     match found.whole:
         case NodeForm() as form:
-            contents.nodes[name] = _node(form)
+            contents.nodes[name] = _or_problem(node_of, form)
         case AutoscalerForm() as form:
             form.metadata.namespace = _namespace(manifest)
-            contents.autoscalers[_namespace(manifest), name] = _autoscaler(form)
+            contents.autoscalers[_namespace(manifest), name] = _or_problem(autoscaler_of, form)
         case ScaledForm() as form:
             form.kind = kind.kind
-            contents.scaled[kind.group, kind.kind, _namespace(manifest), name] = _scaled(form)
+            contents.scaled[kind.group, kind.kind, _namespace(manifest), name] = _or_problem(scaled_object, form)
         case SliceForm() as form:
             contents.slices[_namespace(manifest), name] = EndpointSlice(service_of(form), ready_addresses(form))
     if (counted := _COUNTED.get(kind)) is not None:
@@ -121,27 +144,39 @@ def _add(contents: Contents, found: FileObject, shared: dict[tuple[str, ...], Ma
         contents.labels.setdefault(counted, {})[namespace, name] = labels
 
 
+def _add_placement(contents: Contents, found: FileObject, needs: ClusterNeeds) -> None:
+    place = _namespace(found.manifest), found.manifest.metadata.name
+    if isinstance(found.whole, PodForm):
+        contents.pods[place] = _or_problem(partial(pod_of, gpu_annotation=needs.gpu_annotation), found.whole)
+    kind = _SELECTING.get(group_kind(found.manifest)) if needs.pod_selectors else None
+    if kind is None:
+        return
+    selector = _or_problem(partial(_pod_selector, kind, found.manifest), found.whole)
+    if selector is not None:
+        contents.pod_selectors[*place, kind] = selector
+
+
+def _pod_selector(kind: str, manifest: Manifest, whole: msgspec.Struct | None) -> PodSelector | None:
+    if isinstance(whole, SelectingForm):
+        return pod_selector_of(kind, whole)
+    if not isinstance(whole, ScaledForm):
+        return None
+    try:
+        metadata = msgspec.json.decode(whole.metadata, type=SelectingMeta)
+        spec = msgspec.json.decode(whole.spec, type=SelectingSpec | None)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise FactError(f"{kind} {manifest.metadata.name}: the selector cannot be read: {error}") from error
+    return pod_selector_of(kind, SelectingForm(metadata, spec))
+
+
+def _or_problem(convert: Callable[[F], V], form: F) -> V | str:
+    """Return the value of an object; or why there is none."""
+    try:
+        return convert(form)
+    except FactError as error:
+        return str(error)
+
+
 def _namespace(manifest: Manifest) -> str:
     """Return the namespace of an object; as with kubectl, `default` where it states none."""
     return manifest.metadata.namespace or "default"
-
-
-def _node(form: NodeForm) -> ClusterNode | str:
-    try:
-        return node_of(form)
-    except FactError as error:
-        return str(error)
-
-
-def _autoscaler(form: AutoscalerForm) -> Autoscaler | str:
-    try:
-        return autoscaler_of(form)
-    except FactError as error:
-        return str(error)
-
-
-def _scaled(form: ScaledForm) -> ScaledObject | str:
-    try:
-        return scaled_object(form)
-    except FactError as error:
-        return str(error)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from adapter.cluster.state import Autoscaler, ClusterNode, Taint
+from adapter.cluster.state import Autoscaler, ClusterNode, NodeAddress, Taint
 from adapter.objects.quantities import Quantity, QuantityError, parse_quantity
 
 if TYPE_CHECKING:
@@ -50,6 +50,9 @@ def node_of(form: NodeForm) -> ClusterNode:
         created=_created(name, form.metadata.created),
         capacity=_quantities(name, "capacity", (status.capacity or {}) if status else {}),
         allocatable=_quantities(name, "allocatable", (status.allocatable or {}) if status else {}),
+        addresses=tuple(
+            NodeAddress(sys.intern(one.type), one.address) for one in ((status.addresses or ()) if status else ())
+        ),
     )
 
 

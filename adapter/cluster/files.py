@@ -7,13 +7,25 @@ any describe a cluster without any.
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from adapter.cluster.by_namespace import EVERYWHERE, AutoscalersByNamespace
 from adapter.cluster.contents import Contents, contents_of
 from adapter.cluster.counts import distinct
+from adapter.cluster.pods.placed import pod_problems
+from adapter.cluster.pods.selectors import SELECTING_KINDS, selector_place
 from adapter.cluster.queries import selector_of
-from adapter.cluster.state import Autoscaler, ClusterNode, ClusterState, Observed, Unknown
+from adapter.cluster.state import (
+    Autoscaler,
+    ClusterNeeds,
+    ClusterNode,
+    ClusterPod,
+    ClusterState,
+    Observed,
+    PodSelector,
+    Unknown,
+)
 from adapter.sources.manifests import ManifestError
 from adapter.timing.file_contents import read_regular
 from adapter.timing.pace import UNPACED
@@ -22,9 +34,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from adapter.cluster.state import ClusterNeeds, CountQuery
+    from adapter.cluster.state import CountQuery
     from adapter.objects.selectors import Selector
     from adapter.timing.pace import Pace
+
+NO_NEEDS = ClusterNeeds()
 
 _SUFFIXES = frozenset({".json", ".yaml"})
 _LARGEST_BYTES = 512 << 20
@@ -44,11 +58,14 @@ class ClusterFilesError(Exception):
     """Files cannot be read; the message is `FILE:LINE: reason`."""
 
 
-def read_contents(path: Path, pace: Pace = UNPACED) -> Contents:
-    """Return what a file, or all files of a folder together, state. Raises ClusterFilesError."""
+def read_contents(path: Path, pace: Pace = UNPACED, needs: ClusterNeeds = NO_NEEDS) -> Contents:
+    """Return what a file, or all files of a folder together, state. Raises ClusterFilesError.
+
+    Pods and what selects them are read only if `needs` has them.
+    """
     together = Contents()
     for file in cluster_files(path):
-        together.update(read_file(file, pace))
+        together.update(read_file(file, pace, needs))
     return together
 
 
@@ -68,14 +85,14 @@ def cluster_files(path: Path) -> list[Path]:
     return files
 
 
-def read_file(path: Path, pace: Pace = UNPACED) -> Contents:
-    """Return what one file states. Raises ClusterFilesError."""
+def read_file(path: Path, pace: Pace = UNPACED, needs: ClusterNeeds = NO_NEEDS) -> Contents:
+    """Return what one file states, as `read_contents` does. Raises ClusterFilesError."""
     try:
         # Not mapped into memory: a mapped file that somebody truncates ends the process.
         body = read_regular(path, _LARGEST_BYTES)
         if not body or body.isspace():
             raise ClusterFilesError(f"{path}: the file is empty: remove it, or write `items: []` if it is a List")
-        return contents_of(body, is_json=_is_json(path, body), pace=pace)
+        return contents_of(body, is_json=_is_json(path, body), pace=pace, needs=needs)
     except OSError as error:
         fix = "check that it exists and is readable"
         raise ClusterFilesError(f"{path}: the file cannot be read: {error.strerror}: {fix}") from error
@@ -93,7 +110,9 @@ def state_of(contents: Contents, needs: ClusterNeeds, time: float, where: Path) 
             {namespace: _autoscalers(contents, namespace, time) for namespace in needs.autoscaler_namespaces}
         ),
         counts={query: _count(contents, query, time, where) for query in needs.counts},
-        problems=tuple(node for node in contents.nodes.values() if isinstance(node, str)) if needs.nodes else (),
+        pods=_pods(contents, time, where) if needs.pods else ClusterState().pods,
+        pod_selectors=(Observed(_selectors(contents), time) if needs.pod_selectors else ClusterState().pod_selectors),
+        problems=tuple(_problems(contents, needs)),
     )
 
 
@@ -112,6 +131,29 @@ def _nodes(contents: Contents, time: float, where: Path) -> Observed[tuple[Clust
         return Observed(tuple(sorted(nodes, key=lambda node: node.name)), time)
     problem = next((node for node in contents.nodes.values() if isinstance(node, str)), None)
     return Unknown(problem) if problem else _missing("nodes", where)
+
+
+def _pods(contents: Contents, time: float, where: Path) -> Observed[tuple[ClusterPod, ...]] | Unknown:
+    if not contents.pods:
+        return _missing("pods", where)
+    pods = (pod for _, pod in sorted(contents.pods.items(), key=itemgetter(0)) if isinstance(pod, ClusterPod))
+    return Observed(tuple(pod for pod in pods if not pod.has_ended), time)
+
+
+def _selectors(contents: Contents) -> tuple[PodSelector, ...]:
+    """Return the selectors kind by kind, in the order of namespaces and names."""
+    found = [selector for selector in contents.pod_selectors.values() if isinstance(selector, PodSelector)]
+    found.sort(key=selector_place)
+    return tuple(selector for kind in SELECTING_KINDS for selector in found if selector.kind == kind)
+
+
+def _problems(contents: Contents, needs: ClusterNeeds) -> Iterator[str]:
+    if needs.nodes:
+        yield from (node for node in contents.nodes.values() if isinstance(node, str))
+    if needs.pods:
+        yield from pod_problems([pod for pod in contents.pods.values() if isinstance(pod, str)])
+    if needs.pod_selectors:
+        yield from (selector for selector in contents.pod_selectors.values() if isinstance(selector, str))
 
 
 def _autoscalers(contents: Contents, namespace: str, time: float) -> Observed[tuple[Autoscaler, ...]] | Unknown:

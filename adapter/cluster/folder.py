@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from adapter.cluster.by_namespace import AutoscalersByNamespace
 from adapter.cluster.contents import Contents
-from adapter.cluster.files import ClusterFilesError, cluster_files, read_file, state_of
-from adapter.cluster.state import ClusterState, Observed, Unknown
+from adapter.cluster.files import NO_NEEDS, ClusterFilesError, cluster_files, read_file, state_of
+from adapter.cluster.pods.placed import PlacedPods, placed
+from adapter.cluster.state import ClusterPod, ClusterState, Observed, Unknown
 from adapter.timing.followed_files import FollowedFiles
 from adapter.timing.pace import UNPACED
 
@@ -49,6 +50,7 @@ class _Known:
     time: float
     """When the folder was last checked, in seconds since the Unix epoch."""
     problems: tuple[str, ...]
+    placed: PlacedPods
 
 
 class ClusterFolder:
@@ -61,8 +63,9 @@ class ClusterFolder:
         report: Callable[[str], None] = lambda _: None,
         changed: Callable[[], None] = lambda: None,
         wall_clock: Callable[[], float] = time.time,
+        needs: ClusterNeeds = NO_NEEDS,
     ) -> None:
-        """Read nothing before the first `refresh`.
+        """Read nothing before the first `refresh`; pods and what selects them only if `needs` has them.
 
         `report` gets what is wrong with a file, once for each change of it. `changed` is called after a refresh that
         read or lost a file.
@@ -72,6 +75,7 @@ class ClusterFolder:
         self._report = report
         self._changed = changed
         self._wall_clock = wall_clock
+        self._needs = needs
         self._followed: dict[Path, _Followed] = {}
         self._files: dict[Path, _File] = {}
         self._known: _Known | None = None
@@ -96,7 +100,7 @@ class ClusterFolder:
         for file in files.values():
             together.update(file.contents)
         problems = tuple(file.problem for file in files.values() if file.problem)
-        self._known = _Known(together, self._wall_clock(), problems)
+        self._known = _Known(together, self._wall_clock(), problems, _placed(together, self._known))
         self._changed()
 
     def state(self, needs: ClusterNeeds) -> ClusterState:
@@ -109,6 +113,14 @@ class ClusterFolder:
             stated = known.contents, needs, state_of(known.contents, needs, known.time, self._directory)
             self._stated = stated
         return _confirmed(stated[2], known)
+
+    def placed_pods(self) -> Observed[PlacedPods] | Unknown:
+        """Return the bound pods by place, as the files state them."""
+        known = self._known
+        if known is None:
+            return self._unread()
+        pods = self.state(self._needs).pods
+        return pods if isinstance(pods, Unknown) else Observed(known.placed, pods.time)
 
     def target(self, target: ScaleTarget) -> Observed[ScaledObject | None] | Unknown:
         """Return the size of an object; None if there is no such object."""
@@ -123,7 +135,7 @@ class ClusterFolder:
     def _follow(self, path: Path) -> _Followed:
         def load(_: None) -> _File:
             try:
-                return _File(read_file(path, self._pace))
+                return _File(read_file(path, self._pace, self._needs))
             except ClusterFilesError as error:
                 self._report(str(error))
                 known = self._followed.get(path)
@@ -132,6 +144,11 @@ class ClusterFolder:
                 return _File(known.value.contents, f"{error}: its last good content counts")
 
         return FollowedFiles(lambda: (_stamp(path), None), load, unusable=())
+
+
+def _placed(contents: Contents, before: _Known | None) -> PlacedPods:
+    now = placed(pod for pod in contents.pods.values() if isinstance(pod, ClusterPod))
+    return now if before is None else now.kept(before.placed)
 
 
 def _same(files: Mapping[Path, _File], others: Mapping[Path, _File]) -> bool:
@@ -152,6 +169,8 @@ def _unknown(needs: ClusterNeeds, reason: Unknown) -> ClusterState:
         nodes=reason if needs.nodes else ClusterState().nodes,
         autoscalers=AutoscalersByNamespace(dict.fromkeys(needs.autoscaler_namespaces, reason)),
         counts=dict.fromkeys(needs.counts, reason),
+        pods=reason if needs.pods else ClusterState().pods,
+        pod_selectors=reason if needs.pod_selectors else ClusterState().pod_selectors,
     )
 
 
@@ -165,5 +184,7 @@ def _confirmed(state: ClusterState, known: _Known) -> ClusterState:
             {namespace: confirmed(fact) for namespace, fact in state.autoscalers.items()}
         ),
         counts={query: confirmed(fact) for query, fact in state.counts.items()},
+        pods=confirmed(state.pods),
+        pod_selectors=confirmed(state.pod_selectors),
         problems=(*known.problems, *state.problems),
     )

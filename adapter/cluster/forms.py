@@ -40,12 +40,20 @@ class ConditionForm(msgspec.Struct, gc=False):
     status: str
 
 
+class NodeAddressForm(msgspec.Struct, gc=False):
+    """`core/v1 NodeAddress`."""
+
+    type: str = ""
+    address: str = ""
+
+
 class NodeStatus(msgspec.Struct, gc=False):
     """`core/v1 NodeStatus`."""
 
     capacity: dict[str, QuantityText] | None = None
     allocatable: dict[str, QuantityText] | None = None
     conditions: list[ConditionForm] | None = None
+    addresses: list[NodeAddressForm] | None = None
 
 
 class NodeForm(msgspec.Struct, gc=False):

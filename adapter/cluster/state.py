@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+ENDED_PHASES = frozenset({"Succeeded", "Failed"})
+"""Phases of pods whose containers have ended and will not start again."""
+
 CountedKind: TypeAlias = Literal["pods", "services", "namespaces", "endpoints"]
 
 
@@ -115,7 +118,7 @@ class ClusterPod:
     @property
     def has_ended(self) -> bool:
         """Whether its containers have ended and will not start again, so that it uses nothing."""
-        return self.phase in {"Succeeded", "Failed"}
+        return self.phase in ENDED_PHASES
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,15 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from adapter.cluster.facts import FactError, autoscaler_of, node_of
+from adapter.cluster.pods.selectors import pod_selector_of, selector_place
 from adapter.sources.stores import KubernetesObject
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from adapter.cluster.forms import AutoscalerForm, NodeForm
-    from adapter.cluster.state import Autoscaler, ClusterNode
+    from adapter.cluster.pods.forms import SelectingForm
+    from adapter.cluster.state import Autoscaler, ClusterNode, PodSelector
 
 F = TypeVar("F", bound=KubernetesObject)
 V = TypeVar("V")
@@ -29,8 +31,13 @@ _Key = tuple[str, str]
 class ValueStore(Generic[F, V]):
     """A store of values that are made of objects. Objects of which no value can be made are kept as problems."""
 
-    def __init__(self, convert: Callable[[F], V], order: Callable[[V], str], changed: Callable[[], None]) -> None:
-        """`convert` raises FactError. `order` is the key by which snapshots are sorted."""
+    def __init__(
+        self, convert: Callable[[F], V | None], order: Callable[[V], str], changed: Callable[[], None]
+    ) -> None:
+        """`convert` raises FactError, or returns None for an object that does not count.
+
+        `order` is the key by which snapshots are sorted.
+        """
         self._convert = convert
         self._order = order
         self._changed = changed
@@ -69,6 +76,9 @@ class ValueStore(Generic[F, V]):
         except FactError as error:
             self._refuse(key, str(error))
             return
+        if value is None:
+            self.remove(*key)
+            return
         with self._lock:
             mended = self._problems.pop(key, None) is not None
             if not mended and self._values.get(key) == value:
@@ -89,7 +99,7 @@ class ValueStore(Generic[F, V]):
             self._changed()
 
     def converted(self, item: F) -> tuple[_Key, V | None, str]:
-        """Return the value of a listed object, the known one if it is equal; or None and the problem."""
+        """Return the value of a listed object, the known one if it is equal; or None and the problem, if any."""
         key = _key(item)
         try:
             value = self._convert(item)
@@ -127,9 +137,9 @@ class _Replacement(Generic[F, V]):
 
     def put(self, item: F) -> None:
         key, value, problem = self._store.converted(item)
-        if value is None:
+        if problem:
             self._problems[key] = problem
-        else:
+        elif value is not None:
             self._values[key] = value
 
     def commit(self) -> None:
@@ -144,6 +154,15 @@ def node_store(changed: Callable[[], None]) -> ValueStore[NodeForm, ClusterNode]
 def autoscaler_store(changed: Callable[[], None]) -> ValueStore[AutoscalerForm, Autoscaler]:
     """Return a store of the HPAs of one namespace, ordered by name."""
     return ValueStore(autoscaler_of, attrgetter("name"), changed)
+
+
+def selector_store(kind: str, changed: Callable[[], None]) -> ValueStore[SelectingForm, PodSelector]:
+    """Return a store of the objects of a kind that selects pods, ordered by namespace and name."""
+
+    def convert(form: SelectingForm) -> PodSelector | None:
+        return pod_selector_of(kind, form)
+
+    return ValueStore(convert, selector_place, changed)
 
 
 def _key(item: KubernetesObject) -> _Key:

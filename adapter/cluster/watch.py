@@ -8,18 +8,32 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from adapter.cluster.by_namespace import AutoscalersByNamespace
 from adapter.cluster.counts import AddressStore, NameStore
 from adapter.cluster.forms import AutoscalerForm, NameForm, NodeForm, SliceForm
-from adapter.cluster.state import ClusterState, Observed, Unknown
-from adapter.cluster.stores import ValueStore, autoscaler_store, node_store
+from adapter.cluster.pods.facts import pod_of
+from adapter.cluster.pods.forms import PodForm, SelectingForm
+from adapter.cluster.pods.store import PodStore
+from adapter.cluster.state import ClusterState, Unknown
+from adapter.cluster.stores import autoscaler_store, node_store, selector_store
 from adapter.cluster.task_pool import TaskPool, Work
-from adapter.cluster.watch_plan import NODES, WatchPlan, plan_watches
+from adapter.cluster.watch_facts import (
+    RunningWatch,
+    StoreWatch,
+    count_in,
+    left_out,
+    nodes_in,
+    owners_in,
+    placed_in,
+    pods_in,
+    selectors_in,
+)
+from adapter.cluster.watch_plan import NODES, PODS, WatchPlan, plan_watches
 from adapter.cluster.watch_records import WatchRecords
-from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError, NotFoundError
 from adapter.sources.kubernetes.list_watch import WHOLE_OBJECTS, ListWatch
 from adapter.sources.kubernetes.reflector import Reflector
 from adapter.sources.kubernetes.settings import WatchSettings
@@ -27,9 +41,9 @@ from adapter.sources.kubernetes.settings import WatchSettings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from adapter.cluster.state import Autoscaler, ClusterNeeds, ClusterNode
-    from adapter.cluster.watch_records import WatchRecord
-    from adapter.objects.resources import Resource
+    from adapter.cluster.pods.placed import PlacedPods
+    from adapter.cluster.state import ClusterNeeds, Observed
+    from adapter.cluster.watch_facts import AutoscalerStore, CountStore, NodeStore, SelectorStore
     from adapter.sources.kubernetes.client import KubernetesClient
     from adapter.sources.kubernetes.cluster import StartTask
     from adapter.sources.stores import KubernetesObject, Store
@@ -43,43 +57,10 @@ _SILENCE_SECONDS = 45.0
 _HEALTHY_SECONDS = 10.0
 _PAGE_OF_WHOLE_OBJECTS = 100
 """A Node has 10 to 20 KiB, most of it the list of its images."""
+_NUMEROUS = frozenset({"pods", "services", "replicationcontrollers", "replicasets", "statefulsets"})
+"""Kinds of smaller objects, of which there are so many that small pages would take long."""
 
 S = TypeVar("S")
-V = TypeVar("V")
-
-_NodeStore: TypeAlias = "ValueStore[NodeForm, ClusterNode]"
-_AutoscalerStore: TypeAlias = "ValueStore[AutoscalerForm, Autoscaler]"
-_CountStore: TypeAlias = "NameStore | AddressStore"
-
-
-class _Reflecting(Protocol):
-    """A Reflector of any kind of object."""
-
-    resource: Resource
-    tried: threading.Event
-
-    @property
-    def synced(self) -> bool: ...
-
-    @property
-    def failure(self) -> KubernetesError | None: ...
-
-    @property
-    def refusal(self) -> ForbiddenError | NotFoundError | None: ...
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Running:
-    reflector: _Reflecting
-    record: WatchRecord
-    work: Work
-    namespace: str | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Watch(Generic[S]):
-    running: _Running
-    store: S
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,17 +68,21 @@ class _Watches:
     """The watches of a plan; replaced as a whole when the needs change."""
 
     plan: WatchPlan
-    nodes: Mapping[ListWatch, _Watch[_NodeStore]] = field(default_factory=dict)
-    autoscalers: Mapping[ListWatch, _Watch[_AutoscalerStore]] = field(default_factory=dict)
-    counts: Mapping[ListWatch, _Watch[_CountStore]] = field(default_factory=dict)
+    nodes: Mapping[ListWatch, StoreWatch[NodeStore]] = field(default_factory=dict)
+    autoscalers: Mapping[ListWatch, StoreWatch[AutoscalerStore]] = field(default_factory=dict)
+    counts: Mapping[ListWatch, StoreWatch[CountStore]] = field(default_factory=dict)
+    pods: Mapping[ListWatch, StoreWatch[PodStore]] = field(default_factory=dict)
+    pod_selectors: Mapping[ListWatch, StoreWatch[SelectorStore]] = field(default_factory=dict)
 
     @property
-    def running(self) -> tuple[_Running, ...]:
+    def running(self) -> tuple[RunningWatch, ...]:
         """All of them."""
         return (
             *(watch.running for watch in self.nodes.values()),
             *(watch.running for watch in self.autoscalers.values()),
             *(watch.running for watch in self.counts.values()),
+            *(watch.running for watch in self.pods.values()),
+            *(watch.running for watch in self.pod_selectors.values()),
         )
 
 
@@ -123,7 +108,7 @@ class ClusterWatch:
         self._records = WatchRecords(self._settings.telemetry)
         self._tasks = TaskPool(start, "watch cluster")
         self._lock = threading.Lock()
-        self._watches = _Watches(WatchPlan(None, {}, {}))
+        self._watches = _Watches(WatchPlan())
         self.change(needs)
 
     def change(self, needs: ClusterNeeds) -> None:
@@ -136,6 +121,17 @@ class ClusterWatch:
                 _continued(before.nodes, [plan.nodes] if plan.nodes else [], self._watch_nodes),
                 _continued(before.autoscalers, plan.autoscalers.values(), self._watch_autoscalers),
                 _continued(before.counts, plan.counted, self._watch_counted),
+                # Pods are kept with the one annotation that they were read with.
+                _continued(
+                    before.pods if plan.gpu_annotation == before.plan.gpu_annotation else {},
+                    [plan.pods] if plan.pods else [],
+                    partial(self._watch_pods, plan.gpu_annotation),
+                ),
+                _continued(
+                    before.pod_selectors,
+                    plan.pod_selectors,
+                    lambda which: self._watch_selectors(which, plan.pod_selectors[which]),
+                ),
             )
             for running in before.running:
                 if running not in now.running:
@@ -148,16 +144,23 @@ class ClusterWatch:
         plan = now.plan
         state = ClusterState()
         return ClusterState(
-            nodes=_nodes(now.nodes[NODES]) if plan.nodes else state.nodes,
+            nodes=nodes_in(now.nodes[NODES]) if plan.nodes else state.nodes,
             autoscalers=AutoscalersByNamespace(
-                {namespace: _owners(now.autoscalers[which]) for namespace, which in plan.autoscalers.items()}
+                {namespace: owners_in(now.autoscalers[which]) for namespace, which in plan.autoscalers.items()}
             ),
             counts={
-                query: which if isinstance(which, Unknown) else _count(now.counts[which], query.namespace)
+                query: which if isinstance(which, Unknown) else count_in(now.counts[which], query.namespace)
                 for query, which in plan.counts.items()
             },
+            pods=pods_in(now.pods[PODS]) if plan.pods else state.pods,
+            pod_selectors=selectors_in(now.pod_selectors.values()) if plan.pod_selectors else state.pod_selectors,
             problems=tuple(_problems(now)),
         )
+
+    def placed_pods(self) -> Observed[PlacedPods] | Unknown:
+        """Return the bound pods by place. It costs little after a change, unlike `pods` of the state."""
+        now = self._watches
+        return placed_in(now.pods[PODS]) if now.plan.pods else Unknown("pods are not watched")
 
     def has_tried_lists(self) -> bool:
         """Whether the first list of each watch is complete or has failed."""
@@ -169,35 +172,44 @@ class ClusterWatch:
         for running in self._watches.running:
             running.reflector.tried.wait(max(0.0, until - monotonic()))
 
-    def _watch_nodes(self, which: ListWatch) -> _Watch[_NodeStore]:
+    def _watch_nodes(self, which: ListWatch) -> StoreWatch[NodeStore]:
         store = node_store(self._changed)
-        return _Watch(self._started(which, NodeForm, store), store)
+        return StoreWatch(self._started(which, NodeForm, store), store)
 
-    def _watch_autoscalers(self, which: ListWatch) -> _Watch[_AutoscalerStore]:
+    def _watch_autoscalers(self, which: ListWatch) -> StoreWatch[AutoscalerStore]:
         store = autoscaler_store(self._changed)
-        return _Watch(self._started(which, AutoscalerForm, store), store)
+        return StoreWatch(self._started(which, AutoscalerForm, store), store)
 
-    def _watch_counted(self, which: ListWatch) -> _Watch[_CountStore]:
+    def _watch_counted(self, which: ListWatch) -> StoreWatch[CountStore]:
         if which.accept == WHOLE_OBJECTS:
             addresses = AddressStore(self._changed)
-            return _Watch(self._started(which, SliceForm, addresses), addresses)
+            return StoreWatch(self._started(which, SliceForm, addresses), addresses)
         names = NameStore(self._changed)
-        return _Watch(self._started(which, NameForm, names), names)
+        return StoreWatch(self._started(which, NameForm, names), names)
 
-    def _started(self, which: ListWatch, form: type[F], store: Store[F]) -> _Running:
+    def _watch_pods(self, gpu_annotation: str, which: ListWatch) -> StoreWatch[PodStore]:
+        convert = partial(pod_of, gpu_annotation=gpu_annotation)
+        store = PodStore(convert, self._changed, self._settings.wall_clock)
+        return StoreWatch(self._started(which, PodForm, store), store)
+
+    def _watch_selectors(self, which: ListWatch, kind: str) -> StoreWatch[SelectorStore]:
+        store = selector_store(kind, self._changed)
+        return StoreWatch(self._started(which, SelectingForm, store), store)
+
+    def _started(self, which: ListWatch, form: type[F], store: Store[F]) -> RunningWatch:
         record = self._records.record(which.resource.qualified, self._changed)
         settings = replace(self._settings, telemetry=record)
-        if which.accept == WHOLE_OBJECTS:
+        if which.accept == WHOLE_OBJECTS and which.resource.plural not in _NUMEROUS:
             settings = replace(settings, page_size=min(settings.page_size, _PAGE_OF_WHOLE_OBJECTS))
         reflector = Reflector(self._client, which, form, store, settings)
         work = Work(reflector.run)
         self._tasks.run(work)
-        return _Running(reflector, record, work, which.namespace)
+        return RunningWatch(reflector, record, work, which.namespace)
 
 
 def _continued(
-    before: Mapping[ListWatch, _Watch[S]], wanted: Iterable[ListWatch], start: Callable[[ListWatch], _Watch[S]]
-) -> dict[ListWatch, _Watch[S]]:
+    before: Mapping[ListWatch, StoreWatch[S]], wanted: Iterable[ListWatch], start: Callable[[ListWatch], StoreWatch[S]]
+) -> dict[ListWatch, StoreWatch[S]]:
     return {which: before.get(which) or start(which) for which in wanted}
 
 
@@ -211,58 +223,15 @@ def _often_heard(settings: WatchSettings) -> WatchSettings:
     )
 
 
-def _values(watch: _Watch[ValueStore[F, V]]) -> Observed[tuple[V, ...]] | Unknown:
-    return _missing(watch.running) or Observed(watch.store.snapshot, _heard(watch.running))
-
-
-def _nodes(watch: _Watch[_NodeStore]) -> Observed[tuple[ClusterNode, ...]] | Unknown:
-    """Return the nodes; unknown if there are some and none of them can be used."""
-    nodes = _values(watch)
-    problems = (*watch.store.problems, *_left_out(watch.running))
-    return Unknown(problems[0]) if problems and isinstance(nodes, Observed) and not nodes.value else nodes
-
-
-def _owners(watch: _Watch[_AutoscalerStore]) -> Observed[tuple[Autoscaler, ...]] | Unknown:
-    """Return the HPAs; unknown if one of them cannot be used, since it may own any target of its namespace."""
-    unusable = (*watch.store.problems, *_left_out(watch.running))
-    return Unknown(unusable[0]) if unusable else _values(watch)
-
-
-def _count(watch: _Watch[_CountStore], namespace: str) -> Observed[int] | Unknown:
-    return _missing(watch.running) or Observed(watch.store.count(namespace), _heard(watch.running))
-
-
 def _problems(watches: _Watches) -> Iterable[str]:
     for watch in watches.nodes.values():
         yield from watch.store.problems
-        yield from _left_out(watch.running)
+        yield from left_out(watch.running)
     for counting in watches.counts.values():
-        yield from _left_out(counting.running)
-
-
-def _left_out(running: _Running) -> tuple[str, ...]:
-    left_out = running.record.objects_left_out
-    what = running.reflector.resource.qualified
-    return (f"{left_out} {what} cannot be read and are left out: the log names them",) if left_out else ()
-
-
-def _heard(running: _Running) -> float:
-    return running.record.heard_at or 0.0
-
-
-def _missing(running: _Running) -> Unknown | None:
-    """Return why nothing is known of a kind; None if something is."""
-    resource, failure = running.reflector.resource, running.reflector.failure
-    group = f"the API group {resource.group}" if resource.group else "the core group"
-    where = f" in the namespace {running.namespace}" if running.namespace else ""
-    refusal = running.reflector.refusal
-    if isinstance(refusal, ForbiddenError):
-        fix = f"allow list and watch on {resource.plural} in {group}"
-        return Unknown(f"{resource.qualified}{where}: {fix}: {refusal}", is_refused=True)
-    if refusal is not None:
-        served = f"{resource.plural} in version {resource.version} of {group}"
-        return Unknown(f"{resource.qualified}: the API server does not serve {served}", is_refused=True)
-    if not running.reflector.synced:
-        reason = f": {failure}" if failure else ""
-        return Unknown(f"{resource.qualified}{where}: the first list has not arrived yet{reason}")
-    return None
+        yield from left_out(counting.running)
+    for holding in watches.pods.values():
+        yield from holding.store.problems
+        yield from left_out(holding.running)
+    for selecting in watches.pod_selectors.values():
+        yield from selecting.store.problems
+        yield from left_out(selecting.running)

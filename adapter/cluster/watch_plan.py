@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from adapter.cluster.pods.selectors import SELECTING_KINDS
 from adapter.cluster.queries import selector_of
 from adapter.cluster.state import CountQuery, Unknown
 from adapter.objects.resources import BUILT_IN, find_resource
@@ -16,7 +17,11 @@ if TYPE_CHECKING:
     from adapter.cluster.state import ClusterNeeds, CountedKind
 
 NODES = ListWatch(find_resource(BUILT_IN, "", "nodes"), WHOLE_OBJECTS)
+PODS = ListWatch(find_resource(BUILT_IN, "", "pods"), WHOLE_OBJECTS)
 _AUTOSCALERS = find_resource(BUILT_IN, "autoscaling", "horizontalpodautoscalers")
+_SELECTING = {
+    ListWatch(find_resource(BUILT_IN, group, kind), WHOLE_OBJECTS): kind for kind, group in SELECTING_KINDS.items()
+}
 _COUNTED = {
     "pods": find_resource(BUILT_IN, "", "pods"),
     "services": find_resource(BUILT_IN, "", "services"),
@@ -29,11 +34,15 @@ _COUNTED = {
 class WatchPlan:
     """What to watch, and where each fact comes from."""
 
-    nodes: ListWatch | None
-    autoscalers: Mapping[str, ListWatch]
+    nodes: ListWatch | None = None
+    autoscalers: Mapping[str, ListWatch] = field(default_factory=dict)
     """By namespace."""
-    counts: Mapping[CountQuery, ListWatch | Unknown]
+    counts: Mapping[CountQuery, ListWatch | Unknown] = field(default_factory=dict)
     """The watch may reach beyond the namespace of the count."""
+    pods: ListWatch | None = None
+    gpu_annotation: str = ""
+    pod_selectors: Mapping[ListWatch, str] = field(default_factory=dict)
+    """With the kind of object."""
 
     @property
     def counted(self) -> frozenset[ListWatch]:
@@ -63,6 +72,9 @@ def plan_watches(needs: ClusterNeeds) -> WatchPlan:
             for namespace in needs.autoscaler_namespaces
         },
         counts=counts,
+        pods=PODS if needs.pods else None,
+        gpu_annotation=needs.gpu_annotation if needs.pods else "",
+        pod_selectors=_SELECTING if needs.pod_selectors else {},
     )
 
 

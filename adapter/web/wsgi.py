@@ -26,6 +26,8 @@ _REASONS = {status.value: f"{status.value} {status.phrase}" for status in HTTPSt
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _RECEIVED = "tidewatch.received"
 """Where Flask's environ keeps the one that the server made."""
+_SHORT_WAY = frozenset({"GET", "POST"})
+"""Methods of requests that may bypass Flask. It alone takes the body from the answer to a HEAD."""
 
 
 def wsgi_application(
@@ -38,13 +40,19 @@ def wsgi_application(
     """Return the WSGI application that answers requests by the routes, and all others by `fallback`.
 
     `refuse` answers requests with a method or body that their route does not accept. A GET whose raw target
-    `is_frequent` goes straight to `fallback`, because Flask would cost it more than the answer does.
+    `is_frequent` goes straight to `fallback`, because Flask would cost it more than the answer does; requests for
+    frequent routes go straight to these.
     """
-    shell = _flask_application(_Router(routes, fallback, refuse))
+    router = _Router(routes, fallback, refuse)
+    shell = _flask_application(router)
+    straight = router.frequent_routes()
 
     def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        if environ["REQUEST_METHOD"] == "GET" and is_frequent(environ["RAW_URI"]):
+        method, target = environ["REQUEST_METHOD"], environ["RAW_URI"]
+        if method == "GET" and is_frequent(target):
             return _send(fallback(request_of(environ)), start_response)
+        if method in _SHORT_WAY and (found := straight.get(target)):
+            return _send(router.answer_by(found, environ), start_response)
         return shell(_routable(environ), start_response)
 
     return application
@@ -84,6 +92,19 @@ class _Router:
         routes = self.by_rule[rule] if rule and is_usual else self._routes_below(request.path)
         if not routes:
             return self._fallback(request)
+        return self._answer(routes, request, environ, values)
+
+    def answer_by(self, routes: Sequence[Route], environ: WSGIEnvironment) -> Response:
+        """Return the answer to a request that is known to match these routes, whose path has no variables."""
+        return self._answer(routes, request_of(environ), environ, {})
+
+    def frequent_routes(self) -> Mapping[str, Sequence[Route]]:
+        """Return the routes of each path that has a frequent one."""
+        return {path: routes for path, routes in self.by_rule.items() if any(route.is_frequent for route in routes)}
+
+    def _answer(
+        self, routes: Sequence[Route], request: Request, environ: WSGIEnvironment, values: Mapping[str, str]
+    ) -> Response:
         try:
             route = select(routes, request.method)
             body = read_body(environ, route.largest_body_bytes)

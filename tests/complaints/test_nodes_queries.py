@@ -24,7 +24,7 @@ from tests.nodes.queries.exporters import NodeExporter, text_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from adapter.nodes.model.samples import Floats
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.queries.results import RefreshResult
     from tests.support.prometheus import ScrapedPrometheus
 

@@ -81,6 +81,7 @@ def _prepare(options: argparse.Namespace) -> None:
     _put_on_the_path("go")
     if not os.environ.get("KUBEBUILDER_ASSETS"):
         build(programs.kubernetes(os.environ.get("E2E_KUBERNETES", programs.NEWEST)))
+    build(programs.DESCHEDULER)
     if options.prometheus_3:
         os.environ["PROMETHEUS_BINARY"] = str(build(programs.PROMETHEUS) / "prometheus")
     _put_on_the_path("helm")

@@ -1,6 +1,6 @@
 """The programs behind the dashboards, scraped by a real Prometheus.
 
-The recommender's part is its own collectors behind an exporter.
+The recommender's part is its own collectors behind an exporter. Loads of nodes are made up, under the documented names.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import base64
 import json
 import ssl
 import time
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -25,6 +25,7 @@ from recommender.outputs.metrics import RecommendationMetrics
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.telemetry import RecommenderTelemetry
 from tests.helm.chart import ROOT
+from tests.helm.loading import LoadsAtWork
 from tests.helm.predicting import PREDICTED_SECONDS, PredictionsAtWork
 from tests.identity.certificates.keeping_world import CUSTOM, SECRET, SERVICE, apiservice
 from tests.support.apiserver_objects import APISERVICES
@@ -46,6 +47,8 @@ VARIABLES: Final = {
     "$recommendation": ".*",
     "$__rate_interval": "8s",
     "$horizon": f"{PREDICTED_SECONDS}s",
+    "$resource": "cpu",
+    "$window": "15m",
 }
 TARGET: Final = TargetReference("apps/v1", "Deployment", "kube-system", "coredns")
 
@@ -93,29 +96,40 @@ def scraped_predictions(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Calla
 
 
 @contextmanager
-def scraped_recommender_with_predictions(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Callable[[int], None]]]:
-    """Run both kinds of collectors, each behind an exporter of its own, with one Prometheus."""
-    with running_exporter() as one, running_exporter() as other, _scraping(folder) as (prometheus, file):
-        _name_target(file, one.target, other.target)
-        recommending = _Recommending(one)
-        with closing(PredictionsAtWork(other)) as predicting:
+def scraped_loads(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Callable[[int], None]]]:
+    """Show loads of nodes that are made up; yield the Prometheus, and what makes the Nth refresh."""
+    with running_exporter() as exporter, _scraping(folder) as (prometheus, file):
+        _name_target(file, exporter.target)
+        yield prometheus, LoadsAtWork(exporter).work
 
-            def work(number: int) -> None:
-                recommending.work(number)
-                predicting.work(number)
 
-            yield prometheus, work
+@contextmanager
+def scraped_together(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Callable[[int], None]]]:
+    """Run all collectors that need no program, each behind an exporter of its own, with one Prometheus."""
+    with ExitStack() as stack:
+        one, other, third = (stack.enter_context(running_exporter()) for _ in range(3))
+        prometheus, file = stack.enter_context(_scraping(folder))
+        _name_target(file, one.target, other.target, third.target)
+        predicting = stack.enter_context(closing(PredictionsAtWork(other)))
+        at_work = (_Recommending(one).work, predicting.work, LoadsAtWork(third).work)
+
+        def work(number: int) -> None:
+            for each in at_work:
+                each(number)
+
+        yield prometheus, work
 
 
 SCRAPED: Final = {
     "adapter": scraped_adapter,
     "recommendations": scraped_recommender,
     "predictions": scraped_predictions,
+    "nodes": scraped_loads,
 }
 """By name of the dashboard."""
 TOGETHER: Final = {
     ("adapter",): scraped_adapter,
-    ("recommendations", "predictions"): scraped_recommender_with_predictions,
+    ("recommendations", "predictions", "nodes"): scraped_together,
 }
 """By names of dashboards that one Prometheus can serve."""
 

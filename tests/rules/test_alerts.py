@@ -90,6 +90,30 @@ def trials(result: str) -> str:
 
 LEADER, STANDBY = f"tidewatch_leader{{{POD}}}", f"tidewatch_leader{{{OTHER_POD}}}"
 
+
+def verdicts(verdict: str, pod: str = POD) -> str:
+    return f'tidewatch_node_verdicts{{{pod},resource="cpu",verdict="{verdict}"}}'
+
+
+def basis(name: str) -> str:
+    return f'tidewatch_adapter_extender_basis{{{POD},basis="{name}"}}'
+
+
+def extender_calls(code: str) -> str:
+    return f'tidewatch_adapter_extender_requests_total{{{POD},verb="prioritize",code="{code}"}}'
+
+
+def extender_durations(seconds: float) -> dict[str, str]:
+    """Return a histogram in which every call takes so long."""
+    name = f'tidewatch_adapter_extender_request_duration_seconds_bucket{{{POD},verb="filter",le='
+    return {
+        f'{name}"{bound}"}}': "0+60x60" if seconds <= float(bound) else "0x60" for bound in ("0.01", "0.2", "1", "+Inf")
+    }
+
+
+UNMAPPED = f'tidewatch_nodes{{{POD},state="unmapped"}}'
+STATE_FILE = f"tidewatch_adapter_state_file_failures_total{{{POD}}}"
+
 HOURLY_FAILURES = " ".join(f"{hour}x5" for hour in range(26))
 CASES = (
     case("TidewatchAdapterErrors", {requests("200"): "0+900x60", requests("504"): "0+100x60"}, 20, fires=True),
@@ -182,6 +206,41 @@ CASES = (
     ),
     case("TidewatchModelFitsFail", {trials("deadline"): "0x24 1x130"}, 1500, fires=False),
     case("TidewatchModelFitsFail", {trials("closed"): HOURLY_FAILURES}, 1500, fires=False),
+    case("TidewatchNodeLoadsMissing", {verdicts("fresh"): "40x60", verdicts("stale"): "60x60"}, 10, fires=True),
+    case("TidewatchNodeLoadsMissing", {verdicts("missing"): "100x60"}, 10, fires=True),
+    case(
+        "TidewatchNodeLoadsMissing",
+        {verdicts("fresh"): "100x60", verdicts("fresh", OTHER_POD): "0x60", verdicts("stale", OTHER_POD): "100x60"},
+        10,
+        fires=True,
+    ),
+    case("TidewatchNodeLoadsMissing", {verdicts("fresh"): "40x60", verdicts("jumped"): "60x60"}, 10, fires=False),
+    case("TidewatchNodeLoadsMissing", {verdicts("fresh"): "60x60", verdicts("stale"): "40x60"}, 10, fires=False),
+    case("TidewatchNodeLoadsMissing", {verdicts("stale"): "100x3 0x60", verdicts("fresh"): "1x60"}, 10, fires=False),
+    case("TidewatchNodesUnmapped", {UNMAPPED: "3x60"}, 20, fires=True),
+    case("TidewatchNodesUnmapped", {UNMAPPED: "0x60"}, 20, fires=False),
+    case("TidewatchNodesUnmapped", {UNMAPPED: "3x10 0x60"}, 20, fires=False),
+    case("TidewatchScoresWithoutMetrics", {basis("requests"): "1x60"}, 15, fires=True, basis="requests"),
+    case("TidewatchScoresWithoutMetrics", {basis("none"): "1x60"}, 15, fires=True, basis="none"),
+    case(
+        "TidewatchScoresWithoutMetrics",
+        {basis("metrics"): "1x60", basis("none"): "0x60", basis("requests"): "0x60"},
+        15,
+        fires=False,
+    ),
+    case("TidewatchScoresWithoutMetrics", {basis("none"): "1x5 0x60"}, 15, fires=False),
+    case(
+        "TidewatchExtenderErrors", {extender_calls("200"): "0+90x60", extender_calls("500"): "0+10x60"}, 20, fires=True
+    ),
+    case(
+        "TidewatchExtenderErrors", {extender_calls("200"): "0+99x60", extender_calls("500"): "0+1x60"}, 20, fires=False
+    ),
+    case("TidewatchExtenderErrors", {extender_calls("200"): "0+90x60"}, 20, fires=False),
+    case("TidewatchExtenderSlow", extender_durations(0.2), 20, fires=True, verb="filter"),
+    case("TidewatchExtenderSlow", extender_durations(0.01), 20, fires=False),
+    case("TidewatchStateFileFails", {STATE_FILE: "0+2x60"}, 25, fires=True, instance="a"),
+    case("TidewatchStateFileFails", {STATE_FILE: "7x60"}, 25, fires=False),
+    case("TidewatchStateFileFails", {STATE_FILE: "0x5 1x60"}, 25, fires=False),
 )
 
 

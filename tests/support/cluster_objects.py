@@ -82,6 +82,56 @@ def plain_object(kind: str, name: str, namespace: str | None = None, labels: Map
     return {"apiVersion": "v1", "kind": kind, "metadata": metadata_of(name, namespace, labels), "spec": {}}
 
 
+def pod_object(
+    name: str,
+    namespace: str = "shop",
+    node: str = "",
+    *,
+    labels: Mapping[str, str] | None = None,
+    requests: Mapping[str, object] | None = None,
+    limits: Mapping[str, object] | None = None,
+    phase: str = "Running",
+    bound: str | None = "2026-11-22T05:00:00Z",
+    ended: str | None = None,
+    owner: tuple[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    **spec: object,
+) -> Json:
+    """A whole Pod of one container; `owner` is kind and name of the controller, `spec` adds to its spec."""
+    kind, owned_by = owner or ("", "")
+    api_version = "v1" if kind == "ReplicationController" else "apps/v1"
+    reference = {"apiVersion": api_version, "kind": kind, "name": owned_by, "uid": f"uid-{owned_by}"}
+    metadata = metadata_of(name, namespace, labels) | {
+        "uid": f"uid-{name}",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "annotations": dict(annotations or {"note": "x"}),
+        "ownerReferences": [reference | {"controller": True}] if owner else [],
+    }
+    resources = {"requests": dict(requests or {}), "limits": dict(limits or {})}
+    status: Json = {"phase": phase, "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": None}]}
+    if node and bound:
+        status["conditions"].append({"type": "PodScheduled", "status": "True", "lastTransitionTime": bound})
+    if ended:
+        status["containerStatuses"] = [{"name": "c", "state": {"terminated": {"finishedAt": ended, "exitCode": 0}}}]
+    placed = {"nodeName": node} if node else {}
+    containers = [{"name": "c", "image": "image:1", "resources": resources}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"containers": containers, "priority": 0} | placed | spec,
+        "status": status,
+    }
+
+
+def selecting_object(kind: str, name: str, selector: Mapping[str, object] | None, **spec: object) -> Json:
+    """A Service, ReplicationController, ReplicaSet or StatefulSet in the namespace `shop`."""
+    api_version = "v1" if kind in {"Service", "ReplicationController"} else "apps/v1"
+    metadata = metadata_of(name, "shop") | {"uid": f"uid-{name}", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    selecting = {} if selector is None else {"selector": dict(selector)}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": selecting | spec}
+
+
 def list_object(*items: Json) -> Json:
     """As `kubectl get … -o json` prints several objects."""
     return {"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": ""}, "items": list(items)}

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from io import BytesIO
 
 import pytest
 
 from adapter.apis.routing import VERSIONS, is_frequent
 from adapter.web.http import Request, Response
+from adapter.web.routes import Route
 from adapter.web.wsgi import request_of, wsgi_application
 from tests.web.wsgi import call, environ
 
@@ -98,6 +100,38 @@ def test_the_hot_paths_answer_alike_through_flask_and_past_it() -> None:
     past = call(wsgi_application(echo, is_frequent=is_frequent), environ("GET", target))
     through = call(wsgi_application(echo), environ("GET", target))
     assert past == through
+
+
+@pytest.mark.parametrize("target", ["/scores", "/scores?a=b"])
+@pytest.mark.parametrize(
+    ("method", "body", "status"),
+    [
+        ("POST", b"{}", "200"),
+        ("POST", b"{} ", "413"),
+        ("GET", b"", "405"),
+        ("HEAD", b"", "405"),
+        ("PUT", b"", "405"),
+        ("OPTIONS", b"", "405"),
+    ],
+)
+def test_a_frequent_route_answers_alike_through_flask_and_past_it(
+    target: str, method: str, body: bytes, status: str
+) -> None:
+    def answer(*, is_frequent: bool) -> tuple[list[Request], tuple[str, dict[str, str], bytes]]:
+        echo = Echo(Response(200, b"[]", headers=(("Tidewatch-Basis", "metrics"),)))
+        route = Route("/scores", echo, ("POST",), largest_body_bytes=2, is_frequent=is_frequent)
+        asked = environ(method, target, **{"wsgi.input": BytesIO(body), "CONTENT_LENGTH": str(len(body))})
+        return echo.asked, call(wsgi_application(Echo(), routes=[route]), asked)
+
+    past, through = answer(is_frequent=True), answer(is_frequent=False)
+    assert past == through
+    assert past[1][0][:3] == status
+
+
+def test_a_frequent_route_bypasses_flask(monkeypatch: pytest.MonkeyPatch) -> None:
+    application = wsgi_application(Echo(), routes=[Route("/scores", Echo(), is_frequent=True)])
+    monkeypatch.delattr("flask.Flask.wsgi_app")
+    assert call(application, environ("GET", "/scores"))[0][:3] == "429"
 
 
 def test_a_304_has_no_body() -> None:

@@ -190,5 +190,8 @@ class SchedulingSettings:
     """Label matchers (equality) that are added to each built-in expression."""
     gpu: GpuSettings = GpuSettings()
     pool_label: str = ""
+    scheduler_names: frozenset[str] = frozenset()
+    """`schedulerNames`: the values of `schedulerName` of the pods that the filter and the scores apply to; empty for
+    all pods. A scheduler calls its extenders for the pods of all its profiles."""
     watcher_estimates: bool = False
     hotspots: HotspotSettings = HotspotSettings()

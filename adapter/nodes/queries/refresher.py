@@ -235,3 +235,6 @@ class SampleRefresher:
         is_bad = isinstance(error, QueryRefusedError) and error.error_type == "bad_data"
         if isinstance(error, AnswerTooLargeError | PrometheusTimeoutError | QueryRefusedError) and not is_bad:
             self._progress[resource].most_steps = max(1, piece.columns // 2)
+
+
+Refresher = SampleRefresher

@@ -34,11 +34,14 @@ class Panel:
     unit: str = "short"
     """Of Grafana: `reqps`, `s`, `percentunit`, `short`."""
     kind: str = "timeseries"
-    """`timeseries`, `stat` or `state-timeline`."""
+    """`timeseries`, `state-timeline`; `heatmap`, each query a row of it, from the lowest up; `xychart`, of two queries
+    the first to the right and the second upwards, a point for each value of `joined_by`."""
     names: Mapping[int, str] | None = None
     """What is shown instead of a number."""
     band: tuple[str, str] | None = None
     """Names of two series, between which the area is filled: the upper one, then the lower one."""
+    joined_by: str = ""
+    """The label by which an `xychart` joins its two queries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +171,8 @@ def _model(panel: Panel) -> dict[str, Any]:
             str(value): {"text": text, "index": index} for index, (value, text) in enumerate(panel.names.items())
         }
         mappings = [{"type": "value", "options": options}]
-    return {
+    is_table = panel.kind == "xychart"
+    model = {
         "type": panel.kind,
         "title": panel.title,
         "description": panel.description,
@@ -177,7 +181,7 @@ def _model(panel: Panel) -> dict[str, Any]:
             "defaults": {"unit": panel.unit, "min": 0, "mappings": mappings},
             "overrides": _overrides(panel),
         },
-        "options": {"legend": {"displayMode": "list", "placement": "bottom"}} if panel.kind == "timeseries" else {},
+        "options": _options(panel),
         "targets": [
             {
                 "refId": chr(ord("A") + index),
@@ -185,6 +189,32 @@ def _model(panel: Panel) -> dict[str, Any]:
                 "expr": query.expr,
                 "legendFormat": query.legend,
             }
+            | ({"format": "table", "instant": True} if is_table else {})
             for index, query in enumerate(panel.queries)
         ],
     }
+    return model | ({"transformations": _joined(panel)} if is_table else {})
+
+
+def _options(panel: Panel) -> dict[str, Any]:
+    if panel.kind == "timeseries":
+        return {"legend": {"displayMode": "list", "placement": "bottom"}}
+    if panel.kind == "heatmap":
+        color = {"mode": "scheme", "scheme": "Oranges", "steps": 64}
+        # The queries are the rows already, with the number of each in its cell.
+        return {"calculate": False, "color": color, "yAxis": {"unit": "short"}, "cellValues": {"unit": panel.unit}}
+    if panel.kind == "xychart":
+        x, y = ({"matcher": {"id": "byName", "options": query.legend}} for query in panel.queries)
+        series = {"frame": {"matcher": {"id": "byIndex", "options": 0}}, "x": x, "y": y}
+        return {"mapping": "manual", "series": [series], "legend": {"showLegend": False}}
+    return {}
+
+
+def _joined(panel: Panel) -> list[dict[str, Any]]:
+    """Return what makes one table of two: a row for each value of the label, its columns named after the queries."""
+    names = {f"Value #{chr(ord('A') + index)}": query.legend for index, query in enumerate(panel.queries)}
+    hidden = {f"Time {index + 1}": True for index in range(len(panel.queries))}
+    return [
+        {"id": "joinByField", "options": {"byField": panel.joined_by, "mode": "inner"}},
+        {"id": "organize", "options": {"excludeByName": hidden, "renameByName": names}},
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from helm.tidewatch.dashboards import adapter, predictions, recommendations
+from helm.tidewatch.dashboards import adapter, nodes, predictions, recommendations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,6 +14,7 @@ DASHBOARDS: Final[dict[str, Callable[[], dict[str, Any]]]] = {
     "adapter": adapter.dashboard,
     "recommendations": recommendations.dashboard,
     "predictions": predictions.dashboard,
+    "nodes": nodes.dashboard,
 }
 
 

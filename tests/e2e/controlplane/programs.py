@@ -106,6 +106,13 @@ PROMETHEUS: Final = Module(
     release=(r"^v0\.(\d)0?", r"\1."),
 )
 
+DESCHEDULER: Final = Module(
+    "descheduler-0.36",
+    "sigs.k8s.io/descheduler",
+    {"descheduler": "sigs.k8s.io/descheduler/cmd/descheduler"},
+    ("sigs.k8s.io/descheduler/pkg/version.version={version}",),
+)
+
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
     """Return where built programs are kept."""

@@ -1,0 +1,158 @@
+"""From decoded pods to their values. Pods of one controller share their labels, resources and owner."""
+
+from __future__ import annotations
+
+import sys
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+from adapter.cluster.facts import FactError, seconds_of
+from adapter.cluster.state import ENDED_PHASES, ClusterPod, ControllerReference
+from adapter.objects.pod_requests import (
+    ContainerSpec,
+    PodResources,
+    PodResourcesError,
+    PodSpecResources,
+    pod_resources,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.cluster.forms import QuantityText
+    from adapter.cluster.pods.forms import ContainerForm, PodForm, PodMeta, PodSpecForm, PodStatusForm
+
+_SHARED = 1 << 13
+"""How many different labels, resources and owners are remembered to be shared."""
+
+_Pairs: TypeAlias = "tuple[tuple[str, QuantityText], ...]"
+_ContainerKey: TypeAlias = "tuple[str, _Pairs, _Pairs, bool]"
+
+
+def pod_of(form: PodForm, gpu_annotation: str = "") -> ClusterPod:
+    """Return the pod. Raises FactError for a quantity, time or annotation that cannot be read."""
+    metadata, spec = form.metadata, form.spec
+    namespace = metadata.namespace or "default"
+    where = f"Pod {namespace}/{metadata.name}"
+    node = (spec.node if spec else None) or ""
+    phase = (form.status.phase if form.status else None) or ""
+    return ClusterPod(
+        namespace=sys.intern(namespace),
+        name=metadata.name,
+        uid=metadata.uid,
+        node=sys.intern(node),
+        labels=_shared_labels(tuple((metadata.labels or {}).items())),
+        controller=_controller(metadata),
+        phase=sys.intern(phase),
+        is_terminating=metadata.deleted is not None,
+        bound_at=_bound_at(where, form) if node else None,
+        ended_at=_ended_at(where, form.status) if form.status and phase in ENDED_PHASES else None,
+        priority=(spec.priority if spec else None) or 0,
+        resources=resources_of(where, spec),
+        gpu_allocation=_annotation(where, metadata, gpu_annotation) if gpu_annotation else "",
+    )
+
+
+def resources_of(where: str, spec: PodSpecForm | None) -> PodResources:
+    """Return what the pod asks for; equal pods share it. Raises FactError, which begins with `where`."""
+    if spec is None:
+        return PodResources()
+    whole = spec.resources
+    try:
+        return _shared_resources(
+            tuple(map(_container_key, spec.containers or ())),
+            tuple(map(_container_key, spec.init_containers or ())),
+            _pairs(spec.overhead),
+            _pairs(whole.requests if whole else None),
+            _pairs(whole.limits if whole else None),
+        )
+    except PodResourcesError as error:
+        raise FactError(f"{where}: {error}") from error
+
+
+def _container_key(form: ContainerForm) -> _ContainerKey:
+    resources = form.resources
+    if resources is None:
+        return form.name, (), (), form.restart_policy == "Always"
+    return form.name, _pairs(resources.requests), _pairs(resources.limits), form.restart_policy == "Always"
+
+
+def _pairs(texts: Mapping[str, QuantityText] | None) -> _Pairs:
+    return tuple(texts.items()) if texts else ()
+
+
+@lru_cache(maxsize=_SHARED)
+def _shared_resources(
+    containers: tuple[_ContainerKey, ...],
+    inits: tuple[_ContainerKey, ...],
+    overhead: _Pairs,
+    requests: _Pairs,
+    limits: _Pairs,
+) -> PodResources:
+    return pod_resources(
+        PodSpecResources(
+            tuple(map(_container_spec, containers)),
+            tuple(map(_container_spec, inits)),
+            dict(overhead),
+            dict(requests),
+            dict(limits),
+        )
+    )
+
+
+def _container_spec(key: _ContainerKey) -> ContainerSpec:
+    name, requests, limits, restarts_always = key
+    return ContainerSpec(name, dict(requests), dict(limits), restarts_always)
+
+
+@lru_cache(maxsize=_SHARED)
+def _shared_labels(pairs: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    return {sys.intern(key): sys.intern(value) for key, value in pairs}
+
+
+def _controller(metadata: PodMeta) -> ControllerReference | None:
+    for owner in metadata.owners or ():
+        if owner.controller:
+            return _shared_controller(owner.api_version, owner.kind, owner.name, owner.uid)
+    return None
+
+
+@lru_cache(maxsize=_SHARED)
+def _shared_controller(api_version: str, kind: str, name: str, uid: str) -> ControllerReference:
+    return ControllerReference(sys.intern(api_version), sys.intern(kind), name, uid)
+
+
+def _bound_at(where: str, form: PodForm) -> float | None:
+    for condition in (form.status.conditions or ()) if form.status else ():
+        if condition.type == "PodScheduled" and condition.status == "True" and condition.changed:
+            return _time(f"{where}: status.conditions[PodScheduled].lastTransitionTime", condition.changed)
+    created = form.metadata.created
+    return _time(f"{where}: metadata.creationTimestamp", created) if created else None
+
+
+def _ended_at(where: str, status: PodStatusForm) -> float | None:
+    times = [
+        _time(f"{where}: status.containerStatuses.state.terminated.finishedAt", one.state.terminated.finished)
+        for one in status.containers or ()
+        if one.state and one.state.terminated and one.state.terminated.finished
+    ]
+    return max(times, default=None)
+
+
+def _time(where: str, text: str) -> float:
+    try:
+        return seconds_of(text)
+    except ValueError as error:
+        raise FactError(f"{where} {text!r} is not a time: write it as 2026-01-31T08:00:00Z") from error
+
+
+def _annotation(where: str, metadata: PodMeta, name: str) -> str:
+    if not metadata.annotations:
+        return ""
+    try:
+        found = msgspec.json.decode(metadata.annotations, type=dict[str, str] | None)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise FactError(f"{where}: metadata.annotations: {error}") from error
+    return (found or {}).get(name, "")

@@ -1,0 +1,1 @@
+"""kube-scheduler's HTTP extender: filter and scores, and the same scores for people."""

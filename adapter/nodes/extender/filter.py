@@ -1,0 +1,130 @@
+"""Which nodes would be over a hard limit of utilisation with this pod (pure)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from adapter.nodes.extender.rows import rows_in
+from adapter.nodes.model.loads import WINDOW_NAMES, LoadResource
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from adapter.nodes.model.arrays import Floats
+    from adapter.nodes.model.board import Board
+    from adapter.nodes.model.columns import NodeColumns, PendingPod
+    from adapter.nodes.model.settings import FilterSettings
+
+_ROUNDING: Final = 1e-9
+"""A sum that reaches a limit exactly is not over it, whatever the last bits of a float say."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Placement:
+    """The load of one resource if the pod came to the node: ratios, one for each node in question."""
+
+    measured: Floats
+    recent: Floats
+    pod: Floats
+
+    @property
+    def total(self) -> Floats:
+        return self.measured + self.recent + self.pod
+
+
+def failed_nodes(board: Board, pod: PendingPod, names: Sequence[str], settings: FilterSettings) -> Mapping[str, str]:
+    """Return the nodes that would be over a limit, and why.
+
+    A node that is unknown or whose metrics are missing is never among them: its load is not known to be too high. Of
+    network, disk and GPUs only what is measured counts, and a limit of the GPUs holds only for pods that ask for some.
+    """
+    limited = [resource for resource in LoadResource if _is_limited(resource, settings, pod)]
+    if not limited:
+        return {}
+    all_rows = rows_in(board.columns.index, names)
+    is_known = all_rows >= 0
+    rows, known = all_rows[is_known], [names[position] for position in np.flatnonzero(is_known).tolist()]
+    reasons: dict[str, str] = {}
+    for resource in limited:
+        placement = _placement(board.columns, rows, resource, pod, settings)
+        limits = _limits(board.columns, rows, resource, settings)
+        over = np.flatnonzero(placement.total > limits + _ROUNDING)
+        failed = [known[position] for position in over.tolist()]
+        for name, reason in zip(failed, _reasons(board, resource, failed, placement, over, limits), strict=True):
+            reasons[name] = f"{reasons[name]}; {reason}" if name in reasons else reason
+    return reasons
+
+
+def _is_limited(resource: LoadResource, settings: FilterSettings, pod: PendingPod) -> bool:
+    is_set = resource in settings.limits or any(resource in limits for limits in settings.pools.values())
+    return is_set and (resource is not LoadResource.GPU or pod.gpu_count > 0)
+
+
+def _placement(
+    columns: NodeColumns, rows: NDArray[np.intp], resource: LoadResource, pod: PendingPod, settings: FilterSettings
+) -> _Placement:
+    nothing = np.zeros(len(rows))
+    mean = columns.mean_ratio.get(resource)
+    measured = np.full(len(rows), np.nan) if mean is None else mean[rows]
+    capacity = columns.capacity.get(resource.value)
+    if resource not in (LoadResource.CPU, LoadResource.MEMORY) or capacity is None:
+        return _Placement(measured, nothing, nothing)
+    by_limits = settings.use == "limits"
+    added = (columns.recent_limits if by_limits else columns.recent_requests).get(resource)
+    # Without a capacity there is no share of it: the quotient is unknown, which accepts the node.
+    total = np.where(capacity[rows] > 0, capacity[rows], np.nan)
+    recent = nothing if added is None else added[rows] / total
+    return _Placement(measured, recent, _asked(pod, resource, by_limits=by_limits) / total)
+
+
+def _asked(pod: PendingPod, resource: LoadResource, *, by_limits: bool) -> int:
+    """Return what the pod adds: milli for CPU, bytes for memory."""
+    request = pod.resources.requests.get(resource.value, 0)
+    return max(request, pod.resources.limits.get(resource.value, 0)) if by_limits else request
+
+
+def _limits(columns: NodeColumns, rows: NDArray[np.intp], resource: LoadResource, settings: FilterSettings) -> Floats:
+    general = settings.limits.get(resource, np.inf)
+    by_pool = {pool: limits[resource] for pool, limits in settings.pools.items() if resource in limits}
+    if not by_pool:
+        return np.full(len(rows), general)
+    pools = columns.pool
+    return np.fromiter((by_pool.get(pools[row], general) for row in rows.tolist()), np.float64, len(rows))
+
+
+def _reasons(
+    board: Board,
+    resource: LoadResource,
+    names: Sequence[str],
+    placement: _Placement,
+    over: NDArray[np.intp],
+    limits: Floats,
+) -> Iterator[str]:
+    """Yield why each of these nodes fails, such as `cpu 15m average 83% and this pod 5% over the limit 80%`."""
+    parts = (placement.measured, placement.recent, placement.pod, limits)
+    numbers = (np.round(part[over] * 100.0, 1).tolist() for part in parts)
+    sources = _sources(board, resource, names)
+    for source, measured, recent, pod, limit in zip(sources, *numbers, strict=True):
+        text = f"{source} {measured:g}%"
+        if recent > 0:
+            text += f"{', ' if pod > 0 else ' and '}recently bound pods {recent:g}%"
+        if pod > 0:
+            text += f" and this pod {pod:g}%"
+        yield f"{text} over the limit {limit:g}%"
+
+
+def _sources(board: Board, resource: LoadResource, names: Sequence[str]) -> list[str]:
+    """Return what the number of each node is, such as `cpu 15m average`, `cpu estimate`."""
+    loads = board.loads
+    load = loads.resources.get(resource) if loads else None
+    rows = rows_in(loads.index, names) if loads else np.full(len(names), -1)
+    if load is None or (rows < 0).any():
+        return [f"{resource} average"] * len(names)
+    averages, estimate = [f"{resource} {name} average" for name in WINDOW_NAMES], f"{resource} estimate"
+    measured = zip(load.taken_from[0, rows].tolist(), load.is_estimated[rows].tolist(), strict=True)
+    return [estimate if estimated else averages[window] for window, estimated in measured]

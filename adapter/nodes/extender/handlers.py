@@ -1,0 +1,146 @@
+"""The routes of kube-scheduler's extender: `/scheduler/filter` and `/scheduler/…/prioritize`.
+
+The scheduler accepts status 200 alone. Any other fails the attempt to place the pod, or makes the scheduler go on
+without this extender if that is `ignorable`; scores that it does not get it leaves out silently. So missing metrics are
+answered with 200, and only a body that the scheduler would never send is answered with an error.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import msgspec
+
+from adapter.nodes.extender.exempt import is_exempt
+from adapter.nodes.extender.filter import failed_nodes
+from adapter.nodes.extender.prioritize import Prioritizer, UnknownPolicyError, policy_named
+from adapter.nodes.extender.protocol import ExtenderProtocolError, decode_args, encode_filter_result, encode_priorities
+from adapter.nodes.extender.turns import NoTurnError, Turns
+from adapter.nodes.model.answers import error_answer
+from adapter.nodes.model.settings import PolicyName
+from adapter.service.runtime.logs import StateLog
+from adapter.web.http import Response
+from adapter.web.routes import Route
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.nodes.extender.protocol import ExtenderArgs
+    from adapter.nodes.model.board import Board
+    from adapter.nodes.model.columns import PendingPod
+    from adapter.nodes.model.settings import SchedulingSettings
+    from adapter.web.http import Request
+    from adapter.web.routes import Handle
+
+T = TypeVar("T")
+
+LARGEST_BODY_BYTES: Final = 64 * 2**20
+"""5,000 whole Node objects are about 63 MB."""
+BASIS_HEADER: Final = "Tidewatch-Basis"
+
+_MOST_AT_ONCE: Final = 4
+_LONGEST_WAIT_SECONDS: Final = 0.1
+"""Shorter than the timeout of the shipped scheduler configuration (200 ms), so that the scheduler hears the reason."""
+
+_log: Final = logging.getLogger(__name__)
+
+
+class Extender:
+    """Answers the scheduler from memory alone. For any number of threads."""
+
+    def __init__(
+        self, board: Callable[[], Board], pending_of: Callable[[bytes], PendingPod], settings: SchedulingSettings
+    ) -> None:
+        """Make an extender.
+
+        `pending_of` returns the pod of a Pod in JSON; it raises ValueError or msgspec.MsgspecError for one that it
+        cannot read.
+        """
+        self._board = board
+        self._pending_of = pending_of
+        self._settings = settings
+        self._turns = Turns(_MOST_AT_ONCE, _LONGEST_WAIT_SECONDS)
+        self._state = StateLog(_log)
+
+    def routes(self) -> tuple[Route, ...]:
+        """Return the routes of the filter, of all configured policies together, and of each policy alone."""
+        answers = {
+            "/scheduler/filter": self._filter,
+            "/scheduler/prioritize": self._by(Prioritizer(self._settings.policies)),
+        }
+        for name in PolicyName:
+            answers[f"/scheduler/{name}/prioritize"] = self._by(Prioritizer([policy_named(name, self._settings)]))
+        frequent = (
+            Route(path, self._handler(answer), ("POST",), LARGEST_BODY_BYTES, is_frequent=True)
+            for path, answer in answers.items()
+        )
+        return (*frequent, Route("/scheduler/<policy>/prioritize", self._unknown_policy))
+
+    def _handler(self, answer: Callable[[ExtenderArgs], Response]) -> Handle:
+        def handle(request: Request) -> Response:
+            try:
+                with self._turns.taken():
+                    return answer(self._decoded(request.body))
+            except NoTurnError:
+                return self._refused(503, f"{_MOST_AT_ONCE} requests are being answered already: ask again")
+            except ExtenderProtocolError as e:
+                return self._refused(400, str(e))
+
+        return handle
+
+    def _decoded(self, body: bytes) -> ExtenderArgs:
+        args = decode_args(body)
+        if args.nodes:
+            self._state.failed(
+                "nodes",
+                "kube-scheduler sends whole Node objects, which costs both sides many times the work: set "
+                "nodeCacheCapable: true for this extender in its configuration",
+                level=logging.WARNING,
+                nodes=len(args.nodes),
+            )
+        return args
+
+    def _filter(self, args: ExtenderArgs) -> Response:
+        limits = self._settings.filter
+        if not (limits.limits or limits.pools):
+            return Response(200, encode_filter_result(args, {}))
+        pod, is_free = self._read(args, self._pending_of), self._read(args, is_exempt)
+        accepts_all = is_free or not self._is_ours(pod)
+        failed = {} if accepts_all else failed_nodes(self._board(), pod, args.names, limits)
+        return Response(200, encode_filter_result(args, failed))
+
+    def _by(self, prioritizer: Prioritizer) -> Callable[[ExtenderArgs], Response]:
+        def answer(args: ExtenderArgs) -> Response:
+            pod, board = self._read(args, self._pending_of), self._board()
+            if not self._is_ours(pod):
+                # The scheduler adds nothing to the nodes that the list leaves out.
+                return Response(200, encode_priorities((), ()), headers=((BASIS_HEADER, "none"),))
+            scores = prioritizer.priorities(board, pod, args.names)
+            return Response(200, encode_priorities(args.names, scores), headers=((BASIS_HEADER, board.basis),))
+
+        return answer
+
+    def _read(self, args: ExtenderArgs, read: Callable[[bytes], T]) -> T:
+        """Return what is read of the pod. Raises ExtenderProtocolError."""
+        try:
+            return read(args.pod)
+        except (ValueError, msgspec.MsgspecError, RecursionError) as e:
+            raise ExtenderProtocolError(f"Pod cannot be read: {e}") from e
+
+    def _is_ours(self, pod: PendingPod) -> bool:
+        names = self._settings.scheduler_names
+        return not names or pod.scheduler_name in names
+
+    def _refused(self, status: int, message: str) -> Response:
+        self._state.failed(
+            str(status), f"a request of kube-scheduler was answered with {status}", level=logging.WARNING, first=message
+        )
+        return error_answer(status, message)
+
+    def _unknown_policy(self, request: Request) -> Response:
+        try:
+            policy_named(request.path_values["policy"], self._settings)
+        except UnknownPolicyError as e:
+            return error_answer(404, str(e))
+        return error_answer(405, "scores of a policy are asked for with POST, as kube-scheduler does")

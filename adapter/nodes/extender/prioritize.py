@@ -1,0 +1,61 @@
+"""The scores of a request, as the scheduler gets them."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from adapter.nodes.extender.rows import rows_in
+from adapter.nodes.model.settings import DEFAULT_ARGS, PolicyName, PolicySettings
+from adapter.nodes.scores.table import score_request
+from adapter.service.runtime.logs import StateLog
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.nodes.model.board import Board
+    from adapter.nodes.model.columns import PendingPod
+    from adapter.nodes.model.settings import SchedulingSettings
+
+_log: Final = logging.getLogger(__name__)
+
+
+class UnknownPolicyError(LookupError):
+    """A policy that this program does not have; the message lists those that it has."""
+
+
+def policy_named(name: str, settings: SchedulingSettings) -> PolicySettings:
+    """Return one policy with the arguments of the configuration, or its default ones. Raises UnknownPolicyError."""
+    try:
+        wanted = PolicyName(name)
+    except ValueError as e:
+        there_are = ", ".join(PolicyName)
+        raise UnknownPolicyError(f"there is no policy {name[:60]!r}: use one of {there_are}") from e
+    for policy in settings.policies:
+        if policy.name is wanted:
+            return replace(policy, weight=1)
+    return PolicySettings(wanted, 1, DEFAULT_ARGS[wanted])
+
+
+class Prioritizer:
+    """Scores the nodes of requests by a set of policies. For any number of threads."""
+
+    def __init__(self, policies: Sequence[PolicySettings]) -> None:
+        self._policies = tuple(policies)
+        self._names = ", ".join(policy.name for policy in policies)
+        self._state = StateLog(_log)
+
+    def priorities(self, board: Board, pod: PendingPod, names: Sequence[str]) -> list[int]:
+        """Return 0..10 for each name; logs once that scores which are all equal have no influence."""
+        scores = score_request(self._policies, pod, board, rows_in(board.columns.index, names))
+        if scores.without_influence:
+            self._state.failed(
+                board.basis,
+                f"the scores of {self._names} were the same for all nodes of a request: they had no influence on where "
+                "the pod went; GET /scores shows why",
+                level=logging.WARNING,
+                basis=board.basis,
+            )
+        priorities: list[int] = scores.priorities.tolist()
+        return priorities

@@ -1,0 +1,111 @@
+"""The documents of kube-scheduler's extender protocol (`k8s.io/kube-scheduler/extender/v1`).
+
+Its Go structs have no JSON tags: the keys of the outermost level are capitalised (`Pod`, `Nodes`, `NodeNames`), and
+Go's decoder accepts them in any case. The objects inside have the usual keys of Kubernetes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from adapter.web.http import json_line
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+T = TypeVar("T")
+
+_NULL = b"null"
+
+
+class ExtenderProtocolError(ValueError):
+    """A body that is not an ExtenderArgs document; the message says what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderArgs:
+    """The pod that the scheduler wants to place, and the nodes in question."""
+
+    pod: bytes
+    """The Pod as JSON."""
+    names: tuple[str, ...]
+    """In the order of the request and each once: the scheduler adds up scores that repeat."""
+    nodes: Mapping[str, msgspec.Raw] | None
+    """The Node objects as JSON, by name, if the scheduler sent these (`nodeCacheCapable: false`)."""
+
+
+class _NodeList(msgspec.Struct):
+    items: list[msgspec.Raw] | None = None
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+
+
+class _Node(msgspec.Struct):
+    metadata: _Metadata | None = None
+
+
+class _HostPriority(msgspec.Struct, rename="pascal", gc=False):
+    """Go cannot decode a score with a fraction, and would drop the whole list for it."""
+
+    host: str
+    score: int
+
+
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_NAMES = msgspec.json.Decoder(list[str])
+_NODE_LIST = msgspec.json.Decoder(_NodeList)
+_NODE = msgspec.json.Decoder(_Node)
+
+
+def decode_args(body: bytes) -> ExtenderArgs:
+    """Return the decoded ExtenderArgs. Raises ExtenderProtocolError."""
+    found = _decoded(_FIELDS, body, "the body")
+    # Views, since the nodes may be 60 MB.
+    fields = {name.lower(): raw for name, raw in found.items() if memoryview(raw) != _NULL}
+    if "pod" not in fields:
+        raise ExtenderProtocolError("the body has no Pod: send ExtenderArgs as kube-scheduler does")
+    pod = bytes(fields["pod"])
+    if "nodenames" in fields:
+        names = _decoded(_NAMES, fields["nodenames"], "NodeNames")
+        return ExtenderArgs(pod, tuple(dict.fromkeys(names)), None)
+    listed = _decoded(_NODE_LIST, fields["nodes"], "Nodes").items or [] if "nodes" in fields else None
+    if listed is None:
+        return ExtenderArgs(pod, (), None)
+    nodes = {_name_of(item, index): item for index, item in enumerate(listed)}
+    return ExtenderArgs(pod, tuple(nodes), nodes)
+
+
+def encode_filter_result(args: ExtenderArgs, failed: Mapping[str, str]) -> bytes:
+    """Return ExtenderFilterResult: the nodes that did not fail, in the form in which they were sent.
+
+    No node is ever called unresolvable: load goes away when pods do, so that preemption may help.
+    """
+    accepted = [name for name in args.names if name not in failed] if failed else args.names
+    answer: dict[str, object] = {"Nodes": None, "NodeNames": accepted, "FailedNodes": failed}
+    if args.nodes is not None:
+        answer["Nodes"] = {"metadata": {}, "items": [args.nodes[name] for name in accepted]}
+        answer["NodeNames"] = None
+    return json_line(answer | {"FailedAndUnresolvableNodes": {}, "Error": ""})
+
+
+def encode_priorities(names: Sequence[str], scores: Sequence[int]) -> bytes:
+    """Return HostPriorityList, a bare array of the names and their scores."""
+    return json_line(list(map(_HostPriority, names, scores)))
+
+
+def _name_of(node: msgspec.Raw, index: int) -> str:
+    found = _decoded(_NODE, node, f"Nodes.items[{index}]").metadata
+    return found.name if found else ""
+
+
+def _decoded(decoder: msgspec.json.Decoder[T], document: bytes | msgspec.Raw, place: str) -> T:
+    try:
+        return decoder.decode(document)
+    # Deeply nested documents end in a RecursionError, and invalid UTF-8 in a UnicodeError.
+    except (msgspec.MsgspecError, RecursionError, UnicodeError) as e:
+        raise ExtenderProtocolError(f"{place} is not what kube-scheduler sends: {e}") from e

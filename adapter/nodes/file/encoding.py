@@ -1,0 +1,165 @@
+"""The content of the local file: one line of JSON, binary columns, and a digest of both (pure).
+
+    {"format": "tidewatch-node-samples", "version": 1, "meaning": …, "node_lists": […], "grids": […]}
+    for each grid: values as float32, then newest, scrape_seconds, advancing and reset_at as float64
+    BLAKE2b digest of everything before it, 32 bytes
+
+All numbers are little-endian. float32 keeps a ratio to 6e-8 of itself, that is, to 0.000006 percent. The digest detects
+damage; it is no protection against somebody who may write the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+import msgspec
+import numpy as np
+
+from adapter.nodes.model.loads import LoadResource  # noqa: TC001 - msgspec reads the annotation
+from adapter.nodes.model.samples import SampleGrid, SampleSet
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from adapter.nodes.model.arrays import Floats
+
+FORMAT: Final = "tidewatch-node-samples"
+VERSION: Final = 1
+DIGEST_BYTES: Final = 32
+_VALUE: Final = np.dtype("<f4")
+_TIME: Final = np.dtype("<f8")
+_TIMES_A_GRID: Final = 4
+
+_Step = Annotated[int, msgspec.Meta(ge=1, le=86_400)]
+_End = Annotated[int, msgspec.Meta(ge=0, le=2**40)]
+_Columns = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
+_Index = Annotated[int, msgspec.Meta(ge=0, le=100)]
+
+
+class SampleFileError(Exception):
+    """A file cannot be used. The message is a clause whose subject is the file: `it is damaged: …`."""
+
+
+class _Kind(msgspec.Struct):
+    format: str
+    version: int
+
+
+class _Grid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    resource: LoadResource
+    step_seconds: _Step
+    end: _End
+    columns: _Columns
+    node_list: _Index
+
+
+class _Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The first line."""
+
+    format: Literal["tidewatch-node-samples"]
+    version: int
+    meaning: str
+    node_lists: list[tuple[str, ...]]
+    """The names of nodes, once for all grids that have the same."""
+    grids: list[_Grid]
+
+
+def encoded(samples: SampleSet, meaning: str) -> list[bytes]:
+    """Return the content of the file in pieces."""
+    node_lists: dict[tuple[str, ...], int] = {}
+    grids = [
+        _Grid(
+            grid.resource, grid.step_seconds, grid.end, grid.values.shape[1], node_lists.setdefault(grid.nodes, number)
+        )
+        for grid in samples.grids.values()
+        for number in (len(node_lists),)
+    ]
+    head = _Head(FORMAT, VERSION, meaning, list(node_lists), grids)
+    pieces = [msgspec.json.encode(head) + b"\n"]
+    for grid in samples.grids.values():
+        pieces.append(_narrowed(grid.values).tobytes())
+        pieces += [
+            column.astype(_TIME, copy=False).tobytes()
+            for column in (grid.newest, grid.scrape_seconds, grid.advancing, grid.reset_at)
+        ]
+    digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
+    for piece in pieces:
+        digest.update(piece)
+    return [*pieces, digest.digest()]
+
+
+def decoded_samples(content: bytes, meaning: str) -> SampleSet:
+    """Return the samples of a file. Raises SampleFileError."""
+    body = memoryview(content)[:-DIGEST_BYTES]
+    if hashlib.blake2b(body, digest_size=DIGEST_BYTES).digest() != content[-DIGEST_BYTES:]:
+        raise SampleFileError(f"it is damaged or cut off: the digest of its {len(content)} bytes does not match")
+    line_end = content.find(b"\n")
+    head = _head(content[: line_end + 1], meaning)
+    sizes = [_size(grid, head) for grid in head.grids]
+    if line_end + 1 + sum(sizes) != len(body):
+        raise SampleFileError("it is damaged: its size differs from what its first line states")
+    grids: dict[LoadResource, SampleGrid] = {}
+    at = line_end + 1
+    for grid, size in zip(head.grids, sizes, strict=True):
+        grids[grid.resource] = _grid(body[at : at + size], grid, head.node_lists[grid.node_list])
+        at += size
+    return SampleSet(grids, from_file=True)
+
+
+def latest(samples: SampleSet) -> float:
+    """Return the time of the newest sample or step, in Unix seconds; 0 without samples."""
+    times = [float(grid.end) for grid in samples.grids.values()]
+    times += [float(time) for grid in samples.grids.values() for time in grid.newest[np.isfinite(grid.newest)].tolist()]
+    return max(times, default=0.0)
+
+
+def _head(line: bytes, meaning: str) -> _Head:
+    try:
+        kind = msgspec.json.decode(line, type=_Kind)
+        if kind.format == FORMAT and kind.version != VERSION:
+            raise SampleFileError(f"it has version {kind.version}, and this program reads version {VERSION}")
+        head = msgspec.json.decode(line, type=_Head)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise SampleFileError(f"it is not a file of node samples: {error}") from error
+    if head.meaning != meaning:
+        raise SampleFileError("its samples come from other queries or another Prometheus than those configured now")
+    return head
+
+
+def _size(grid: _Grid, head: _Head) -> int:
+    if grid.node_list >= len(head.node_lists):
+        raise SampleFileError(f"it is damaged: the nodes of {grid.resource} are not listed")
+    nodes = len(head.node_lists[grid.node_list])
+    return nodes * (grid.columns * _VALUE.itemsize + _TIMES_A_GRID * _TIME.itemsize)
+
+
+def _grid(content: memoryview, grid: _Grid, nodes: tuple[str, ...]) -> SampleGrid:
+    cells = len(nodes) * grid.columns
+    values = np.frombuffer(content, dtype=_VALUE, count=cells).reshape(len(nodes), grid.columns)
+    times = np.frombuffer(content, dtype=_TIME, offset=cells * _VALUE.itemsize).reshape(_TIMES_A_GRID, len(nodes))
+    newest, scrape_seconds, advancing, reset_at = (_fixed(row.astype(np.float64)) for row in times)
+    return SampleGrid(
+        resource=grid.resource,
+        step_seconds=grid.step_seconds,
+        end=grid.end,
+        nodes=nodes,
+        values=_fixed(values.astype(np.float64)),
+        newest=newest,
+        scrape_seconds=scrape_seconds,
+        advancing=advancing,
+        reset_at=reset_at,
+    )
+
+
+def _narrowed(values: Floats) -> NDArray[np.float32]:
+    """Return the values as float32; what does not fit is no ratio, and becomes NaN."""
+    with np.errstate(over="ignore"):
+        narrow = values.astype(_VALUE)
+    narrow[~np.isfinite(narrow)] = np.nan
+    return narrow
+
+
+def _fixed(array: Floats) -> Floats:
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,182 @@
+"""Reads the local file at the start, and writes the newest samples to it in a task of its own.
+
+The file is replaced as a whole: it is written beside the old one, synced, and renamed. Whatever is wrong with the file
+or its folder causes one line in the log, and the program goes on without it.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import stat
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from adapter.nodes.file.encoding import SampleFileError, decoded_samples, encoded, latest
+from adapter.service.runtime.logs import StateLog, fields
+from adapter.timing.clock import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from adapter.nodes.model.samples import SampleSet
+    from adapter.service.runtime.tasks import Stop
+
+_log = logging.getLogger(__name__)
+
+WRITE_EVERY_SECONDS: Final = 30.0
+LARGEST_BYTES: Final = 1 << 30
+"""A larger file is not read: 5,000 nodes with five resources, scraped every 5 s, take 20 MiB."""
+MOST_AHEAD_SECONDS: Final = 60.0
+"""How far the newest sample may be ahead of the clock."""
+_LOOK_SECONDS: Final = 1.0
+
+
+class SampleFile:
+    """The local file. `offer` may be called by any thread; `read` before `run`."""
+
+    def __init__(
+        self, path: Path, meaning: str, clock: Clock | None = None, failed: Callable[[], None] = lambda: None
+    ) -> None:
+        """`meaning` says what the samples are of (queries, Prometheus); a file with another one is not used.
+
+        `failed` is called after each write that fails.
+        """
+        self._path = path
+        self._meaning = meaning
+        self._clock = clock or Clock()
+        self._failed = failed
+        self._states = StateLog(_log)
+        self._lock = threading.Lock()
+        self._offered: SampleSet | None = None
+        self._tried_at = float("-inf")
+
+    def read(self) -> SampleSet | None:
+        """Return the samples of the file, marked `from_file`; None if there is no file that can be used.
+
+        A file that cannot be used is renamed to `NAME.unused`, so that the next write does not destroy it.
+        """
+        try:
+            samples = decoded_samples(_content(self._path), self._meaning)
+            _check_time(samples, self._clock.wall())
+        except FileNotFoundError:
+            return None
+        except IsADirectoryError:
+            self._unusable("it is a directory: name a file", moved_to=None)
+        except (OSError, SampleFileError) as error:
+            problem = f"{error.strerror}: check its owner and mode" if isinstance(error, OSError) else str(error)
+            self._unusable(problem, moved_to=self._moved_aside())
+        else:
+            return samples
+        return None
+
+    def offer(self, samples: SampleSet) -> None:
+        """Take note of the newest samples. Never waits for the disk."""
+        with self._lock:
+            self._offered = samples
+
+    def run(self, stopping: Stop) -> None:
+        """Write what is offered until the stop is requested, at most every 30 s. For a task."""
+        while not stopping.requested:
+            self.write_if_due()
+            stopping.wait(_LOOK_SECONDS)
+
+    def write_if_due(self) -> bool:
+        """Write the newest samples if there are any and the last attempt is 30 s ago; returns whether it wrote."""
+        now = self._clock.monotonic()
+        if now - self._tried_at < WRITE_EVERY_SECONDS:
+            return False
+        with self._lock:
+            samples, self._offered = self._offered, None
+        if samples is None:
+            return False
+        self._tried_at = now
+        try:
+            _replace(self._path, encoded(samples, self._meaning))
+        except OSError as error:
+            message = f"samples of nodes cannot be written to {self._path}: {_repair(error)}"
+            self._states.failed("write", message, level=logging.WARNING)
+            self._failed()
+            return False
+        self._states.recovered("write", f"samples of nodes are written to {self._path} again")
+        return True
+
+    def _unusable(self, problem: str, moved_to: Path | None) -> None:
+        further = {} if moved_to is None else {"moved_to": str(moved_to)}
+        _log.warning(
+            "the local file of node samples is not used: the samples are downloaded again",
+            extra=fields(file=str(self._path), problem=problem, **further),
+        )
+
+    def _moved_aside(self) -> Path | None:
+        aside = self._path.with_name(f"{self._path.name}.unused")
+        with suppress(OSError):
+            self._path.replace(aside)
+            return aside
+        return None
+
+
+def _content(path: Path) -> bytes:
+    """Return the content of a regular file that only its owner and group may write. Raises OSError, SampleFileError."""
+    # Without O_NONBLOCK, opening a named pipe would wait for a writer.
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        found = os.fstat(file.fileno())
+        if stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(found.st_mode):
+            raise SampleFileError("it is not a regular file")
+        if found.st_uid not in {0, os.geteuid()}:
+            raise SampleFileError(f"it belongs to user {found.st_uid}, and this program runs as {os.geteuid()}")
+        if found.st_mode & stat.S_IWOTH:
+            raise SampleFileError(f"everybody may write it (mode {stat.S_IMODE(found.st_mode):o}): use mode 600")
+        if found.st_size > LARGEST_BYTES:
+            raise SampleFileError(f"it has {found.st_size} bytes, and at most {LARGEST_BYTES} are read")
+        return file.read()
+
+
+def _check_time(samples: SampleSet, now: float) -> None:
+    """Raise SampleFileError for samples of the future, which would count as new for too long."""
+    ahead = latest(samples) - now
+    if ahead > MOST_AHEAD_SECONDS:
+        raise SampleFileError(f"its newest sample is {ahead:.0f} s ahead of this machine's clock")
+
+
+def _replace(path: Path, pieces: Sequence[bytes]) -> None:
+    """Replace the file as a whole. Raises OSError; the old file is then as it was."""
+    temporary = path.with_name(f".{path.name}.new")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        with os.fdopen(os.open(temporary, flags, 0o600), "wb") as out:
+            for piece in pieces:
+                out.write(piece)
+            out.flush()
+            os.fsync(out.fileno())
+        temporary.replace(path)
+    except OSError:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _repair(error: OSError) -> str:
+    """Return what is wrong and what to do."""
+    hints = {
+        errno.ENOSPC: "free some space; the old file is kept",
+        errno.EDQUOT: "free some space; the old file is kept",
+        errno.ENOENT: "create the folder, or name a file in one that exists",
+        errno.ENOTDIR: "name a file in a folder that exists",
+        errno.EISDIR: "name a file",
+        errno.EACCES: "let this program write the folder",
+        errno.EPERM: "let this program write the folder",
+        errno.EROFS: "mount a volume that can be written",
+    }
+    hint = hints.get(error.errno or 0, "a restart downloads the samples again")
+    return f"{error.strerror}: {hint}"

@@ -1,0 +1,1 @@
+"""Nodes that are over their limits: for people, and for the descheduler."""

@@ -1,0 +1,92 @@
+"""Which nodes are hot: over a limit for some refreshes in a row, until they have been below it for some (pure).
+
+A short burst makes no node hot, and a short dip cools none, so that nobody evicts pods for the one or forgets the
+other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adapter.nodes.model.loads import AVG
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from adapter.nodes.model.arrays import Floats
+    from adapter.nodes.model.loads import LoadResource, LoadSnapshot
+    from adapter.nodes.model.settings import HotspotSettings
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResourceHeat:
+    """How long the nodes have been over the limit of one resource, in the order of `HeatState.nodes`."""
+
+    rounds: NDArray[np.int64]
+    """Refreshes since a node came over the limit; 0 if it is below and not hot."""
+    below: NDArray[np.int64]
+    """Refreshes in a row for which a hot node has been below the limit."""
+    is_hot: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeatState:
+    """What the refreshes so far have shown. Replaced by each refresh."""
+
+    nodes: tuple[str, ...] = ()
+    index: Mapping[str, int] = field(default_factory=dict)
+    window_end: float = -np.inf
+    """Unix seconds: where the windows of the last counted refresh end."""
+    resources: Mapping[LoadResource, ResourceHeat] = field(default_factory=dict)
+
+
+def advance(state: HeatState, loads: LoadSnapshot | None, settings: HotspotSettings) -> HeatState:
+    """Return the state after one more refresh, which is judged by the average of the longest window.
+
+    A refresh without new samples, or with those of the local file, is no refresh. A node whose load is unknown is
+    judged neither hotter nor cooler.
+    """
+    if loads is None or loads.from_file or loads.window_end <= state.window_end:
+        return state
+    return HeatState(
+        nodes=loads.nodes,
+        index=loads.index,
+        window_end=loads.window_end,
+        resources={
+            resource: _advanced(_aligned(state, loads.nodes, resource), _averages(loads, resource), limit, settings)
+            for resource, limit in settings.limits.items()
+        },
+    )
+
+
+def _averages(loads: LoadSnapshot, resource: LoadResource) -> Floats:
+    load = loads.resources.get(resource)
+    return np.full(len(loads.nodes), np.nan) if load is None else load.stats[0, AVG]
+
+
+def _aligned(state: HeatState, nodes: tuple[str, ...], resource: LoadResource) -> ResourceHeat:
+    """Return the heat of these nodes; a new one starts cold."""
+    heat = state.resources.get(resource)
+    if heat is None or not state.nodes:
+        nothing = np.zeros(len(nodes), np.int64)
+        return ResourceHeat(nothing, nothing, np.zeros(len(nodes), np.bool_))
+    if nodes == state.nodes:
+        return heat
+    rows = np.fromiter((state.index.get(name, -1) for name in nodes), np.intp, len(nodes))
+    is_old = rows >= 0
+    return ResourceHeat(heat.rounds[rows] * is_old, heat.below[rows] * is_old, heat.is_hot[rows] & is_old)
+
+
+def _advanced(heat: ResourceHeat, ratios: Floats, limit: float, settings: HotspotSettings) -> ResourceHeat:
+    is_above = ratios > limit
+    is_below = ratios <= limit  # Neither is true of NaN.
+    rounds = np.where(is_above | (is_below & heat.is_hot), heat.rounds + 1, np.where(is_below, 0, heat.rounds))
+    below = np.where(is_above, 0, np.where(is_below & heat.is_hot, heat.below + 1, heat.below))
+    has_cooled = below >= settings.clear
+    is_hot = (heat.is_hot | (is_above & (rounds >= settings.rounds))) & ~has_cooled
+    return ResourceHeat(np.where(has_cooled, 0, rounds), np.where(has_cooled, 0, below), is_hot)

@@ -1,0 +1,67 @@
+"""Which pods of a hot node could run elsewhere, and which of them match what is too much (pure)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from adapter.cluster.state import ClusterPod
+
+_BOUND_KINDS: Final = frozenset({"DaemonSet", "Node"})
+"""Controllers whose pods belong to their node: a DaemonSet would start the pod there again, and a mirror pod shows a
+static pod of the kubelet, which is its controller."""
+
+
+@dataclass(frozen=True, slots=True)
+class MovablePod:
+    """A pod that could run elsewhere."""
+
+    pod: ClusterPod
+    is_match: bool
+    """Whether it is one of those that would have to leave."""
+
+
+def movable_pods(pods: Iterable[ClusterPod], excess: Mapping[str, float]) -> tuple[MovablePod, ...]:
+    """Return the pods that could run elsewhere: lowest priority first, then those that ask for most.
+
+    `excess` is what would have to leave, in milli (`cpu`) and bytes (`memory`). The requests of the matching pods add
+    up to it, if those of all pods do. Of one priority the smallest pod that covers what is left is taken, or else the
+    largest: few pods move, and no large one for a small excess.
+    """
+    able = sorted(filter(_can_move, pods), key=lambda pod: (pod.priority, _descending(pod, excess), pod.name, pod.uid))
+    left = dict(excess)
+    matches: set[int] = set()
+    for resource in excess:
+        _match(able, matches, left, resource)
+    return tuple(MovablePod(pod, place in matches) for place, pod in enumerate(able))
+
+
+def _can_move(pod: ClusterPod) -> bool:
+    is_bound = pod.controller is not None and pod.controller.kind in _BOUND_KINDS
+    return not (is_bound or pod.is_terminating or pod.has_ended)
+
+
+def _descending(pod: ClusterPod, excess: Mapping[str, float]) -> tuple[float, ...]:
+    """Return a key that sorts pods by what they ask for of the resources that are scarce, most first."""
+    return tuple(-pod.resources.requests.get(resource, 0) for resource in (*excess, "cpu", "memory"))
+
+
+def _match(pods: Sequence[ClusterPod], matches: set[int], left: dict[str, float], resource: str) -> None:
+    """Add pods to the matches until nothing is left of one resource, and subtract what they ask for."""
+    for _, group in groupby(range(len(pods)), key=lambda place: pods[place].priority):
+        sizes = sorted(
+            (size, -place)
+            for place in group
+            if place not in matches and (size := pods[place].resources.requests.get(resource, 0)) > 0
+        )
+        while sizes and left[resource] > 0:
+            enough = bisect_left(sizes, left[resource], key=lambda entry: entry[0])
+            _, place = sizes.pop(min(enough, len(sizes) - 1))
+            matches.add(-place)
+            for name in left:
+                left[name] -= pods[-place].resources.requests.get(name, 0)

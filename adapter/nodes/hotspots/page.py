@@ -1,0 +1,86 @@
+"""`/hotspots`: the hot nodes, why they are hot, and which pods could move."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from adapter.nodes.hotspots.hot import hot_nodes
+from adapter.nodes.hotspots.movable import movable_pods
+from adapter.nodes.model.answers import API_VERSION
+from adapter.objects.quantities import Format, milli_quantity, quantity_text
+from adapter.web.http import Response, json_line
+from adapter.web.rendering import rendered
+from adapter.web.routes import Route
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adapter.nodes.hotspots.debounce import HeatState
+    from adapter.nodes.hotspots.hot import HotNode
+    from adapter.nodes.hotspots.movable import MovablePod
+    from adapter.nodes.model.board import Board
+    from adapter.nodes.model.settings import HotspotSettings
+    from adapter.web.http import Request
+
+_MOST_PODS: Final = 20
+"""Pods of one node in the document, unless more of them would have to leave."""
+_MIB: Final = 2**20
+
+
+def hotspots_routes(
+    board: Callable[[], Board], heat: Callable[[], HeatState], settings: HotspotSettings
+) -> tuple[Route, ...]:
+    """Return the route of `/hotspots`."""
+
+    def handle(request: Request) -> Response:
+        current = board()
+        hot = hot_nodes(current, heat(), settings)
+        document = {
+            "kind": "Hotspots",
+            "apiVersion": API_VERSION,
+            "window_end": current.loads.window_end if current.loads else None,
+            "limits": {str(resource): limit for resource, limit in settings.limits.items()},
+            "hot": [_hot_document(current, node) for node in hot],
+        }
+        return rendered(Response(200, json_line(document)), request)
+
+    return (Route("/hotspots", handle, ("GET", "HEAD")),)
+
+
+def _hot_document(board: Board, node: HotNode) -> dict[str, object]:
+    pods = movable_pods(board.pods_by_node.get(node.name, ()), node.excess)
+    last_match = max((place for place, pod in enumerate(pods) if pod.is_match), default=-1)
+    return {
+        "node": node.name,
+        "reasons": node.reasons,
+        "utilization_ratio": {str(resource): round(ratio, 4) for resource, ratio in node.utilization.items()},
+        "estimated": [str(resource) for resource in node.estimated],
+        "rounds": node.rounds,
+        "excess": _amounts(node.excess),
+        "movable_pods": len(pods),
+        "pods": [_pod_document(pod) for pod in pods[: max(_MOST_PODS, last_match + 1)]],
+    }
+
+
+def _pod_document(movable: MovablePod) -> dict[str, object]:
+    pod, controller = movable.pod, movable.pod.controller
+    return {
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "controller": f"{controller.kind}/{controller.name}" if controller else "",
+        "priority": pod.priority,
+        "requests": _amounts({name: pod.resources.requests.get(name, 0) for name in ("cpu", "memory")}),
+        "matches_excess": movable.is_match,
+    }
+
+
+def _amounts(amounts: Mapping[str, float]) -> dict[str, str]:
+    """Return amounts as quantities; memory that is not whole MiB is rounded up to them."""
+    texts = {}
+    for name, amount in amounts.items():
+        if name == "cpu":
+            texts[name] = milli_quantity(math.ceil(amount))
+        else:
+            texts[name] = quantity_text(math.ceil(amount / _MIB) * _MIB * 1000, Format.BINARY_SI)
+    return texts

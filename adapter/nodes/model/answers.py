@@ -1,0 +1,14 @@
+"""Documents of the paths that are this project's own, in the shape of Kubernetes objects."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from adapter.web.http import Response, json_line
+
+API_VERSION: Final = "tidewatch.io/v1alpha1"
+
+
+def error_answer(status: int, message: str) -> Response:
+    """Return an error that says what is wrong and what to do."""
+    return Response(status, json_line({"kind": "Error", "apiVersion": API_VERSION, "message": message}))

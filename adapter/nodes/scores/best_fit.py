@@ -1,0 +1,41 @@
+"""Best fit by requests: what the policies that need metrics are replaced by while no node has any."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adapter.nodes.scores.allocation import allocation
+from adapter.nodes.scores.policy_scores import MAX_SCORE, PolicyScores, clamped, rounded, share, taken
+
+if TYPE_CHECKING:
+    from adapter.nodes.model.columns import NodeColumns, PendingPod
+    from adapter.nodes.scores.policy_scores import Rows
+
+
+def score(pod: PendingPod, columns: NodeColumns, rows: Rows) -> PolicyScores:
+    """Return 100 minus what is left after placement, in percent, averaged over CPU, memory and what the pod requests.
+
+    A node on which the requests do not fit gets 0.
+    """
+    resources = sorted({"cpu", "memory", *(name for name, amount in pod.resources.requests.items() if amount)})
+    used = np.zeros(len(rows))
+    fits = np.ones(len(rows), dtype=np.bool_)
+    for resource in resources:
+        requested, allocatable = allocation(pod, columns, rows, resource)
+        used += clamped(share(requested.astype(np.float64), allocatable.astype(np.float64)), 1.0)
+        wanted = pod.resources.requests.get(resource, 0)
+        if wanted:
+            fits &= taken(columns.requested, resource, rows) + wanted <= taken(columns.allocatable, resource, rows)
+    values = np.where(fits, rounded(MAX_SCORE * used / len(resources)), 0.0)
+
+    def reason(position: int) -> str:
+        if not fits[position]:
+            return "there are no metrics, and the requests of the pod do not fit"
+        return (
+            f"there are no metrics; {100.0 * used[position] / len(resources):.0f} % of {', '.join(resources)} would be "
+            "requested"
+        )
+
+    return PolicyScores(values, reason)

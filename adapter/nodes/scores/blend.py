@@ -1,0 +1,58 @@
+"""The weighted mean of several policies, and the integers 0..10 that the scheduler reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adapter.nodes.scores.policy_scores import MAX_SCORE, MIDDLE_SCORE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from adapter.nodes.model.arrays import Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlendedScores:
+    """The scores of a request's nodes, in the request's order."""
+
+    values: Floats
+    """0..100, never NaN."""
+    priorities: NDArray[np.int64]
+    """0..10, what an extender answers."""
+    without_influence: bool
+    """Whether all of several nodes have the same priority, so that the answer changes nothing."""
+
+
+def blend(parts: Sequence[tuple[int, Floats]], size: int) -> BlendedScores:
+    """Return the mean of scores (0..100) by their weights, for `size` nodes.
+
+    A node that a policy does not know gets the middle of those that it knows. Without any policy, and where a policy
+    knows no node, the score is 50. The mean is divided by 10 and rounded half up once, at the end.
+    """
+    total = np.zeros(size)
+    weights = 0
+    for weight, values in parts:
+        total += weight * filled(values)
+        weights += weight
+    if weights <= 0:
+        total, weights = np.full(size, MIDDLE_SCORE), 1
+    # One division: a mean of 45 is 4.5 exactly, whatever the weights are.
+    priorities = np.floor(total / (weights * 10.0) + 0.5).astype(np.int64)
+    is_flat = size > 1 and bool((priorities == priorities[0]).all())
+    return BlendedScores(np.minimum(total / weights, MAX_SCORE), priorities, is_flat)
+
+
+def filled(values: Floats) -> Floats:
+    """Return the scores with the median of those that are known in place of NaN; 50 where none is known."""
+    is_unknown = np.isnan(values)
+    if not is_unknown.any():
+        return values
+    known = values[~is_unknown]
+    middle = float(np.median(known)) if len(known) else MIDDLE_SCORE
+    return np.where(is_unknown, middle, values)

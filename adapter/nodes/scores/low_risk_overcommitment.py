@@ -1,0 +1,153 @@
+"""LowRiskOverCommitment: avoid nodes where limits exceed what there is, and where the load often exceeds the requests.
+
+The formula is that of `pkg/trimaran/lowriskovercommitment` of kubernetes-sigs/scheduler-plugins. The load is taken to
+be beta-distributed with the measured mean and deviation.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.scores.beta import incomplete_beta, match_moments, max_variance
+from adapter.nodes.scores.policy_scores import MAX_SCORE, PolicyScores, clamped, load_taken, rounded, taken
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.nodes.model.arrays import Floats
+    from adapter.nodes.model.columns import NodeColumns, PendingPod
+    from adapter.nodes.model.settings import LowRiskOverCommitmentArgs
+    from adapter.nodes.scores.policy_scores import Rows
+
+_RESOURCES: Final = (LoadResource.CPU, LoadResource.MEMORY)
+_DEFAULT_SMOOTHING: Final = 5
+_DEFAULT_WEIGHT: Final = 0.5
+_MAX_VARIANCE_SHARE: Final = 0.99
+"""The deviation is kept below the largest that a beta distribution can have."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Commitment:
+    """What pods on some nodes request and may use at most, of one resource; limits are at least the requests."""
+
+    capacity: Floats
+    """What is allocatable. Requests are at most that."""
+    requested: Floats
+    limits: Floats
+    requested_without_pod: Floats
+    limits_without_pod: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Risk:
+    """The parts of a risk, each 0..1."""
+
+    limits: Floats
+    load: Floats
+    total: Floats
+
+
+def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: LowRiskOverCommitmentArgs) -> PolicyScores:
+    """Return 100 minus the larger risk of CPU and memory; NaN for nodes that have metrics of neither.
+
+    A pod without requests and limits gets 0 everywhere.
+    """
+    stated = (pod.resources.requests, pod.resources.limits)
+    if not any(amounts.get(resource, 0) for amounts in stated for resource in _RESOURCES):
+        return PolicyScores(np.zeros(len(rows)), lambda _: "the pod has neither requests nor limits")
+    mean = np.concatenate([load_taken(columns.mean_ratio, resource, rows) for resource in _RESOURCES])
+    std = np.concatenate([load_taken(columns.std_ratio, resource, rows) for resource in _RESOURCES])
+    weights = [args.risk_limit_weights.get(resource, _DEFAULT_WEIGHT) for resource in _RESOURCES]
+    # Both resources at once: most of the cost is that of the calls, not of the elements.
+    both = compute_risk(
+        _joined([commitment(pod, columns, rows, resource) for resource in _RESOURCES]),
+        mean,
+        std,
+        np.repeat([weight if 0.0 <= weight <= 1.0 else _DEFAULT_WEIGHT for weight in weights], len(rows)),
+        args.smoothing_window_size,
+    )
+    cpu, memory = both.total.reshape(2, -1)
+    is_measured = ~np.isnan(mean).reshape(2, -1).all(axis=0)
+    highest = np.maximum(cpu, memory)
+    values = np.where(is_measured, rounded((1.0 - highest) * MAX_SCORE), np.nan)
+
+    def reason(position: int) -> str:
+        if not is_measured[position]:
+            return "the node has no metrics of cpu and memory"
+        return "; ".join(
+            f"the risk of {resource} is {both.total[at]:.2f} (limits {both.limits[at]:.2f}, load {both.load[at]:.2f})"
+            for resource, at in zip(_RESOURCES, (position, position + len(rows)), strict=True)
+        )
+
+    return PolicyScores(values, reason)
+
+
+def commitment(pod: PendingPod, columns: NodeColumns, rows: Rows, resource: LoadResource) -> Commitment:
+    """Return the commitment of the nodes with and without the pod."""
+    capacity = taken(columns.allocatable, resource, rows)
+    requested = taken(columns.requested, resource, rows)
+    limits = taken(columns.limits, resource, rows)
+    pod_request = pod.resources.requests.get(resource, 0)
+    pod_limit = max(pod.resources.limits.get(resource, 0), pod_request)
+    return Commitment(
+        capacity=capacity,
+        requested=np.minimum(requested + pod_request, capacity),
+        limits=limits + pod_limit,
+        requested_without_pod=np.minimum(requested, capacity),
+        limits_without_pod=limits,
+    )
+
+
+def _joined(parts: Sequence[Commitment]) -> Commitment:
+    return Commitment(
+        capacity=np.concatenate([part.capacity for part in parts]),
+        requested=np.concatenate([part.requested for part in parts]),
+        limits=np.concatenate([part.limits for part in parts]),
+        requested_without_pod=np.concatenate([part.requested_without_pod for part in parts]),
+        limits_without_pod=np.concatenate([part.limits_without_pod for part in parts]),
+    )
+
+
+def compute_risk(committed: Commitment, mean: Floats, std: Floats, limit_weight: Floats, smoothing: int) -> Risk:
+    """Return the risk that limits are used (`limits`), and that the load exceeds the requests (`load`).
+
+    Without metrics the risk of the load is 0, as in the plugin; without capacity all risks are 1.
+    """
+    window = smoothing if smoothing > 0 else _DEFAULT_SMOOTHING
+    excess = np.maximum(committed.limits - committed.capacity, 0.0)
+    spread = committed.limits - committed.requested
+    limits = excess / np.where(spread > 0.0, spread, 1.0)
+    load = _load_risk(committed, mean, std, window)
+    has_capacity = committed.capacity > 0.0
+    total = np.where(has_capacity, clamped(limit_weight * limits + (1.0 - limit_weight) * load, 1.0), 1.0)
+    return Risk(limits=limits, load=load, total=total)
+
+
+def _load_risk(committed: Commitment, mean: Floats, std: Floats, window: int) -> Floats:
+    """Return the probability that the load exceeds the requests of the pods that are there, of loads that may occur."""
+    capacity = np.where(committed.capacity > 0.0, committed.capacity, np.inf)
+    mu = clamped(mean, 1.0)
+    sigma = np.minimum(np.fmax(std, 0.0), 1.0) * math.sqrt(window)
+    sigma = np.minimum(sigma, np.sqrt(_MAX_VARIANCE_SHARE * max_variance(mu)))
+    within = clamped(committed.requested_without_pod / capacity, 1.0)
+    limit = committed.limits_without_pod / capacity
+    a, b = match_moments(mu, sigma * sigma)
+    is_fitted = ~np.isnan(a)
+    probability = np.where(mu <= within, 1.0, 0.0)
+    # Where limits keep the load below the capacity, only loads up to the limits may occur.
+    is_limited = (limit < 1.0) & (committed.requested_without_pod <= committed.limits_without_pod)
+    fitted = np.flatnonzero(is_fitted)
+    below_limit = np.flatnonzero(is_fitted & is_limited & (limit > 0.0))
+    both = np.concatenate((fitted, below_limit))
+    thresholds = np.concatenate((within[fitted], limit[below_limit]))
+    values = incomplete_beta(thresholds, a[both], b[both])
+    probability[fitted] = values[: len(fitted)]
+    at_limit = values[len(fitted) :]
+    probability[below_limit] /= np.where(at_limit > 0.0, at_limit, 1.0)
+    probability[is_limited & (limit == 0.0)] = 1.0
+    return np.where(np.isnan(mu), 0.0, 1.0 - clamped(probability, 1.0))

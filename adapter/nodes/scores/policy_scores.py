@@ -1,0 +1,77 @@
+"""What a policy returns, and the arithmetic that the policies share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    from adapter.nodes.model.arrays import Floats
+    from adapter.nodes.model.columns import NodeColumns
+    from adapter.nodes.model.loads import LoadResource
+
+    Rows: TypeAlias = NDArray[np.intp]
+
+MAX_SCORE: Final = 100.0
+MIDDLE_SCORE: Final = 50.0
+"""What every node gets while nothing is known of any."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolicyScores:
+    """The scores of one policy for the nodes of a request, in the request's order."""
+
+    values: Floats
+    """0..100; NaN for a node that is unknown or has no metrics which the policy needs."""
+    reason: Callable[[int], str]
+    """Returns in one sentence why the node at a position of the request has its score."""
+
+
+def taken(columns: Mapping[str, Floats], name: str, rows: Rows) -> Floats:
+    """Return a column for the rows; zeros if no node has the resource."""
+    column = columns.get(name)
+    return np.zeros(len(rows)) if column is None else column.take(rows)
+
+
+def load_taken(loads: Mapping[LoadResource, Floats], resource: LoadResource, rows: Rows) -> Floats:
+    """Return measured ratios for the rows; NaN if the resource is not measured."""
+    column = loads.get(resource)
+    return np.full(len(rows), np.nan) if column is None else column.take(rows)
+
+
+def recent_taken(columns: NodeColumns, resource: LoadResource, rows: Rows) -> Floats:
+    """Return what recently bound pods request and the metrics do not contain yet; zeros if nothing is known of it."""
+    column = columns.recent_requests.get(resource)
+    return np.zeros(len(rows)) if column is None else column.take(rows)
+
+
+def rounded(values: Floats) -> Floats:
+    """Return the values as Go's `math.Round` rounds those that are not negative: half upwards. NaN stays NaN."""
+    halves: Floats = np.floor(values + 0.5)
+    return halves
+
+
+def clamped(values: Floats, high: float) -> Floats:
+    """Return the values between 0 and `high`; NaN stays NaN."""
+    result: Floats = np.minimum(np.maximum(values, 0.0), high)
+    return result
+
+
+def share(amounts: Floats, capacity: Floats) -> Floats:
+    """Return amounts divided by capacities; 0 where there is no capacity, NaN where the amount is unknown."""
+    has_capacity = capacity > 0.0
+    if has_capacity.all():
+        return amounts / capacity
+    result: Floats = np.where(has_capacity, amounts, amounts * 0.0) / np.where(has_capacity, capacity, 1.0)
+    return result
+
+
+def percent_text(ratio: float) -> str:
+    """Return a ratio as people read it."""
+    return "unknown" if np.isnan(ratio) else f"{100.0 * ratio:.0f} %"

@@ -1,0 +1,56 @@
+"""RequestedToCapacityRatio: score what is requested by a function of your own, such as one that packs GPUs.
+
+The formula is that of `pkg/scheduler/framework/plugins/noderesources` of Kubernetes, in its integer arithmetic.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adapter.nodes.scores.allocation import allocation, used_percent, used_text
+from adapter.nodes.scores.policy_scores import PolicyScores, clamped, rounded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adapter.nodes.model.columns import NodeColumns, PendingPod
+    from adapter.nodes.model.settings import RequestedToCapacityRatioArgs
+    from adapter.nodes.scores.allocation import Integers
+    from adapter.nodes.scores.policy_scores import Rows
+
+
+def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: RequestedToCapacityRatioArgs) -> PolicyScores:
+    """Return the weighted mean of the function's values, without resources whose value is 0, as Kubernetes does."""
+    shape = [(point.utilization, point.score * 10) for point in args.shape]
+    total = np.zeros(len(rows), dtype=np.int64)
+    weights = np.zeros(len(rows), dtype=np.int64)
+    parts = [(item, *allocation(pod, columns, rows, item.name)) for item in args.resources]
+    for item, requested, allocatable in parts:
+        # More than is allocatable counts as all of it.
+        values = np.where(allocatable > 0, broken_linear(shape, used_percent(requested, allocatable)), 0)
+        total += item.weight * values
+        weights += item.weight * (values > 0)
+    scores = clamped(rounded(total / np.maximum(weights, 1)), 100.0)
+
+    def reason(position: int) -> str:
+        return "; ".join(
+            used_text(item.name, int(requested[position]), int(allocatable[position]))
+            for item, requested, allocatable in parts
+        )
+
+    return PolicyScores(scores, reason)
+
+
+def broken_linear(shape: Sequence[tuple[int, int]], at: Integers) -> Integers:
+    """Return the function through the points, linear between them and flat outside; integers, truncated as in Go."""
+    xs = np.array([x for x, _ in shape], dtype=np.int64)
+    ys = np.array([y for _, y in shape], dtype=np.int64)
+    after = np.searchsorted(xs, at, side="left").clip(0, len(xs) - 1)
+    before = np.maximum(after - 1, 0)
+    width = np.maximum(xs[after] - xs[before], 1)
+    rise = (ys[after] - ys[before]) * (np.clip(at, xs[0], xs[-1]) - xs[before])
+    # Go truncates towards 0, numpy rounds down.
+    result: Integers = ys[before] + np.sign(rise) * (np.abs(rise) // width)
+    return result

@@ -1,0 +1,132 @@
+"""Which function each policy is, and what takes its place while there are no metrics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+
+import numpy as np
+
+from adapter.nodes.model.settings import (
+    GpuPackingArgs,
+    LoadVariationRiskBalancingArgs,
+    LowRiskOverCommitmentArgs,
+    MostAllocatedArgs,
+    PeaksArgs,
+    PolicyName,
+    RequestedToCapacityRatioArgs,
+    SelectorSpreadArgs,
+    TargetLoadPackingArgs,
+)
+from adapter.nodes.scores import (
+    best_fit,
+    gpu_packing,
+    load_variation_risk_balancing,
+    low_risk_overcommitment,
+    most_allocated,
+    peaks,
+    requested_to_capacity_ratio,
+    selector_spread,
+    target_load_packing,
+)
+from adapter.nodes.scores.blend import BlendedScores, blend
+from adapter.nodes.scores.policy_scores import PolicyScores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from adapter.nodes.model.board import Board
+    from adapter.nodes.model.columns import NodeColumns, PendingPod
+    from adapter.nodes.model.settings import PolicyArgs, PolicySettings
+    from adapter.nodes.scores.policy_scores import Rows
+
+Args = TypeVar("Args")
+PolicyFunction: TypeAlias = "Callable[[PendingPod, Board, Rows, PolicyArgs], PolicyScores]"
+ColumnsFunction: TypeAlias = "Callable[[PendingPod, NodeColumns, Rows, Args], PolicyScores]"
+
+METRIC_POLICIES: Final = frozenset(
+    {
+        PolicyName.TARGET_LOAD_PACKING,
+        PolicyName.LOAD_VARIATION_RISK_BALANCING,
+        PolicyName.LOW_RISK_OVERCOMMITMENT,
+        PolicyName.PEAKS,
+    }
+)
+"""Policies that score nothing without metrics; the others score requests and counts."""
+
+
+def score_nodes(policy: PolicySettings, pod: PendingPod, board: Board, rows: Rows) -> PolicyScores:
+    """Return the scores of one policy for the nodes at the rows of the board's columns; -1 stands for an unknown node.
+
+    While there are no metrics, a policy that needs them knows no node; after a while best fit takes its place.
+    """
+    is_known = rows >= 0
+    if is_known.all():
+        return _known_scores(policy, pod, board, rows)
+    positions = np.flatnonzero(is_known)
+    scores = _known_scores(policy, pod, board, rows[positions])
+    values = np.full(len(rows), np.nan)
+    values[positions] = scores.values
+    place = {int(position): index for index, position in enumerate(positions)}
+
+    def reason(position: int) -> str:
+        return scores.reason(place[position]) if position in place else "no node of this name is known"
+
+    return PolicyScores(values, reason)
+
+
+def score_request(policies: Sequence[PolicySettings], pod: PendingPod, board: Board, rows: Rows) -> BlendedScores:
+    """Return the weighted mean of the policies.
+
+    With the basis `none` all nodes get the middle score if one of the policies needs metrics: the mean of the others
+    would favour nodes for a part of the reasons.
+    """
+    if board.basis == "none" and any(policy.name in METRIC_POLICIES for policy in policies):
+        return blend((), len(rows))
+    return blend(
+        [(policy.weight, score_nodes(policy, pod, board, rows).values) for policy in policies if policy.weight > 0],
+        len(rows),
+    )
+
+
+def _known_scores(policy: PolicySettings, pod: PendingPod, board: Board, rows: Rows) -> PolicyScores:
+    if policy.name in METRIC_POLICIES:
+        if board.basis == "none":
+            return PolicyScores(np.full(len(rows), np.nan), lambda _: "no node has usable metrics yet")
+        if board.basis == "requests":
+            return best_fit.score(pod, board.columns, rows)
+    return POLICIES[policy.name](pod, board, rows, policy.args)
+
+
+def _by_columns(function: ColumnsFunction[Args], expected: type[Args]) -> PolicyFunction:
+    """Return the function of a policy that needs the columns alone."""
+
+    def scores(pod: PendingPod, board: Board, rows: Rows, args: PolicyArgs) -> PolicyScores:
+        return function(pod, board.columns, rows, _checked(args, expected))
+
+    return scores
+
+
+def _selector_spread(pod: PendingPod, board: Board, rows: Rows, args: PolicyArgs) -> PolicyScores:
+    return selector_spread.score(pod, board.columns, rows, _checked(args, SelectorSpreadArgs), board.pods_by_namespace)
+
+
+def _checked(args: PolicyArgs, expected: type[Args]) -> Args:
+    if not isinstance(args, expected):
+        raise TypeError(f"{type(args).__name__} are not the arguments of this policy: it takes {expected.__name__}")
+    return args
+
+
+POLICIES: Final[Mapping[PolicyName, PolicyFunction]] = {
+    PolicyName.TARGET_LOAD_PACKING: _by_columns(target_load_packing.score, TargetLoadPackingArgs),
+    PolicyName.LOAD_VARIATION_RISK_BALANCING: _by_columns(
+        load_variation_risk_balancing.score, LoadVariationRiskBalancingArgs
+    ),
+    PolicyName.LOW_RISK_OVERCOMMITMENT: _by_columns(low_risk_overcommitment.score, LowRiskOverCommitmentArgs),
+    PolicyName.PEAKS: _by_columns(peaks.score, PeaksArgs),
+    PolicyName.SELECTOR_SPREAD: _selector_spread,
+    PolicyName.MOST_ALLOCATED: _by_columns(most_allocated.score, MostAllocatedArgs),
+    PolicyName.REQUESTED_TO_CAPACITY_RATIO: _by_columns(
+        requested_to_capacity_ratio.score, RequestedToCapacityRatioArgs
+    ),
+    PolicyName.GPU_PACKING: _by_columns(gpu_packing.score, GpuPackingArgs),
+}

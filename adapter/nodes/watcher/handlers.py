@@ -1,0 +1,160 @@
+"""Routes of load-watcher's service, and of `/nodes/unmapped`. Each answer comes from memory.
+
+The answers are in their final form, compressed where the client allows it; nothing renders them again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl, unquote
+
+import msgspec
+
+from adapter.nodes.model.loads import VERDICTS, WINDOW_NAMES, WINDOWS_SECONDS, LoadResource
+from adapter.nodes.watcher.prepared import API_VERSION
+from adapter.web.http import TEXT, Response
+from adapter.web.negotiation import accepts_gzip
+from adapter.web.rendering import rendered
+from adapter.web.routes import Route
+from adapter.web.tagged import unless_current
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.nodes.model.loads import LoadSnapshot
+    from adapter.nodes.watcher.prepared import PreparedWatcher
+    from adapter.timing.clock import Clock
+    from adapter.web.http import Request
+
+_METHODS: Final = ("GET", "HEAD")
+
+
+def watcher_routes(current: Callable[[], PreparedWatcher | None], clock: Clock) -> tuple[Route, ...]:
+    """Return the routes. `current` returns what was prepared last; None before the first data."""
+    handlers = _Handlers(current, clock)
+    return (
+        Route("/watcher", handlers.watcher, _METHODS),
+        Route("/watcher/health", handlers.health, _METHODS),
+        Route("/watcher/<host>", handlers.host, _METHODS),
+        Route("/nodes/unmapped", handlers.unmapped, _METHODS),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Handlers:
+    current: Callable[[], PreparedWatcher | None]
+    clock: Clock
+
+    def watcher(self, request: Request) -> Response:
+        """Answer `/watcher` and `/watcher?host=H`."""
+        given = _parameters(request)
+        host = given.get("host", "")
+        if isinstance(asked := self._asked(given), Response):
+            return asked
+        prepared, window = asked
+        if host:
+            return self._of_host(request, prepared, window, host, _unknown_as_go)
+        return _sent(prepared.windows[window].whole, request)
+
+    def host(self, request: Request) -> Response:
+        """Answer `/watcher/H`."""
+        host = unquote(request.path_values["host"])
+        if isinstance(asked := self._asked(_parameters(request)), Response):
+            return asked
+        return self._of_host(request, *asked, host, _unknown)
+
+    def health(self, _request: Request) -> Response:
+        """Answer `/watcher/health`: 200 without a body if the default window can be served."""
+        asked = self._asked({})
+        return asked if isinstance(asked, Response) else Response(200, b"", TEXT)
+
+    def unmapped(self, request: Request) -> Response:
+        """Answer `/nodes/unmapped`."""
+        prepared = self.current()
+        if prepared is None:
+            return _error(503, _NO_DATA)
+        return _sent(prepared.unmapped, request)
+
+    def _asked(self, given: dict[str, str]) -> tuple[PreparedWatcher, int] | Response:
+        """Return what to answer from, and the index of the window; or the refusal."""
+        name = given.get("window", WINDOW_NAMES[0])
+        if name not in WINDOW_NAMES:
+            return _error(400, f"window {name[:40]!r} is not known: use one of {', '.join(WINDOW_NAMES)}")
+        prepared = self.current()
+        if prepared is None:
+            return _error(503, _NO_DATA)
+        window = WINDOW_NAMES.index(name)
+        age = self.clock.wall() - prepared.snapshot.window_end
+        if age > WINDOWS_SECONDS[0]:
+            return _error(503, f"the newest samples are {age:.0f} s old: see the log for what keeps them from coming")
+        if not prepared.windows[window].hosts:
+            return _error(503, _none_served(prepared.snapshot))
+        return prepared, window
+
+    @staticmethod
+    def _of_host(
+        request: Request,
+        prepared: PreparedWatcher,
+        window: int,
+        host: str,
+        unknown: Callable[[str, LoadSnapshot], Response],
+    ) -> Response:
+        number = prepared.snapshot.index.get(host)
+        found = None if number is None else prepared.windows[window].of_host(number)
+        if found is None:
+            return unknown(host, prepared.snapshot)
+        return _sent(found, request)
+
+
+_NO_DATA: Final = "no data yet: the first refresh has not ended"
+
+
+def _sent(prepared: Response, request: Request) -> Response:
+    """Return the answer in the form that the client prefers; 304 if the client has it.
+
+    Documents that were compressed in advance may be large. They are never turned into YAML or indented, which would
+    block the process for seconds.
+    """
+    response = unless_current(prepared, request.header("If-None-Match"))
+    if prepared.gzipped is None or response is not prepared:
+        return rendered(response, request)
+    varied = (*response.headers, ("Vary", "Accept-Encoding"))
+    if not accepts_gzip(request.header("Accept-Encoding")):
+        return replace(response, headers=varied)
+    return replace(response, body=prepared.gzipped, headers=(*varied, ("Content-Encoding", "gzip")), gzipped=None)
+
+
+def _unknown_as_go(host: str, _snapshot: LoadSnapshot) -> Response:
+    """Return the refusal in load-watcher's words."""
+    return Response(404, f"No metrics found for host {host}".encode(errors="replace"), TEXT)
+
+
+def _unknown(host: str, snapshot: LoadSnapshot) -> Response:
+    number = snapshot.index.get(host)
+    if number is None:
+        return _error(404, f"node {host[:253]!r} is not known: names are those of Node objects; see /nodes/unmapped")
+    cpu = snapshot.resources.get(LoadResource.CPU)
+    if cpu is None:
+        reason = "no CPU metrics"
+    elif cpu.is_estimated[number]:
+        reason = f"an estimate of its CPU only (samples: {VERDICTS[cpu.verdicts[number]]})"
+    else:
+        reason = f"no CPU metrics that can be used (samples: {VERDICTS[cpu.verdicts[number]]})"
+    return _error(404, f"node {host!r} has {reason}")
+
+
+def _none_served(snapshot: LoadSnapshot) -> str:
+    failures = "; ".join(f"{resource}: {why}" for resource, why in snapshot.query_failures.items())
+    found = f"{len(snapshot.nodes)} nodes are known, {len(snapshot.unmapped)} series have no node (see /nodes/unmapped)"
+    return f"no node has CPU metrics that can be used: {found}" + (f"; failed queries: {failures}" if failures else "")
+
+
+def _parameters(request: Request) -> dict[str, str]:
+    """Return the first value of each parameter, as Go's service reads them."""
+    return dict(reversed(parse_qsl(request.query, keep_blank_values=True)))
+
+
+def _error(status: int, message: str) -> Response:
+    body = {"apiVersion": API_VERSION, "kind": "Error", "message": message}
+    return Response(status, msgspec.json.encode(body))

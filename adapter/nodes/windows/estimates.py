@@ -1,0 +1,149 @@
+"""Estimates for nodes without usable metrics: from the requests of their pods, and from what was measured before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from adapter.nodes.model.loads import AVG, MAX, P95, STATS, WINDOWS_SECONDS, bad_long_enough
+from adapter.nodes.windows.grid import rows_of, taken
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from adapter.nodes.model.arrays import Floats
+    from adapter.nodes.model.loads import LoadResource, LoadSnapshot, ResourceLoad
+
+MIN_REQUESTED_RATIO: Final = 0.01
+"""Requests below this say nothing of what a node will use of them: a daemon may use many times as much."""
+_LONGEST: Final = 0
+# Kept as what they are above the average.
+_TAILS: Final = (P95, MAX)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResourceHistory:
+    """What is known of one resource from earlier refreshes, in the order of `BadSince.nodes`."""
+
+    bad_since: Floats
+    """Unix seconds of the first refresh since which no window of a node could be served; NaN if one can."""
+    measured_per_requested: Floats
+    """Measured average divided by the requests, of the last refresh that had both (requests of at least
+    `MIN_REQUESTED_RATIO`); NaN if there was none."""
+    spread: Floats
+    """Of shape (windows, stats, nodes), of the last refresh that was served: the standard deviation; of the other
+    statistics by how much they were above the average. NaN if there was none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BadSince:
+    """Since when nodes have been bad, and what was measured before. A new value takes its place at each refresh."""
+
+    nodes: tuple[str, ...] = ()
+    resources: Mapping[LoadResource, ResourceHistory] = field(default_factory=dict)
+
+    def advanced(self, snapshot: LoadSnapshot, requested_ratios: Mapping[LoadResource, Floats]) -> BadSince:
+        """Return the value after a refresh.
+
+        `requested_ratios` are the requests of each node's pods as ratios of what the node has, in the order of the
+        snapshot's nodes; NaN if unknown. Estimates in the snapshot do not count as measured.
+        """
+        rows = rows_of(snapshot.nodes, self.nodes)
+        unknown = np.full(len(snapshot.nodes), np.nan)
+        resources = {
+            resource: _history(
+                _for_nodes(self.resources.get(resource), rows),
+                load,
+                requested_ratios.get(resource, unknown),
+                snapshot.assembled_at,
+            )
+            for resource, load in snapshot.resources.items()
+        }
+        # A resource that this snapshot lacks keeps what is known of it.
+        for resource, history in self.resources.items():
+            if resource not in resources:
+                resources[resource] = _for_nodes(history, rows)
+        return BadSince(snapshot.nodes, resources)
+
+    def of(self, resource: LoadResource) -> Floats:
+        """Return the Unix seconds since which each node has been bad; NaN for one that is not, or is not known."""
+        history = self.resources.get(resource)
+        return np.full(len(self.nodes), np.nan) if history is None else history.bad_since
+
+
+def is_measured(load: ResourceLoad) -> NDArray[np.bool_]:
+    """Return which nodes have windows that rest on metrics. If one window can be served, each can."""
+    served: NDArray[np.bool_] = load.taken_from[_LONGEST] >= 0
+    return served & ~load.is_estimated
+
+
+def _for_nodes(history: ResourceHistory | None, rows: NDArray[np.intp]) -> ResourceHistory:
+    """Return the history for other nodes; new ones have none."""
+    if history is None:
+        unknown = np.full(len(rows), np.nan)
+        return ResourceHistory(unknown, unknown, np.full((len(WINDOWS_SECONDS), len(STATS), len(rows)), np.nan))
+    return ResourceHistory(
+        taken(history.bad_since, rows), taken(history.measured_per_requested, rows), taken(history.spread, rows)
+    )
+
+
+def _history(before: ResourceHistory, load: ResourceLoad, requested: Floats, now: float) -> ResourceHistory:
+    measured = is_measured(load)
+    has_both = measured & (requested >= MIN_REQUESTED_RATIO)
+    average = load.stats[_LONGEST, AVG]
+    spread = load.stats.copy()
+    spread[:, _TAILS] -= load.stats[:, [AVG]]
+    return ResourceHistory(
+        bad_since=np.where(measured, np.nan, np.fmin(before.bad_since, now)),
+        measured_per_requested=np.where(
+            has_both, average / np.where(has_both, requested, np.nan), before.measured_per_requested
+        ),
+        spread=np.where(measured, spread, before.spread),
+    )
+
+
+def with_estimates(
+    snapshot: LoadSnapshot, bad_since: BadSince, requested_ratios: Mapping[LoadResource, Floats]
+) -> LoadSnapshot:
+    """Return a snapshot in which nodes that have been bad for five minutes have estimates, marked as such.
+
+    The average is what the node's pods request, times what the node used of its requests when both were last known
+    (for a node of which that was never known, the median of all nodes), bounded to 0..1. The standard deviation is the
+    node's last one, else the median; the 95th percentile and the maximum are as far above the average as they were.
+    A node whose requests are unknown stays without numbers. `bad_since` is the value after this refresh.
+    """
+    rows = rows_of(snapshot.nodes, bad_since.nodes)
+    resources = {
+        resource: _estimated(
+            load, _for_nodes(bad_since.resources.get(resource), rows), requested_ratios[resource], snapshot.assembled_at
+        )
+        if resource in requested_ratios
+        else load
+        for resource, load in snapshot.resources.items()
+    }
+    return replace(snapshot, resources=resources)
+
+
+def _estimated(load: ResourceLoad, history: ResourceHistory, requested: Floats, now: float) -> ResourceLoad:
+    factors = _or_median(history.measured_per_requested)
+    average = np.clip(requested * factors, 0.0, 1.0)
+    wanted = bad_long_enough(history.bad_since, now) & ~is_measured(load) & ~np.isnan(average)
+    if not wanted.any():
+        return load
+    estimate = _or_median(history.spread)
+    estimate[:, _TAILS] += average
+    estimate[:, AVG] = average
+    np.clip(estimate, 0.0, 1.0, out=estimate)
+    return replace(load, stats=np.where(wanted, estimate, load.stats), is_estimated=wanted | load.is_estimated)
+
+
+def _or_median(values: Floats) -> Floats:
+    """Return a copy in which the median of those that are known, along the last axis, takes the place of NaN."""
+    known = ~np.isnan(values).all(axis=-1, keepdims=True)
+    # A row without any known value has no median.
+    median = np.nanmedian(np.where(known, values, 0.0), axis=-1, keepdims=True) if values.shape[-1] else values
+    return np.where(np.isnan(values), np.where(known, median, np.nan), values)
