@@ -18,7 +18,7 @@ from adapter.nodes.names.mapping import SeriesMapper, series_mapper, unmapped_se
 from adapter.nodes.queries.expressions import STEP_SECONDS, rate_function, resource_query
 from adapter.nodes.queries.intervals import longest
 from adapter.nodes.queries.joining import answered_steps, joined
-from adapter.nodes.queries.plan import MOST_POINTS, Piece, pieces_lacking, steps_at_once, wanted
+from adapter.nodes.queries.plan import MOST_POINTS, QueryPiece, pieces_lacking, steps_at_once, wanted
 from adapter.nodes.queries.results import RefreshResult
 from adapter.nodes.queries.rows import rows_of
 from adapter.nodes.queries.schedule import in_order, queries_allowed, time_limit
@@ -63,7 +63,7 @@ class _Progress:
     unmapped: tuple[Mapping[str, str], ...] = ()
 
 
-class Refresher:
+class SampleRefresher:
     """Refreshes the samples of all resources."""
 
     def __init__(
@@ -171,9 +171,11 @@ class Refresher:
         self._survey = survey_of(samples)
         self._survey_due = now + SURVEY_SECONDS
 
-    def _lacking(self, now: float, grids: Mapping[LoadResource, SampleGrid]) -> dict[LoadResource, tuple[Piece, ...]]:
+    def _lacking(
+        self, now: float, grids: Mapping[LoadResource, SampleGrid]
+    ) -> dict[LoadResource, tuple[QueryPiece, ...]]:
         steps = wanted(now, kept_columns(STEP_SECONDS), STEP_SECONDS)
-        lacking: dict[LoadResource, tuple[Piece, ...]] = {}
+        lacking: dict[LoadResource, tuple[QueryPiece, ...]] = {}
         for resource, progress in self._progress.items():
             if not self._is_there(resource) and resource not in grids:
                 continue
@@ -202,7 +204,7 @@ class Refresher:
     def _ask(
         self,
         resource: LoadResource,
-        piece: Piece,
+        piece: QueryPiece,
         grids: Mapping[LoadResource, SampleGrid],
         names: tuple[SeriesMapper, tuple[ClusterNode, ...] | None],
         timeout_seconds: float,
@@ -228,8 +230,11 @@ class Refresher:
         progress.most_steps = min(MOST_POINTS, 2 * progress.most_steps)
         return found, ""
 
-    def _failed(self, resource: LoadResource, piece: Piece, error: PrometheusError) -> None:
+    def _failed(self, resource: LoadResource, piece: QueryPiece, error: PrometheusError) -> None:
         """Ask for less next time if the query may have been too large; this grows again with each success."""
         is_bad = isinstance(error, QueryRefusedError) and error.error_type == "bad_data"
         if isinstance(error, AnswerTooLargeError | PrometheusTimeoutError | QueryRefusedError) and not is_bad:
             self._progress[resource].most_steps = max(1, piece.columns // 2)
+
+
+Refresher = SampleRefresher
