@@ -67,6 +67,13 @@ def test_a_pod_that_cannot_be_read_is_refused_with_the_field(scheduler: http.cli
     assert (status, "spec.containers[web].resources.requests" in answer["message"]) == (400, True)
 
 
+def test_a_request_for_an_unknown_policy_harms_no_later_one(scheduler: http.client.HTTPConnection) -> None:
+    body = json.dumps({"Pod": POD, "NodeNames": ["node-1"] * 500}).encode()
+    for _ in range(2):
+        assert post(scheduler, "/scheduler/gpu-fragmentation/prioritize", body)[0] == 404
+        assert post(scheduler, "/scheduler/prioritize", body)[0] == 200
+
+
 def test_bodies_of_whole_nodes_are_accepted_up_to_64_mib(scheduler: http.client.HTTPConnection) -> None:
     """1,000 nodes of 12.5 KB, as a scheduler without `nodeCacheCapable` sends them."""
     nodes = [{"metadata": {"name": f"node-{number + 1}", "annotations": {"a": "x" * 12_500}}} for number in range(1000)]
