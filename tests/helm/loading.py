@@ -13,6 +13,8 @@ from tests.support.worlds import moments, samples
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.support.worlds import Course
+
 STEP_SECONDS: Final = 5
 PAST_SECONDS: Final = 1200
 NODES: Final = tuple(f"node-{index:02}" for index in range(16))
@@ -40,7 +42,7 @@ def series_at(now: int) -> Iterator[str]:
     for index, instance in enumerate((*NODES, _STRANGER)):
         busy = partial(_busy_seconds, index, times[0])
         idle = partial(_idle_seconds, index, times[0])
-        courses = {
+        courses: dict[str, Course] = {
             f'node_cpu_seconds_total{{instance="{instance}",cpu="0",mode="user"}}': busy,
             f'node_cpu_seconds_total{{instance="{instance}",cpu="0",mode="idle"}}': idle,
             f'node_memory_MemTotal_bytes{{instance="{instance}"}}': lambda _: _MEMORY_BYTES,
