@@ -147,9 +147,12 @@ class SampleRefresher:
                 progress.covered.clear()
         self._knew_nodes = knows_nodes
         for resource in LoadResource:
+            grid = grids.get(resource)
             if resource not in self._progress:
-                grid = grids.get(resource)
                 self._progress[resource] = _Progress(set() if grid is None else answered_steps(grid))
+            elif grid is None:
+                # The caller has dropped the samples, so they are asked for again.
+                self._progress[resource].covered.clear()
         return grids
 
     def _mapper_of(self, nodes: tuple[ClusterNode, ...] | None) -> SeriesMapper:
