@@ -40,7 +40,8 @@ def _loads(now: float) -> Iterator[str]:
                 labels = f'node="{node}",resource="cpu",window="{window}",stat="{stat}"'
                 yield f"tidewatch_node_utilization_ratio{{{labels}}} {min(value, 1.0)}"
         yield f'tidewatch_node_sample_age_seconds{{node="{node}"}} {(now + index) % 30}'
-        yield f'tidewatch_node_hot{{node="{node}"}} {int(average > _HOT_RATIO)}'
+        if average > _HOT_RATIO:
+            yield f'tidewatch_node_hot{{node="{node}"}} 1'
 
 
 def _counts(number: int) -> Iterator[str]:

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.loads import LoadSnapshot, ResourceLoad
-    from adapter.nodes.model.samples import Floats
 
 RECENT_SECONDS: Final = 300.0
 REPORTING_SECONDS: Final = 60.0

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.cluster.state import ClusterPod
-    from adapter.nodes.model.samples import Floats
+    from adapter.nodes.model.arrays import Floats
     from adapter.objects.pod_requests import PodResources
 
 PODS: Final = "pods"

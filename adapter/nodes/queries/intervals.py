@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from adapter.nodes.model.samples import Floats
+    from adapter.nodes.model.arrays import Floats
 
 COUNT_WINDOW_SECONDS: Final = 600
 """Window in which samples are counted."""
 _USUAL_SECONDS = np.array([1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 180, 300], dtype=np.float64)
-_MOST_NODES_SHARE = 0.98
 
 
 def from_counts(counts: Floats) -> Floats:
@@ -54,6 +53,5 @@ def learned(times: Floats, counts: Floats) -> Floats:
 
 
 def longest(intervals: Floats) -> float:
-    """Return the interval that nearly all exporters do not exceed; NaN if none is known."""
-    known = intervals[~np.isnan(intervals)]
-    return float(np.quantile(known, _MOST_NODES_SHARE, method="lower")) if len(known) else float("nan")
+    """Return the longest interval; NaN if none is known."""
+    return float(np.fmax.reduce(intervals, initial=np.nan))

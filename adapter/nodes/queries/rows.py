@@ -14,11 +14,11 @@ from adapter.nodes.queries.intervals import from_times, row_medians
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adapter.nodes.model.samples import Floats
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.queries.plan import Piece
     from adapter.sources.prometheus.ranges import RangeSeries
 
-_LEAST_ACCOUNTED, _MOST_ACCOUNTED = 0.7, 1.3
+_LEAST_ACCOUNTED, _MOST_ACCOUNTED = 0.9, 1.1
 """All modes of a CPU add up to a second per second. If the usual sum is beyond these bounds, modes are missing."""
 _JITTER_BELOW, _JITTER_ABOVE = -0.02, 1.1
 """Rates per second of a device that is busy all the time come out so far from 1 if a scrape is late."""
@@ -71,6 +71,9 @@ def rows_of(
     """Return the rows of an answer. `scrape_seconds` is what is known of the scrape interval, by `instance`."""
     parts = _parts(series, piece)
     keys = list({**parts[IDLE].index, **parts[RATIO].index})
+    if resource is LoadResource.CPU and not is_overridden:
+        # An exporter that is scraped too rarely for a rate is known all the same, so that its interval is learned.
+        keys = list({**dict.fromkeys(keys), **parts[NEWEST].index})
     labels = tuple(dict(key) for key in keys)
     times = np.array(piece.times, dtype=np.float64)
     values, accounted = _values(parts, keys)
