@@ -15,7 +15,7 @@ from adapter.cluster.state import NodeAddress
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.settings import SchedulingSettings
 from adapter.nodes.names.mapping import series_mapper
-from adapter.nodes.queries.refresher import Refresher
+from adapter.nodes.queries.refresher import SampleRefresher
 from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.settings import PrometheusSettings
 from tests.nodes.names.cluster_nodes import cluster_node, internal
@@ -54,7 +54,7 @@ def client(scraped: ScrapedPrometheus) -> Iterator[PrometheusClient]:
 
 @pytest.fixture(scope="module")
 def result(client: PrometheusClient) -> RefreshResult:
-    return Refresher(client, SchedulingSettings()).refresh(AT, None, NODES)
+    return SampleRefresher(client, SchedulingSettings()).refresh(AT, None, NODES)
 
 
 def samples(result: RefreshResult, node: str, resource: LoadResource = LoadResource.CPU) -> Floats:
@@ -90,7 +90,7 @@ def test_a_node_is_found_by_its_name_as_by_its_address__crane_8() -> None:
 def test_a_query_may_return_the_name_of_the_node__crane_20(client: PrometheusClient) -> None:
     own = 'label_replace(vector(0.3), "node", "worker-2", "", "")'
     settings = SchedulingSettings(queries={LoadResource.CPU: own})
-    result = Refresher(client, settings).refresh(AT, None, NODES)
+    result = SampleRefresher(client, settings).refresh(AT, None, NODES)
     assert samples(result, "worker-2") == pytest.approx(0.3)
 
 
@@ -101,7 +101,7 @@ def test_full_and_short_host_names_are_one_node__load_watcher_35(name: str) -> N
 
 def test_metrics_can_be_chosen__load_watcher_51(client: PrometheusClient) -> None:
     own = "avg by (instance) (node_memory_MemAvailable_bytes / 2000)"
-    result = Refresher(client, SchedulingSettings(queries={LoadResource.MEMORY: own})).refresh(AT, None, NODES)
+    result = SampleRefresher(client, SchedulingSettings(queries={LoadResource.MEMORY: own})).refresh(AT, None, NODES)
     assert samples(result, "worker-2", LoadResource.MEMORY) == pytest.approx(0.2)
 
 
@@ -129,7 +129,7 @@ def test_network_load_is_a_share_of_the_speed__load_watcher_58(result: RefreshRe
 
 def test_one_cluster_of_a_shared_store_is_chosen_by_matchers__load_watcher_52(client: PrometheusClient) -> None:
     settings = SchedulingSettings(matchers={"cluster": "other"})
-    result = Refresher(client, settings).refresh(AT, None, None)
+    result = SampleRefresher(client, settings).refresh(AT, None, None)
     assert result.samples.grids[LoadResource.CPU].nodes == ("10.0.0.3",)
 
 

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from adapter.commands.nodes.flags import NODES
+from adapter.nodes.configuration.reading import read_scheduling
+from adapter.service.flags.parsing import parse_flags
 from tests.helm.chart import CHART, NAMESPACE, Object, Release, component_of, render, selector_of
 from tests.helm.fields import MODELS, check_fields
 from tests.helm.nodes import CONFIGURATION, NODE_CASES
@@ -126,6 +129,20 @@ def test_the_program_is_told_what_the_values_say() -> None:
         "--token-file": "/etc/tidewatch/token/t",
         "--tls-min-version": "VersionTLS13",
     }
+
+
+def test_the_program_takes_its_arguments_without_a_word_and_its_end_is_waited_for(release: Release) -> None:
+    (container,) = release.nodes["containers"]
+    values = parse_flags(NODES, container["args"][1:], {})
+    assert values.warnings == ()
+    delay = values.seconds("shutdown-delay")
+    assert delay + 10 <= release.nodes["terminationGracePeriodSeconds"] <= delay + 20
+
+
+def test_the_program_takes_the_configuration(case: str) -> None:
+    for config in of_component(rendered(case), "nodes", "ConfigMap"):
+        if "scheduling.yaml" in config["data"]:
+            assert read_scheduling(config["data"]["scheduling.yaml"], case).policies
 
 
 def test_every_file_that_a_program_is_told_of_is_mounted(release: Release) -> None:
