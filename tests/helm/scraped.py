@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from prometheus_client import CollectorRegistry, generate_latest
 
 from adapter.sources.kubernetes.telemetry import LeaseMetrics
+from demo.machine.backfill import backfill
 from demo.machine.exporter import running_exporter
 from demo.machine.files import replace_file
 from demo.machine.prometheus import running_prometheus
@@ -32,7 +33,7 @@ from tests.identity.certificates.keeping_world import CUSTOM, SECRET, SERVICE, a
 from tests.support.apiserver_objects import APISERVICES
 from tests.support.caller import Caller
 from tests.support.object_apiserver import ObjectApiServer
-from tests.support.prometheus import ScrapedPrometheus, backfill
+from tests.support.prometheus import ScrapedPrometheus
 from tests.support.serving import Trust, running_adapter
 from tests.support.waiting import until
 

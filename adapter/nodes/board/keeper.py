@@ -198,7 +198,13 @@ class BoardKeeper:
     def _board(self, facts: NodeFacts, loads: LoadSnapshot | None) -> Board:
         pods = facts.pods or PlacedPods()
         return Board(
-            self._columns(facts, loads), loads, self._basis.basis, facts.nodes or (), pods.by_node, pods.by_namespace
+            self._columns(facts, loads),
+            loads,
+            self._basis.basis,
+            facts.nodes or (),
+            pods.by_node,
+            pods.by_namespace,
+            are_nodes_known=facts.nodes is not None,
         )
 
     def _columns(self, facts: NodeFacts, loads: LoadSnapshot | None) -> NodeColumns:

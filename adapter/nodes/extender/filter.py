@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.board import Board
     from adapter.nodes.model.columns import NodeColumns, PendingPod
-    from adapter.nodes.model.samples import Floats
     from adapter.nodes.model.settings import FilterSettings
 
 _ROUNDING: Final = 1e-9
@@ -105,26 +105,29 @@ def _reasons(
     over: NDArray[np.intp],
     limits: Floats,
 ) -> Iterator[str]:
-    """Yield why each of these nodes fails, such as `cpu 15m average 83% and this pod 5% over the limit 80%`."""
+    """Yield why each of these nodes fails, such as `cpu 15m average 83 percent over the limit 80 percent`.
+
+    The scheduler uses reasons as a format for the text of an event, in which a percent sign would begin a verb.
+    """
     parts = (placement.measured, placement.recent, placement.pod, limits)
     numbers = (np.round(part[over] * 100.0, 1).tolist() for part in parts)
     sources = _sources(board, resource, names)
     for source, measured, recent, pod, limit in zip(sources, *numbers, strict=True):
-        text = f"{resource.value} {source} {measured:g}%"
+        text = f"{source} {measured:g} percent"
         if recent > 0:
-            text += f"{', ' if pod > 0 else ' and '}recently bound pods {recent:g}%"
+            text += f"{', ' if pod > 0 else ' and '}recently bound pods {recent:g} percent"
         if pod > 0:
-            text += f" and this pod {pod:g}%"
-        yield f"{text} over the limit {limit:g}%"
+            text += f" and this pod {pod:g} percent"
+        yield f"{text} over the limit {limit:g} percent"
 
 
 def _sources(board: Board, resource: LoadResource, names: Sequence[str]) -> list[str]:
-    """Return what the number of each node is: the average of which window, or an estimate."""
+    """Return what the number of each node is, such as `cpu 15m average`, `cpu estimate`."""
     loads = board.loads
     load = loads.resources.get(resource) if loads else None
     rows = rows_in(loads.index, names) if loads else np.full(len(names), -1)
     if load is None or (rows < 0).any():
-        return ["average"] * len(names)
-    averages = [f"{name} average" for name in WINDOW_NAMES]
+        return [f"{resource} average"] * len(names)
+    averages, estimate = [f"{resource} {name} average" for name in WINDOW_NAMES], f"{resource} estimate"
     measured = zip(load.taken_from[0, rows].tolist(), load.is_estimated[rows].tolist(), strict=True)
-    return ["estimate" if estimated else averages[window] for window, estimated in measured]
+    return [estimate if estimated else averages[window] for window, estimated in measured]

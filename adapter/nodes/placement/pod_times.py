@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from adapter.cluster.pods.placed import PlacedPods
     from adapter.cluster.state import ClusterPod
-    from adapter.nodes.model.samples import Floats
+    from adapter.nodes.model.arrays import Floats
 
 
 def last_changed_at(names: Sequence[str], pods: PlacedPods) -> Floats:

@@ -9,6 +9,8 @@ before it, and nothing of any other, as scheduler-plugins does.
 Everything else adds the part of a pod's requests that the average cannot contain. An average over W seconds contains at
 most `age / W` of the load of a pod that has been on the node for `age` of these seconds, so `1 - age / W` of its
 requests is added: what is measured and what is added never exceed the pod's requests together, unless it uses more.
+Where samples of the window are missing (a fifth of them at most, or a shorter window takes its place), the average may
+contain up to a quarter more of it.
 Koordinator subtracts what it measured of each pod instead; metrics of nodes do not show single pods.
 
 A node that is estimated from requests contains all pods that were bound when the estimate was made. Only later ones are
@@ -23,26 +25,35 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from adapter.nodes.model.loads import WINDOWS_SECONDS, LoadResource
-from adapter.nodes.placement.sums import NONE_BOUND
+from adapter.nodes.placement.sums import (
+    BOUND_AT,
+    CPU_LIMIT,
+    CPU_PREDICTION,
+    CPU_REQUEST,
+    GPU_REQUEST,
+    MEMORY_LIMIT,
+    MEMORY_REQUEST,
+    NONE_BOUND,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.loads import LoadSnapshot, ResourceLoad
-    from adapter.nodes.model.samples import Floats
 
 RECENT_SECONDS: Final = 300.0
 REPORTING_SECONDS: Final = 60.0
 """`metricsAgentReportingIntervalSeconds` of scheduler-plugins."""
 
 _FIELDS: Final = {
-    LoadResource.CPU: (2, 3),
-    LoadResource.MEMORY: (4, 5),
-    LoadResource.GPU: (6, 6),
+    LoadResource.CPU: (CPU_REQUEST, CPU_LIMIT),
+    LoadResource.MEMORY: (MEMORY_REQUEST, MEMORY_LIMIT),
+    LoadResource.GPU: (GPU_REQUEST, GPU_REQUEST),
 }
-"""Request and limit of each resource in a BoundPod."""
+"""The columns of request and limit; limits of GPUs are their requests."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +72,7 @@ class LatelyBound:
     node: NDArray[np.int64]
     """Index of the node."""
     values: Floats
-    """The fields of BoundPod, of shape (pods, fields)."""
+    """As in `NodeSums.bound_lately`, of shape (pods, 7)."""
 
 
 def lately_bound(by_node: Sequence[Floats]) -> LatelyBound:
@@ -85,7 +96,7 @@ def additions(bound: LatelyBound, loads: LoadSnapshot | None, rows: NDArray[np.i
         loads = None
     end = min(now, loads.window_end) if loads else now
     # A clock that is ahead must not make a pod older or younger than the present.
-    at = np.minimum(bound.values[:, 0], now)
+    at = np.minimum(bound.values[:, BOUND_AT], now)
     recent = at > end - RECENT_SECONDS
     requests: dict[LoadResource, Floats] = {}
     limits: dict[LoadResource, Floats] = {}
@@ -101,7 +112,7 @@ def additions(bound: LatelyBound, loads: LoadSnapshot | None, rows: NDArray[np.i
     counted = at > end - REPORTING_SECONDS
     if loads and (cpu := loads.resources.get(LoadResource.CPU)) is not None:
         counted &= ~_in_estimate(cpu, loads, rows[bound.node], at)
-    return RecentAdditions(_summed(bound.node, bound.values[:, 1] * counted, nodes), requests, limits)
+    return RecentAdditions(_summed(bound.node, bound.values[:, CPU_PREDICTION] * counted, nodes), requests, limits)
 
 
 def _unmeasured(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from adapter.cluster.state import ClusterPod
-    from adapter.nodes.model.samples import Floats
+    from adapter.nodes.model.arrays import Floats
     from adapter.objects.pod_requests import PodResources
 
 PODS: Final = "pods"
@@ -24,19 +24,10 @@ LATELY_SECONDS: Final = 1800.0
 end of the metrics; with metrics that are older than this, nodes are estimated and no pod is recent."""
 
 
-class BoundPod(NamedTuple):
-    """What a recently bound pod may add to the load of its node."""
+BOUND_AT, CPU_PREDICTION, CPU_REQUEST, CPU_LIMIT, MEMORY_REQUEST, MEMORY_LIMIT, GPU_REQUEST = range(7)
+"""Columns of what is kept of pods that were bound lately."""
 
-    bound_at: float
-    cpu_prediction: float
-    cpu_request: float
-    cpu_limit: float
-    memory_request: float
-    memory_limit: float
-    gpu_request: float
-
-
-NONE_BOUND: Final = np.empty((0, len(BoundPod._fields)))
+NONE_BOUND: Final = np.empty((0, 7))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +39,7 @@ class NodeSums:
     non_zero_requested: Mapping[str, int]
     limits: Mapping[str, int]
     bound_lately: Floats
-    """The pods that may be recent, of shape (pods, fields of BoundPod)."""
+    """The pods that may be recent, of shape (pods, 7)."""
     gpu_left_milli: tuple[int, ...]
     problems: tuple[str, ...]
 
@@ -83,8 +74,9 @@ def sums_of(pods: tuple[ClusterPod, ...], gpus: int, rules: SumRules, now: float
     return NodeSums(requested, non_zero, limits, bound_lately, left, tuple(problems))
 
 
-def _bound(at: float, resources: PodResources, rules: SumRules) -> BoundPod:
-    return BoundPod(
+def _bound(at: float, resources: PodResources, rules: SumRules) -> tuple[float, ...]:
+    """Return the columns of a pod, in their order."""
+    return (
         at,
         rules.predict_cpu(resources),
         resources.requests.get(CPU, 0),

@@ -1,9 +1,9 @@
 """The scrape interval of each exporter, learned from its series. Pure, vectorised.
 
-Two signs are combined. The times of the newest samples on neighbouring steps differ by the interval, exactly, if
-scrapes are not closer than the steps; the median difference is taken, so a failed scrape does no harm. The number of
-samples in a window gives the interval also for closer scrapes, but too long a one for a target that is new or has gaps.
-So the shorter of both counts.
+Two signs are combined (by `rows`). The times of the newest samples on neighbouring steps differ by the interval,
+exactly, if scrapes are not closer than the steps; the median difference is taken, so a failed scrape does no harm. The
+number of samples in a window gives the interval also for closer scrapes, but too long a one for a target that is new or
+has gaps. So the shorter of both counts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from adapter.nodes.model.samples import Floats
+    from adapter.nodes.model.arrays import Floats
 
 COUNT_WINDOW_SECONDS: Final = 600
 """Window in which samples are counted."""
@@ -45,11 +45,6 @@ def row_medians(values: Floats) -> Floats:
     # NaN is sorted to the end.
     found: Floats = np.sort(values, axis=1)[np.arange(len(values)), middle]
     return found
-
-
-def learned(times: Floats, counts: Floats) -> Floats:
-    """Return the interval by both signs, either of which may be NaN."""
-    return np.fmin(times, from_counts(counts))
 
 
 def longest(intervals: Floats) -> float:

@@ -18,7 +18,7 @@ from adapter.nodes.names.mapping import SeriesMapper, series_mapper, unmapped_se
 from adapter.nodes.queries.expressions import STEP_SECONDS, rate_function, resource_query
 from adapter.nodes.queries.intervals import longest
 from adapter.nodes.queries.joining import answered_steps, joined
-from adapter.nodes.queries.plan import MOST_POINTS, Piece, pieces_lacking, steps_at_once, wanted
+from adapter.nodes.queries.plan import MOST_POINTS, QueryPiece, pieces_lacking, steps_at_once, wanted
 from adapter.nodes.queries.results import RefreshResult
 from adapter.nodes.queries.rows import rows_of
 from adapter.nodes.queries.schedule import in_order, queries_allowed, time_limit
@@ -63,7 +63,7 @@ class _Progress:
     unmapped: tuple[Mapping[str, str], ...] = ()
 
 
-class Refresher:
+class SampleRefresher:
     """Refreshes the samples of all resources."""
 
     def __init__(
@@ -85,7 +85,7 @@ class Refresher:
         self._pace = pace
         self._monotonic = monotonic
         self._survey = Survey()
-        self._survey_due = 0.0
+        self._survey_due = -math.inf
         self._progress: dict[LoadResource, _Progress] = {}
         self._sequence = count(1)
         self._knew_nodes: bool | None = None
@@ -102,7 +102,7 @@ class Refresher:
         allowed = queries_allowed(self._refresh_seconds)
         grids = self._begin(now, samples, nodes)
         asked = 0
-        if now >= self._survey_due and allowed > 1:
+        if began >= self._survey_due:
             asked += 1
             self._ask_survey(now, min(_LONGEST_SURVEY_SECONDS, (deadline - began) / 4))
         mapper = self._mapper_of(nodes)
@@ -147,9 +147,12 @@ class Refresher:
                 progress.covered.clear()
         self._knew_nodes = knows_nodes
         for resource in LoadResource:
+            grid = grids.get(resource)
             if resource not in self._progress:
-                grid = grids.get(resource)
                 self._progress[resource] = _Progress(set() if grid is None else answered_steps(grid))
+            elif grid is None:
+                # The caller has dropped the samples, so they are asked for again.
+                self._progress[resource].covered.clear()
         return grids
 
     def _mapper_of(self, nodes: tuple[ClusterNode, ...] | None) -> SeriesMapper:
@@ -166,14 +169,16 @@ class Refresher:
             samples = [(one.labels, one.value) for batch in answer.batches(self._pace) for one in batch]
         except PrometheusError:
             # Without it queries work too: they only may be larger than they need to be.
-            self._survey_due = now + _SURVEY_AGAIN_SECONDS
+            self._survey_due = self._monotonic() + _SURVEY_AGAIN_SECONDS
             return
         self._survey = survey_of(samples)
-        self._survey_due = now + SURVEY_SECONDS
+        self._survey_due = self._monotonic() + SURVEY_SECONDS
 
-    def _lacking(self, now: float, grids: Mapping[LoadResource, SampleGrid]) -> dict[LoadResource, tuple[Piece, ...]]:
+    def _lacking(
+        self, now: float, grids: Mapping[LoadResource, SampleGrid]
+    ) -> dict[LoadResource, tuple[QueryPiece, ...]]:
         steps = wanted(now, kept_columns(STEP_SECONDS), STEP_SECONDS)
-        lacking: dict[LoadResource, tuple[Piece, ...]] = {}
+        lacking: dict[LoadResource, tuple[QueryPiece, ...]] = {}
         for resource, progress in self._progress.items():
             if not self._is_there(resource) and resource not in grids:
                 continue
@@ -202,7 +207,7 @@ class Refresher:
     def _ask(
         self,
         resource: LoadResource,
-        piece: Piece,
+        piece: QueryPiece,
         grids: Mapping[LoadResource, SampleGrid],
         names: tuple[SeriesMapper, tuple[ClusterNode, ...] | None],
         timeout_seconds: float,
@@ -228,8 +233,12 @@ class Refresher:
         progress.most_steps = min(MOST_POINTS, 2 * progress.most_steps)
         return found, ""
 
-    def _failed(self, resource: LoadResource, piece: Piece, error: PrometheusError) -> None:
+    def _failed(self, resource: LoadResource, piece: QueryPiece, error: PrometheusError) -> None:
         """Ask for less next time if the query may have been too large; this grows again with each success."""
         is_bad = isinstance(error, QueryRefusedError) and error.error_type == "bad_data"
         if isinstance(error, AnswerTooLargeError | PrometheusTimeoutError | QueryRefusedError) and not is_bad:
             self._progress[resource].most_steps = max(1, piece.columns // 2)
+
+
+Refresher = SampleRefresher
+"""The short name, for the rooms that have no other refresher."""

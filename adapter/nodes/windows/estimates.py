@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.loads import LoadResource, LoadSnapshot, ResourceLoad
-    from adapter.nodes.model.samples import Floats
 
 MIN_REQUESTED_RATIO: Final = 0.01
 """Requests below this say nothing of what a node will use of them: a daemon may use many times as much."""

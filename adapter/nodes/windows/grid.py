@@ -12,7 +12,8 @@ from adapter.nodes.model.loads import WINDOWS_SECONDS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from adapter.nodes.model.samples import Floats, SampleGrid
+    from adapter.nodes.model.arrays import Floats
+    from adapter.nodes.model.samples import SampleGrid
 
 MARGIN_SECONDS: Final = 120
 """What is kept beyond the longest window: two steps for late samples, and the sample before the window that is still

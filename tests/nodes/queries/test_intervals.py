@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapter.nodes.queries.intervals import from_counts, from_times, learned, longest, row_medians
+from adapter.nodes.queries.intervals import from_counts, from_times, longest, row_medians
 
 
 @pytest.mark.parametrize(
@@ -36,15 +36,6 @@ def test_the_number_of_scrapes_gives_the_usual_interval(count: float, seconds: f
 )
 def test_the_times_of_the_newest_samples_give_the_exact_interval(times: list[float], seconds: float) -> None:
     assert from_times(np.array([times], dtype=np.float64)) == pytest.approx([seconds], nan_ok=True)
-
-
-@pytest.mark.parametrize(
-    ("times", "count", "seconds"),
-    [(15.0, 8.0, 15.0), (math.nan, 40.0, 15.0), (15.0, 120.0, 5.0), (25.0, 0.0, 25.0), (math.nan, 0.0, math.nan)],
-    ids=["a new target", "no times yet", "scrapes closer than the steps", "no count", "nothing"],
-)
-def test_the_shorter_of_both_counts(times: float, count: float, seconds: float) -> None:
-    assert learned(np.array([times]), np.array([count])) == pytest.approx([seconds], nan_ok=True)
 
 
 def test_the_longest_interval_counts_so_that_rates_have_two_scrapes_of_every_node() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.queries.plan import MOST_POINTS, MOST_SAMPLES, Piece, pieces_lacking, steps_at_once, wanted
+from adapter.nodes.queries.plan import MOST_POINTS, MOST_SAMPLES, QueryPiece, pieces_lacking, steps_at_once, wanted
 from adapter.nodes.queries.schedule import in_order, queries_allowed, time_limit
 
 NOW = 1_800_000_007.5
@@ -77,7 +77,7 @@ def test_a_minute_has_at_most_twelve_queries(seconds: float, queries: int) -> No
 
 
 def test_newest_steps_come_first_and_who_has_waited_longest() -> None:
-    new, old = Piece(150, 165, 15), Piece(0, 135, 15)
+    new, old = QueryPiece(150, 165, 15), QueryPiece(0, 135, 15)
     pieces = {LoadResource.CPU: (new, old), LoadResource.MEMORY: (new,), LoadResource.DISK: (new, old)}
     asked = {LoadResource.CPU: 7, LoadResource.MEMORY: 5, LoadResource.DISK: 6}
     assert in_order(pieces, asked, 4) == (

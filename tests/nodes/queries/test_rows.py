@@ -10,11 +10,11 @@ import pytest
 
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.queries.expressions import PART_LABEL
-from adapter.nodes.queries.plan import Piece
-from adapter.nodes.queries.rows import Rows, rows_of
+from adapter.nodes.queries.plan import QueryPiece
+from adapter.nodes.queries.rows import AnswerRows, rows_of
 from adapter.sources.prometheus.ranges import RangeSeries
 
-PIECE = Piece(1500, 1545, 15)
+PIECE = QueryPiece(1500, 1545, 15)
 
 
 def series(part: str, *values: float | None, **labels: str) -> RangeSeries:
@@ -23,7 +23,7 @@ def series(part: str, *values: float | None, **labels: str) -> RangeSeries:
     return RangeSeries(named, array("d", [time for time, _ in present]), array("d", [value for _, value in present]))
 
 
-def cpu(*found: RangeSeries) -> Rows:
+def cpu(*found: RangeSeries) -> AnswerRows:
     return rows_of(LoadResource.CPU, found, PIECE, {"a": 15.0})
 
 
@@ -112,6 +112,23 @@ def test_an_exporter_that_is_scraped_too_rarely_for_a_rate_is_known() -> None:
     assert rows.labels == ({"instance": "a"},)
     assert np.isnan(rows.values).all()
     assert rows.newest[0] == 1540
+
+
+@pytest.mark.parametrize(
+    ("newest", "counted", "expected"),
+    [
+        ((1499, 1514, 1529, 1544), 75.0, 15.0),
+        ((1499, 1499, 1499, 1499), 60.0, 60.0),
+        ((1499, 1514, 1529, 1544), 5.0, 5.0),
+        ((1499, 1524, 1524, 1549), math.nan, 25.0),
+    ],
+    ids=["a new target, or one with gaps", "no second sample yet", "scrapes closer than the steps", "not counted"],
+)
+def test_of_both_signs_of_the_scrape_interval_the_shorter_counts(
+    newest: tuple[float, ...], counted: float, expected: float
+) -> None:
+    rows = rows_of(LoadResource.CPU, [series("newest", *newest)], PIECE, {"a": counted})
+    assert rows.scrape_seconds[0] == expected
 
 
 def test_series_of_no_part_and_an_empty_answer_have_no_rows() -> None:

@@ -19,7 +19,7 @@ from tests.support.sample_grids import END, NAN, STEP, grid_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.nodes.model.samples import Floats
+    from adapter.nodes.model.arrays import Floats
 
 CPU = LoadResource.CPU
 COLUMNS = kept_columns(STEP)
