@@ -11,6 +11,7 @@ import pytest
 from tests.helm.cases import CASES, RULE
 from tests.helm.chart import CHART, NAME, HelmError, helm, render
 from tests.helm.fields import MODELS
+from tests.helm.nodes import NODE_CASES
 from tests.helm.recommenders import RECOMMENDER_CASES
 
 if TYPE_CHECKING:
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
 REGISTERED = "/apis/apiregistration.k8s.io/v1/apiservices"
 APIS = ("v1beta1.custom.metrics.k8s.io", "v1beta1.external.metrics.k8s.io", "v1beta2.custom.metrics.k8s.io")
 
-ALL_CASES = CASES | {f"recommender: {case}": values for case, values in RECOMMENDER_CASES.items()}
+ALL_CASES = (
+    CASES
+    | {f"recommender: {case}": values for case, values in RECOMMENDER_CASES.items()}
+    | {f"nodes: {case}": values for case, values in NODE_CASES.items()}
+)
 
 
 @pytest.mark.parametrize("values", ALL_CASES.values(), ids=ALL_CASES)

@@ -30,6 +30,11 @@ def recommender(config: object, **settings: object) -> dict[str, Any]:
     return {"recommender": {"enabled": True, "config": config, **settings}}
 
 
+def nodes(**settings: object) -> dict[str, Any]:
+    """Return values with the loads of nodes."""
+    return {"nodes": {"enabled": True, **settings}}
+
+
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a value that does not exist": ({"prometheus": {"uri": "http://x"}}, "additional properties 'uri' not allowed"),
     "one of prometheus-adapter's chart": ({"tls": {"enable": True}}, "additional properties 'tls' not allowed"),
@@ -84,7 +89,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"metrics": {"podMonitor": {"enabled": True}, "serviceMonitor": {"enabled": True}}},
         "enable only one",
     ),
-    "neither component": ({"adapter": {"enabled": False}}, "adapter.enabled and recommender.enabled are both false"),
+    "no component": (
+        {"adapter": {"enabled": False}},
+        "adapter.enabled, recommender.enabled and nodes.enabled are all false",
+    ),
     "rules that do not ship": ({"rules": {"shipped": ["nginx"]}}, "/rules/shipped/0': value must be one of"),
     "shipped rules beside existing ones": (
         {"rules": {"existing": "a", "shipped": ["websocket"]}},
@@ -134,6 +142,39 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         recommender(configuration(), metricsPort=8081),
         "recommender.page.port and recommender.metricsPort are both 8081",
     ),
+    "a second scheduler without an extender": (
+        {"nodes": {"scheduler": {"enabled": True}}},
+        "the extender that it asks is not installed: set nodes.enabled=true",
+    ),
+    "a second scheduler with the name of the first": (
+        nodes(scheduler={"enabled": True, "name": "default-scheduler"}),
+        "two schedulers would place the same pods",
+    ),
+    "two scheduling configurations": (
+        nodes(existingConfig="mine", config={"kind": "SchedulingConfiguration"}),
+        "nodes.config would have no effect",
+    ),
+    "a scheduling configuration that is something else": (
+        nodes(config=configuration()),
+        "nodes.config: begin it with apiVersion: tidewatch.io/v1alpha1 and kind: SchedulingConfiguration",
+    ),
+    "a scheduling configuration that is no YAML": (nodes(config="a: ["), "nodes.config is no YAML mapping"),
+    "one port for loads and metrics": (nodes(port=9180), "nodes.port and nodes.metricsPort are both 9180"),
+    "client certificates without HTTPS": (
+        nodes(tls={"clientCASecret": "clients"}),
+        "name the Secret of the serving certificate in nodes.tls.secret",
+    ),
+    "a scheduler without the certificate that is asked for": (
+        nodes(tls={"secret": "serving", "clientCASecret": "clients"}, scheduler={"enabled": True}),
+        "name its Secret in nodes.scheduler.clientCertificateSecret",
+    ),
+    "a client certificate over plain HTTP": (
+        nodes(scheduler={"enabled": True, "clientCertificateSecret": "client"}),
+        "set nodes.tls.secret, or remove it",
+    ),
+    "windows of an unknown resource": (nodes(nodeMetrics=["energy"]), "/nodes/nodeMetrics/0': value must be one of"),
+    "an extender that counts for nothing": (nodes(scheduler={"weight": 0}), "/nodes/scheduler/weight': minimum"),
+    "an address that is a name": (nodes(service={"clusterIP": "tidewatch"}), "/nodes/service/clusterIP'"),
     "one port for two things": ({"listenPort": 9180}, "listenPort and metrics.port are both 9180"),
     "all kinds of objects": (
         {"rbac": {"objectKinds": [{"apiGroups": ["apps"], "resources": ["*"]}]}},
@@ -387,3 +428,22 @@ def test_notes_of_the_recommender_alone_say_nothing_of_the_adapter(tmp_path: Pat
     assert "The recommender of Tidewatch" in text
     for absent in (NAME, "apiservice", "No monitor is created", "rules.shipped"):
         assert absent not in text
+
+
+def test_notes_say_how_the_loads_of_nodes_are_checked(tmp_path: Path) -> None:
+    text = notes(nodes() | {"adapter": {"enabled": False}}, tmp_path)
+    assert "The loads of nodes are installed" in text
+    assert f"kubectl -n {NAMESPACE} rollout status deployment/tidewatch-nodes" in text
+    for path in ("/watcher/health", "/nodes/unmapped", "/scores?policy=target-load-packing"):
+        assert f"http://127.0.0.1:2020{path}" in text
+    assert f"watcherAddress: http://tidewatch-nodes.{NAMESPACE}.svc:2020\n" in text
+    assert "http://prometheus.default.svc:9090, which is only a guess" in text
+    assert "schedulerName" not in text
+    assert NAME not in text
+
+
+def test_notes_say_how_pods_get_the_second_scheduler(tmp_path: Path) -> None:
+    text = notes(nodes(scheduler={"enabled": True}), tmp_path)
+    assert "spec.schedulerName: tidewatch" in text
+    assert f"kubectl -n {NAMESPACE} rollout status deployment/tidewatch-scheduler" in text
+    assert text.count("which is only a guess") == 1

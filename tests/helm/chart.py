@@ -64,6 +64,16 @@ class Release:
         """The specification of the recommender's pods."""
         return self._pod("recommender")
 
+    @property
+    def nodes(self) -> Object:
+        """The specification of the pods with the loads of nodes."""
+        return self._pod("nodes")
+
+    @property
+    def scheduler(self) -> Object:
+        """The specification of the second scheduler's pods."""
+        return self._pod("scheduler")
+
     def _pod(self, component: str) -> Object:
         (deployment,) = [one for one in self.all("Deployment") if component_of(one) == component]
         spec: Object = deployment["spec"]["template"]["spec"]

@@ -12,7 +12,7 @@ from adapter.nodes.model.samples import SampleGrid
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from adapter.nodes.model.samples import Floats
+    from adapter.nodes.model.arrays import Floats
 
 END = 1_700_000_100
 STEP = 15

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from adapter.nodes.model.samples import Floats
+    from adapter.nodes.model.arrays import Floats
 
 LOW: Final = 0.1
 HIGH: Final = 0.9

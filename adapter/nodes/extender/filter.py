@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from adapter.nodes.extender.rows import rows_of
+from adapter.nodes.extender.rows import rows_in
 from adapter.nodes.model.loads import WINDOW_NAMES, LoadResource
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.board import Board
     from adapter.nodes.model.columns import NodeColumns, PendingPod
-    from adapter.nodes.model.samples import Floats
     from adapter.nodes.model.settings import FilterSettings
 
 _ROUNDING: Final = 1e-9
@@ -46,17 +46,18 @@ def failed_nodes(board: Board, pod: PendingPod, names: Sequence[str], settings: 
     limited = [resource for resource in LoadResource if _is_limited(resource, settings, pod)]
     if not limited:
         return {}
-    all_rows = rows_of(board.columns, names)
+    all_rows = rows_in(board.columns.index, names)
     is_known = all_rows >= 0
     rows, known = all_rows[is_known], [names[position] for position in np.flatnonzero(is_known).tolist()]
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[str, str] = {}
     for resource in limited:
         placement = _placement(board.columns, rows, resource, pod, settings)
         limits = _limits(board.columns, rows, resource, settings)
-        for position in np.flatnonzero(placement.total > limits + _ROUNDING).tolist():
-            name = known[position]
-            reasons.setdefault(name, []).append(_reason(board, resource, name, placement, position, limits[position]))
-    return {name: "; ".join(texts) for name, texts in reasons.items()}
+        over = np.flatnonzero(placement.total > limits + _ROUNDING)
+        failed = [known[position] for position in over.tolist()]
+        for name, reason in zip(failed, _reasons(board, resource, failed, placement, over, limits), strict=True):
+            reasons[name] = f"{reasons[name]}; {reason}" if name in reasons else reason
+    return reasons
 
 
 def _is_limited(resource: LoadResource, settings: FilterSettings, pod: PendingPod) -> bool:
@@ -96,28 +97,34 @@ def _limits(columns: NodeColumns, rows: NDArray[np.intp], resource: LoadResource
     return np.fromiter((by_pool.get(pools[row], general) for row in rows.tolist()), np.float64, len(rows))
 
 
-def _reason(board: Board, resource: LoadResource, name: str, placement: _Placement, position: int, limit: float) -> str:
-    measured, recent, pod = (float(part[position]) for part in (placement.measured, placement.recent, placement.pod))
-    parts = [f"{resource} {_source(board, resource, name)} {_percent(measured)}"]
-    parts += [f"recently bound pods {_percent(recent)}"] if recent >= 0.0005 else []
-    parts += [f"this pod {_percent(pod)}"] if pod >= 0.0005 else []
-    if len(parts) == 1:
-        return f"{parts[0]} over the limit {_percent(limit)}"
-    return f"{', '.join(parts[:-1])} and {parts[-1]} over the limit {_percent(limit)}"
+def _reasons(
+    board: Board,
+    resource: LoadResource,
+    names: Sequence[str],
+    placement: _Placement,
+    over: NDArray[np.intp],
+    limits: Floats,
+) -> Iterator[str]:
+    """Yield why each of these nodes fails, such as `cpu 15m average 83% and this pod 5% over the limit 80%`."""
+    parts = (placement.measured, placement.recent, placement.pod, limits)
+    numbers = (np.round(part[over] * 100.0, 1).tolist() for part in parts)
+    sources = _sources(board, resource, names)
+    for source, measured, recent, pod, limit in zip(sources, *numbers, strict=True):
+        text = f"{resource.value} {source} {measured:g}%"
+        if recent > 0:
+            text += f"{', ' if pod > 0 else ' and '}recently bound pods {recent:g}%"
+        if pod > 0:
+            text += f" and this pod {pod:g}%"
+        yield f"{text} over the limit {limit:g}%"
 
 
-def _source(board: Board, resource: LoadResource, name: str) -> str:
-    """Return what the number is: the average of which window, or an estimate."""
-    load = board.loads.resources.get(resource) if board.loads else None
-    row = board.loads.index.get(name) if board.loads else None
-    if load is None or row is None:
-        return "average"
-    if load.is_estimated[row]:
-        return "estimate"
-    window = int(load.taken_from[0, row])
-    return f"{WINDOW_NAMES[window]} average" if window >= 0 else "average"
-
-
-def _percent(ratio: float) -> str:
-    """Return percent with at most one decimal."""
-    return f"{ratio * 100:.1f}".removesuffix(".0") + "%"
+def _sources(board: Board, resource: LoadResource, names: Sequence[str]) -> list[str]:
+    """Return what the number of each node is: the average of which window, or an estimate."""
+    loads = board.loads
+    load = loads.resources.get(resource) if loads else None
+    rows = rows_in(loads.index, names) if loads else np.full(len(names), -1)
+    if load is None or (rows < 0).any():
+        return ["average"] * len(names)
+    averages = [f"{name} average" for name in WINDOW_NAMES]
+    measured = zip(load.taken_from[0, rows].tolist(), load.is_estimated[rows].tolist(), strict=True)
+    return ["estimate" if estimated else averages[window] for window, estimated in measured]

@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from adapter.nodes.extender.rows import rows_of
+from adapter.nodes.extender.rows import rows_in
 from adapter.nodes.model.settings import DEFAULT_ARGS, PolicyName, PolicySettings
 from adapter.nodes.scores.table import score_request
 from adapter.service.runtime.logs import StateLog
@@ -48,7 +48,7 @@ class Prioritizer:
 
     def priorities(self, board: Board, pod: PendingPod, names: Sequence[str]) -> list[int]:
         """Return 0..10 for each name; logs once that scores which are all equal have no influence."""
-        scores = score_request(self._policies, pod, board, rows_of(board.columns, names))
+        scores = score_request(self._policies, pod, board, rows_in(board.columns.index, names))
         if scores.without_influence:
             self._state.failed(
                 board.basis,

@@ -1,4 +1,4 @@
-"""From the names of a request to rows of the columns (pure)."""
+"""From the names of nodes to rows of arrays (pure)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from adapter.nodes.model.columns import NodeColumns
 
-
-def rows_of(columns: NodeColumns, names: Sequence[str]) -> NDArray[np.intp]:
-    """Return where each name is in the columns; -1 for an unknown one."""
-    index = columns.index
-    return np.fromiter((index.get(name, -1) for name in names), np.intp, len(names))
+def rows_in(index: Mapping[str, int], names: Sequence[str]) -> NDArray[np.intp]:
+    """Return where each name is; -1 for an unknown one."""
+    return np.array([index.get(name, -1) for name in names], np.intp)

@@ -17,10 +17,12 @@ import msgspec
 import numpy as np
 
 from adapter.nodes.model.loads import LoadResource  # noqa: TC001 - msgspec reads the annotation
-from adapter.nodes.model.samples import Floats, SampleGrid, SampleSet
+from adapter.nodes.model.samples import SampleGrid, SampleSet
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from adapter.nodes.model.arrays import Floats
 
 FORMAT: Final = "tidewatch-node-samples"
 VERSION: Final = 1

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.loads import LoadResource, LoadSnapshot
-    from adapter.nodes.model.samples import Floats
     from adapter.nodes.model.settings import HotspotSettings
 
 

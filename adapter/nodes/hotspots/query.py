@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from adapter.nodes.hotspots.selector import UtilizationSelector
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.board import Board
     from adapter.nodes.model.loads import LoadSnapshot
-    from adapter.nodes.model.samples import Floats
     from adapter.web.http import Request
 
 _LARGEST_BODY_BYTES: Final = 64 * 1024

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from adapter.cluster.state import ClusterPod
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.loads import LoadResource
-    from adapter.nodes.model.samples import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from adapter.nodes.model.samples import Floats
+    from adapter.nodes.model.arrays import Floats
 
 WINDOWS_SECONDS: Final = (900, 600, 300)
 """The windows, longest first; arrays by window are in this order."""

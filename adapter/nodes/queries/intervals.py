@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from adapter.nodes.model.samples import Floats
+    from adapter.nodes.model.arrays import Floats
 
 COUNT_WINDOW_SECONDS: Final = 600
 """Window in which samples are counted."""

@@ -14,7 +14,7 @@ from adapter.nodes.queries.intervals import from_times, row_medians
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adapter.nodes.model.samples import Floats
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.queries.plan import Piece
     from adapter.sources.prometheus.ranges import RangeSeries
 

@@ -25,8 +25,8 @@ from adapter.nodes.scores.policy_scores import (
 )
 
 if TYPE_CHECKING:
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.columns import NodeColumns, PendingPod
-    from adapter.nodes.model.samples import Floats
     from adapter.nodes.model.settings import LoadVariationRiskBalancingArgs
     from adapter.nodes.scores.policy_scores import Rows
 

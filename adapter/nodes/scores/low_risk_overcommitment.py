@@ -19,8 +19,8 @@ from adapter.nodes.scores.policy_scores import MAX_SCORE, PolicyScores, clamped,
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.columns import NodeColumns, PendingPod
-    from adapter.nodes.model.samples import Floats
     from adapter.nodes.model.settings import LowRiskOverCommitmentArgs
     from adapter.nodes.scores.policy_scores import Rows
 

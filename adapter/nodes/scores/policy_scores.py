@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.columns import NodeColumns
     from adapter.nodes.model.loads import LoadResource
-    from adapter.nodes.model.samples import Floats
 
     Rows: TypeAlias = NDArray[np.intp]
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from adapter.cluster.state import ClusterPod
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.columns import NodeColumns, PendingPod
-    from adapter.nodes.model.samples import Floats
     from adapter.nodes.model.settings import SelectorSpreadArgs
     from adapter.nodes.scores.policy_scores import Rows
 

@@ -21,8 +21,8 @@ from adapter.web.rendering import GZIP_FORMAT, GZIP_LEVEL
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.loads import LoadSnapshot, ResourceLoad
-    from adapter.nodes.model.samples import Floats
     from adapter.timing.clock import Clock
     from adapter.timing.pace import Pace
 

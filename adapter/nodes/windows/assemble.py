@@ -21,8 +21,9 @@ from adapter.nodes.windows.verdicts import JudgingTime, is_served, judge, last_s
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.loads import LoadResource, UnmappedSeries
-    from adapter.nodes.model.samples import Floats, SampleGrid, SampleSet
+    from adapter.nodes.model.samples import SampleGrid, SampleSet
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,14 +68,14 @@ def resource_load(grid: SampleGrid, moment: JudgingTime, pod_changed_at: Floats)
     hold = np.fmax(grid.scrape_seconds, float(step))
     grid = _with_values(grid, without_repeats(grid.values, column_times(grid), grid.newest, hold))
     grid = span(grid, aligned(moment.window_end, step), kept_columns(step))
-    coverage = window_coverage(grid.values, grid.scrape_seconds, step)
+    possible = np.where(out_of_range(grid.values), np.nan, grid.values)
+    coverage = window_coverage(possible, grid.scrape_seconds, step)
     verdicts = judge(grid, coverage, moment, pod_changed_at)
     newest = last_sample_at(grid)
     usable = (coverage >= MIN_COVERAGE) & is_served(verdicts)
     if moment.from_file:
         usable &= moment.now - newest <= np.array(WINDOWS_SECONDS)[:, None]
     taken_from = windows_served(usable)
-    possible = np.where(out_of_range(grid.values), np.nan, grid.values)
     stats = window_statistics(np.clip(possible, 0.0, 1.0), step)
     return ResourceLoad(
         resource=grid.resource,

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.loads import LoadResource, LoadSnapshot, ResourceLoad
-    from adapter.nodes.model.samples import Floats
 
 MIN_REQUESTED_RATIO: Final = 0.01
 """Requests below this say nothing of what a node will use of them: a daemon may use many times as much."""
@@ -56,7 +56,7 @@ class BadSince:
         unknown = np.full(len(snapshot.nodes), np.nan)
         resources = {
             resource: _history(
-                _before(self.resources.get(resource), rows),
+                _for_nodes(self.resources.get(resource), rows),
                 load,
                 requested_ratios.get(resource, unknown),
                 snapshot.assembled_at,
@@ -66,7 +66,7 @@ class BadSince:
         # A resource that this snapshot lacks keeps what is known of it.
         for resource, history in self.resources.items():
             if resource not in resources:
-                resources[resource] = _before(history, rows)
+                resources[resource] = _for_nodes(history, rows)
         return BadSince(snapshot.nodes, resources)
 
     def of(self, resource: LoadResource) -> Floats:
@@ -81,7 +81,7 @@ def is_measured(load: ResourceLoad) -> NDArray[np.bool_]:
     return served & ~load.is_estimated
 
 
-def _before(history: ResourceHistory | None, rows: NDArray[np.intp]) -> ResourceHistory:
+def _for_nodes(history: ResourceHistory | None, rows: NDArray[np.intp]) -> ResourceHistory:
     """Return the history for other nodes; new ones have none."""
     if history is None:
         unknown = np.full(len(rows), np.nan)
@@ -116,9 +116,12 @@ def with_estimates(
     node's last one, else the median; the 95th percentile and the maximum are as far above the average as they were.
     A node whose requests are unknown stays without numbers. `bad_since` is the value after this refresh.
     """
+    rows = rows_of(snapshot.nodes, bad_since.nodes)
     resources = {
-        resource: _estimated(load, bad_since.resources[resource], requested_ratios[resource], snapshot.assembled_at)
-        if resource in requested_ratios and resource in bad_since.resources
+        resource: _estimated(
+            load, _for_nodes(bad_since.resources.get(resource), rows), requested_ratios[resource], snapshot.assembled_at
+        )
+        if resource in requested_ratios
         else load
         for resource, load in snapshot.resources.items()
     }

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from adapter.nodes.model.loads import WINDOWS_SECONDS
-from adapter.nodes.model.samples import SampleGrid
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from adapter.nodes.model.loads import LoadResource
-    from adapter.nodes.model.samples import Floats
+    from adapter.nodes.model.arrays import Floats
+    from adapter.nodes.model.samples import SampleGrid
 
 MARGIN_SECONDS: Final = 120
 """What is kept beyond the longest window: two steps for late samples, and the sample before the window that is still
@@ -35,13 +34,6 @@ def column_times(grid: SampleGrid) -> Floats:
 def aligned(seconds: float, step_seconds: int) -> int:
     """Return the last multiple of the step that is not later."""
     return int(seconds // step_seconds) * step_seconds
-
-
-def empty_grid(resource: LoadResource, step_seconds: int, end: int, nodes: tuple[str, ...]) -> SampleGrid:
-    """Return a grid without any sample, as long as a grid is kept."""
-    unknown = np.full(len(nodes), np.nan)
-    values = np.full((len(nodes), kept_columns(step_seconds)), np.nan)
-    return SampleGrid(resource, step_seconds, end, nodes, values, unknown, unknown, unknown, unknown)
 
 
 def span(grid: SampleGrid, end: int, columns: int) -> SampleGrid:

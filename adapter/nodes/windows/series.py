@@ -13,8 +13,8 @@ from adapter.nodes.windows.grid import without_repeats
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.loads import LoadResource
-    from adapter.nodes.model.samples import Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ from adapter.nodes.model.loads import AVG, MAX, P95, STATS, STD, WINDOWS_SECONDS
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from adapter.nodes.model.samples import Floats
+    from adapter.nodes.model.arrays import Floats
 
 MIN_COVERAGE: Final = 0.8
 """Share of a window's samples below which the window is not served."""

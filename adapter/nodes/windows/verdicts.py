@@ -14,7 +14,8 @@ from adapter.nodes.windows.statistics import MIN_COVERAGE, last_columns, rank, w
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from adapter.nodes.model.samples import Floats, SampleGrid
+    from adapter.nodes.model.arrays import Floats
+    from adapter.nodes.model.samples import SampleGrid
 
 MIN_STALE_SECONDS: Final = 90.0
 STUCK_SECONDS: Final = 600.0
@@ -95,15 +96,24 @@ def jumped_at(values: Floats, times: Floats) -> Floats:
     return np.where(since.any(axis=1), times[np.argmax(since, axis=1)], np.nan)
 
 
+def _last_present(values: Floats) -> Floats:
+    """Return the last number of each row; NaN for none."""
+    if not values.shape[1]:
+        return np.full(len(values), np.nan)
+    last = values.shape[1] - 1 - np.argmax(~np.isnan(values[:, ::-1]), axis=1)
+    found: Floats = values[np.arange(len(values)), last]
+    return found
+
+
 def judge(grid: SampleGrid, coverage: Floats, moment: JudgingTime, pod_changed_at: Floats) -> NDArray[np.int8]:
     """Return the verdict of each node, an index of `VERDICTS`.
 
-    `coverage` is what `window_coverage` says of the windows, `pod_changed_at` the Unix seconds at which a pod was last
-    bound to each node or ended there (NaN if unknown). Where several verdicts fit, the first of these counts: missing,
-    stale, stuck, out of range, gap, counter reset, jumped.
+    `coverage` is what `window_coverage` says of the windows, where samples out of range count as missing: a late scrape
+    may leave one of them, and a node is out of range while its newest sample is. `pod_changed_at` is the Unix seconds
+    at which a pod was last bound to each node or ended there (NaN if unknown). Where several verdicts fit, the first of
+    these counts: missing, stale, stuck, out of range, gap, counter reset, jumped.
     """
-    columns = window_columns(grid.step_seconds)[0]
-    window = last_columns(grid.values, columns)
+    window = last_columns(grid.values, window_columns(grid.step_seconds)[0])
     times = column_times(grid)[-window.shape[1] :] if window.shape[1] else np.empty(0)
     newest = last_sample_at(grid)
     as_of = float(moment.window_end) if moment.from_file else moment.now
@@ -120,7 +130,7 @@ def judge(grid: SampleGrid, coverage: Floats, moment: JudgingTime, pod_changed_a
         (NodeVerdict.JUMPED, ~np.isnan(begin) & ~explained),
         (NodeVerdict.COUNTER_RESET, grid.reset_at > moment.window_end - WINDOWS_SECONDS[0]),
         (NodeVerdict.GAP, (coverage < MIN_COVERAGE).any(axis=0)),
-        (NodeVerdict.OUT_OF_RANGE, out_of_range(window).any(axis=1)),
+        (NodeVerdict.OUT_OF_RANGE, out_of_range(_last_present(window))),
         (NodeVerdict.STUCK, known_until - grid.advancing >= STUCK_SECONDS),
         (NodeVerdict.STALE, stale),
         (NodeVerdict.MISSING, np.isnan(newest)),

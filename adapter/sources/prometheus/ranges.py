@@ -182,14 +182,20 @@ class RangeJoiner:
     def _add_elements(self, part: RangePart, elements: bytes) -> None:
         with self._pace.slice():
             found = decode_part(self._query, elements, _series.decode)
-        for one in found:
-            self._add_series(part, one)
+        # Many series with a few points each share a slice.
+        for _ in self._pace.timed(self._added(part, found)):
+            pass
 
-    def _add_series(self, part: RangePart, wire: _WireSeries) -> None:
+    def _added(self, part: RangePart, found: list[_WireSeries]) -> Iterator[None]:
+        """Add series one after another; yields after each bit of work that is at most half a slice."""
+        for one in found:
+            yield from self._add_series(part, one)
+
+    def _add_series(self, part: RangePart, wire: _WireSeries) -> Iterator[None]:
         histograms, values = bytes(wire.histograms), bytes(wire.values)
         if histograms:
-            with self._pace.slice():
-                self._histograms += len(decode_part(self._query, histograms, _histograms.decode))
+            self._histograms += len(decode_part(self._query, histograms, _histograms.decode))
+            yield
         if not values:
             if not histograms:
                 raise UnexpectedAnswerError(self._query, "the answer has a series without values")
@@ -205,24 +211,24 @@ class RangeJoiner:
         after = part.start - 1
         for piece in _pieces(values):
             after = self._add_points(part, series, piece, after)
+            yield
 
     def _add_points(self, part: RangePart, series: RangeSeries, piece: bytes, after: int) -> int:
         """Append points, all of which are later than `after` (milliseconds); returns the time of the last."""
-        with self._pace.slice():
-            points = decode_part(self._query, piece, _read_points)
-            timestamps = array("d", map(itemgetter(0), points))
-            series.timestamps.extend(timestamps)
-            series.values.extend(map(itemgetter(1), points))
-            for timestamp in timestamps:
-                at = round(timestamp * 1000)
-                if not after < at <= part.end or (at - part.start) % part.step:
-                    # Otherwise parts would overlap or leave a gap.
-                    raise UnexpectedAnswerError(
-                        self._query,
-                        f"the answer has a point at {timestamp:.3f} that is not the next of the steps asked for: ask"
-                        " for a range that starts at a multiple of its step",
-                    )
-                after = at
+        points = decode_part(self._query, piece, _read_points)
+        timestamps = array("d", map(itemgetter(0), points))
+        series.timestamps.extend(timestamps)
+        series.values.extend(map(itemgetter(1), points))
+        for timestamp in timestamps:
+            at = round(timestamp * 1000)
+            if not after < at <= part.end or (at - part.start) % part.step:
+                # Otherwise parts would overlap or leave a gap.
+                raise UnexpectedAnswerError(
+                    self._query,
+                    f"the answer has a point at {timestamp:.3f} that is not the next of the steps asked for: ask"
+                    " for a range that starts at a multiple of its step",
+                )
+            after = at
         self._samples += len(points)
         if self._samples > self._limits.max_samples:
             raise AnswerTooLargeError(self._query, f"the answer has more than {self._limits.max_samples:,} samples")

@@ -13,6 +13,15 @@
 {{ include "tidewatch.fullname" . }}-recommender
 {{- end -}}
 
+{{- define "tidewatch.nodes" -}}
+{{ include "tidewatch.fullname" . }}-nodes
+{{- end -}}
+
+{{/* The second scheduler, which asks the component `nodes`. */}}
+{{- define "tidewatch.scheduler" -}}
+{{ include "tidewatch.fullname" . }}-scheduler
+{{- end -}}
+
 {{/* The components that are enabled, as a YAML list of {name, component, ports, replicas}. */}}
 {{- define "tidewatch.components" -}}
 {{- if .Values.adapter.enabled }}
@@ -20,6 +29,19 @@
 {{- end }}
 {{- if .Values.recommender.enabled }}
 - {component: recommender, name: {{ include "tidewatch.recommender" . }}, replicas: {{ .Values.recommender.replicas }}, metricsPort: {{ .Values.recommender.metricsPort }}}
+{{- end }}
+{{- if .Values.nodes.enabled }}
+- {component: nodes, name: {{ include "tidewatch.nodes" . }}, replicas: {{ .Values.nodes.replicas }}, metricsPort: {{ .Values.nodes.metricsPort }}}
+{{- end }}
+{{- end -}}
+
+{{/* Likewise everything that has pods: the components, and the second scheduler, whose metrics are not this chart's. */}}
+{{- define "tidewatch.workloads" -}}
+{{- include "tidewatch.components" . }}
+{{- with .Values.nodes.scheduler }}
+{{- if .enabled }}
+- {component: scheduler, name: {{ include "tidewatch.scheduler" $ }}, replicas: {{ .replicas }}}
+{{- end }}
 {{- end }}
 {{- end -}}
 
@@ -33,6 +55,18 @@
 {{- end -}}
 {{- end -}}
 
+{{- define "tidewatch.nodes.serviceAccount" -}}
+{{- with .Values.nodes.serviceAccount -}}
+{{- .name | default (.create | ternary (include "tidewatch.nodes" $) "default") -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tidewatch.scheduler.serviceAccount" -}}
+{{- with .Values.nodes.scheduler.serviceAccount -}}
+{{- .name | default (.create | ternary (include "tidewatch.scheduler" $) "default") -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "tidewatch.rules" -}}
 {{- .Values.rules.existing | default (printf "%s-rules" (include "tidewatch.adapter" .)) -}}
 {{- end -}}
@@ -40,6 +74,11 @@
 {{/* The ConfigMap with the recommender's configuration file. */}}
 {{- define "tidewatch.recommender.configMap" -}}
 {{- .Values.recommender.existingConfig | default (include "tidewatch.recommender" .) -}}
+{{- end -}}
+
+{{/* The ConfigMap with the SchedulingConfiguration. */}}
+{{- define "tidewatch.nodes.configMap" -}}
+{{- .Values.nodes.existingConfig | default (include "tidewatch.nodes" .) -}}
 {{- end -}}
 
 {{/* The Secret of the serving certificate. */}}
@@ -63,6 +102,14 @@
 
 {{- define "tidewatch.recommender.selector" -}}
 {{ include "tidewatch.componentSelector" (dict "context" . "component" "recommender") }}
+{{- end -}}
+
+{{- define "tidewatch.nodes.selector" -}}
+{{ include "tidewatch.componentSelector" (dict "context" . "component" "nodes") }}
+{{- end -}}
+
+{{- define "tidewatch.scheduler.selector" -}}
+{{ include "tidewatch.componentSelector" (dict "context" . "component" "scheduler") }}
 {{- end -}}
 
 {{- define "tidewatch.componentSelector" -}}

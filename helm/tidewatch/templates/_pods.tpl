@@ -1,4 +1,4 @@
-{{/* What the pods of both components have in common. */}}
+{{/* What the pods of all components have in common. */}}
 
 {{- define "tidewatch.podSecurity" -}}
 runAsNonRoot: true

@@ -1,10 +1,11 @@
 {{/* Checks that the schema cannot express. Each message names the value and the repair. */}}
 {{- define "tidewatch.validate" -}}
 {{- $rules := .Values.rules -}}
-{{- if not (or .Values.adapter.enabled .Values.recommender.enabled) -}}
-{{- fail "adapter.enabled and recommender.enabled are both false, so nothing would be installed: enable one of them" -}}
+{{- if not (or .Values.adapter.enabled .Values.recommender.enabled .Values.nodes.enabled) -}}
+{{- fail "adapter.enabled, recommender.enabled and nodes.enabled are all false, so nothing would be installed: enable one of them" -}}
 {{- end -}}
 {{- if .Values.recommender.enabled }}{{ include "tidewatch.validateRecommender" . }}{{ end -}}
+{{- include "tidewatch.validateNodes" . -}}
 {{- if and $rules.existing (or $rules.shipped $rules.default $rules.custom $rules.external $rules.resource) -}}
 {{- fail (printf "rules.existing: the rules come from the ConfigMap %s, so rules.default, rules.shipped, rules.custom, rules.external and rules.resource would have no effect: move them there, or leave rules.existing empty" $rules.existing) -}}
 {{- end -}}
@@ -93,5 +94,40 @@
 {{- fail (printf "%s (%s): `proportional`, its `drivers` and its `configMap` are mappings" $where $each.name) -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tidewatch.validateNodes" -}}
+{{- $settings := .Values.nodes -}}
+{{- $scheduler := $settings.scheduler -}}
+{{- if and $scheduler.enabled (not $settings.enabled) -}}
+{{- fail "nodes.scheduler.enabled is true, but the extender that it asks is not installed: set nodes.enabled=true" -}}
+{{- end -}}
+{{- if and $settings.existingConfig $settings.config -}}
+{{- fail (printf "nodes: the configuration comes from the ConfigMap %s, so nodes.config would have no effect: move it there, or leave nodes.existingConfig empty" $settings.existingConfig) -}}
+{{- end -}}
+{{- with $settings.config -}}
+{{- $config := kindIs "string" . | ternary . (toJson .) | fromYaml -}}
+{{- if hasKey $config "Error" -}}
+{{- fail (printf "nodes.config is no YAML mapping: %s" $config.Error) -}}
+{{- end -}}
+{{- if not (and (eq (toString $config.apiVersion) "tidewatch.io/v1alpha1") (eq (toString $config.kind) "SchedulingConfiguration")) -}}
+{{- fail "nodes.config: begin it with apiVersion: tidewatch.io/v1alpha1 and kind: SchedulingConfiguration" -}}
+{{- end -}}
+{{- end -}}
+{{- if eq (int $settings.port) (int $settings.metricsPort) -}}
+{{- fail (printf "nodes.port and nodes.metricsPort are both %d: give each its own port" (int $settings.port)) -}}
+{{- end -}}
+{{- if and $settings.tls.clientCASecret (not $settings.tls.secret) -}}
+{{- fail "nodes.tls.clientCASecret is set, but client certificates need HTTPS: name the Secret of the serving certificate in nodes.tls.secret" -}}
+{{- end -}}
+{{- if and $scheduler.clientCertificateSecret (not $settings.tls.secret) -}}
+{{- fail "nodes.scheduler.clientCertificateSecret is set, but the extender is asked over plain HTTP, where no certificate is sent: set nodes.tls.secret, or remove it" -}}
+{{- end -}}
+{{- if and $scheduler.enabled $settings.tls.clientCASecret (not $scheduler.clientCertificateSecret) -}}
+{{- fail "nodes.tls.clientCASecret requires a client certificate of the scheduler: name its Secret in nodes.scheduler.clientCertificateSecret" -}}
+{{- end -}}
+{{- if and $scheduler.enabled (eq $scheduler.name "default-scheduler") -}}
+{{- fail "nodes.scheduler.name is default-scheduler, so two schedulers would place the same pods: choose another name, or change the configuration of the default scheduler instead (docs/nodes.md)" -}}
 {{- end -}}
 {{- end -}}

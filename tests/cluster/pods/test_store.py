@@ -79,7 +79,7 @@ def test_places_without_a_change_keep_their_tuples_and_equal_pods_are_no_change(
     assert store.view.by_node["b"] is before.by_node["b"]
 
 
-def test_pods_that_have_ended_are_dropped_and_leave_the_time_of_their_end__koordinator_490() -> None:
+def test_pods_that_have_ended_are_dropped_and_leave_the_time_of_their_end() -> None:
     store = Kept()
     ended = "2026-11-22T05:30:00Z"
     store.fill(form("web", node="a"), form("job", node="b", phase="Succeeded", ended=ended))

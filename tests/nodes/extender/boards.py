@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from adapter.cluster.state import ClusterNode, ClusterPod
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.board import ScoreBasis
-    from adapter.nodes.model.samples import Floats
 
 GIB = 2**30
 WINDOW_END = 1_700_000_900.0

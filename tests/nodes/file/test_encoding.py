@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -10,8 +11,11 @@ from hypothesis.extra import numpy as arrays
 
 from adapter.nodes.file.encoding import DIGEST_BYTES, SampleFileError, decoded_samples, encoded
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.model.samples import Floats, SampleGrid, SampleSet
+from adapter.nodes.model.samples import SampleGrid, SampleSet
 from tests.nodes.file.grids import END, grid, samples
+
+if TYPE_CHECKING:
+    from adapter.nodes.model.arrays import Floats
 
 MEANING = "queries of http://prometheus"
 SMALL = b"".join(encoded(samples(grid(LoadResource.CPU, ("a", "b")), grid(LoadResource.GPU, ("b",))), MEANING))

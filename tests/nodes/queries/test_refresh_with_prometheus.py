@@ -22,7 +22,8 @@ from tests.nodes.queries.exporters import NodeExporter, text_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from adapter.nodes.model.samples import Floats, SampleGrid
+    from adapter.nodes.model.arrays import Floats
+    from adapter.nodes.model.samples import SampleGrid
     from adapter.nodes.queries.results import RefreshResult
     from adapter.sources.prometheus.ranges import RangeAnswer
     from tests.support.prometheus import ScrapedPrometheus

@@ -17,7 +17,7 @@ from adapter.objects.pod_requests import PodResources
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adapter.nodes.model.samples import Floats
+    from adapter.nodes.model.arrays import Floats
     from adapter.nodes.scores.policy_scores import PolicyScores
 
 MIB: Final = 1024**2

@@ -23,7 +23,7 @@ from adapter.nodes.model.loads import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from adapter.nodes.model.samples import Floats
+    from adapter.nodes.model.arrays import Floats
 
 NAN = float("nan")
 WINDOW_END = 1_700_000_900.0

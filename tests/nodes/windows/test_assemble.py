@@ -11,7 +11,7 @@ import pytest
 from adapter.nodes.model.loads import AVG, MAX, VERDICTS, LoadResource, NodeVerdict
 from adapter.nodes.model.samples import SampleSet
 from adapter.nodes.windows.assemble import RefreshFacts, assemble, grid_fault, node_names
-from adapter.nodes.windows.grid import empty_grid, kept_columns
+from adapter.nodes.windows.grid import kept_columns
 from tests.support.sample_grids import END, STEP, grid_of
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def test_without_samples_a_snapshot_has_no_resources() -> None:
 
 
 def test_a_resource_without_any_series_is_missing_for_each_node() -> None:
-    found = assemble(sample_set(empty_grid(CPU, STEP, END, ())), ("a",), FACTS)
+    found = assemble(sample_set(grid_of(np.empty((0, COLUMNS)), nodes=())), ("a",), FACTS)
     assert found.resources[CPU].verdicts.tolist() == [VERDICTS.index(NodeVerdict.MISSING)]
 
 

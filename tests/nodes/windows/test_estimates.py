@@ -19,7 +19,7 @@ from tests.support.sample_grids import END, NAN, STEP, grid_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.nodes.model.samples import Floats
+    from adapter.nodes.model.arrays import Floats
 
 CPU = LoadResource.CPU
 COLUMNS = kept_columns(STEP)
@@ -146,6 +146,15 @@ def test_the_state_follows_the_list_of_nodes_and_keeps_resources_that_a_refresh_
     empty = assemble(SampleSet({}), ("c", "a"), RefreshFacts(END + 60.0, 30.0))
     assert np.array_equal(moved.advanced(empty, {}).of(CPU), [NAN, END + 15], equal_nan=True)
     assert state.nodes == NODES
+
+
+def test_a_state_of_other_nodes_estimates_each_node_by_its_own_history() -> None:
+    """Nodes may come and go between a refresh and the snapshot that is made of it."""
+    state = bad_for_long({"a": 0.3, "b": 0.5, "c": 0.5})
+    moved = snapshot_of({"b": 0.5}, END + 600, ("0", "a", "b"))
+    found = with_estimates(moved, state, HALF).resources[CPU]
+    assert found.is_estimated.tolist() == [False, True, False]
+    assert found.stats[0, AVG, 1] == pytest.approx(0.3)
 
 
 def test_a_cluster_without_nodes_has_no_estimates() -> None:

@@ -14,7 +14,6 @@ from adapter.nodes.windows.grid import (
     aligned,
     column_times,
     cut,
-    empty_grid,
     join,
     kept_columns,
     not_after,
@@ -131,10 +130,8 @@ def test_regrid_adds_new_nodes_and_drops_those_that_are_gone() -> None:
     assert same(regrid(regrid(found, ()), ("a",)), [NAN, NAN])
 
 
-def test_an_empty_grid_takes_the_first_part() -> None:
-    found = join(empty_grid(LoadResource.CPU, STEP, END - STEP, ("node-0000",)), grid_of([0.1]))
-    assert found.values[0, -1] == 0.1
-    assert np.isnan(found.values[0, :-1]).all()
+def test_a_grid_without_nodes_takes_the_first_part() -> None:
+    assert same(join(grid_of(np.empty((0, 3)), nodes=()), grid_of([0.1, 0.2], end=END + STEP)), [NAN, NAN, 0.1, 0.2])
 
 
 def test_steps_after_the_newest_sample_only_repeat_it() -> None:

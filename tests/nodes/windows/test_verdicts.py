@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -10,10 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter.nodes.model.loads import AVG, SERVED_VERDICTS, VERDICTS, LoadResource, NodeVerdict, ResourceLoad
-from adapter.nodes.model.samples import Floats, SampleGrid, SampleSet
+from adapter.nodes.model.samples import SampleGrid, SampleSet
 from adapter.nodes.windows.assemble import RefreshFacts, assemble
 from adapter.nodes.windows.grid import kept_columns, regrid
 from tests.support.sample_grids import END, NAN, STEP, grid_of
+
+if TYPE_CHECKING:
+    from adapter.nodes.model.arrays import Floats
 
 REFRESH = 30.0
 COLUMNS = kept_columns(STEP)
@@ -34,9 +37,10 @@ def first_missing(columns: int) -> Floats:
     return values
 
 
-def with_value(value: float) -> Floats:
+def with_value(value: float, *, ago: int = 0) -> Floats:
+    """Return samples of which the newest, or one before it, has this value."""
     values = samples()
-    values[-30] = value
+    values[-1 - ago] = value
     return values
 
 
@@ -88,11 +92,14 @@ TABLE: list[tuple[str, Floats, dict[str, Any], dict[str, Any], NodeVerdict]] = [
     ("not judged", samples(), {"advancing": NAN}, {}, V.FRESH),
     ("its query failed since", samples(), {"advancing": END - 585}, {"window_end": END + 30, "now": END + 30}, V.FRESH),
     # Out of range.
-    ("0", with_value(0.0), {}, {}, V.FRESH),
-    ("below 0 by rounding", with_value(-1e-12), {}, {}, V.FRESH),
+    ("0", with_value(0.0, ago=9), {}, {}, V.FRESH),
+    ("below 0 by rounding", with_value(-1e-12, ago=9), {}, {}, V.FRESH),
     ("below 0", with_value(-0.001), {}, {}, V.OUT_OF_RANGE),
-    ("1", with_value(1.0), {}, {}, V.FRESH),
-    ("1.02", with_value(1.02), {}, {}, V.FRESH),
+    ("1", with_value(1.0, ago=9), {}, {}, V.FRESH),
+    ("1.02", with_value(1.02, ago=9), {}, {}, V.FRESH),
+    ("newest is 1.02", with_value(1.02), {}, {}, V.JUMPED),
+    ("one was above 1.02", with_value(7.0, ago=1), {}, {}, V.FRESH),
+    ("13 were above 1.02", np.where(np.arange(COLUMNS) < COLUMNS - 47, 7.0, samples()), {}, {}, V.GAP),
     ("above 1.02", with_value(1.0201), {}, {}, V.OUT_OF_RANGE),
     ("infinite", with_value(float("inf")), {}, {}, V.OUT_OF_RANGE),
     ("minus infinite", with_value(float("-inf")), {}, {}, V.OUT_OF_RANGE),

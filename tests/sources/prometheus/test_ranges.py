@@ -33,7 +33,7 @@ from adapter.sources.prometheus.ranges import (
     parts_of,
 )
 from adapter.sources.prometheus.settings import PrometheusSettings
-from adapter.timing.pace import UNPACED
+from adapter.timing.pace import UNPACED, Pace
 from tests.support.raw_server import Peer, answering, raw_server
 
 if TYPE_CHECKING:
@@ -348,3 +348,13 @@ def test_every_float_survives(values: list[float]) -> None:
     points = [(10 * at, text) for at, text in enumerate(texts)]
     (series,) = joined(body(one(*points)), part=RangePart(0, 10_000 * len(points), 10_000)).series
     assert list(map(repr, series.values)) == list(map(repr, values))
+
+
+def test_many_short_series_share_slices() -> None:
+    ticks = itertools.count()
+    pauses: list[float] = []
+    pace = Pace(pause_seconds=0.004, sleep=pauses.append, clock=lambda: next(ticks) * 0.00001)
+    joiner = RangeJoiner("load", RANGE_LIMITS, pace)
+    joiner.add(PART, bytearray(body(*(one((0, "1"), (10, "2"), node=str(node)) for node in range(1000)))))
+    assert len(joiner.answer().series) == 1000
+    assert len(pauses) < 100

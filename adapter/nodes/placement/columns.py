@@ -1,0 +1,246 @@
+"""From nodes, pods and loads to the columns that scores are made of.
+
+A builder keeps what it made of each node, so that a change of some pods costs little in a cluster of thousands of
+nodes: it compares the tuples of pods by identity, and computes again what differs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from adapter.nodes.model.columns import NodeColumns
+from adapter.nodes.model.loads import AVG, STD, LoadResource
+from adapter.nodes.placement.gpus import gpu_count
+from adapter.nodes.placement.recent import LatelyBound, additions, lately_bound
+from adapter.nodes.placement.sums import PODS, NodeSums, SumRules, sums_of
+from adapter.nodes.placement.zones import zone_key, zone_numbers
+from adapter.objects.pod_requests import CPU, MEMORY, units_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from adapter.cluster.pods.placed import PlacedPods
+    from adapter.cluster.state import ClusterNode, ClusterPod
+    from adapter.nodes.model.arrays import Floats
+    from adapter.nodes.model.loads import LoadSnapshot
+    from adapter.nodes.model.settings import SchedulingSettings
+    from adapter.objects.pod_requests import PodResources
+    from adapter.objects.quantities import Quantity
+
+_ALWAYS: Final = (CPU, MEMORY, PODS)
+"""Resources that have a column, whatever the nodes state."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Nodes:
+    """What depends on the Node objects alone."""
+
+    source: tuple[ClusterNode, ...]
+    names: tuple[str, ...]
+    index: Mapping[str, int]
+    capacity: Mapping[str, Floats]
+    allocatable: Mapping[str, Floats]
+    zone: NDArray[np.int32]
+    pool: tuple[str, ...]
+    gpus: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _Rows:
+    """What depends on the pods; arrays that are written to, and copied when columns are made."""
+
+    pods: list[tuple[ClusterPod, ...]]
+    lately: list[Floats]
+    gpu_left: list[tuple[int, ...]]
+    requested: dict[str, Floats]
+    non_zero: dict[str, Floats]
+    limits: dict[str, Floats]
+    bound: LatelyBound
+    problems: dict[int, tuple[str, ...]] = field(default_factory=dict)
+
+
+class ColumnsBuilder:
+    """Makes columns, again and again. Not thread-safe; what it returns is immutable."""
+
+    def __init__(self, settings: SchedulingSettings, predict_cpu: Callable[[PodResources], float]) -> None:
+        """`predict_cpu` returns the CPU in milli that TargetLoadPacking expects of a pod."""
+        self._pool_label = settings.pool_label
+        self._rules = SumRules(predict_cpu, settings.gpu.resources)
+        self._nodes: _Nodes | None = None
+        self._rows: _Rows | None = None
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What of the pods could not be used for the last columns, one sentence each."""
+        rows = self._rows
+        return tuple(problem for found in rows.problems.values() for problem in found) if rows else ()
+
+    def build(
+        self, nodes: tuple[ClusterNode, ...], pods: PlacedPods, loads: LoadSnapshot | None, now: float
+    ) -> NodeColumns:
+        """Return the columns at a time in Unix seconds.
+
+        They are in the order of `nodes`, which is that of names. Without Node objects, they are those of the loads.
+        """
+        known, rows = self._current(nodes, loads, pods, now)
+        places = _places(known.names, loads)
+        added = additions(rows.bound, loads, places, now)
+        return NodeColumns(
+            names=known.names,
+            index=known.index,
+            capacity=_with_zeros(known.capacity, rows.requested, len(known.names)),
+            allocatable=_with_zeros(known.allocatable, rows.requested, len(known.names)),
+            requested={name: column.copy() for name, column in rows.requested.items()},
+            non_zero_requested={name: column.copy() for name, column in rows.non_zero.items()},
+            limits={name: column.copy() for name, column in rows.limits.items()},
+            mean_ratio={resource: _stat(loads, resource, AVG, places) for resource in LoadResource},
+            std_ratio={resource: _stat(loads, resource, STD, places) for resource in LoadResource},
+            recent_cpu_prediction_milli=added.cpu_prediction_milli,
+            recent_requests=added.requests,
+            recent_limits=added.limits,
+            zone=known.zone,
+            pool=known.pool,
+            gpu_left_milli=tuple(rows.gpu_left),
+        )
+
+    def _current(
+        self, nodes: tuple[ClusterNode, ...], loads: LoadSnapshot | None, pods: PlacedPods, now: float
+    ) -> tuple[_Nodes, _Rows]:
+        """Return what is known of nodes and pods, as much of it as possible from the last time."""
+        before, rows = self._nodes, self._rows
+        known = self._node_parts(nodes, loads)
+        if rows is not None and before is not None and known.names == before.names and known.gpus == before.gpus:
+            self._update(rows, known, pods, now)
+        else:
+            rows = self._all_rows(known, pods, now)
+        self._nodes, self._rows = known, rows
+        return known, rows
+
+    def _node_parts(self, nodes: tuple[ClusterNode, ...], loads: LoadSnapshot | None) -> _Nodes:
+        before = self._nodes
+        if before is not None and before.source is nodes and (nodes or before.names == _names(loads)):
+            return before
+        names = tuple(node.name for node in nodes) if nodes else _names(loads)
+        allocatable = _amounts([node.allocatable for node in nodes], len(names))
+        return _Nodes(
+            source=nodes,
+            names=names,
+            index={name: row for row, name in enumerate(names)},
+            capacity=_amounts([node.capacity for node in nodes], len(names)),
+            allocatable=allocatable,
+            zone=zone_numbers([zone_key(node.labels) for node in nodes] or [""] * len(names)),
+            pool=tuple(node.labels.get(self._pool_label, "") for node in nodes) or ("",) * len(names),
+            gpus=tuple(self._gpus(node) for node in nodes) or (0,) * len(names),
+        )
+
+    def _gpus(self, node: ClusterNode) -> int:
+        # Allocatable, as it is without the devices that are not healthy.
+        amounts = {name: units_of(name, amount) for name, amount in node.allocatable.items()}
+        return gpu_count(amounts, self._rules.gpu_resources)
+
+    def _all_rows(self, known: _Nodes, pods: PlacedPods, now: float) -> _Rows:
+        held = _held(known, pods)
+        sums = [sums_of(each, gpus, self._rules, now) for each, gpus in zip(held, known.gpus, strict=True)]
+        size = len(known.names)
+        lately = [each.bound_lately for each in sums]
+        rows = _Rows(held, lately, [()] * size, {}, {}, {}, lately_bound(lately))
+        for name in (*_ALWAYS, *known.allocatable):
+            rows.requested.setdefault(name, np.zeros(size))
+        for name in (CPU, MEMORY):
+            rows.non_zero[name] = np.zeros(size)
+            rows.limits[name] = np.zeros(size)
+        for row, each in enumerate(sums):
+            _write(rows, row, each)
+        return rows
+
+    def _update(self, rows: _Rows, known: _Nodes, pods: PlacedPods, now: float) -> None:
+        """Compute the sums of the nodes whose pods have changed."""
+        held = _held(known, pods)
+        changed = [row for row, (new, old) in enumerate(zip(held, rows.pods, strict=True)) if new is not old]
+        for name in known.allocatable:
+            rows.requested.setdefault(name, np.zeros(len(known.names)))
+        for row in changed:
+            _write(rows, row, sums_of(held[row], known.gpus[row], self._rules, now))
+        if changed:
+            rows.pods = held
+            rows.bound = lately_bound(rows.lately)
+
+
+def requested_ratio(columns: NodeColumns, gpu_resources: Iterable[str]) -> dict[LoadResource, Floats]:
+    """Return the requests of each node as shares of its capacity; NaN where it has none, and for network and disk."""
+    gpus = tuple(gpu_resources)
+    zeros = np.zeros(len(columns.names))
+
+    def ratio(resources: Sequence[str]) -> Floats:
+        asked = sum((columns.requested.get(name, zeros) for name in resources), zeros)
+        has = sum((columns.capacity.get(name, zeros) for name in resources), zeros)
+        return np.divide(asked, has, out=np.full_like(zeros, np.nan), where=has > 0.0)
+
+    by = {LoadResource.CPU: (CPU,), LoadResource.MEMORY: (MEMORY,), LoadResource.GPU: gpus}
+    return {resource: ratio(by.get(resource, ())) for resource in LoadResource}
+
+
+def _held(known: _Nodes, pods: PlacedPods) -> list[tuple[ClusterPod, ...]]:
+    return list(map(pods.by_node.get, known.names, repeat(())))
+
+
+def _write(rows: _Rows, row: int, sums: NodeSums) -> None:
+    rows.lately[row], rows.gpu_left[row] = sums.bound_lately, sums.gpu_left_milli
+    for columns, amounts in (
+        (rows.requested, sums.requested),
+        (rows.non_zero, sums.non_zero_requested),
+        (rows.limits, sums.limits),
+    ):
+        for name in amounts.keys() - columns.keys():
+            columns[name] = np.zeros(len(rows.pods))
+        for name, column in columns.items():
+            column[row] = amounts.get(name, 0)
+    if sums.problems:
+        rows.problems[row] = sums.problems
+    else:
+        rows.problems.pop(row, None)
+
+
+def _names(loads: LoadSnapshot | None) -> tuple[str, ...]:
+    return loads.nodes if loads else ()
+
+
+def _amounts(nodes: Sequence[Mapping[str, Quantity]], size: int) -> dict[str, Floats]:
+    found = {name: np.zeros(size) for name in _ALWAYS}
+    for row, amounts in enumerate(nodes):
+        for name, amount in amounts.items():
+            column = found.get(name)
+            if column is None:
+                column = found[name] = np.zeros(size)
+            column[row] = units_of(name, amount)
+    return found
+
+
+def _with_zeros(columns: Mapping[str, Floats], others: Iterable[str], size: int) -> Mapping[str, Floats]:
+    """Return the columns with one of zeros for each other resource, which no node has."""
+    missing = [name for name in others if name not in columns]
+    return {**columns, **{name: np.zeros(size) for name in missing}} if missing else columns
+
+
+def _places(names: tuple[str, ...], loads: LoadSnapshot | None) -> NDArray[np.int64]:
+    """Return the index of each node in the loads; -1 where it has none."""
+    if loads is None:
+        return np.full(len(names), -1, dtype=np.int64)
+    if loads.nodes == names:
+        return np.arange(len(names))
+    index = loads.index or {name: place for place, name in enumerate(loads.nodes)}
+    return np.fromiter((index.get(name, -1) for name in names), dtype=np.int64, count=len(names))
+
+
+def _stat(loads: LoadSnapshot | None, resource: LoadResource, stat: int, places: NDArray[np.int64]) -> Floats:
+    """Return a statistic of the first window; NaN where it is not served."""
+    load = loads.resources.get(resource) if loads else None
+    if load is None or not load.stats.shape[-1]:
+        return np.full(len(places), np.nan)
+    return np.where(places >= 0, load.stats[0, stat][places], np.nan)

@@ -1,0 +1,65 @@
+"""What pods leave of each GPU of a node, by whole GPUs and by an annotation that names GPUs and shares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adapter.cluster.state import ClusterPod
+
+WHOLE_MILLI: Final = 1000
+
+
+class GpuAllocationError(ValueError):
+    """The text of the annotation cannot be read; the message says why."""
+
+
+def gpu_shares(text: str) -> dict[int, int]:
+    """Return thousandths by the index of the GPU, of a text such as `0:500,1:1000`. Raises GpuAllocationError."""
+    shares: dict[int, int] = {}
+    for part in text.split(","):
+        index, _, milli = part.strip().partition(":")
+        if not (index.isdecimal() and milli.isdecimal() and 0 < int(milli) <= WHOLE_MILLI):
+            raise GpuAllocationError(f"{part.strip()!r} is no GPU and share: write INDEX:MILLI, such as 0:500,1:1000")
+        if int(index) in shares:
+            raise GpuAllocationError(f"GPU {int(index)} is named twice: name each once")
+        shares[int(index)] = int(milli)
+    return shares
+
+
+def gpu_count(amounts: Mapping[str, int], resources: Iterable[str]) -> int:
+    """Return the number of GPUs in amounts by resource."""
+    return sum(amounts.get(resource, 0) for resource in resources)
+
+
+def gpu_left(count: int, pods: Iterable[ClusterPod], resources: tuple[str, ...]) -> tuple[tuple[int, ...], list[str]]:
+    """Return what is left of each of the GPUs of a node in thousandths; and which annotations cannot be used.
+
+    A pod that names its GPUs takes these. Any other takes whole ones, as many as it requests; nothing shows which, so
+    it takes those of which the most is left. A pod with an annotation that cannot be used counts by its requests.
+    """
+    left = [WHOLE_MILLI] * count
+    whole, problems = 0, []
+    for pod in pods:
+        asked = gpu_count(pod.resources.requests, resources)
+        shares: dict[int, int] = {}
+        if pod.gpu_allocation:
+            try:
+                shares = _shares_on(count, pod.gpu_allocation)
+            except GpuAllocationError as error:
+                problems.append(f"Pod {pod.namespace}/{pod.name}: annotation of its GPUs: {error}")
+        for index, milli in shares.items():
+            left[index] = max(0, left[index] - milli)
+        whole += 0 if shares else asked
+    for index in sorted(range(count), key=lambda index: -left[index])[:whole]:
+        left[index] = 0
+    return tuple(left), problems
+
+
+def _shares_on(count: int, text: str) -> dict[int, int]:
+    shares = gpu_shares(text)
+    if max(shares) >= count:
+        raise GpuAllocationError(f"GPU {max(shares)} is not on a node of {count}: the first one is 0")
+    return shares

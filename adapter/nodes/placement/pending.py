@@ -1,0 +1,82 @@
+"""The pod to be placed, from the Pod that kube-scheduler sends to its extender."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from adapter.cluster.facts import FactError
+from adapter.cluster.pods.facts import pod_of
+from adapter.nodes.model.columns import PendingPod
+from adapter.nodes.placement.gpus import WHOLE_MILLI, GpuAllocationError, gpu_count, gpu_shares
+from adapter.objects.selectors import parse_selector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adapter.cluster.pods.forms import PodForm
+    from adapter.cluster.state import ClusterPod, ControllerReference, PodSelector
+    from adapter.nodes.model.settings import GpuSettings
+
+_SERVICE = "Service"
+
+
+class OwnerSelectors:
+    """Finds the selectors of the Services and of the controller that a pod belongs to. Immutable."""
+
+    def __init__(self, selectors: Iterable[PodSelector] = ()) -> None:
+        """Selectors are parsed when a pod of their namespace is first placed."""
+        self._services: dict[str, list[str]] = defaultdict(list)
+        self._controllers: dict[tuple[str, str, str], str] = {}
+        for one in selectors:
+            if not one.selector:
+                continue
+            if one.kind == _SERVICE:
+                self._services[one.namespace].append(one.selector)
+            else:
+                self._controllers[one.kind, one.namespace, one.name] = one.selector
+
+    def selector_of(self, namespace: str, labels: Mapping[str, str], controller: ControllerReference | None) -> str:
+        """Return what selects the pod and its like, in kubectl's syntax; empty if nothing does.
+
+        It is all of the Services of the namespace that select the pod, and its controller, together.
+        """
+        found = {text for text in self._services.get(namespace, ()) if parse_selector(text).matches(labels)}
+        if controller is not None:
+            found.add(self._controllers.get((controller.kind, namespace, controller.name), ""))
+        return ",".join(sorted(found - {""}))
+
+
+def pending_pod(form: PodForm, selectors: OwnerSelectors, gpu: GpuSettings) -> PendingPod:
+    """Return the pod to be placed. Raises FactError for a part of it that cannot be read.
+
+    An annotation that names GPUs and shares states how many the pod needs and the largest share; without it, the pod
+    needs whole ones, as many as it requests.
+    """
+    pod = pod_of(form, gpu.allocation_annotation)
+    count, milli = _gpus(pod, gpu)
+    spec = form.spec
+    return PendingPod(
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        labels=pod.labels,
+        scheduler_name=(spec.scheduler_name if spec else None) or "default-scheduler",
+        resources=pod.resources,
+        has_spread_constraints=bool(spec and spec.spread_constraints),
+        gpu_count=count,
+        gpu_milli=milli,
+        owner_selector=selectors.selector_of(pod.namespace, pod.labels, pod.controller),
+    )
+
+
+def _gpus(pod: ClusterPod, gpu: GpuSettings) -> tuple[int, int]:
+    if pod.gpu_allocation:
+        try:
+            shares = gpu_shares(pod.gpu_allocation)
+        except GpuAllocationError as error:
+            where = f"Pod {pod.namespace}/{pod.name}: metadata.annotations[{gpu.allocation_annotation}]"
+            raise FactError(f"{where}: {error}") from error
+        return len(shares), max(shares.values())
+    count = gpu_count(pod.resources.requests, gpu.resources)
+    return count, WHOLE_MILLI if count else 0

@@ -1,0 +1,87 @@
+"""Sums over the pods of one node, and which of them were bound lately."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from adapter.nodes.placement.gpus import gpu_count, gpu_left
+from adapter.objects.pod_requests import CPU, MEMORY, raised_limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from adapter.cluster.state import ClusterPod
+    from adapter.nodes.model.arrays import Floats
+    from adapter.objects.pod_requests import PodResources
+
+PODS: Final = "pods"
+LATELY_SECONDS: Final = 1800.0
+"""How long after its binding a pod is kept among those that may be recent. A pod is recent for five minutes before the
+end of the metrics; with metrics that are older than this, nodes are estimated and no pod is recent."""
+
+
+BOUND_AT, CPU_PREDICTION, CPU_REQUEST, CPU_LIMIT, MEMORY_REQUEST, MEMORY_LIMIT, GPU_REQUEST = range(7)
+"""Columns of what is kept of pods that were bound lately."""
+
+NONE_BOUND: Final = np.empty((0, 7))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeSums:
+    """Sums over the pods of a node, as the scheduler counts them."""
+
+    requested: Mapping[str, int]
+    """With `pods`, their number."""
+    non_zero_requested: Mapping[str, int]
+    limits: Mapping[str, int]
+    bound_lately: Floats
+    """The pods that may be recent, of shape (pods, 7)."""
+    gpu_left_milli: tuple[int, ...]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SumRules:
+    """What sums depend on beside the pods."""
+
+    predict_cpu: Callable[[PodResources], float]
+    """The CPU in milli that TargetLoadPacking expects of a pod."""
+    gpu_resources: tuple[str, ...]
+
+
+def sums_of(pods: tuple[ClusterPod, ...], gpus: int, rules: SumRules, now: float) -> NodeSums:
+    """Return the sums over pods that have not ended, on a node with this number of GPUs."""
+    requested: Counter[str] = Counter({PODS: len(pods)})
+    non_zero: Counter[str] = Counter()
+    limits = {CPU: 0, MEMORY: 0}
+    lately = []
+    for pod in pods:
+        resources = pod.resources
+        for name, amount in resources.requests.items():
+            requested[name] += amount
+        for name, amount in resources.non_zero_requests.items():
+            non_zero[name] += amount
+        for name in limits:
+            limits[name] += raised_limits(resources, name)
+        if pod.bound_at is not None and pod.bound_at > now - LATELY_SECONDS:
+            lately.append(_bound(pod.bound_at, resources, rules))
+    left, problems = gpu_left(gpus, pods, rules.gpu_resources)
+    bound_lately = np.array(lately, dtype=np.float64) if lately else NONE_BOUND
+    return NodeSums(requested, non_zero, limits, bound_lately, left, tuple(problems))
+
+
+def _bound(at: float, resources: PodResources, rules: SumRules) -> tuple[float, ...]:
+    """Return the columns of a pod, in their order."""
+    return (
+        at,
+        rules.predict_cpu(resources),
+        resources.requests.get(CPU, 0),
+        raised_limits(resources, CPU),
+        resources.requests.get(MEMORY, 0),
+        raised_limits(resources, MEMORY),
+        gpu_count(resources.requests, rules.gpu_resources),
+    )

@@ -1,0 +1,83 @@
+{{/* The SchedulingConfiguration as a text. As JSON where it is a mapping, since Helm would write large numbers as 1e+06 in YAML. */}}
+{{- define "tidewatch.nodes.config" -}}
+{{- with .Values.nodes.config -}}
+{{- kindIs "string" . | ternary . (toPrettyJson .) -}}
+{{- else -}}
+{{- .Files.Get "files/scheduler/scheduling.yaml" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The arguments of `tidewatch-adapter`, as a YAML list. */}}
+{{- define "tidewatch.nodes.args" -}}
+{{- $settings := .Values.nodes -}}
+- nodes
+- --port={{ $settings.port }}
+- --plain-bind-address=:{{ $settings.metricsPort }}
+- --refresh-interval={{ $settings.refreshInterval }}
+- --node-metrics={{ join "," $settings.nodeMetrics }}
+- --state=/state/nodes.bin
+- --scheduling-config=/etc/tidewatch/scheduling/scheduling.yaml
+- {{ printf "--prometheus-url=%s" (include "tidewatch.prometheusUrl" .) | quote }}
+{{- include "tidewatch.credentialArgs" .Values.prometheus.credentials }}
+{{- if $settings.tls.secret }}
+- --tls-cert-file=/etc/tidewatch/serving/tls.crt
+- --tls-private-key-file=/etc/tidewatch/serving/tls.key
+{{- end }}
+{{- if $settings.tls.clientCASecret }}
+- --client-ca-file=/etc/tidewatch/client-ca/ca.crt
+{{- end }}
+{{- if $settings.token.secret }}
+- --token-file=/etc/tidewatch/token/{{ $settings.token.key }}
+{{- end }}
+- --log-format={{ .Values.logFormat }}
+- --log-level={{ .Values.logLevel }}
+{{- range $settings.extraArguments }}
+- {{ . | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* The volumes with Secrets, as a YAML list of {name, secret}; each is mounted below /etc/tidewatch. */}}
+{{- define "tidewatch.nodes.secrets" -}}
+{{- $settings := .Values.nodes -}}
+{{- with $settings.tls.secret }}
+- {name: serving, secret: {{ . }}}
+{{- end }}
+{{- with $settings.tls.clientCASecret }}
+- {name: client-ca, secret: {{ . }}}
+{{- end }}
+{{- with $settings.token.secret }}
+- {name: token, secret: {{ . }}}
+{{- end }}
+{{- with .Values.prometheus.credentials.secret }}
+- {name: prometheus, secret: {{ . }}}
+{{- end }}
+{{- end -}}
+
+{{/* The configuration of the second scheduler: that for the default scheduler with another name, lease and address of the extender. */}}
+{{- define "tidewatch.scheduler.config" -}}
+{{- $nodes := .Values.nodes -}}
+{{- $config := .Files.Get "files/scheduler/default-scheduler.yaml" | fromYaml -}}
+{{- $extender := first $config.extenders -}}
+{{- $scheme := empty $nodes.tls.secret | ternary "http" "https" -}}
+{{- $_ := set $extender "urlPrefix" (printf "%s://%s.%s.svc:%d/scheduler" $scheme (include "tidewatch.nodes" .) .Release.Namespace (int $nodes.port)) -}}
+{{- $_ := set $extender "weight" (int $nodes.scheduler.weight) -}}
+{{- $_ := set $extender "httpTimeout" $nodes.scheduler.timeout -}}
+{{- if $nodes.tls.secret -}}
+{{- $tls := dict "caFile" "/etc/tidewatch/serving-ca/ca.crt" -}}
+{{- if $nodes.scheduler.clientCertificateSecret -}}
+{{- $_ := set $tls "certFile" "/etc/tidewatch/client/tls.crt" -}}
+{{- $_ := set $tls "keyFile" "/etc/tidewatch/client/tls.key" -}}
+{{- end -}}
+{{- $_ := set $extender "enableHTTPS" true -}}
+{{- $_ := set $extender "tlsConfig" $tls -}}
+{{- end -}}
+{{- $_ := set (first $config.profiles) "schedulerName" $nodes.scheduler.name -}}
+{{- $_ := set $config "leaderElection" (dict "leaderElect" true "resourceNamespace" .Release.Namespace "resourceName" (include "tidewatch.scheduler" .)) -}}
+{{- omit $config "clientConnection" | toYaml -}}
+{{- end -}}
+
+{{- define "tidewatch.scheduler.image" -}}
+{{- with .Values.nodes.scheduler.image -}}
+{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default (regexFind "^v[0-9]+[.][0-9]+[.][0-9]+" $.Capabilities.KubeVersion.Version) }}{{ end }}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,55 @@
+"""A server of its own process that answers as an extender, for a board of 5,000 nodes: run it as a module."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from adapter.nodes.extender.handlers import Extender
+from adapter.nodes.extender.scores_page import scores_routes
+from adapter.nodes.model.columns import PendingPod
+from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.model.settings import DEFAULT_ARGS, FilterSettings, PolicyName, PolicySettings, SchedulingSettings
+from adapter.objects.pod_requests import ContainerResources, PodResources
+from adapter.service.runtime.logs import configure_logs
+from adapter.service.server.addresses import Address
+from adapter.service.server.process import serve_forever
+from adapter.service.server.settings import ServerOptions
+from adapter.web.http import Response
+from adapter.web.wsgi import wsgi_application
+from tests.nodes.extender.boards import GIB, board
+
+NODES = 5000
+POLICIES = (PolicyName.TARGET_LOAD_PACKING, PolicyName.LOAD_VARIATION_RISK_BALANCING)
+SETTINGS = SchedulingSettings(
+    policies=tuple(PolicySettings(name, 1, DEFAULT_ARGS[name]) for name in POLICIES),
+    filter=FilterSettings({LoadResource.CPU: 0.8, LoadResource.MEMORY: 0.9}),
+)
+
+
+def pending_of(raw: bytes) -> PendingPod:
+    """Return a pod of 500 milli and 1 GiB; the Pod is decoded, and not looked at."""
+    msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    requests = {"cpu": 500, "memory": GIB}
+    return PendingPod(resources=PodResources(requests, {}, requests, (ContainerResources(500),)))
+
+
+def main() -> None:
+    ratios = np.random.default_rng(7).uniform(0.05, 0.95, (2, NODES))
+    current = board({"cpu": ratios[0].tolist(), "memory": ratios[1].tolist()})
+    routes = (*Extender(lambda: current, pending_of, SETTINGS).routes(), *scores_routes(lambda: current, SETTINGS))
+    configure_logs()
+    options = ServerOptions(
+        program="extender-server",
+        version="0",
+        metrics_prefix="extender_server",
+        address=Address("127.0.0.1", 0),
+        tls=None,
+        plain_address=None,
+        shutdown_delay_seconds=0.0,
+    )
+    serve_forever(options, lambda _: wsgi_application(lambda _: Response(404, b""), routes=routes))
+
+
+if __name__ == "__main__":
+    main()

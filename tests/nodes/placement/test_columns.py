@@ -1,0 +1,167 @@
+"""Columns of nodes, made at once and kept up to date."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapter.cluster.pods.placed import PlacedPods, placed
+from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.model.settings import GpuSettings, SchedulingSettings
+from adapter.nodes.placement.columns import ColumnsBuilder, requested_ratio
+from adapter.nodes.placement.pod_times import last_changed_at
+from tests.nodes.placement.objects import END, MI, a_node, a_pod, loads, predicted, resources
+
+if TYPE_CHECKING:
+    from adapter.cluster.state import ClusterNode, ClusterPod
+    from adapter.nodes.model.columns import NodeColumns
+    from adapter.objects.pod_requests import PodResources
+
+CPU, MEMORY, GPU = LoadResource.CPU, LoadResource.MEMORY, LoadResource.GPU
+ZONE = "topology.kubernetes.io/zone"
+NODES = (a_node("a", {ZONE: "z1", "pool": "p"}), a_node("b", nvidia_com_gpu="2"), a_node("c", {ZONE: "z1"}))
+
+
+def builder() -> ColumnsBuilder:
+    return ColumnsBuilder(SchedulingSettings(pool_label="pool", gpu=GpuSettings(allocation_annotation="g")), predicted)
+
+
+def same(one: NodeColumns, other: NodeColumns) -> bool:
+    for field in dataclasses.fields(one):
+        left, right = getattr(one, field.name), getattr(other, field.name)
+        if isinstance(left, np.ndarray):
+            np.testing.assert_array_equal(left, right, field.name)
+        elif isinstance(left, dict) and any(isinstance(value, np.ndarray) for value in left.values()):
+            assert set(left) == set(right), field.name
+            for name, column in left.items():
+                np.testing.assert_array_equal(column, right[name], f"{field.name} {name}")
+        else:
+            assert left == right, field.name
+    return True
+
+
+def test_columns_hold_what_nodes_offer_and_pods_ask_for() -> None:
+    pods = placed(
+        [
+            a_pod("one", asks=resources("500m", "1Gi", limit="2")),
+            a_pod("two", asks=resources()),
+            a_pod("gpu", "b", resources("1", "2Gi", gpus=1)),
+            a_pod("elsewhere", "gone"),
+        ]
+    )
+    found = builder().build(NODES, pods, None, END)
+    assert (found.names, found.index) == (("a", "b", "c"), {"a": 0, "b": 1, "c": 2})
+    assert found.capacity["cpu"].tolist() == [4000, 4000, 4000]
+    assert found.allocatable["cpu"].tolist() == [3500, 3500, 3500]
+    assert found.allocatable["nvidia.com/gpu"].tolist() == [0, 2, 0]
+    assert found.requested["cpu"].tolist() == [500, 1000, 0]
+    assert found.requested["nvidia.com/gpu"].tolist() == [0, 1, 0]
+    assert found.requested["pods"].tolist() == [2, 1, 0]
+    assert found.non_zero_requested["cpu"].tolist() == [600, 1000, 0]
+    assert found.non_zero_requested["memory"].tolist() == [1224 * MI, 2048 * MI, 0]
+    assert found.limits["cpu"].tolist() == [2000, 1000, 0]
+    assert found.limits["memory"].tolist() == [1024 * MI, 2048 * MI, 0]
+    assert (found.zone.tolist(), found.pool) == ([0, -1, 0], ("p", "", ""))
+    assert found.gpu_left_milli == ((), (0, 1000), ())
+    assert np.isnan(found.mean_ratio[CPU]).all()
+
+
+def test_limits_and_requests_of_a_node_are_those_of_scheduler_plugins() -> None:
+    # nrl-0 of pkg/trimaran/resourcestats_test.go at 903da7df: two pods of 1500m, whose limits are 2000m.
+    pods = [a_pod(name, asks=resources("1500m", "3072", limit="2")) for name in ("one", "two")]
+    found = builder().build(NODES, placed(pods), None, END)
+    assert (found.requested["cpu"][0], found.limits["cpu"][0]) == (3000, 4000)
+    assert (found.requested["memory"][0], found.limits["memory"][0]) == (6144, 6144)
+
+
+def test_loads_are_in_the_order_of_the_nodes_and_nan_where_there_are_none() -> None:
+    found = builder().build(NODES, PlacedPods(), loads({"c": 0.3, "a": 0.6, "zz": 0.9}), END)
+    np.testing.assert_array_equal(found.mean_ratio[CPU], [0.6, np.nan, 0.3])
+    np.testing.assert_array_equal(found.std_ratio[MEMORY], [0.05, np.nan, 0.05])
+    assert np.isnan(found.mean_ratio[LoadResource.DISK]).all()
+
+
+def test_without_node_objects_the_columns_are_those_of_the_loads() -> None:
+    made = builder()
+    assert len(made.build((), PlacedPods(), None, END).names) == 0
+    found = made.build((), PlacedPods(), loads({"b": 0.3, "a": 0.6}), END)
+    assert found.names == ("a", "b")
+    assert found.mean_ratio[CPU].tolist() == [0.6, 0.3]
+    assert found.capacity["cpu"].tolist() == [0, 0]
+    assert (found.zone.tolist(), found.pool, found.gpu_left_milli) == ([-1, -1], ("", ""), ((), ()))
+
+
+def test_columns_are_not_written_to_after_they_are_made() -> None:
+    made = builder()
+    first = made.build(NODES, placed([a_pod("one")]), None, END)
+    made.build(NODES, placed([a_pod("one"), a_pod("two")]), None, END)
+    assert (first.requested["cpu"][0], first.requested["pods"][0]) == (100, 1)
+
+
+def test_a_resource_that_no_node_has_still_has_columns() -> None:
+    odd = a_pod("odd", asks=resources("1", gpus=1))
+    found = builder().build(NODES[:1], placed([odd]), None, END)
+    assert found.requested["nvidia.com/gpu"].tolist() == [1]
+    assert found.allocatable["nvidia.com/gpu"].tolist() == [0]
+
+
+def test_an_annotation_that_cannot_be_used_is_a_problem_and_the_pod_counts_by_its_requests() -> None:
+    made = builder()
+    found = made.build(NODES, placed([a_pod("odd", "b", resources("1", gpus=1), gpus="7:500")]), None, END)
+    assert found.gpu_left_milli[1] == (0, 1000)
+    assert made.problems == ("Pod shop/odd: annotation of its GPUs: GPU 7 is not on a node of 2: the first one is 0",)
+    made.build(NODES, PlacedPods(), None, END)
+    assert not made.problems
+
+
+def test_requests_as_shares_of_the_capacity() -> None:
+    pods = placed([a_pod("one", asks=resources("1", "4Gi")), a_pod("gpu", "b", resources(gpus=1))])
+    found = requested_ratio(builder().build(NODES, pods, None, END), ["nvidia.com/gpu"])
+    np.testing.assert_array_equal(found[CPU], [0.25, 0, 0])
+    np.testing.assert_array_equal(found[MEMORY], [0.5, 0, 0])
+    np.testing.assert_array_equal(found[GPU], [np.nan, 0.5, np.nan])
+    assert np.isnan(found[LoadResource.DISK]).all()
+
+
+def test_the_last_bind_or_end_of_each_node() -> None:
+    pods = PlacedPods({"a": (a_pod("one", bound_at=5.0), a_pod("two", bound_at=None))}, {}, {"a": 3.0, "b": 7.0})
+    np.testing.assert_array_equal(last_changed_at(("a", "b", "c"), pods), [5.0, 7.0, np.nan])
+
+
+pods_of_one_moment = st.dictionaries(
+    st.sampled_from("uvwxyz"),
+    st.builds(
+        lambda node, cpu, gpus, age: (node, resources(f"{cpu}m", limit="1", gpus=gpus), END - age),
+        st.sampled_from(["a", "b", "c", "gone"]),
+        st.integers(0, 5000),
+        st.integers(0, 3),
+        st.integers(-100, 1000),
+    ),
+    max_size=6,
+)
+
+
+@given(st.lists(st.tuples(pods_of_one_moment, st.booleans()), min_size=1, max_size=5))
+def test_columns_that_are_kept_up_to_date_equal_new_ones(
+    moments: list[tuple[dict[str, tuple[str, PodResources, float]], bool]],
+) -> None:
+    kept = builder()
+    before = PlacedPods()
+    for moment, has_loads in moments:
+        pods: list[ClusterPod] = [
+            a_pod(name, node, asks, bound_at=bound) for name, (node, asks, bound) in moment.items()
+        ]
+        before = placed(pods).kept(before)
+        load = loads({"a": 0.1, "c": 0.2}) if has_loads else None
+        assert same(kept.build(NODES, before, load, END), builder().build(NODES, before, load, END))
+
+
+@pytest.mark.parametrize("nodes", [(), NODES])
+def test_empty_loads_are_like_none(nodes: tuple[ClusterNode, ...]) -> None:
+    found = builder().build(nodes, placed([a_pod("one", bound_at=END)]), loads({}), END)
+    assert np.isnan(found.mean_ratio[CPU]).all()
