@@ -56,7 +56,9 @@ the minute after which decisions refuse it, so watches are opened again sooner t
 _SILENCE_SECONDS = 45.0
 _HEALTHY_SECONDS = 10.0
 _PAGE_OF_WHOLE_OBJECTS = 100
-"""A Node has 10 to 20 KiB, most of it the list of its images. A Pod has about as much."""
+"""A Node has 10 to 20 KiB, most of it the list of its images."""
+_NUMEROUS = frozenset({"pods", "services", "replicationcontrollers", "replicasets", "statefulsets"})
+"""Kinds of smaller objects, of which there are so many that small pages would take long."""
 
 S = TypeVar("S")
 
@@ -197,7 +199,7 @@ class ClusterWatch:
     def _started(self, which: ListWatch, form: type[F], store: Store[F]) -> RunningWatch:
         record = self._records.record(which.resource.qualified, self._changed)
         settings = replace(self._settings, telemetry=record)
-        if which.accept == WHOLE_OBJECTS:
+        if which.accept == WHOLE_OBJECTS and which.resource.plural not in _NUMEROUS:
             settings = replace(settings, page_size=min(settings.page_size, _PAGE_OF_WHOLE_OBJECTS))
         reflector = Reflector(self._client, which, form, store, settings)
         work = Work(reflector.run)

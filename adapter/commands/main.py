@@ -20,6 +20,7 @@ SUMMARIES = {
     "explain": "explain why a metric has, or lacks, a value",
     "check": "report errors in rule files, and what the rules would serve",
     "doctor": "check an installation for common faults",
+    "nodes": "serve the load of nodes to schedulers and the descheduler",
     "readiness": "answer the readiness probe of a pod with a limit of connections",
 }
 
@@ -71,6 +72,10 @@ def _command(name: str) -> Callable[[Sequence[str]], None]:
         from adapter.commands.doctor.command import doctor  # noqa: PLC0415 - see above
 
         return doctor
+    if name == "nodes":
+        from adapter.commands.nodes.command import nodes  # noqa: PLC0415 - see above
+
+        return nodes
     if name == "readiness":
         from adapter.commands.readiness import readiness  # noqa: PLC0415 - see above
 

@@ -11,8 +11,8 @@ from recommender.decisions.pauses import read_pause
 from recommender.decisions.settings import Brakes, Direction, MaxStep, Pause
 
 if TYPE_CHECKING:
+    from adapter.documents.fields import MappingReader
     from adapter.documents.tree import Node
-    from recommender.configuration.fields import MappingReader
 
 KEYS = ("paused", "maxStep", "maxChangesPerHour")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from adapter.documents.fields import MappingReader, mapping_of
 from adapter.documents.tree import DocumentError, MappingNode, nearest, problems_within
 from recommender.configuration import brakes
-from recommender.configuration.fields import MappingReader, mapping_of
 from recommender.configuration.model import Recommendation, RefusedRecommendation
 from recommender.configuration.needs import has_queries
 from recommender.configuration.scalars import label, object_name, text

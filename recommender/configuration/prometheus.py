@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from adapter.documents.fields import MappingReader, mapping_of
 from adapter.documents.tree import DocumentError
 from adapter.sources.prometheus.errors import SettingsError
 from adapter.sources.prometheus.settings import PrometheusSettings
-from recommender.configuration.fields import MappingReader, mapping_of
 from recommender.configuration.scalars import duration, path, text
 
 if TYPE_CHECKING:

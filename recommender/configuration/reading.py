@@ -8,10 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from adapter.documents.fields import MappingReader, mapping_of
 from adapter.documents.load import load_documents
 from adapter.documents.tree import DocumentError, DocumentProblem, problems_within
 from recommender.configuration.entry import Shared, read_entry
-from recommender.configuration.fields import MappingReader, mapping_of
 from recommender.configuration.merging import with_rivals
 from recommender.configuration.model import (
     Configuration,

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from adapter.commands.nodes.flags import NODES
+from adapter.nodes.configuration.reading import read_scheduling
+from adapter.service.flags.parsing import parse_flags
 from tests.helm.chart import CHART, NAMESPACE, Object, Release, component_of, render, selector_of
 from tests.helm.fields import MODELS, check_fields
 from tests.helm.nodes import CONFIGURATION, NODE_CASES
@@ -124,8 +127,22 @@ def test_the_program_is_told_what_the_values_say() -> None:
         "--tls-private-key-file": "/etc/tidewatch/serving/tls.key",
         "--client-ca-file": "/etc/tidewatch/client-ca/ca.crt",
         "--token-file": "/etc/tidewatch/token/t",
-        "--prometheus-timeout": "20s",
+        "--tls-min-version": "VersionTLS13",
     }
+
+
+def test_the_program_takes_its_arguments_without_a_word_and_its_end_is_waited_for(release: Release) -> None:
+    (container,) = release.nodes["containers"]
+    values = parse_flags(NODES, container["args"][1:], {})
+    assert values.warnings == ()
+    delay = values.seconds("shutdown-delay")
+    assert delay + 10 <= release.nodes["terminationGracePeriodSeconds"] <= delay + 20
+
+
+def test_the_program_takes_the_configuration(case: str) -> None:
+    for config in of_component(rendered(case), "nodes", "ConfigMap"):
+        if "scheduling.yaml" in config["data"]:
+            assert read_scheduling(config["data"]["scheduling.yaml"], case).policies
 
 
 def test_every_file_that_a_program_is_told_of_is_mounted(release: Release) -> None:
@@ -184,16 +201,11 @@ def test_the_program_gets_the_configuration_that_ships_or_the_one_that_is_given(
     assert {"name": "scheduling", "configMap": {"name": "mine"}} in existing.nodes["volumes"]
 
 
-def test_another_configuration_makes_new_pods() -> None:
-    def annotations(case: str, component: str) -> dict[str, str]:
-        (deployment,) = of_component(rendered(case), component, "Deployment")
-        found: dict[str, str] = deployment["spec"]["template"]["metadata"]["annotations"]
-        return found
-
-    sums = {annotations(case, "nodes")["checksum/scheduling"] for case in ("loads", "everything", "a text")}
-    assert len(sums) == 3
+def test_another_configuration_of_the_scheduler_makes_new_pods() -> None:
     cases = ("everything", "a second scheduler", "a second scheduler over TLS")
-    assert len({annotations(case, "scheduler")["checksum/config"] for case in cases}) == 3
+    deployments = [of_component(rendered(case), "scheduler", "Deployment")[0] for case in cases]
+    sums = {one["spec"]["template"]["metadata"]["annotations"]["checksum/config"] for one in deployments}
+    assert len(sums) == 3
 
 
 def granted(release: Release, component: str) -> set[tuple[object, ...]]:

@@ -1,63 +1,63 @@
-"""Loads of nodes that are made up, as `tidewatch-adapter nodes` exposes them."""
+"""A cluster whose nodes are busy in waves, for the dashboard of nodes: node_exporter's series, and the Node objects."""
 
 from __future__ import annotations
 
 import math
-import time
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
-from adapter.nodes.model.loads import STATS, WINDOW_NAMES, NodeVerdict
+from tests.commands.nodes.world import node
+from tests.support.serving import listed
+from tests.support.worlds import moments, samples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from demo.machine.exporter import Exporter
+    from tests.support.worlds import Course
 
-_NODES: Final = 24
-_HOT_RATIO: Final = 0.8
-_SLOWEST_SECONDS: Final = 0.004
-_BOUNDS: Final = ("0.0005", "0.001", "0.0025", "0.005", "+Inf")
+STEP_SECONDS: Final = 5
+PAST_SECONDS: Final = 1200
+NODES: Final = tuple(f"node-{index:02}" for index in range(16))
+_STRANGER: Final = "10.9.9.9:9100"
+_GONE: Final = NODES[3]
+"""Scraped until ten minutes ago."""
+_MEMORY_BYTES: Final = 8 * 2**30
+_WAVE_SECONDS: Final = 300.0
 
-
-class LoadsAtWork:
-    """Nodes whose load comes in waves, and a scheduler that asks for it."""
-
-    def __init__(self, exporter: Exporter) -> None:
-        self._exporter = exporter
-
-    def work(self, number: int) -> None:
-        """Refresh the loads, be asked for scores, and be scraped with that."""
-        self._exporter.publish("".join(f"{line}\n" for line in (*_loads(time.time()), *_counts(number))))
-
-
-def _loads(now: float) -> Iterator[str]:
-    for index in range(_NODES):
-        node = f"node-{index:02}"
-        average = 0.1 + 0.75 * index / _NODES + 0.1 * math.sin(now / 8 + index)
-        deviation = 0.02 + 0.15 * ((index * 7) % _NODES) / _NODES
-        for window in WINDOW_NAMES:
-            for stat, value in zip(STATS, (average, deviation, average + deviation, average + 0.2), strict=True):
-                labels = f'node="{node}",resource="cpu",window="{window}",stat="{stat}"'
-                yield f"tidewatch_node_utilization_ratio{{{labels}}} {min(value, 1.0)}"
-        yield f'tidewatch_node_sample_age_seconds{{node="{node}"}} {(now + index) % 30}'
-        yield f'tidewatch_node_hot{{node="{node}"}} {int(average > _HOT_RATIO)}'
+SCHEDULING: Final = """\
+apiVersion: tidewatch.io/v1alpha1
+kind: SchedulingConfiguration
+hotspots: {cpu: 75%, rounds: 1}
+"""
 
 
-def _counts(number: int) -> Iterator[str]:
-    stale, jumped = number // 50 % 2, number // 20 % 3
-    states = {"known": _NODES, "unmapped": 1, "stale": stale, "estimated": 0}
-    yield from (f'tidewatch_nodes{{state="{state}"}} {count}' for state, count in states.items())
-    bad = {NodeVerdict.STALE: stale, NodeVerdict.JUMPED: jumped}
-    counts = dict.fromkeys(NodeVerdict, 0) | bad | {NodeVerdict.FRESH: _NODES - stale - jumped}
-    for verdict, count in counts.items():
-        yield f'tidewatch_node_verdicts{{resource="cpu",verdict="{verdict}"}} {count}'
-    for basis in ("metrics", "none", "requests"):
-        yield f'tidewatch_adapter_extender_basis{{basis="{basis}"}} {int(basis == "metrics")}'
-    for verb in ("filter", "prioritize"):
-        yield f'tidewatch_adapter_extender_requests_total{{verb="{verb}",code="200"}} {7 * number}'
-        name = "tidewatch_adapter_extender_request_duration_seconds_bucket"
-        for bound in _BOUNDS:
-            share = min(1.0, float(bound) / _SLOWEST_SECONDS)
-            yield f'{name}{{verb="{verb}",le="{bound}"}} {7 * number * share}'
-    yield f"tidewatch_adapter_prometheus_queries_total {number // 30}"
-    yield f"tidewatch_adapter_state_file_failures_total {number // 30}"
+def objects() -> dict[str, Any]:
+    """Return the nodes as `kubectl get nodes -o json` prints them."""
+    return listed(*(node(name, f"10.0.0.{index}", "east") for index, name in enumerate(NODES)))
+
+
+def series_at(now: int) -> Iterator[str]:
+    """Yield the samples of all series as lines of OpenMetrics, none of the future: it would refuse to scrape."""
+    times = moments(now, STEP_SECONDS, PAST_SECONDS, 0)
+    for index, instance in enumerate((*NODES, _STRANGER)):
+        busy = partial(_busy_seconds, index, times[0])
+        idle = partial(_idle_seconds, index, times[0])
+        courses: dict[str, Course] = {
+            f'node_cpu_seconds_total{{instance="{instance}",cpu="0",mode="user"}}': busy,
+            f'node_cpu_seconds_total{{instance="{instance}",cpu="0",mode="idle"}}': idle,
+            f'node_memory_MemTotal_bytes{{instance="{instance}"}}': lambda _: _MEMORY_BYTES,
+            f'node_memory_MemAvailable_bytes{{instance="{instance}"}}': lambda _: _MEMORY_BYTES // 2,
+        }
+        yield from samples(courses, [moment for moment in times if instance != _GONE or moment < now - 600])
+
+
+def _busy_seconds(index: int, first: int, moment: float) -> float:
+    """Return the CPU seconds that were used: around a mean of the node's own, in waves that are its own too."""
+    mean, height = 0.08 + 0.75 * index / len(NODES), 0.15 * (1 + index * 7 % 5) / 5
+    passed, turn = moment - first, 2 * math.pi / _WAVE_SECONDS
+    waves = (math.cos(index) - math.cos(passed * turn + index)) / turn
+    return round(mean * passed + min(height, mean) * waves, 3)
+
+
+def _idle_seconds(index: int, first: int, moment: float) -> float:
+    return round(moment - first - _busy_seconds(index, first, moment), 3)

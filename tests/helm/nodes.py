@@ -18,7 +18,7 @@ _EVERYTHING: Final[dict[str, Any]] = {
     "replicas": 3,
     "config": CONFIGURATION,
     "nodeMetrics": ["cpu", "gpu"],
-    "extraArguments": ["--prometheus-timeout=20s"],
+    "extraArguments": ["--tls-min-version=VersionTLS13"],
     "service": {"clusterIP": "10.96.0.20", "annotations": {"note": "1"}},
     "tls": {"secret": "serving", "clientCASecret": "clients"},
     "token": {"secret": "bearer", "key": "t"},

@@ -1,6 +1,6 @@
 """The programs behind the dashboards, scraped by a real Prometheus.
 
-The recommender's part is its own collectors behind an exporter. Loads of nodes are made up, under the documented names.
+The recommender's part is its own collectors behind an exporter.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from prometheus_client import CollectorRegistry, generate_latest
 
 from adapter.sources.kubernetes.telemetry import LeaseMetrics
+from demo.machine.backfill import backfill
 from demo.machine.exporter import running_exporter
 from demo.machine.files import replace_file
 from demo.machine.prometheus import running_prometheus
@@ -24,8 +25,9 @@ from recommender.decisions.record import Record, Status, Step, TargetAction, Tar
 from recommender.outputs.metrics import RecommendationMetrics
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.telemetry import RecommenderTelemetry
+from tests.commands.nodes.world import POD, running_nodes
+from tests.helm import loading
 from tests.helm.chart import ROOT
-from tests.helm.loading import LoadsAtWork
 from tests.helm.predicting import PREDICTED_SECONDS, PredictionsAtWork
 from tests.identity.certificates.keeping_world import CUSTOM, SECRET, SERVICE, apiservice
 from tests.support.apiserver_objects import APISERVICES
@@ -36,7 +38,7 @@ from tests.support.serving import Trust, running_adapter
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from demo.machine.exporter import Exporter
@@ -96,22 +98,26 @@ def scraped_predictions(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Calla
 
 
 @contextmanager
-def scraped_loads(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Callable[[int], None]]]:
-    """Show loads of nodes that are made up; yield the Prometheus, and what makes the Nth refresh."""
-    with running_exporter() as exporter, _scraping(folder) as (prometheus, file):
-        _name_target(file, exporter.target)
-        yield prometheus, LoadsAtWork(exporter).work
+def scraped_nodes(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Callable[[int], None]]]:
+    """Run `nodes` on a cluster of the last twenty minutes; yield the Prometheus, and what asks it the Nth time."""
+    with (
+        _scraping(folder, past=loading.series_at(int(time.time()))) as (prometheus, file),
+        _nodes_at_work(folder, prometheus) as (target, work),
+    ):
+        _name_target(file, target)
+        yield prometheus, work
 
 
 @contextmanager
 def scraped_together(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Callable[[int], None]]]:
-    """Run all collectors that need no program, each behind an exporter of its own, with one Prometheus."""
+    """Run `nodes` and the recommender's collectors, each behind an exporter of its own, with one Prometheus."""
     with ExitStack() as stack:
-        one, other, third = (stack.enter_context(running_exporter()) for _ in range(3))
-        prometheus, file = stack.enter_context(_scraping(folder))
-        _name_target(file, one.target, other.target, third.target)
+        one, other = (stack.enter_context(running_exporter()) for _ in range(2))
+        prometheus, file = stack.enter_context(_scraping(folder, past=loading.series_at(int(time.time()))))
+        target, ask = stack.enter_context(_nodes_at_work(folder, prometheus))
+        _name_target(file, one.target, other.target, target)
         predicting = stack.enter_context(closing(PredictionsAtWork(other)))
-        at_work = (_Recommending(one).work, predicting.work, LoadsAtWork(third).work)
+        at_work = (_Recommending(one).work, predicting.work, ask)
 
         def work(number: int) -> None:
             for each in at_work:
@@ -124,7 +130,7 @@ SCRAPED: Final = {
     "adapter": scraped_adapter,
     "recommendations": scraped_recommender,
     "predictions": scraped_predictions,
-    "nodes": scraped_loads,
+    "nodes": scraped_nodes,
 }
 """By name of the dashboard."""
 TOGETHER: Final = {
@@ -198,9 +204,35 @@ def _name_target(file: Path, *targets: str) -> None:
 
 
 @contextmanager
-def _scraping(folder: Path) -> Iterator[tuple[ScrapedPrometheus, Path]]:
-    """Run a Prometheus with an exporter, and one target whose name is to be written to the file."""
+def _nodes_at_work(folder: Path, prometheus: ScrapedPrometheus) -> Iterator[tuple[str, Callable[[int], None]]]:
+    """Run `tidewatch-adapter nodes`; yield where it is scraped, and what asks it as the scheduler does."""
+    configuration = folder / "scheduling.yaml"
+    configuration.write_text(loading.SCHEDULING)
+    flags = (
+        f"--prometheus-url={prometheus.url}",
+        f"--scheduling-config={configuration}",
+        f"--state={folder / 'samples'}",
+        "--refresh-interval=1s",
+        "--plain-bind-address=127.0.0.1:0",
+    )
+    with running_nodes(folder / "nodes", *flags, objects=loading.objects()) as nodes:
+
+        def work(_number: int) -> None:
+            nodes.ask("/scheduler/filter", {"Pod": POD, "Nodes": None, "NodeNames": loading.NODES})
+            nodes.prioritized(loading.NODES)
+
+        yield f"127.0.0.1:{nodes.plain_port}", work
+
+
+@contextmanager
+def _scraping(folder: Path, past: Iterable[str] = ()) -> Iterator[tuple[ScrapedPrometheus, Path]]:
+    """Run a Prometheus with an exporter, and one target whose name is to be written to the file.
+
+    `past` are samples that it has already.
+    """
     file = folder / "targets.json"
+    if lines := list(past):
+        backfill(folder / "prometheus", "\n".join([*lines, "# EOF\n"]))
     with (
         running_exporter() as exporter,
         running_prometheus(

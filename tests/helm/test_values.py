@@ -12,6 +12,10 @@ import pytest
 import yaml
 
 from adapter.documents.load import load_documents
+from adapter.nodes.configuration.reading import read_scheduling
+from adapter.nodes.hotspots.selector import UtilizationSelector, parse_query
+from adapter.nodes.model.loads import AVG, LoadResource
+from adapter.nodes.model.settings import DEFAULT_ARGS, LowRiskOverCommitmentArgs, PolicyName, SchedulingSettings
 from adapter.objects.resources import BUILT_IN, find_resource
 from adapter.rulebook.parsing.parse import parse_rulebook
 from recommender.configuration.reading import read_configuration
@@ -96,7 +100,11 @@ def test_the_adapter_takes_every_rule_that_the_chart_brings(path: Path) -> None:
     assert len(book.rules) == 6
 
 
-SOURCES = {"rules": ROOT / "rules" / "adapter", "alerts": ROOT / "rules" / "alerts"}
+SOURCES = {
+    "rules": ROOT / "rules" / "adapter",
+    "alerts": ROOT / "rules" / "alerts",
+    "recording": ROOT / "rules" / "recording",
+}
 
 
 @pytest.mark.parametrize("folder", SOURCES)
@@ -151,6 +159,25 @@ def test_the_recommender_of_the_readme_is_taken() -> None:
     read = read_configuration(yaml.safe_dump(values["recommender"]["config"]), "README.md")
     assert (len(read.recommendations), read.refused) == (1, ())
     assert values["rules"]["shipped"] == ["recommendations"]
+
+
+def test_the_scheduling_configuration_that_ships_is_taken() -> None:
+    file = CHART / "files" / "scheduler" / "scheduling.yaml"
+    settings = read_scheduling(file.read_text(), file.name)
+    arguments = {policy.name: policy.args for policy in settings.policies}
+    assert [policy.weight for policy in settings.policies] == [2, 1, 1]
+    assert arguments[PolicyName.LOW_RISK_OVERCOMMITMENT] == LowRiskOverCommitmentArgs(smoothing_window_size=1)
+    assert arguments[PolicyName.TARGET_LOAD_PACKING] == DEFAULT_ARGS[PolicyName.TARGET_LOAD_PACKING]
+    assert settings.filter.limits == {LoadResource.CPU: 0.95, LoadResource.MEMORY: 0.95}
+    assert settings.hotspots == SchedulingSettings().hotspots
+
+
+def test_the_query_of_the_descheduler_s_policy_is_answered() -> None:
+    (profile,) = yaml.safe_load((CHART / "files" / "descheduler" / "policy.yaml").read_text())["profiles"]
+    (arguments,) = [each["args"] for each in profile["pluginConfig"] if each["name"] == "LowNodeUtilization"]
+    # The window of scores, so that what is hot for the one is hot for the other.
+    query = parse_query(arguments["metricsUtilization"]["prometheus"]["query"])
+    assert query == UtilizationSelector(LoadResource.CPU, window=0, stat=AVG)
 
 
 def test_the_readme_names_values_that_exist() -> None:

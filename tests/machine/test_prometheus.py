@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
+from demo.machine.backfill import backfill
 from demo.machine.exporter import running_exporter
 from demo.machine.ports import free_port
 from demo.machine.processes import ProcessFailedError
 from demo.machine.prometheus import PrometheusMissingError, program, running_prometheus
-from tests.support.prometheus import backfill, reload
+from tests.support.prometheus import reload
 
 
 def api(url: str, path: str) -> Any:  # noqa: ANN401 - JSON

@@ -91,6 +91,10 @@ SIDECARS = {
         PodSpecResources((container("1"),), (container("9"),), {"cpu": "50m"}, {"cpu": "2"}),
         2050,
     ),
+    "an amount beyond int64 is the largest one": (
+        PodSpecResources((container("1e900"), container("1"))),
+        2**63 - 1,
+    ),
     "parts of a milli are rounded once, up": (
         PodSpecResources((container("0.4m"), container("0.4m"))),
         1,

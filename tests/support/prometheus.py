@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -13,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from demo.machine.backfill import backfill
 from demo.machine.exporter import Exporter, running_exporter
 from demo.machine.processes import ProcessFailedError
-from demo.machine.prometheus import PrometheusProcess, program, running_prometheus
+from demo.machine.prometheus import PrometheusProcess, running_prometheus
 from tests.support.waiting import until
 
 if TYPE_CHECKING:
@@ -53,19 +53,6 @@ class ScrapedPrometheus:
     def wait_for(self, expression: str) -> None:
         """Wait until the query has a result."""
         until(lambda: self.query(expression), _SEEN_SECONDS)
-
-
-def backfill(folder: Path, text: str) -> None:
-    """Write samples, OpenMetrics text with timestamps and `# EOF`, into `folder/data` before the server starts."""
-    data = folder / "data"
-    data.mkdir(parents=True, exist_ok=True)
-    source = folder / "backfill.txt"
-    source.write_text(text)
-    command = [str(program("promtool")), "tsdb", "create-blocks-from", "openmetrics", "--quiet", str(source), str(data)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    if done.returncode != 0:
-        raise ProcessFailedError(f"promtool refused the samples: {done.stderr.strip() or done.stdout.strip()}")
-    source.unlink()
 
 
 def reload(prometheus: PrometheusProcess) -> None:

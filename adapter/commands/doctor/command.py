@@ -21,6 +21,7 @@ from adapter.commands.doctor.apiservices import (
 )
 from adapter.commands.doctor.autoscalers import look_at_hpas, look_at_replicas
 from adapter.commands.doctor.callers import look_at_front_proxy
+from adapter.commands.doctor.nodes import NODES_FLAGS, look_at_nodes, nodes_server
 from adapter.commands.doctor.prometheus import look_at_apiserver, look_at_prometheus
 from adapter.commands.doctor.resource_api import RESOURCE_API, holds_resource_rules, judge_resource_api
 from adapter.commands.doctor.rights import HPA_CONTROLLER, look_at_right, needs_of_adapter, needs_of_hpa_controller
@@ -102,6 +103,7 @@ DOCTOR = CommandFlags(
             kind=ADDRESS,
             help="Address of the adapter's HTTPS port as seen from here (default: the Service's name in the cluster).",
         ),
+        *NODES_FLAGS,
         *PROMETHEUS_FLAGS,
         *CLUSTER_FLAGS,
         *LOG_FLAGS,
@@ -122,6 +124,8 @@ class DoctorSettings:
     endpoint: Address | None
     prometheus: PrometheusSettings | None
     """How to reach Prometheus; None if no flag says where it is."""
+    nodes: PrometheusSettings | None = None
+    """How to reach `tidewatch-adapter nodes`; None if it is not to be checked."""
     serves_resources: bool | None
     """Whether the rules hold `resourceRules`; None if no flag names rule files."""
 
@@ -153,6 +157,7 @@ def doctor_settings(values: FlagValues) -> DoctorSettings:
         subject=Subject(account),
         endpoint=values.address("endpoint"),
         prometheus=prometheus_settings(values) if "prometheus-url" in values.given else None,
+        nodes=nodes_server(values),
         serves_resources=holds_resource_rules(values.paths("config")),
     )
 
@@ -225,6 +230,8 @@ def _checks(client: ObjectClient, settings: DoctorSettings, registered: _Registe
         yield Check("replicas", partial(look_at_replicas, client, service))
     yield Check("front-proxy", lambda: look_at_front_proxy(client, datetime.now(tz=UTC)))
     yield Check("prometheus", partial(_look_at_prometheus, settings.prometheus))
+    if settings.nodes is not None:
+        yield Check("nodes", partial(look_at_nodes, client, settings.nodes))
     for need in needs_of_adapter(settings.serving_secret, list(dict.fromkeys((*settings.apiservices, *found)))):
         yield Check(need.name, partial(look_at_right, client, need, settings.subject))
     for need in needs_of_hpa_controller():

@@ -11,6 +11,7 @@ from pathlib import Path
 from adapter.commands.program import PROGRAM
 from adapter.commands.serve.certificates import CERTIFICATE_FLAGS
 from adapter.commands.serve.identity import IDENTITY_FLAGS
+from adapter.options.asking_limit import client_limit_flags
 from adapter.options.cluster import CLUSTER_FLAGS
 from adapter.options.logs import LOG_FLAGS
 from adapter.options.prometheus import PROMETHEUS_FLAGS
@@ -21,7 +22,6 @@ from adapter.service.flags.table import (
     BOOLEAN,
     DURATION,
     INTEGER,
-    NUMBER,
     PATH,
     PORT,
     TEXT,
@@ -149,22 +149,7 @@ _CONFIGURATION = (
         group=_METRICS,
         state=Ignored("kinds of objects are discovered every five minutes, and whenever a kind is unknown"),
     ),
-    Flag(
-        name="client-qps",
-        kind=NUMBER,
-        help=(
-            "Requests per second that lists, watches and discovery may send to the API server; 0 sets no limit "
-            "(default: no limit, since pods are watched and not listed for each request; 5 with --client-burst)."
-        ),
-        group=_METRICS,
-    ),
-    Flag(
-        name="client-burst",
-        kind=INTEGER,
-        default=10,
-        help="How many requests may be sent to the API server at once.",
-        group=_METRICS,
-    ),
+    *client_limit_flags(_METRICS),
     Flag(
         name="compatibility",
         kind=one_of("prometheus-adapter"),

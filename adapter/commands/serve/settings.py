@@ -17,7 +17,8 @@ from adapter.commands.serve.tls import tls_choice
 from adapter.documents.load import DocumentError
 from adapter.identity.callers import IdentitySettingsError
 from adapter.identity.certificates.serving import ServingCertificate, given_certificate, made_certificate
-from adapter.options.clients import AskingLimit, ObjectSettings
+from adapter.options.asking_limit import asking_limit
+from adapter.options.clients import ObjectSettings
 from adapter.options.prometheus import prometheus_settings
 from adapter.options.version import program_version
 from adapter.readings.settings import ReadingSettings
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 
 METRICS_PREFIX = "tidewatch_adapter"
 SHORTEST_REFRESH_SECONDS = 1.0
-QPS_BESIDE_BURST = 5.0
-"""prometheus-adapter's default for `--client-qps`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +97,7 @@ def serve_settings(values: FlagValues) -> ServeSettings:
             objects=ObjectSettings(
                 files=_folder(values.path("objects")),
                 cluster=lister_cluster(values),
-                limit=_asking_limit(values),
+                limit=asking_limit(values),
             ),
             identity=identity,
             certificate=certificate,
@@ -142,18 +141,6 @@ def _readings(values: FlagValues) -> ReadingSettings:
 def _is_as_before(values: FlagValues) -> bool:
     """Return whether to answer as prometheus-adapter does."""
     return values.text("compatibility") == "prometheus-adapter"
-
-
-def _asking_limit(values: FlagValues) -> AskingLimit | None:
-    """Return the limit on requests to the API server, or None; a negative rate means no limit, as in Go."""
-    if not values.given & {"client-qps", "client-burst"}:
-        return None
-    per_second, burst = values.number("client-qps"), values.integer("client-burst")
-    if burst < 1:
-        raise UsageError(f"--client-burst is {burst}: at least 1 request must be allowed")
-    if per_second is None:
-        per_second = QPS_BESIDE_BURST
-    return AskingLimit(per_second, burst) if per_second > 0 else None
 
 
 def _positive(values: FlagValues, name: str) -> float:

@@ -110,7 +110,7 @@ def _reasons(
     numbers = (np.round(part[over] * 100.0, 1).tolist() for part in parts)
     sources = _sources(board, resource, names)
     for source, measured, recent, pod, limit in zip(sources, *numbers, strict=True):
-        text = f"{resource.value} {source} {measured:g}%"
+        text = f"{source} {measured:g}%"
         if recent > 0:
             text += f"{', ' if pod > 0 else ' and '}recently bound pods {recent:g}%"
         if pod > 0:
@@ -119,12 +119,12 @@ def _reasons(
 
 
 def _sources(board: Board, resource: LoadResource, names: Sequence[str]) -> list[str]:
-    """Return what the number of each node is: the average of which window, or an estimate."""
+    """Return what the number of each node is, such as `cpu 15m average`, `cpu estimate`."""
     loads = board.loads
     load = loads.resources.get(resource) if loads else None
     rows = rows_in(loads.index, names) if loads else np.full(len(names), -1)
     if load is None or (rows < 0).any():
-        return ["average"] * len(names)
-    averages = [f"{name} average" for name in WINDOW_NAMES]
+        return [f"{resource} average"] * len(names)
+    averages, estimate = [f"{resource} {name} average" for name in WINDOW_NAMES], f"{resource} estimate"
     measured = zip(load.taken_from[0, rows].tolist(), load.is_estimated[rows].tolist(), strict=True)
-    return ["estimate" if estimated else averages[window] for window, estimated in measured]
+    return [estimate if estimated else averages[window] for window, estimated in measured]

@@ -8,10 +8,11 @@ answered with 200, and only a body that the scheduler would never send is answer
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
+from adapter.nodes.extender.exempt import is_exempt
 from adapter.nodes.extender.filter import failed_nodes
 from adapter.nodes.extender.prioritize import Prioritizer, UnknownPolicyError, policy_named
 from adapter.nodes.extender.protocol import ExtenderProtocolError, decode_args, encode_filter_result, encode_priorities
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from adapter.nodes.model.settings import SchedulingSettings
     from adapter.web.http import Request
     from adapter.web.routes import Handle
+
+T = TypeVar("T")
 
 LARGEST_BODY_BYTES: Final = 64 * 2**20
 """5,000 whole Node objects are about 63 MB."""
@@ -102,13 +105,14 @@ class Extender:
         limits = self._settings.filter
         if not (limits.limits or limits.pools):
             return Response(200, encode_filter_result(args, {}))
-        pod = self._pod(args)
-        failed = failed_nodes(self._board(), pod, args.names, limits) if self._is_ours(pod) else {}
+        pod, is_free = self._read(args, self._pending_of), self._read(args, is_exempt)
+        accepts_all = is_free or not self._is_ours(pod)
+        failed = {} if accepts_all else failed_nodes(self._board(), pod, args.names, limits)
         return Response(200, encode_filter_result(args, failed))
 
     def _by(self, prioritizer: Prioritizer) -> Callable[[ExtenderArgs], Response]:
         def answer(args: ExtenderArgs) -> Response:
-            pod, board = self._pod(args), self._board()
+            pod, board = self._read(args, self._pending_of), self._board()
             if not self._is_ours(pod):
                 # The scheduler adds nothing to the nodes that the list leaves out.
                 return Response(200, encode_priorities((), ()), headers=((BASIS_HEADER, "none"),))
@@ -117,9 +121,10 @@ class Extender:
 
         return answer
 
-    def _pod(self, args: ExtenderArgs) -> PendingPod:
+    def _read(self, args: ExtenderArgs, read: Callable[[bytes], T]) -> T:
+        """Return what is read of the pod. Raises ExtenderProtocolError."""
         try:
-            return self._pending_of(args.pod)
+            return read(args.pod)
         except (ValueError, msgspec.MsgspecError, RecursionError) as e:
             raise ExtenderProtocolError(f"Pod cannot be read: {e}") from e
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,4 +15,4 @@ if TYPE_CHECKING:
 
 def rows_in(index: Mapping[str, int], names: Sequence[str]) -> NDArray[np.intp]:
     """Return where each name is; -1 for an unknown one."""
-    return np.array([index.get(name, -1) for name in names], np.intp)
+    return np.fromiter(map(index.get, names, repeat(-1)), np.intp, len(names))

@@ -18,6 +18,7 @@ from adapter.objects.names import is_namespace_name
 from adapter.objects.pod_requests import ContainerResources, PodResources
 from adapter.objects.quantities import QuantityError, parse_quantity
 from adapter.web.http import Response, json_line
+from adapter.web.rendering import rendered
 from adapter.web.routes import Route
 
 if TYPE_CHECKING:
@@ -52,9 +53,9 @@ def scores_routes(board: Callable[[], Board], settings: SchedulingSettings) -> t
             pod = _pod(fields, settings)
         except (_ParameterError, UnknownPolicyError) as e:
             return error_answer(400, str(e))
-        return Response(200, json_line(_document(board(), policy, pod)))
+        return rendered(Response(200, json_line(_document(board(), policy, pod))), request)
 
-    return (Route("/scores", handle, ("GET",)),)
+    return (Route("/scores", handle, ("GET", "HEAD")),)
 
 
 def _fields(query: str) -> Mapping[str, str]:
@@ -88,6 +89,8 @@ def _pod(fields: Mapping[str, str], settings: SchedulingSettings) -> PendingPod:
         "cpu": requests.get("cpu", _DEFAULT_CPU_MILLI),
         "memory": requests.get("memory", _DEFAULT_MEMORY_BYTES),
     }
+    if gpus and not settings.gpu.resources:
+        raise _ParameterError("the parameter gpu cannot be used: no resource counts as a GPU in the configuration")
     if gpus:
         requests[settings.gpu.resources[0]] = gpus
     resources = PodResources(requests, {}, non_zero, (ContainerResources(requests.get("cpu")),))

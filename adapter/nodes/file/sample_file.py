@@ -19,7 +19,7 @@ from adapter.service.runtime.logs import StateLog, fields
 from adapter.timing.clock import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from adapter.nodes.model.samples import SampleSet
@@ -38,11 +38,17 @@ _LOOK_SECONDS: Final = 1.0
 class SampleFile:
     """The local file. `offer` may be called by any thread; `read` before `run`."""
 
-    def __init__(self, path: Path, meaning: str, clock: Clock | None = None) -> None:
-        """`meaning` says what the samples are of (queries, Prometheus); a file with another one is not used."""
+    def __init__(
+        self, path: Path, meaning: str, clock: Clock | None = None, failed: Callable[[], None] = lambda: None
+    ) -> None:
+        """`meaning` says what the samples are of (queries, Prometheus); a file with another one is not used.
+
+        `failed` is called after each write that fails.
+        """
         self._path = path
         self._meaning = meaning
         self._clock = clock or Clock()
+        self._failed = failed
         self._states = StateLog(_log)
         self._lock = threading.Lock()
         self._offered: SampleSet | None = None
@@ -93,6 +99,7 @@ class SampleFile:
         except OSError as error:
             message = f"samples of nodes cannot be written to {self._path}: {_repair(error)}"
             self._states.failed("write", message, level=logging.WARNING)
+            self._failed()
             return False
         self._states.recovered("write", f"samples of nodes are written to {self._path} again")
         return True

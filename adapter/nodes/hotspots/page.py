@@ -10,6 +10,7 @@ from adapter.nodes.hotspots.movable import movable_pods
 from adapter.nodes.model.answers import API_VERSION
 from adapter.objects.quantities import Format, milli_quantity, quantity_text
 from adapter.web.http import Response, json_line
+from adapter.web.rendering import rendered
 from adapter.web.routes import Route
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def hotspots_routes(
 ) -> tuple[Route, ...]:
     """Return the route of `/hotspots`."""
 
-    def handle(_request: Request) -> Response:
+    def handle(request: Request) -> Response:
         current = board()
         hot = hot_nodes(current, heat(), settings)
         document = {
@@ -42,9 +43,9 @@ def hotspots_routes(
             "limits": {str(resource): limit for resource, limit in settings.limits.items()},
             "hot": [_hot_document(current, node) for node in hot],
         }
-        return Response(200, json_line(document))
+        return rendered(Response(200, json_line(document)), request)
 
-    return (Route("/hotspots", handle, ("GET",)),)
+    return (Route("/hotspots", handle, ("GET", "HEAD")),)
 
 
 def _hot_document(board: Board, node: HotNode) -> dict[str, object]:

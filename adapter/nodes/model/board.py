@@ -30,3 +30,5 @@ class Board:
     pods_by_node: Mapping[str, Sequence[ClusterPod]] = field(default_factory=dict)
     """Pods that are bound and have not ended."""
     pods_by_namespace: Mapping[str, Sequence[ClusterPod]] = field(default_factory=dict)
+    are_nodes_known: bool = True
+    """Whether there are Node objects, so that the capacities of nodes are known. Without them nothing can be scored."""

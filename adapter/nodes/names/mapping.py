@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from adapter.nodes.model.loads import UnmappedSeries
@@ -30,9 +30,17 @@ class SeriesMapper:
     """None where Node objects are not known: then `instance` without its port is the name."""
     unames: Mapping[str, str]
     """Host names that exporters report of themselves, by `instance`."""
+    found: dict[frozenset[tuple[str, str]], str] = field(default_factory=dict, repr=False, compare=False)
+    """What has been looked up, as each refresh asks for the same series."""
 
     def node_of(self, labels: Mapping[str, str]) -> str:
         """Return the name of the node; empty if it is not known."""
+        key = frozenset(labels.items())
+        if (node := self.found.get(key)) is None:
+            node = self.found[key] = self._node_of(labels)
+        return node
+
+    def _node_of(self, labels: Mapping[str, str]) -> str:
         if self.names is None:
             return without_port(labels.get("instance", "")) or _first_name(labels)
         found = self.names.candidates(labels, self._uname(labels))

@@ -14,7 +14,7 @@ import numpy as np
 
 from adapter.nodes.model.columns import NodeColumns
 from adapter.nodes.model.loads import AVG, STD, LoadResource
-from adapter.nodes.placement.gpus import gpu_count
+from adapter.nodes.placement.gpus import MOST_GPUS, gpu_count
 from adapter.nodes.placement.recent import LatelyBound, additions, lately_bound
 from adapter.nodes.placement.sums import PODS, NodeSums, SumRules, sums_of
 from adapter.nodes.placement.zones import zone_key, zone_numbers
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from adapter.objects.quantities import Quantity
 
 _ALWAYS: Final = (CPU, MEMORY, PODS)
-"""Resources that have a column, whatever the nodes state."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,6 +70,7 @@ class ColumnsBuilder:
     def __init__(self, settings: SchedulingSettings, predict_cpu: Callable[[PodResources], float]) -> None:
         """`predict_cpu` returns the CPU in milli that TargetLoadPacking expects of a pod."""
         self._pool_label = settings.pool_label
+        self._always = (*_ALWAYS, *settings.gpu.resources)
         self._rules = SumRules(predict_cpu, settings.gpu.resources)
         self._nodes: _Nodes | None = None
         self._rows: _Rows | None = None
@@ -94,8 +94,8 @@ class ColumnsBuilder:
         return NodeColumns(
             names=known.names,
             index=known.index,
-            capacity=_with_zeros(known.capacity, rows.requested, len(known.names)),
-            allocatable=_with_zeros(known.allocatable, rows.requested, len(known.names)),
+            capacity=known.capacity,
+            allocatable=known.allocatable,
             requested={name: column.copy() for name, column in rows.requested.items()},
             non_zero_requested={name: column.copy() for name, column in rows.non_zero.items()},
             limits={name: column.copy() for name, column in rows.limits.items()},
@@ -115,7 +115,7 @@ class ColumnsBuilder:
         """Return what is known of nodes and pods, as much of it as possible from the last time."""
         before, rows = self._nodes, self._rows
         known = self._node_parts(nodes, loads)
-        if rows is not None and before is not None and known.names == before.names and known.gpus == before.gpus:
+        if rows is not None and before is not None and _same_rows(known, before):
             self._update(rows, known, pods, now)
         else:
             rows = self._all_rows(known, pods, now)
@@ -127,13 +127,14 @@ class ColumnsBuilder:
         if before is not None and before.source is nodes and (nodes or before.names == _names(loads)):
             return before
         names = tuple(node.name for node in nodes) if nodes else _names(loads)
-        allocatable = _amounts([node.allocatable for node in nodes], len(names))
+        # What pods request beside has no column: anybody who may create pods can invent names of resources.
+        columns = set(self._always).union(*(node.capacity for node in nodes), *(node.allocatable for node in nodes))
         return _Nodes(
             source=nodes,
             names=names,
             index={name: row for row, name in enumerate(names)},
-            capacity=_amounts([node.capacity for node in nodes], len(names)),
-            allocatable=allocatable,
+            capacity=_amounts(columns, [node.capacity for node in nodes], len(names)),
+            allocatable=_amounts(columns, [node.allocatable for node in nodes], len(names)),
             zone=zone_numbers([zone_key(node.labels) for node in nodes] or [""] * len(names)),
             pool=tuple(node.labels.get(self._pool_label, "") for node in nodes) or ("",) * len(names),
             gpus=tuple(self._gpus(node) for node in nodes) or (0,) * len(names),
@@ -142,7 +143,7 @@ class ColumnsBuilder:
     def _gpus(self, node: ClusterNode) -> int:
         # Allocatable, as it is without the devices that are not healthy.
         amounts = {name: units_of(name, amount) for name, amount in node.allocatable.items()}
-        return gpu_count(amounts, self._rules.gpu_resources)
+        return min(gpu_count(amounts, self._rules.gpu_resources), MOST_GPUS)
 
     def _all_rows(self, known: _Nodes, pods: PlacedPods, now: float) -> _Rows:
         held = _held(known, pods)
@@ -150,8 +151,7 @@ class ColumnsBuilder:
         size = len(known.names)
         lately = [each.bound_lately for each in sums]
         rows = _Rows(held, lately, [()] * size, {}, {}, {}, lately_bound(lately))
-        for name in (*_ALWAYS, *known.allocatable):
-            rows.requested.setdefault(name, np.zeros(size))
+        rows.requested.update({name: np.zeros(size) for name in known.allocatable})
         for name in (CPU, MEMORY):
             rows.non_zero[name] = np.zeros(size)
             rows.limits[name] = np.zeros(size)
@@ -163,8 +163,6 @@ class ColumnsBuilder:
         """Compute the sums of the nodes whose pods have changed."""
         held = _held(known, pods)
         changed = [row for row, (new, old) in enumerate(zip(held, rows.pods, strict=True)) if new is not old]
-        for name in known.allocatable:
-            rows.requested.setdefault(name, np.zeros(len(known.names)))
         for row in changed:
             _write(rows, row, sums_of(held[row], known.gpus[row], self._rules, now))
         if changed:
@@ -197,8 +195,6 @@ def _write(rows: _Rows, row: int, sums: NodeSums) -> None:
         (rows.non_zero, sums.non_zero_requested),
         (rows.limits, sums.limits),
     ):
-        for name in amounts.keys() - columns.keys():
-            columns[name] = np.zeros(len(rows.pods))
         for name, column in columns.items():
             column[row] = amounts.get(name, 0)
     if sums.problems:
@@ -207,25 +203,25 @@ def _write(rows: _Rows, row: int, sums: NodeSums) -> None:
         rows.problems.pop(row, None)
 
 
+def _same_rows(nodes: _Nodes, others: _Nodes) -> bool:
+    """Return whether the sums over pods are made alike for both."""
+    return nodes is others or (
+        nodes.names == others.names
+        and nodes.gpus == others.gpus
+        and nodes.allocatable.keys() == others.allocatable.keys()
+    )
+
+
 def _names(loads: LoadSnapshot | None) -> tuple[str, ...]:
     return loads.nodes if loads else ()
 
 
-def _amounts(nodes: Sequence[Mapping[str, Quantity]], size: int) -> dict[str, Floats]:
-    found = {name: np.zeros(size) for name in _ALWAYS}
+def _amounts(columns: Iterable[str], nodes: Sequence[Mapping[str, Quantity]], size: int) -> dict[str, Floats]:
+    found = {name: np.zeros(size) for name in columns}
     for row, amounts in enumerate(nodes):
         for name, amount in amounts.items():
-            column = found.get(name)
-            if column is None:
-                column = found[name] = np.zeros(size)
-            column[row] = units_of(name, amount)
+            found[name][row] = units_of(name, amount)
     return found
-
-
-def _with_zeros(columns: Mapping[str, Floats], others: Iterable[str], size: int) -> Mapping[str, Floats]:
-    """Return the columns with one of zeros for each other resource, which no node has."""
-    missing = [name for name in others if name not in columns]
-    return {**columns, **{name: np.zeros(size) for name in missing}} if missing else columns
 
 
 def _places(names: tuple[str, ...], loads: LoadSnapshot | None) -> NDArray[np.int64]:

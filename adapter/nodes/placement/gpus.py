@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from adapter.cluster.state import ClusterPod
 
 WHOLE_MILLI: Final = 1000
+MOST_GPUS: Final = 1024
+"""GPUs of a node beyond these do not count, so that a node that states millions harms nothing but itself."""
 
 
 class GpuAllocationError(ValueError):

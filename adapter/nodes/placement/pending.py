@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from adapter.cluster.facts import FactError
 from adapter.cluster.pods.facts import pod_of
 from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.placement.gpus import WHOLE_MILLI, GpuAllocationError, gpu_count, gpu_shares
-from adapter.objects.selectors import parse_selector
+from adapter.objects.selectors import Operator, parse_selector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from adapter.cluster.pods.forms import PodForm
     from adapter.cluster.state import ClusterPod, ControllerReference, PodSelector
     from adapter.nodes.model.settings import GpuSettings
+    from adapter.objects.selectors import Selector
 
 _SERVICE = "Service"
 
 
 class OwnerSelectors:
-    """Finds the selectors of the Services and of the controller that a pod belongs to. Immutable."""
+    """Finds the selectors of the Services and of the controller that a pod belongs to. Thread-safe."""
 
     def __init__(self, selectors: Iterable[PodSelector] = ()) -> None:
-        """Selectors are parsed when a pod of their namespace is first placed."""
+        """Index the Services of a namespace when a pod of it is first placed."""
         self._services: dict[str, list[str]] = defaultdict(list)
+        self._indexed: dict[str, _Services] = {}
         self._controllers: dict[tuple[str, str, str], str] = {}
         for one in selectors:
             if not one.selector:
@@ -41,10 +44,51 @@ class OwnerSelectors:
 
         It is all of the Services of the namespace that select the pod, and its controller, together.
         """
-        found = {text for text in self._services.get(namespace, ()) if parse_selector(text).matches(labels)}
+        found = set(self._services_of(namespace).matching(labels))
         if controller is not None:
             found.add(self._controllers.get((controller.kind, namespace, controller.name), ""))
         return ",".join(sorted(found - {""}))
+
+    def _services_of(self, namespace: str) -> _Services:
+        texts = self._services.get(namespace)
+        if texts is None:
+            return _NO_SERVICES
+        found = self._indexed.get(namespace)
+        if found is None:
+            found = self._indexed[namespace] = _Services(texts)
+        return found
+
+
+class _Services:
+    """The selectors of the Services of a namespace by one label that they need, as there may be thousands."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._by_label: dict[tuple[str, str] | None, list[Selector]] = defaultdict(list)
+        for text in set(texts):
+            selector = _parsed(text)
+            self._by_label[_needed_label(selector)].append(selector)
+
+    def matching(self, labels: Mapping[str, str]) -> Iterator[str]:
+        for label in (None, *labels.items()):
+            for selector in self._by_label.get(label, ()):
+                if selector.matches(labels):
+                    yield selector.text
+
+
+_NO_SERVICES = _Services(())
+
+
+def _needed_label(selector: Selector) -> tuple[str, str] | None:
+    """Return a label without which the selector matches nothing; None if there is no single one."""
+    for requirement in selector.requirements:
+        if requirement.operator is Operator.EQUALS:
+            return requirement.key, requirement.values[0]
+    return None
+
+
+@lru_cache(maxsize=1 << 14)
+def _parsed(text: str) -> Selector:
+    return parse_selector(text)
 
 
 def pending_pod(form: PodForm, selectors: OwnerSelectors, gpu: GpuSettings) -> PendingPod:

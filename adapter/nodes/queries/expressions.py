@@ -99,8 +99,13 @@ def resource_query(
         # The line breaks keep a comment at the end of the expression from swallowing what follows.
         parts = {RATIO: f"\n{override}\n", NEWEST: f"timestamp(\n{override}\n)"}
         return ResourceQuery(union(parts), is_overridden=True)
-    values = _recorded(resource, matchers) if recorded else _VALUES[resource](rate, matchers)
+    values = _recorded(resource, matchers) if recorded else value_parts(resource, rate, matchers)
     return ResourceQuery(union(values | _judging(resource, rate, matchers)))
+
+
+def value_parts(resource: LoadResource, rate: RateFunction, matchers: Mapping[str, str]) -> dict[str, str]:
+    """Return the built-in expressions by part."""
+    return _VALUES[resource](rate, matchers)
 
 
 def union(parts: Mapping[str, str]) -> str:

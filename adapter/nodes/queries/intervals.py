@@ -1,9 +1,9 @@
 """The scrape interval of each exporter, learned from its series. Pure, vectorised.
 
-Two signs are combined. The times of the newest samples on neighbouring steps differ by the interval, exactly, if
-scrapes are not closer than the steps; the median difference is taken, so a failed scrape does no harm. The number of
-samples in a window gives the interval also for closer scrapes, but too long a one for a target that is new or has gaps.
-So the shorter of both counts.
+Two signs are combined (by `rows`). The times of the newest samples on neighbouring steps differ by the interval,
+exactly, if scrapes are not closer than the steps; the median difference is taken, so a failed scrape does no harm. The
+number of samples in a window gives the interval also for closer scrapes, but too long a one for a target that is new or
+has gaps. So the shorter of both counts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 COUNT_WINDOW_SECONDS: Final = 600
 """Window in which samples are counted."""
 _USUAL_SECONDS = np.array([1, 2, 3, 5, 10, 15, 20, 30, 60, 120, 180, 300], dtype=np.float64)
-_MOST_NODES_SHARE = 0.98
 
 
 def from_counts(counts: Floats) -> Floats:
@@ -48,12 +47,6 @@ def row_medians(values: Floats) -> Floats:
     return found
 
 
-def learned(times: Floats, counts: Floats) -> Floats:
-    """Return the interval by both signs, either of which may be NaN."""
-    return np.fmin(times, from_counts(counts))
-
-
 def longest(intervals: Floats) -> float:
-    """Return the interval that nearly all exporters do not exceed; NaN if none is known."""
-    known = intervals[~np.isnan(intervals)]
-    return float(np.quantile(known, _MOST_NODES_SHARE, method="lower")) if len(known) else float("nan")
+    """Return the longest interval; NaN if none is known."""
+    return float(np.fmax.reduce(intervals, initial=np.nan))

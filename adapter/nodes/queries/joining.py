@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from adapter.nodes.model.loads import LoadResource
     from adapter.nodes.model.samples import SampleGrid
     from adapter.nodes.names.mapping import SeriesMapper
-    from adapter.nodes.queries.plan import Piece
-    from adapter.nodes.queries.rows import Rows
+    from adapter.nodes.queries.plan import QueryPiece
+    from adapter.nodes.queries.rows import AnswerRows
 
 
 def answered_steps(grid: SampleGrid) -> set[int]:
@@ -30,8 +30,8 @@ def answered_steps(grid: SampleGrid) -> set[int]:
 def joined(
     resource: LoadResource,
     older: SampleGrid | None,
-    rows: Rows,
-    piece: Piece,
+    rows: AnswerRows,
+    piece: QueryPiece,
     mapper: SeriesMapper,
     nodes: tuple[ClusterNode, ...] | None,
 ) -> tuple[SampleGrid, tuple[Mapping[str, str], ...]]:
@@ -61,7 +61,7 @@ def _without_vanished(grid: SampleGrid) -> SampleGrid:
     return regrid(grid, tuple(name for name, is_there in zip(grid.nodes, present, strict=True) if is_there))
 
 
-def _counted_from_first_sight(grid: SampleGrid, rows: Rows, names: list[str]) -> SampleGrid:
+def _counted_from_first_sight(grid: SampleGrid, rows: AnswerRows, names: list[str]) -> SampleGrid:
     """Return the grid in which counters that were never seen to advance stand still since they were first seen.
 
     Otherwise a node that is stuck from the start would count as one of which nothing is known.

@@ -19,7 +19,7 @@ MOST_ANSWERED: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class QueryPiece:
     """Steps that one query asks for, in Unix seconds; both ends are on the grid."""
 
     first: int
@@ -42,20 +42,20 @@ def wanted(now: float, columns: int, step_seconds: int) -> range:
     return range(last - (columns - 1) * step_seconds, last + 1, step_seconds)
 
 
-def pieces_lacking(steps: range, covered: Iterable[int], most_steps: int) -> tuple[Piece, ...]:
+def pieces_lacking(steps: range, covered: Iterable[int], most_steps: int) -> tuple[QueryPiece, ...]:
     """Return what to ask for, newest first: steps that are not covered, and the last ones that are, again.
 
     `covered` is the steps that have been answered.
     """
     known = sorted(set(covered).intersection(steps))
     lacking = sorted(set(steps).difference(known[: max(0, len(known) - OVERLAP_STEPS)]))
-    pieces: list[Piece] = []
+    pieces: list[QueryPiece] = []
     for time in reversed(lacking):
         before = pieces[-1] if pieces else None
         if before is not None and before.first - time == steps.step and before.columns < most_steps:
-            pieces[-1] = Piece(time, before.last, steps.step)
+            pieces[-1] = QueryPiece(time, before.last, steps.step)
         else:
-            pieces.append(Piece(time, time, steps.step))
+            pieces.append(QueryPiece(time, time, steps.step))
     return tuple(pieces)
 
 

@@ -16,13 +16,14 @@ from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.samples import SampleSet
 from adapter.nodes.names.mapping import SeriesMapper, series_mapper, unmapped_series
 from adapter.nodes.queries.expressions import STEP_SECONDS, rate_function, resource_query
+from adapter.nodes.queries.intervals import longest
 from adapter.nodes.queries.joining import answered_steps, joined
-from adapter.nodes.queries.plan import MOST_POINTS, Piece, pieces_lacking, steps_at_once, wanted
+from adapter.nodes.queries.plan import MOST_POINTS, QueryPiece, pieces_lacking, steps_at_once, wanted
 from adapter.nodes.queries.results import RefreshResult
 from adapter.nodes.queries.rows import rows_of
 from adapter.nodes.queries.schedule import in_order, queries_allowed, time_limit
 from adapter.nodes.queries.survey import SURVEY_SECONDS, Survey, survey_of, survey_query
-from adapter.nodes.windows.grid import kept_columns, not_after
+from adapter.nodes.windows.grid import kept_columns, not_after, regrid
 from adapter.sources.prometheus.errors import (
     AnswerTooLargeError,
     PrometheusError,
@@ -62,7 +63,7 @@ class _Progress:
     unmapped: tuple[Mapping[str, str], ...] = ()
 
 
-class Refresher:
+class SampleRefresher:
     """Refreshes the samples of all resources."""
 
     def __init__(
@@ -88,6 +89,7 @@ class Refresher:
         self._progress: dict[LoadResource, _Progress] = {}
         self._sequence = count(1)
         self._knew_nodes: bool | None = None
+        self._mapper: tuple[tuple[ClusterNode, ...] | None, Survey, SeriesMapper] | None = None
 
     def refresh(self, now: float, samples: SampleSet | None, nodes: tuple[ClusterNode, ...] | None) -> RefreshResult:
         """Return the samples with the steps up to now (Unix seconds) that could be had.
@@ -103,7 +105,7 @@ class Refresher:
         if now >= self._survey_due and allowed > 1:
             asked += 1
             self._ask_survey(now, min(_LONGEST_SURVEY_SECONDS, (deadline - began) / 4))
-        mapper = series_mapper(nodes, self._settings.match, self._survey.unames)
+        mapper = self._mapper_of(nodes)
         plan = in_order(
             self._lacking(now, grids),
             {resource: progress.asked for resource, progress in self._progress.items()},
@@ -117,7 +119,7 @@ class Refresher:
             asked += 1
             limit = time_limit(deadline - self._monotonic(), len(plan) - place)
             try:
-                grids[resource], problem = self._ask(resource, piece, grids.get(resource), (mapper, nodes), limit)
+                grids[resource], problem = self._ask(resource, piece, grids, (mapper, nodes), limit)
             except PrometheusError as e:
                 self._failed(resource, piece, e)
                 problem = str(e)
@@ -136,16 +138,26 @@ class Refresher:
         grids = {} if samples is None else {r: not_after(grid, now) for r, grid in samples.grids.items()}
         grids = {resource: grid for resource, grid in grids.items() if grid.step_seconds == STEP_SECONDS}
         knows_nodes = nodes is not None
+        if nodes is not None:
+            names = tuple(sorted(node.name for node in nodes))
+            grids = {resource: regrid(grid, names) for resource, grid in grids.items()}
         if self._knew_nodes is not None and knows_nodes != self._knew_nodes:
-            # The names change as a whole, so what is known under the old ones is of no use.
-            self._progress.clear()
-            grids.clear()
+            # The names of the nodes change as a whole, so all steps are asked for under the new ones.
+            for progress in self._progress.values():
+                progress.covered.clear()
         self._knew_nodes = knows_nodes
         for resource in LoadResource:
             if resource not in self._progress:
                 grid = grids.get(resource)
                 self._progress[resource] = _Progress(set() if grid is None else answered_steps(grid))
         return grids
+
+    def _mapper_of(self, nodes: tuple[ClusterNode, ...] | None) -> SeriesMapper:
+        """Return the mapper for these nodes: the last one, with all that it has looked up, if nothing has changed."""
+        last = self._mapper
+        if last is None or last[0] != nodes or last[1] is not self._survey:
+            last = self._mapper = nodes, self._survey, series_mapper(nodes, self._settings.match, self._survey.unames)
+        return last[2]
 
     def _ask_survey(self, now: float, timeout_seconds: float) -> None:
         query = survey_query(self._settings.matchers)
@@ -158,12 +170,12 @@ class Refresher:
             return
         self._survey = survey_of(samples)
         self._survey_due = now + SURVEY_SECONDS
-        for progress in self._progress.values():
-            progress.most_steps = MOST_POINTS
 
-    def _lacking(self, now: float, grids: Mapping[LoadResource, SampleGrid]) -> dict[LoadResource, tuple[Piece, ...]]:
+    def _lacking(
+        self, now: float, grids: Mapping[LoadResource, SampleGrid]
+    ) -> dict[LoadResource, tuple[QueryPiece, ...]]:
         steps = wanted(now, kept_columns(STEP_SECONDS), STEP_SECONDS)
-        lacking: dict[LoadResource, tuple[Piece, ...]] = {}
+        lacking: dict[LoadResource, tuple[QueryPiece, ...]] = {}
         for resource, progress in self._progress.items():
             if not self._is_there(resource) and resource not in grids:
                 continue
@@ -177,10 +189,13 @@ class Refresher:
         is_known = resource in self._survey.series and resource not in self._settings.queries
         return not is_known or self._survey.series[resource] > 0 or resource in self._survey.recorded
 
-    def _query(self, resource: LoadResource) -> ResourceQuery:
+    def _query(self, resource: LoadResource, grids: Mapping[LoadResource, SampleGrid]) -> ResourceQuery:
+        # What the times of samples show is exact; the survey's counts take a new target for one that is rarely scraped.
+        cpu = grids.get(LoadResource.CPU)
+        seen = longest(cpu.scrape_seconds) if cpu is not None else math.nan
         return resource_query(
             resource,
-            rate=rate_function(self._survey.longest_scrape_seconds),
+            rate=rate_function(self._survey.longest_scrape_seconds if math.isnan(seen) else seen),
             matchers=self._settings.matchers,
             override=self._settings.queries.get(resource),
             recorded=resource in self._survey.recorded,
@@ -189,13 +204,13 @@ class Refresher:
     def _ask(
         self,
         resource: LoadResource,
-        piece: Piece,
-        grid: SampleGrid | None,
+        piece: QueryPiece,
+        grids: Mapping[LoadResource, SampleGrid],
         names: tuple[SeriesMapper, tuple[ClusterNode, ...] | None],
         timeout_seconds: float,
     ) -> tuple[SampleGrid, str]:
         """Return the grid with the answer for a piece, and why it may lack something. Raises PrometheusError."""
-        query, progress = self._query(resource), self._progress[resource]
+        query, progress = self._query(resource, grids), self._progress[resource]
         progress.asked = next(self._sequence)
         answer = self._client.range(
             query.expression,
@@ -207,14 +222,19 @@ class Refresher:
         )
         rows = rows_of(resource, answer.series, piece, self._survey.scrape_seconds, is_overridden=query.is_overridden)
         mapper, nodes = names
-        found, progress.unmapped = joined(resource, grid, rows, piece, mapper, nodes)
+        found, progress.unmapped = joined(resource, grids.get(resource), rows, piece, mapper, nodes)
         if answer.warnings:
             # What came is right, but there may be more, so the steps are asked for again.
             return found, f"Prometheus answered with a warning, so nodes may be missing: {answer.warnings[0]}"
         progress.covered.update(piece.times)
+        progress.most_steps = min(MOST_POINTS, 2 * progress.most_steps)
         return found, ""
 
-    def _failed(self, resource: LoadResource, piece: Piece, error: PrometheusError) -> None:
-        """Ask for less next time if the query was too large."""
-        if isinstance(error, AnswerTooLargeError | PrometheusTimeoutError | QueryRefusedError):
+    def _failed(self, resource: LoadResource, piece: QueryPiece, error: PrometheusError) -> None:
+        """Ask for less next time if the query may have been too large; this grows again with each success."""
+        is_bad = isinstance(error, QueryRefusedError) and error.error_type == "bad_data"
+        if isinstance(error, AnswerTooLargeError | PrometheusTimeoutError | QueryRefusedError) and not is_bad:
             self._progress[resource].most_steps = max(1, piece.columns // 2)
+
+
+Refresher = SampleRefresher

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from adapter.nodes.model.arrays import Floats
-    from adapter.nodes.queries.plan import Piece
+    from adapter.nodes.queries.plan import QueryPiece
     from adapter.sources.prometheus.ranges import RangeSeries
 
-_LEAST_ACCOUNTED, _MOST_ACCOUNTED = 0.7, 1.3
+_LEAST_ACCOUNTED, _MOST_ACCOUNTED = 0.9, 1.1
 """All modes of a CPU add up to a second per second. If the usual sum is beyond these bounds, modes are missing."""
 _JITTER_BELOW, _JITTER_ABOVE = -0.02, 1.1
 """Rates per second of a device that is busy all the time come out so far from 1 if a scrape is late."""
@@ -29,7 +29,7 @@ Labels: TypeAlias = "frozenset[tuple[str, str]]"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class AnswerRows:
     """Series that are to be mapped to nodes; arrays of shape (series, columns) or (series,)."""
 
     labels: tuple[Mapping[str, str], ...]
@@ -63,14 +63,17 @@ class _Part:
 def rows_of(
     resource: LoadResource,
     series: Sequence[RangeSeries],
-    piece: Piece,
+    piece: QueryPiece,
     scrape_seconds: Mapping[str, float],
     *,
     is_overridden: bool = False,
-) -> Rows:
+) -> AnswerRows:
     """Return the rows of an answer. `scrape_seconds` is what is known of the scrape interval, by `instance`."""
     parts = _parts(series, piece)
     keys = list({**parts[IDLE].index, **parts[RATIO].index})
+    if resource is LoadResource.CPU and not is_overridden:
+        # An exporter that is scraped too rarely for a rate is known all the same, so that its interval is learned.
+        keys = list({**dict.fromkeys(keys), **parts[NEWEST].index})
     labels = tuple(dict(key) for key in keys)
     times = np.array(piece.times, dtype=np.float64)
     values, accounted = _values(parts, keys)
@@ -83,7 +86,7 @@ def rows_of(
         # The time of an expression's sample is that of the step, which is nobody's scrape interval.
         intervals = known
     advances = np.where(accounted > 0, times, np.nan)
-    return Rows(
+    return AnswerRows(
         labels=labels,
         values=_without_repeats(values, times, scraped, intervals),
         newest=_last(scraped),
@@ -94,7 +97,7 @@ def rows_of(
     )
 
 
-def _parts(series: Sequence[RangeSeries], piece: Piece) -> dict[str, _Part]:
+def _parts(series: Sequence[RangeSeries], piece: QueryPiece) -> dict[str, _Part]:
     """Return the samples of each part on the steps of the piece."""
     by_part: dict[str, list[RangeSeries]] = {name: [] for name in (RATIO, IDLE, BUSY, ADVANCE, NEWEST, RESETS)}
     for one in series:
@@ -110,7 +113,7 @@ def _index(series: Sequence[RangeSeries]) -> dict[Labels, int]:
     }
 
 
-def _matrix(series: Sequence[RangeSeries], piece: Piece) -> Floats:
+def _matrix(series: Sequence[RangeSeries], piece: QueryPiece) -> Floats:
     samples = np.full((len(series), piece.columns), np.nan)
     if series:
         lengths = [len(one.timestamps) for one in series]

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from adapter.nodes.model.loads import LoadResource
-    from adapter.nodes.queries.plan import Piece
+    from adapter.nodes.queries.plan import QueryPiece
 
 MOST_QUERIES_A_MINUTE: Final = 12
 _LONGEST_QUERY_SECONDS = 15.0
@@ -22,8 +22,8 @@ def queries_allowed(refresh_seconds: float) -> int:
 
 
 def in_order(
-    pieces: Mapping[LoadResource, Sequence[Piece]], asked: Mapping[LoadResource, int], most: int
-) -> tuple[tuple[LoadResource, Piece], ...]:
+    pieces: Mapping[LoadResource, Sequence[QueryPiece]], asked: Mapping[LoadResource, int], most: int
+) -> tuple[tuple[LoadResource, QueryPiece], ...]:
     """Return what to ask, first the newest piece of each resource, then older ones; at most so many.
 
     `asked` is when each resource was last asked, as a number that grows: the one that has waited longest comes first.

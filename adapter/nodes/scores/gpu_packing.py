@@ -24,7 +24,7 @@ _USED_NODE_LEAST: Final = 33
 
 def score(pod: PendingPod, columns: NodeColumns, rows: Rows, _args: GpuPackingArgs) -> PolicyScores:
     """Return scores by the GPUs that the pod would use; 0 everywhere for a pod without GPUs."""
-    if not pod.gpu_count:
+    if not (pod.gpu_count and pod.gpu_milli):
         return PolicyScores(np.zeros(len(rows)), lambda _: "the pod requests no GPU")
     left = [columns.gpu_left_milli[row] for row in rows.tolist()]
     # Most nodes share their state with others, whatever the order of their GPUs is.

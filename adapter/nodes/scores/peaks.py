@@ -50,6 +50,8 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: PeaksArgs) ->
             return "the node has no power model"
         if np.isnan(load[position]):
             return "the node has no CPU metrics"
+        if np.isnan(raw[position]):
+            return "the power model of the node gives no finite number"
         if is_full[position]:
             return f"CPU would be at {predicted[position]:.0f} %, which is more than the node has"
         return (
@@ -64,7 +66,7 @@ def power_rise(k1: Floats, k2: Floats, from_percent: Floats, to_percent: Floats)
     """Return the rise in power in femtowatts, truncated to integers."""
     with np.errstate(over="ignore", invalid="ignore"):
         rise: Floats = np.trunc(k1 * (np.exp(k2 * to_percent) - np.exp(k2 * from_percent)) * _RAW_SCALE)
-    # A model may be so steep that the power is beyond all numbers.
+    # A model may be so steep that its power is not a finite number.
     return np.where(np.isinf(rise), np.nan, rise)
 
 

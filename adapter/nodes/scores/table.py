@@ -89,6 +89,10 @@ def score_request(policies: Sequence[PolicySettings], pod: PendingPod, board: Bo
 
 
 def _known_scores(policy: PolicySettings, pod: PendingPod, board: Board, rows: Rows) -> PolicyScores:
+    if not board.are_nodes_known:
+        return PolicyScores(
+            np.full(len(rows), np.nan), lambda _: "the capacity of the node is not known: see --kubeconfig"
+        )
     if policy.name in METRIC_POLICIES:
         if board.basis == "none":
             return PolicyScores(np.full(len(rows), np.nan), lambda _: "no node has usable metrics yet")

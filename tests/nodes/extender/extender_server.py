@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 import numpy as np
 
+from adapter.cluster.pods.forms import PodForm
 from adapter.nodes.extender.handlers import Extender
 from adapter.nodes.extender.scores_page import scores_routes
-from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.settings import DEFAULT_ARGS, FilterSettings, PolicyName, PolicySettings, SchedulingSettings
-from adapter.objects.pod_requests import ContainerResources, PodResources
+from adapter.nodes.placement.pending import OwnerSelectors, pending_pod
 from adapter.service.runtime.logs import configure_logs
 from adapter.service.server.addresses import Address
 from adapter.service.server.process import serve_forever
 from adapter.service.server.settings import ServerOptions
 from adapter.web.http import Response
 from adapter.web.wsgi import wsgi_application
-from tests.nodes.extender.boards import GIB, board
+from tests.nodes.extender.boards import board
+
+if TYPE_CHECKING:
+    from adapter.nodes.model.columns import PendingPod
 
 NODES = 5000
 POLICIES = (PolicyName.TARGET_LOAD_PACKING, PolicyName.LOAD_VARIATION_RISK_BALANCING)
@@ -25,13 +30,13 @@ SETTINGS = SchedulingSettings(
     policies=tuple(PolicySettings(name, 1, DEFAULT_ARGS[name]) for name in POLICIES),
     filter=FilterSettings({LoadResource.CPU: 0.8, LoadResource.MEMORY: 0.9}),
 )
+POD = msgspec.json.Decoder(PodForm)
+NO_SELECTORS = OwnerSelectors()
 
 
 def pending_of(raw: bytes) -> PendingPod:
-    """Return a pod of 500 milli and 1 GiB; the Pod is decoded, and not looked at."""
-    msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
-    requests = {"cpu": 500, "memory": GIB}
-    return PendingPod(resources=PodResources(requests, {}, requests, (ContainerResources(500),)))
+    """Return the pod, as the command does."""
+    return pending_pod(POD.decode(raw), NO_SELECTORS, SETTINGS.gpu)
 
 
 def main() -> None:

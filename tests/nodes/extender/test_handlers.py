@@ -220,6 +220,40 @@ def test_every_policy_has_its_path() -> None:
         assert len(scheduler.scores(f"/scheduler/{name}/prioritize", cpu=400)) == 3
 
 
+@pytest.mark.parametrize("names", [[], ["nobody"], ["nobody", "no one"]])
+@pytest.mark.parametrize("policy", PolicyName)
+def test_no_policy_needs_a_known_node(policy: PolicyName, names: list[str]) -> None:
+    scheduler = Scheduler(board({"cpu": [0.2], "memory": [0.1]}))
+    body = json.dumps({"Pod": {"spec": {}}, "NodeNames": names}).encode()
+    answer = json.loads(scheduler.send(f"/scheduler/{policy}/prioritize", body).body)
+    assert answer == [{"Host": name, "Score": 5} for name in names]
+
+
+@pytest.mark.parametrize(
+    ("pod", "fails"),
+    [
+        ({"spec": {}}, True),
+        ({"metadata": {"ownerReferences": [{"kind": "ReplicaSet", "name": "web"}]}, "spec": {"priority": 1000}}, True),
+        ({"metadata": {"ownerReferences": [{"kind": "DaemonSet", "name": "cni"}]}, "spec": {}}, False),
+        ({"metadata": {"ownerReferences": None}, "spec": {"priority": 2_000_001_000}}, False),
+        ({"metadata": None, "spec": {"priority": None}}, True),
+    ],
+)
+def test_pods_that_a_node_cannot_do_without_are_never_filtered(pod: dict[str, object], *, fails: bool) -> None:
+    scheduler = Scheduler(board({"cpu": [0.9]}), FILTER_80)
+    body = json.dumps({"Pod": pod, "NodeNames": ["node-1"]}).encode()
+    assert bool(json.loads(scheduler.send("/scheduler/filter", body).body)["FailedNodes"]) is fails
+
+
+@pytest.mark.parametrize("name", ["\\ud800", "\\u0000", "ü", "a b"])
+def test_no_name_of_a_node_breaks_the_answer(name: str) -> None:
+    response = Scheduler(board({"cpu": [0.2]})).send(
+        "/scheduler/prioritize", f'{{"Pod":{{"spec":{{}}}},"NodeNames":["{name}"]}}'.encode()
+    )
+    assert response.status in {200, 400}
+    assert json.loads(response.body)
+
+
 def test_bodies_of_64_mib_are_read_and_no_larger_ones() -> None:
     routes = Scheduler(board({"cpu": [0.2]})).routes
     assert {routes[path].largest_body_bytes for path in ("/scheduler/filter", "/scheduler/prioritize")} == {64 << 20}

@@ -58,12 +58,28 @@ def test_all_names_of_a_request_are_filtered_and_scored(scheduler: http.client.H
     assert len({each["Score"] for each in scores}) > 1
 
 
+def test_a_pod_that_cannot_be_read_is_refused_with_the_field(scheduler: http.client.HTTPConnection) -> None:
+    pod = {
+        "metadata": {"name": "web-1"},
+        "spec": {"containers": [{"name": "web", "resources": {"requests": {"cpu": "lots"}}}]},
+    }
+    status, _, answer = post(scheduler, "/scheduler/filter", json.dumps({"Pod": pod, "NodeNames": ["node-1"]}).encode())
+    assert (status, "spec.containers[web].resources.requests" in answer["message"]) == (400, True)
+
+
+def test_a_request_for_an_unknown_policy_harms_no_later_one(scheduler: http.client.HTTPConnection) -> None:
+    body = json.dumps({"Pod": POD, "NodeNames": ["node-1"] * 500}).encode()
+    for _ in range(2):
+        assert post(scheduler, "/scheduler/gpu-fragmentation/prioritize", body)[0] == 404
+        assert post(scheduler, "/scheduler/prioritize", body)[0] == 200
+
+
 def test_bodies_of_whole_nodes_are_accepted_up_to_64_mib(scheduler: http.client.HTTPConnection) -> None:
-    """2,000 nodes of 12.5 KB, as a scheduler without `nodeCacheCapable` sends them."""
-    nodes = [{"metadata": {"name": f"node-{number + 1}", "annotations": {"a": "x" * 12_500}}} for number in range(2000)]
+    """1,000 nodes of 12.5 KB, as a scheduler without `nodeCacheCapable` sends them."""
+    nodes = [{"metadata": {"name": f"node-{number + 1}", "annotations": {"a": "x" * 12_500}}} for number in range(1000)]
     body = json.dumps({"Pod": POD, "Nodes": {"metadata": {}, "items": nodes}, "NodeNames": None}).encode()
     status, _, scores = post(scheduler, "/scheduler/prioritize", body)
-    assert (status, len(scores)) == (200, 2000)
+    assert (status, len(scores)) == (200, 1000)
     scheduler.putrequest("POST", "/scheduler/prioritize")
     scheduler.putheader("Content-Length", str((64 << 20) + 1))
     scheduler.endheaders()

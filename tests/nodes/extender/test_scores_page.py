@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from adapter.nodes.extender.scores_page import scores_routes
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.model.settings import SchedulingSettings
+from adapter.nodes.model.settings import GpuSettings, PolicyName, SchedulingSettings
 from adapter.web.http import Request
 from tests.nodes.extender.boards import NAN, board, load
 
@@ -57,6 +58,25 @@ def test_a_pod_without_requests_is_scored_by_the_defaults() -> None:
     """1,000 milli are the default of TargetLoadPacking: 20 % and 25 % together are 45 %, which scores 37."""
     _, document = asked("policy=target-load-packing", board({"cpu": [0.2]}))
     assert document["scores"][0]["score"] == 37
+
+
+def test_many_nodes_are_compressed_for_clients_that_can_read_it() -> None:
+    (route,) = scores_routes(lambda: board({"cpu": [0.2] * 2000}), SchedulingSettings())
+    request = Request("GET", "/scores", "policy=target-load-packing", (("Accept-Encoding", "gzip"),))
+    response = route.handle(request)
+    assert dict(response.headers)["Content-Encoding"] == "gzip"
+    assert len(json.loads(gzip.decompress(response.body))["scores"]) == 2000
+
+
+@pytest.mark.parametrize("policy", PolicyName)
+def test_without_nodes_the_list_is_empty(policy: PolicyName) -> None:
+    assert asked(f"policy={policy}&gpu=1", board({"cpu": []}))[1]["scores"] == []
+
+
+def test_a_gpu_cannot_be_asked_for_where_none_is_configured() -> None:
+    settings = SchedulingSettings(gpu=GpuSettings(resources=()))
+    (route,) = scores_routes(lambda: board({"cpu": [0.2]}), settings)
+    assert route.handle(Request("GET", "/scores", query="policy=gpu-packing&gpu=1")).status == 400
 
 
 def test_gpus_are_asked_for() -> None:

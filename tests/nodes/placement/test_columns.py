@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter.cluster.pods.placed import PlacedPods, placed
@@ -15,6 +15,7 @@ from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.settings import GpuSettings, SchedulingSettings
 from adapter.nodes.placement.columns import ColumnsBuilder, requested_ratio
 from adapter.nodes.placement.pod_times import last_changed_at
+from adapter.objects.pod_requests import ContainerSpec, PodSpecResources, pod_resources
 from tests.nodes.placement.objects import END, MI, a_node, a_pod, loads, predicted, resources
 
 if TYPE_CHECKING:
@@ -103,11 +104,26 @@ def test_columns_are_not_written_to_after_they_are_made() -> None:
     assert (first.requested["cpu"][0], first.requested["pods"][0]) == (100, 1)
 
 
-def test_a_resource_that_no_node_has_still_has_columns() -> None:
-    odd = a_pod("odd", asks=resources("1", gpus=1))
+def test_a_resource_that_a_pod_invents_has_no_column_and_gpus_always_have_one() -> None:
+    asks = pod_resources(PodSpecResources((ContainerSpec("c", {"example.com/invented": 1, "cpu": 1}),)))
+    odd = a_pod("odd", asks=asks)
     found = builder().build(NODES[:1], placed([odd]), None, END)
-    assert found.requested["nvidia.com/gpu"].tolist() == [1]
-    assert found.allocatable["nvidia.com/gpu"].tolist() == [0]
+    for columns in (found.requested, found.allocatable, found.capacity):
+        assert set(columns) == {"cpu", "memory", "pods", "nvidia.com/gpu"}
+    assert found.requested["cpu"].tolist() == [1000]
+
+
+def test_a_node_that_states_millions_of_gpus_harms_nothing() -> None:
+    found = builder().build((a_node("a", nvidia_com_gpu="1e400"),), PlacedPods(), None, END)
+    assert len(found.gpu_left_milli[0]) == 1024
+
+
+def test_a_change_of_a_node_keeps_the_sums_and_a_new_resource_gets_its_column() -> None:
+    made = builder()
+    pods = placed([a_pod("gpu", "b", resources("1", gpus=1))])
+    made.build(NODES, pods, None, END)
+    changed = (a_node("a", ephemeral="10Gi"), *NODES[1:])
+    assert same(made.build(changed, pods, None, END), builder().build(changed, pods, None, END))
 
 
 def test_an_annotation_that_cannot_be_used_is_a_problem_and_the_pod_counts_by_its_requests() -> None:
@@ -133,6 +149,24 @@ def test_the_last_bind_or_end_of_each_node() -> None:
     np.testing.assert_array_equal(last_changed_at(("a", "b", "c"), pods), [5.0, 7.0, np.nan])
 
 
+def test_only_the_nodes_whose_pods_have_changed_are_computed_again() -> None:
+    seen: list[PodResources] = []
+
+    def counting(found: PodResources) -> float:
+        seen.append(found)
+        return predicted(found)
+
+    made = ColumnsBuilder(SchedulingSettings(), counting)
+    before = placed([a_pod(f"{node}-{number}", node, bound_at=END) for node in "abc" for number in range(4)])
+    made.build(NODES, before, None, END)
+    assert len(seen) == 12
+    after = placed([*before.by_namespace["shop"], a_pod("new", "b", bound_at=END)]).kept(before)
+    assert made.build(NODES, after, None, END).requested["pods"].tolist() == [4, 5, 4]
+    assert len(seen) == 12 + 5
+    made.build(NODES, after, loads({"a": 0.5}), END + 30.0)
+    assert len(seen) == 12 + 5
+
+
 pods_of_one_moment = st.dictionaries(
     st.sampled_from("uvwxyz"),
     st.builds(
@@ -146,6 +180,7 @@ pods_of_one_moment = st.dictionaries(
 )
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(pods_of_one_moment, st.booleans()), min_size=1, max_size=5))
 def test_columns_that_are_kept_up_to_date_equal_new_ones(
     moments: list[tuple[dict[str, tuple[str, PodResources, float]], bool]],

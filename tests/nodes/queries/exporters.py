@@ -9,10 +9,20 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-Load = "Callable[[float], float]"
 MODES = {"idle": 0.9, "iowait": 0.08, "steal": 0.02, "user": 0.7, "system": 0.3}
 """Share of each mode of the time that is idle, or busy."""
 IDLE_MODES = ("idle", "iowait", "steal")
+FAMILIES = {
+    "node_cpu_seconds": "counter",
+    "node_memory_MemTotal_bytes": "gauge",
+    "node_memory_MemAvailable_bytes": "gauge",
+    "node_network_receive_bytes": "counter",
+    "node_network_transmit_bytes": "counter",
+    "node_network_speed_bytes": "gauge",
+    "node_disk_io_time_seconds": "counter",
+    "DCGM_FI_DEV_GPU_UTIL": "gauge",
+}
+"""The type of each metric family."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +41,8 @@ class NodeExporter:
     reset_at: float = float("inf")
     stuck: bool = False
     memory: bool = True
+    devices: bool = False
+    """Whether it has a network interface at 50 %, a disk at 40 % and (as another exporter has) two GPUs at 50 %."""
 
     def times(self, start: float, end: float) -> Iterator[float]:
         at = start + self.phase
@@ -38,6 +50,19 @@ class NodeExporter:
             if self.is_scraped(at):
                 yield at
             at += self.scrape_seconds
+
+
+def devices_at(seconds: float) -> Iterator[tuple[str, str, str, float]]:
+    """Yield family, name, label and value of the samples of devices, so long after the start."""
+    for device in ("eth0", "veth0"):
+        own = f'device="{device}"'
+        factor = 1 if device == "eth0" else 2
+        yield "node_network_receive_bytes", "node_network_receive_bytes_total", own, 100 * factor * seconds
+        yield "node_network_transmit_bytes", "node_network_transmit_bytes_total", own, 500 * factor * seconds
+        yield "node_network_speed_bytes", "node_network_speed_bytes", own, 1000
+    yield "node_disk_io_time_seconds", "node_disk_io_time_seconds_total", 'device="sda"', 0.4 * seconds
+    yield "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_GPU_UTIL", 'gpu="0"', 80
+    yield "DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_GPU_UTIL", 'gpu="1"', 20
 
 
 def busy_seconds(at: float) -> float:
@@ -48,14 +73,16 @@ def busy_seconds(at: float) -> float:
 
 def text_of(exporters: Iterable[NodeExporter], start: float, end: float) -> str:
     """Return the exposition of all samples between two times."""
-    families: dict[str, list[str]] = {"node_cpu_seconds": [], "node_memory_MemTotal_bytes": []}
-    families["node_memory_MemAvailable_bytes"] = []
+    families: dict[str, list[str]] = {family: [] for family in FAMILIES}
     for exporter in exporters:
         chance = random.Random(exporter.instance)
         labels = ",".join(
             f'{name}="{value}"' for name, value in {"instance": exporter.instance, **exporter.labels}.items()
         )
         for at in exporter.times(start, end):
+            if exporter.devices:
+                for family, name, more, value in devices_at(at - start):
+                    families[family].append(f"{name}{{{labels},{more}}} {value:.3f} {at:.3f}")
             read = at + chance.uniform(0, exporter.late_seconds)
             for cpu in range(exporter.cpus):
                 for mode in exporter.modes:
@@ -68,11 +95,7 @@ def text_of(exporters: Iterable[NodeExporter], start: float, end: float) -> str:
                 families["node_memory_MemAvailable_bytes"].append(
                     f"node_memory_MemAvailable_bytes{{{labels}}} 400 {at:.3f}"
                 )
-    lines = [
-        line
-        for family, samples in families.items()
-        for line in (f"# TYPE {family} {'counter' if family.endswith('seconds') else 'gauge'}", *samples)
-    ]
+    lines = [line for family, samples in families.items() for line in (f"# TYPE {family} {FAMILIES[family]}", *samples)]
     return "\n".join([*lines, "# EOF", ""])
 
 

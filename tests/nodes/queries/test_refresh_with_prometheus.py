@@ -13,8 +13,10 @@ import pytest
 from adapter.cluster.state import NodeAddress
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.settings import SchedulingSettings
-from adapter.nodes.queries.refresher import Refresher
+from adapter.nodes.queries.expressions import ACCOUNTED_RULE, RULES
+from adapter.nodes.queries.refresher import SampleRefresher
 from adapter.sources.prometheus.client import PrometheusClient
+from adapter.sources.prometheus.errors import QueryRefusedError
 from adapter.sources.prometheus.settings import PrometheusSettings
 from tests.nodes.names.cluster_nodes import cluster_node
 from tests.nodes.queries.exporters import NodeExporter, text_of
@@ -48,12 +50,23 @@ EXPORTERS = (
     NodeExporter("gap:9100", is_scraped=lambda at: not AT - 600 <= at < AT - 240),
     NodeExporter("10.0.0.7:9100", labels={"job": "node-exporter", "namespace": "monitoring"}),
     NodeExporter("other:9100", labels={"cluster": "b"}),
+    NodeExporter("devices:9100", devices=True),
+    NodeExporter("ruled:9100", labels={"cluster": "recorded"}),
 )
 
 
 @pytest.fixture(scope="module")
 def prometheus(start_prometheus: Callable[..., ScrapedPrometheus]) -> ScrapedPrometheus:
-    return start_prometheus(history=text_of(EXPORTERS, START, AT))
+    return start_prometheus(history=text_of(EXPORTERS, START, AT).replace("# EOF", recorded_rules() + "# EOF"))
+
+
+def recorded_rules() -> str:
+    """Return what our rules recorded of one node: another load than its counters show, to tell them apart."""
+    return "".join(
+        f'{rule}{{instance="ruled:9100",cluster="recorded"}} {value} {at}\n'
+        for rule, value in ((RULES[LoadResource.CPU], 0.77), (ACCOUNTED_RULE, 1.0))
+        for at in range(int(START), AT + 1, 15)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +77,7 @@ def client(prometheus: ScrapedPrometheus) -> Iterator[PrometheusClient]:
 
 @pytest.fixture(scope="module")
 def result(client: PrometheusClient) -> RefreshResult:
-    return Refresher(client, SchedulingSettings()).refresh(AT, None, None)
+    return SampleRefresher(client, SchedulingSettings()).refresh(AT, None, None)
 
 
 def window(grid: SampleGrid, node: str) -> Floats:
@@ -144,17 +157,43 @@ def test_a_node_without_a_metric_is_missing_in_that_resource_alone(result: Refre
     assert "memory" not in cpu(result).nodes
     assert window(result.samples.grids[LoadResource.MEMORY], "memory") == pytest.approx(0.6)
     assert result.failures == {}
+
+
+@pytest.mark.parametrize(
+    ("resource", "ratio"), [(LoadResource.NETWORK, 0.5), (LoadResource.DISK, 0.4), (LoadResource.GPU, 0.5)]
+)
+def test_the_busiest_device_and_the_mean_gpu_are_the_load_of_a_node(
+    result: RefreshResult, resource: LoadResource, ratio: float
+) -> None:
+    grid = result.samples.grids[resource]
+    assert grid.nodes == ("devices",)
+    assert window(grid, "devices") == pytest.approx(ratio, abs=0.001)
+    assert grid.newest[0] == pytest.approx(fact(cpu(result).newest, result, "devices"))
+
+
+def test_a_resource_that_no_exporter_has_is_not_asked_for(client: PrometheusClient) -> None:
+    result = SampleRefresher(client, SchedulingSettings(matchers={"cluster": "b"})).refresh(AT, None, None)
     assert set(result.samples.grids) == {LoadResource.CPU, LoadResource.MEMORY}
+    assert result.queries == 3
 
 
 def test_matchers_choose_one_cluster_of_several(client: PrometheusClient) -> None:
     settings = SchedulingSettings(matchers={"cluster": "b"})
-    assert cpu(Refresher(client, settings).refresh(AT, None, None)).nodes == ("other",)
+    assert cpu(SampleRefresher(client, settings).refresh(AT, None, None)).nodes == ("other",)
+
+
+def test_our_rules_are_read_where_they_cover_all_exporters(client: PrometheusClient, result: RefreshResult) -> None:
+    settings = SchedulingSettings(matchers={"cluster": "recorded"})
+    covered = SampleRefresher(client, settings).refresh(AT, None, None)
+    assert window(cpu(covered), "ruled") == pytest.approx(0.77)
+    assert fact(cpu(covered).advancing, covered, "ruled") == AT
+    assert fact(cpu(covered).newest, covered, "ruled") == fact(cpu(result).newest, result, "plain")
+    assert np.nanstd(window(cpu(result), "ruled")) > 0.3
 
 
 def test_a_query_of_ones_own_takes_the_place_of_the_built_in_one(client: PrometheusClient) -> None:
     own = "1 - avg by (instance) (rate(node_cpu_seconds_total{mode='idle'}[2m])) / 0.9 # ours"
-    result = Refresher(client, SchedulingSettings(queries={LoadResource.CPU: own})).refresh(AT, None, None)
+    result = SampleRefresher(client, SchedulingSettings(queries={LoadResource.CPU: own})).refresh(AT, None, None)
     assert not result.failures
     assert 0.3 < np.nanmean(window(cpu(result), "plain")) < 0.7
     assert math.isnan(fact(cpu(result).advancing, result, "stuck"))
@@ -162,40 +201,40 @@ def test_a_query_of_ones_own_takes_the_place_of_the_built_in_one(client: Prometh
 
 def test_a_query_that_fails_costs_its_own_resource(client: PrometheusClient) -> None:
     settings = SchedulingSettings(queries={LoadResource.CPU: "sum by (instance ("})
-    result = Refresher(client, settings).refresh(AT, None, None)
+    result = SampleRefresher(client, settings).refresh(AT, None, None)
     assert list(result.failures) == [LoadResource.CPU]
     assert "parse error" in result.failures[LoadResource.CPU]
-    assert list(result.samples.grids) == [LoadResource.MEMORY]
+    assert set(result.samples.grids) == set(LoadResource) - {LoadResource.CPU}
 
 
 def test_a_later_refresh_asks_only_for_what_is_lacking(prometheus: ScrapedPrometheus) -> None:
     with RecordingClient(PrometheusSettings(prometheus.url)) as client:
-        refresher = Refresher(client, SchedulingSettings())
+        refresher = SampleRefresher(client, SchedulingSettings())
         first = refresher.refresh(AT - 300, None, None)
         asked = len(client.asked)
         second = refresher.refresh(AT - 270, first.samples, None)
-        whole = Refresher(client, SchedulingSettings()).refresh(AT - 270, None, None)
-    assert first.queries == 3
-    assert second.queries == 2
-    assert client.asked[asked : asked + 2] == [(AT - 315, AT - 270)] * 2
+        whole = SampleRefresher(client, SchedulingSettings()).refresh(AT - 270, None, None)
+    assert first.queries == 6
+    assert second.queries == 5
+    assert client.asked[asked : asked + 5] == [(AT - 315, AT - 270)] * 5
     assert window(cpu(second), "plain") == pytest.approx(window(cpu(whole), "plain"), nan_ok=True)
     assert second.samples.grids[LoadResource.CPU].nodes == cpu(whole).nodes
 
 
 def test_samples_of_a_file_are_completed_and_not_asked_for_again(prometheus: ScrapedPrometheus) -> None:
     with RecordingClient(PrometheusSettings(prometheus.url)) as client:
-        saved = Refresher(client, SchedulingSettings()).refresh(AT - 300, None, None).samples
+        saved = SampleRefresher(client, SchedulingSettings()).refresh(AT - 300, None, None).samples
         client.asked.clear()
-        result = Refresher(client, SchedulingSettings()).refresh(AT, replace(saved, from_file=True), None)
-    assert client.asked == [(AT - 315, AT)] * 2
+        result = SampleRefresher(client, SchedulingSettings()).refresh(AT, replace(saved, from_file=True), None)
+    assert client.asked == [(AT - 315, AT)] * 5
     assert not result.samples.from_file
     assert not np.isnan(window(cpu(result), "plain")).any()
 
 
 def test_an_outage_keeps_the_samples_and_says_why(client: PrometheusClient) -> None:
-    saved = Refresher(client, SchedulingSettings()).refresh(AT, None, None).samples
+    saved = SampleRefresher(client, SchedulingSettings()).refresh(AT, None, None).samples
     with PrometheusClient(PrometheusSettings("http://127.0.0.1:9")) as nobody:
-        result = Refresher(nobody, SchedulingSettings()).refresh(AT + 30, replace(saved, from_file=True), None)
+        result = SampleRefresher(nobody, SchedulingSettings()).refresh(AT + 30, replace(saved, from_file=True), None)
     assert set(result.failures) == set(LoadResource)
     assert result.samples.from_file
     assert cpu(result) is saved.grids[LoadResource.CPU]
@@ -203,7 +242,7 @@ def test_an_outage_keeps_the_samples_and_says_why(client: PrometheusClient) -> N
 
 def test_an_address_is_mapped_to_its_node_and_the_rest_is_listed_with_the_repair(client: PrometheusClient) -> None:
     node = cluster_node("worker-7", NodeAddress("InternalIP", "10.0.0.7"))
-    result = Refresher(client, SchedulingSettings()).refresh(AT, None, (node,))
+    result = SampleRefresher(client, SchedulingSettings()).refresh(AT, None, (node,))
     assert cpu(result).nodes == ("worker-7",)
     assert not np.isnan(window(cpu(result), "worker-7")).any()
     unmapped = {one.instance: one for one in result.unmapped}
@@ -212,13 +251,44 @@ def test_an_address_is_mapped_to_its_node_and_the_rest_is_listed_with_the_repair
     assert "10.0.0.7:9100" not in unmapped
 
 
-class RecordingClient(PrometheusClient):
-    """Notes the ranges that are asked for."""
+def test_what_was_known_before_the_node_objects_is_asked_for_again_under_their_names(client: PrometheusClient) -> None:
+    refresher = SampleRefresher(client, SchedulingSettings())
+    before = refresher.refresh(AT - 30, None, None)
+    assert "10.0.0.7" in cpu(before).nodes
+    node = cluster_node("worker-7", NodeAddress("InternalIP", "10.0.0.7"))
+    after = refresher.refresh(AT, before.samples, (node,))
+    assert cpu(after).nodes == ("worker-7",)
+    assert not np.isnan(window(cpu(after), "worker-7")).any()
 
-    def __init__(self, settings: PrometheusSettings) -> None:
+
+def test_node_objects_without_samples_are_in_the_grid(client: PrometheusClient) -> None:
+    nodes = (cluster_node("plain"), cluster_node("absent"))
+    grid = cpu(SampleRefresher(client, SchedulingSettings()).refresh(AT, None, nodes))
+    assert grid.nodes == ("absent", "plain")
+    assert np.isnan(grid.newest).tolist() == [True, False]
+
+
+def test_a_query_that_was_too_large_is_asked_in_smaller_pieces(prometheus: ScrapedPrometheus) -> None:
+    with RecordingClient(PrometheusSettings(prometheus.url), most_steps=40) as client:
+        refresher = SampleRefresher(client, SchedulingSettings(matchers={"cluster": "b"}), refresh_seconds=60)
+        first = refresher.refresh(AT, None, None)
+        second = refresher.refresh(AT, first.samples, None)
+    assert set(first.failures) == {LoadResource.CPU, LoadResource.MEMORY}
+    assert "too many samples" in first.failures[LoadResource.CPU]
+    assert not second.failures
+    assert not np.isnan(window(cpu(second), "other")).any()
+
+
+class RecordingClient(PrometheusClient):
+    """Notes the ranges that are asked for, and refuses longer ones as a small Prometheus does."""
+
+    def __init__(self, settings: PrometheusSettings, most_steps: int = 11_000) -> None:
         super().__init__(settings)
         self.asked: list[tuple[float, float]] = []
+        self._most_seconds = most_steps * 15
 
     def range(self, query: str, *, start: float, end: float, **options: Any) -> RangeAnswer:  # noqa: ANN401
         self.asked.append((start, end))
+        if end - start > self._most_seconds:
+            raise QueryRefusedError(query, "execution", "query processing would load too many samples into memory")
         return super().range(query, start=start, end=end, **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -121,6 +122,13 @@ def test_without_metrics_nodes_get_the_middle_and_later_the_best_fit(
     policies = [settings(name) for name in names]
     result = score_request(policies, pod({"cpu": 100}), board(some_nodes(), basis), rows(2))
     assert result.priorities.tolist() == priorities
+
+
+@pytest.mark.parametrize("name", PolicyName)
+def test_without_node_objects_no_capacity_is_known_and_nothing_is_scored(name: PolicyName) -> None:
+    nodeless = replace(board(some_nodes()), are_nodes_known=False)
+    assert listed(score_nodes(settings(name), pod({"cpu": 100}), nodeless, rows(2))) == [None, None]
+    assert score_request([settings(name)], pod({"cpu": 100}), nodeless, rows(2)).priorities.tolist() == [5, 5]
 
 
 @pytest.mark.parametrize("name", sorted(METRIC_POLICIES))

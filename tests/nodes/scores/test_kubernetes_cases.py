@@ -200,7 +200,8 @@ def test_gpus_in_use_come_before_used_nodes_before_free_nodes(
 
 def test_gpu_packing_does_not_distinguish_nodes_for_a_pod_without_gpus() -> None:
     table = columns(Node("a", gpu_left=(500,)), Node("b"))
-    assert listed(gpu_packing.score(PendingPod(), table, rows(2), GpuPackingArgs())) == [0, 0]
+    for wanted in (PendingPod(), PendingPod(gpu_count=1)):
+        assert listed(gpu_packing.score(wanted, table, rows(2), GpuPackingArgs())) == [0, 0]
 
 
 def test_best_fit_prefers_the_node_on_which_least_is_left() -> None:

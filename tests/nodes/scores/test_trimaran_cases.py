@@ -269,6 +269,12 @@ def test_peaks_packs_onto_busy_nodes_and_knows_nothing_of_a_node_without_metrics
     assert listed(result) == [0, 77, 98, 100, 0, None, None]
 
 
+def test_peaks_does_not_know_a_node_whose_model_gives_no_finite_number() -> None:
+    table = columns(*(Node(name, {"cpu": 1000}, mean={CPU: 0.5}) for name in ("steep", "usual", "flat")))
+    models = {"steep": PowerModel(0.0, 1.0, 1000.0), "usual": MODEL, "flat": PowerModel(100.0, 0.0, 0.0)}
+    assert listed(peaks.score(pod({"cpu": 100}), table, rows(3), PeaksArgs(models))) == [None, 0, 100]
+
+
 def test_peaks_normalises_over_the_nodes_of_the_request() -> None:
     table = columns(*(Node(f"n{used}", {"cpu": 1000}, mean={CPU: used / 100}) for used in (0, 20, 50, 80)))
     args = PeaksArgs(dict.fromkeys(table.names, MODEL))

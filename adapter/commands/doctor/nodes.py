@@ -1,0 +1,212 @@
+"""Doctor: whether `tidewatch-adapter nodes` answers, and what Trimaran and kube-scheduler would make of it."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from adapter.reports.lines import Line, error, ok, unknown, warning
+from adapter.service.flags.parsing import UsageError
+from adapter.service.flags.table import PATH, TEXT, Flag
+from adapter.sources.deadlines import Deadline
+from adapter.sources.kubernetes.errors import KubernetesError
+from adapter.sources.prometheus.errors import PrometheusError, SettingsError
+from adapter.sources.prometheus.server import Server
+from adapter.sources.prometheus.settings import PrometheusSettings
+from adapter.sources.prometheus.transport import HttpRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from adapter.service.flags.table import FlagValues
+    from adapter.sources.kubernetes.writing import ObjectClient
+    from adapter.sources.prometheus.transport import HttpAnswer
+
+_SECONDS: Final = 5.0
+_MOST_BYTES: Final = 64 << 20
+_OLD_SECONDS: Final = 120.0
+_LONGEST_WINDOW_SECONDS: Final = 900.0
+_VERDICT: Final = re.compile(r'^tidewatch_node_verdicts\{resource="([a-z]+)",verdict="([a-z_]+)"\} (\d+)', re.MULTILINE)
+_GOOD: Final = frozenset({"fresh", "counter_reset", "jumped", "gap"})
+_SCORED: Final = b'{"Pod":{"metadata":{"name":"doctor","namespace":"default"},"spec":{"containers":[]}},"NodeNames":[]}'
+
+NODES_FLAGS: tuple[Flag, ...] = (
+    Flag(name="nodes-url", kind=TEXT, help="URL of `tidewatch-adapter nodes`, to check it as well."),
+    Flag(name="nodes-token-file", kind=PATH, help="File with the bearer token for it, if it requires one."),
+    Flag(name="nodes-ca-file", kind=PATH, help="CA to verify it with (default: those of the system)."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """What the server answered."""
+
+    ready: HttpAnswer
+    watcher: HttpAnswer
+    unmapped: HttpAnswer
+    metrics: HttpAnswer
+    scored: HttpAnswer
+
+
+def nodes_server(values: FlagValues) -> PrometheusSettings | None:
+    """Return how to reach the server; None if no flag names it. Raises UsageError."""
+    if not values.text("nodes-url"):
+        return None
+    try:
+        return PrometheusSettings(
+            url=values.text("nodes-url"),
+            ca_file=values.path("nodes-ca-file"),
+            token_file=values.path("nodes-token-file"),
+        )
+    except SettingsError as problem:
+        raise UsageError(f"--nodes-url: {str(problem).removeprefix('Prometheus ')}") from problem
+
+
+def look_at_nodes(client: ObjectClient, settings: PrometheusSettings) -> tuple[Line, ...]:
+    """Ask the server as its readers do."""
+    shown = settings.endpoint.shown
+    try:
+        answers = _asked(settings)
+    except (PrometheusError, SettingsError) as problem:
+        cause = problem.cause if isinstance(problem, PrometheusError) else str(problem)
+        fix = "check --nodes-url and --nodes-ca-file, and whether a NetworkPolicy keeps this pod from it"
+        return (error("nodes", f"{shown} does not answer: {cause}", fix),)
+    return (
+        _judge_ready(shown, answers.ready),
+        judge_watcher(answers.watcher.status, answers.watcher.body, _names(client), time.time()),
+        *judge_verdicts(answers.metrics.body.decode(errors="replace")),
+        judge_unmapped(answers.unmapped.status, answers.unmapped.body),
+        judge_extender(answers.scored.status),
+    )
+
+
+def judge_watcher(status: int, body: bytes | bytearray, names: Collection[str] | None, now: float) -> Line:
+    """Return the line about `/watcher`, decoded as Trimaran's client decodes it. `names` are those of Node objects."""
+    name = "nodes/watcher"
+    if status == 401:
+        return unknown(name, "/watcher requires a token", "set --nodes-token-file; Trimaran's client sends none")
+    if status != 200:
+        fix = "see its log and `tidewatch_node_verdicts`: Trimaran keeps its last document, or scores every node 0"
+        return error(name, f"/watcher answers {status}: {_message(body)}", fix)
+    try:
+        document = msgspec.json.decode(body)
+        found: Mapping[str, Any] = document["data"]["NodeMetricsMap"]
+        age = now - float(document["window"]["end"])
+    except (msgspec.DecodeError, KeyError, TypeError, ValueError):
+        return error(
+            name,
+            "Trimaran would find no node in what /watcher answers, and score every node 0",
+            "check whether --nodes-url is tidewatch-adapter nodes, without a path",
+        )
+    return _judge_nodes(name, set(found), None if names is None else set(names), age)
+
+
+def _judge_nodes(name: str, found: set[str], names: set[str] | None, age: float) -> Line:
+    known = len(found if names is None else found & names)
+    if names and not known:
+        fix = "see /nodes/unmapped for the repair, and let tidewatch-adapter nodes list Node objects"
+        message = f"none of its {len(found)} nodes is a node of this cluster: Trimaran would score every node 0"
+        return error(name, message, fix)
+    if age > _LONGEST_WINDOW_SECONDS:
+        return error(name, f"the windows ended {age:.0f} s ago", "check whether Prometheus answers")
+    missing = 0 if names is None else len(names) - known
+    if age > _OLD_SECONDS or missing:
+        fix = "see /nodes/unmapped and the lines about resources"
+        return warning(name, f"{known} nodes are served, {missing} are not; the windows ended {age:.0f} s ago", fix)
+    return ok(name, f"all {known} nodes are served; the windows ended {age:.0f} s ago")
+
+
+def judge_verdicts(metrics: str) -> Iterator[Line]:
+    """Yield a line for each resource with the number of nodes by verdict."""
+    resources: dict[str, Counter[str]] = {}
+    for resource, verdict, number in _VERDICT.findall(metrics):
+        resources.setdefault(resource, Counter())[verdict] += int(number)
+    for resource, verdicts in resources.items():
+        good = sum(number for verdict, number in verdicts.items() if verdict in _GOOD)
+        counts = ", ".join(f"{number} {verdict.replace('_', ' ')}" for verdict, number in verdicts.items() if number)
+        name = f"nodes/{resource}"
+        if good == sum(verdicts.values()) or (not good and resource not in {"cpu", "memory"}):
+            yield ok(name, counts or "no node has series")
+        elif good:
+            yield warning(name, counts, "docs/nodes.md says what each verdict means")
+        else:
+            fix = "check whether node_exporter is scraped, and the `matchers` and `queries` of the configuration"
+            yield error(name, counts or "no node has series", fix)
+
+
+def judge_unmapped(status: int, body: bytes | bytearray) -> Line:
+    """Return the line about series whose node is not known."""
+    name = "nodes/unmapped"
+    if status != 200:
+        return unknown(name, f"/nodes/unmapped answers {status}: {_message(body)}", "see the other lines about nodes")
+    try:
+        items = msgspec.json.decode(body)["items"]
+        if not items:
+            return ok(name, "every series belongs to a node")
+        message = f"{len(items)} series have no node; the first is {items[0]['instance']!r}"
+        return warning(name, message, str(items[0]["fix"]))
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return unknown(name, "the answer cannot be read", "check whether --nodes-url is tidewatch-adapter nodes")
+
+
+def judge_extender(status: int) -> Line:
+    """Return the line about `/scheduler/prioritize`."""
+    name = "nodes/extender"
+    if status == 200:
+        return ok(name, "/scheduler/prioritize answers")
+    if status == 401:
+        fix = "give kube-scheduler one in `extenders[].tlsConfig`"
+        return ok(name, f"/scheduler/prioritize requires a client certificate: {fix}")
+    fix = "kube-scheduler accepts 200 alone: see the log of tidewatch-adapter nodes"
+    return error(name, f"/scheduler/prioritize answers {status}", fix)
+
+
+def _judge_ready(shown: str, answer: HttpAnswer) -> Line:
+    if answer.status == 200:
+        return ok("nodes", f"{shown} is ready")
+    return warning(
+        "nodes", f"{shown} is not ready: {answer.body.decode(errors='replace')[:200]}", "wait, or see its log"
+    )
+
+
+def _asked(settings: PrometheusSettings) -> _Answers:
+    server = Server(settings)
+
+    def ask(path: str, body: bytes | None = None) -> HttpAnswer:
+        method = "GET" if body is None else "POST"
+        target = f"{server.endpoint.path}{path}"
+        request = HttpRequest(method, target, headers={}, body=body, max_bytes=_MOST_BYTES)
+        return server.exchange(path, request, Deadline(_SECONDS))
+
+    try:
+        return _Answers(
+            ask("/readyz"),
+            ask("/watcher"),
+            ask("/nodes/unmapped"),
+            ask("/metrics"),
+            ask("/scheduler/prioritize", _SCORED),
+        )
+    finally:
+        server.close()
+
+
+def _names(client: ObjectClient) -> Collection[str] | None:
+    """Return the names of Node objects; None if they cannot be listed."""
+    try:
+        items = client.get("/api/v1/nodes").document.get("items", [])
+        return [item["metadata"]["name"] for item in items]
+    except (KubernetesError, KeyError, TypeError):
+        return None
+
+
+def _message(body: bytes | bytearray) -> str:
+    try:
+        found = msgspec.json.decode(body)
+        return str(found["message"])[:300]
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return body.decode(errors="replace")[:200]

@@ -1,0 +1,85 @@
+"""Where nodes and pods come from: watches of a cluster, a folder of files, or nowhere."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.cluster.files import ClusterFilesError
+from adapter.cluster.folder import ClusterFolder
+from adapter.cluster.watch import ClusterWatch
+from adapter.nodes.board.cluster_facts import NodeFacts, needs_of, node_facts
+from adapter.options.clients import kubernetes_client
+from adapter.service.runtime.errors import StartError
+from adapter.sources.kubernetes.errors import KubernetesError
+from adapter.sources.kubernetes.settings import WatchSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from adapter.nodes.model.settings import SchedulingSettings
+    from adapter.options.clients import ObjectSettings
+    from adapter.service.server.context import WorkerContext
+    from adapter.sources.kubernetes.telemetry import WatchTelemetry
+    from adapter.timing.pace import Pace
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSource:
+    """Nodes and pods, as they are known now."""
+
+    facts: Callable[[], NodeFacts]
+    has_tried_lists: Callable[[], bool] = lambda: True
+    """Whether the first lists are complete or have failed."""
+    change: Callable[[SchedulingSettings], None] = lambda _: None
+    """Follows a changed configuration."""
+
+
+def node_source(
+    objects: ObjectSettings | None,
+    settings: SchedulingSettings,
+    context: WorkerContext,
+    telemetry: WatchTelemetry,
+    pace: Pace,
+    changed: Callable[[], None],
+) -> NodeSource:
+    """Return the source, and start its tasks; raises StartError. `changed` is called when a fact becomes another."""
+    if objects is None:
+        return NodeSource(NodeFacts)
+    if objects.files is not None:
+        return _folder(objects.files, settings, context, pace, changed)
+    try:
+        client = kubernetes_client(objects.cluster, limit=objects.limit)
+    except KubernetesError as error:
+        raise StartError(f"{error}; or set --objects to a folder to run without a cluster") from error
+    watch = ClusterWatch(
+        client,
+        needs_of(settings),
+        lambda name, run: context.tasks.running(name, lambda stop: run(stop.event)),
+        WatchSettings(pace=pace, telemetry=telemetry),
+        changed=changed,
+    )
+    return NodeSource(
+        facts=lambda: node_facts(watch.state(), watch.placed_pods()),
+        has_tried_lists=watch.has_tried_lists,
+        change=lambda settings: watch.change(needs_of(settings)),
+    )
+
+
+def _folder(
+    directory: Path, settings: SchedulingSettings, context: WorkerContext, pace: Pace, changed: Callable[[], None]
+) -> NodeSource:
+    needs = needs_of(settings)
+    folder = ClusterFolder(
+        directory, pace, report=lambda problem: _log.error("%s", problem), changed=changed, needs=needs
+    )
+    try:
+        folder.refresh()
+    except ClusterFilesError as error:
+        raise StartError(str(error)) from error
+    context.tasks.periodic("objects", folder.refresh, every_seconds=1.0, deadline_seconds=60.0)
+    return NodeSource(lambda: node_facts(folder.state(needs), folder.placed_pods()))

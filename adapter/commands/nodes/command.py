@@ -1,0 +1,40 @@
+"""`tidewatch-adapter nodes`: the load of nodes for Trimaran, the stock scheduler, the descheduler and people."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+from typing import TYPE_CHECKING
+
+from adapter.commands.nodes.flags import NODES
+from adapter.commands.nodes.load_watcher import with_log_level
+from adapter.commands.nodes.settings import nodes_settings
+from adapter.commands.nodes.worker import make_worker
+from adapter.commands.program import PROGRAM
+from adapter.nodes.configuration.reading import SchedulingFileError
+from adapter.nodes.configuration.reloader import read_scheduling_file
+from adapter.options.logs import configure_logs_by
+from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
+from adapter.service.server.process import serve_forever
+from adapter.timing.file_contents import FilesError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_log = logging.getLogger(__name__)
+
+
+def nodes(arguments: Sequence[str]) -> None:
+    """Run the command; leaves by SystemExit."""
+    values = with_log_level(flags_or_exit(NODES, arguments, os.environ), os.environ)
+    configure_logs_by(values, queued=True)
+    try:
+        settings = nodes_settings(values)
+        if settings.scheduling_file is not None:
+            read_scheduling_file(settings.scheduling_file)
+    except (UsageError, FilesError, SchedulingFileError) as error:
+        exit_for_usage(PROGRAM, str(error))
+    for warning in settings.warnings:
+        _log.warning("%s", warning)
+    serve_forever(settings.server, functools.partial(make_worker, settings))

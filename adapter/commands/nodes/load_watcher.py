@@ -1,0 +1,133 @@
+"""The environment variables of load-watcher, so that its manifests run unchanged. A flag wins over its variable.
+
+Messages never repeat a value, since it may be a secret.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from adapter.service.flags.parsing import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.service.flags.table import FlagValues
+
+DEFAULT_ADDRESS: Final = "http://prometheus-k8s:9090"
+"""load-watcher's default."""
+
+NAME: Final = "METRICS_PROVIDER_NAME"
+ADDRESS: Final = "METRICS_PROVIDER_ADDRESS"
+TOKEN: Final = "METRICS_PROVIDER_TOKEN"  # noqa: S105 - the name of a variable
+SKIP_VERIFY: Final = "INSECURE_SKIP_VERIFY"
+OPENSHIFT: Final = "ENABLE_OPENSHIFT_AUTH"
+KUBECONFIG: Final = "KUBE_CONFIG"
+LOG_LEVEL: Final = "LOG_LEVEL"
+
+_TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+"""Go's `strconv.ParseBool`; load-watcher takes everything else for false."""
+_CREDENTIALS: Final = frozenset(
+    {
+        "prometheus-auth-incluster",
+        "prometheus-auth-config",
+        "prometheus-token-file",
+        "prometheus-username",
+        "prometheus-password-file",
+    }
+)
+_OTHER_PROVIDERS: Final = ("KubernetesMetricsServer", "SignalFx", "Datadog")
+_LEVELS: Final = {
+    "panic": "error",
+    "fatal": "error",
+    "error": "error",
+    "warn": "warning",
+    "warning": "warning",
+    "info": "info",
+    "debug": "debug",
+    "trace": "debug",
+}
+"""The levels of logrus, and the nearest of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadWatcherFlags:
+    """The flags, completed by the variables of load-watcher."""
+
+    values: FlagValues
+    headers: tuple[tuple[str, str], ...] = field(repr=False)
+    """The header with the token, if it comes from a variable."""
+
+
+def with_load_watcher(values: FlagValues, environment: Mapping[str, str]) -> LoadWatcherFlags:
+    """Return the flags with the variables in the place of those that are not given. Raises UsageError."""
+    found = {name: text.strip() for name, text in environment.items() if text.strip()}
+    changed: dict[str, object] = {}
+    warnings: list[str] = []
+    if "prometheus-url" in values.given:
+        warnings += [f"{name} has no effect beside --prometheus-url" for name in (NAME, ADDRESS) if name in found]
+    else:
+        _check_provider(found)
+        changed["prometheus-url"] = found.get(ADDRESS, DEFAULT_ADDRESS)
+    _check_verification(values, found, warnings)
+    if found.get(OPENSHIFT) in _TRUE and not _has_credentials(values):
+        changed["prometheus-auth-incluster"] = True
+    if KUBECONFIG in found and "kubeconfig" not in values.given:
+        changed["kubeconfig"] = Path(found[KUBECONFIG])
+    headers = _token_header(values, found, warnings, has_account=bool(changed.get("prometheus-auth-incluster")))
+    given = values.given | ({"kubeconfig"} if "kubeconfig" in changed else frozenset())
+    completed = replace(
+        values, values={**values.values, **changed}, given=given, warnings=(*values.warnings, *warnings)
+    )
+    return LoadWatcherFlags(completed, headers)
+
+
+def with_log_level(values: FlagValues, environment: Mapping[str, str]) -> FlagValues:
+    """Return the flags with the level of LOG_LEVEL where no flag states one; an unknown level means info."""
+    level = environment.get(LOG_LEVEL, "").strip().lower()
+    if not level or values.given & {"log-level", "v"}:
+        return values
+    return replace(values, values={**values.values, "log-level": _LEVELS.get(level, "info")})
+
+
+def _check_provider(found: Mapping[str, str]) -> None:
+    provider = found.get(NAME, "Prometheus")
+    if provider == "Prometheus":
+        return
+    named = provider if provider in _OTHER_PROVIDERS else "another value"
+    raise UsageError(
+        f"{NAME} is {named}, but windows are made from Prometheus alone: set it to Prometheus, and "
+        f"{ADDRESS} or --prometheus-url to the address of one"
+    )
+
+
+def _check_verification(values: FlagValues, found: Mapping[str, str], warnings: list[str]) -> None:
+    if found.get(SKIP_VERIFY) not in _TRUE:
+        return
+    if "prometheus-ca-file" not in values.given:
+        raise UsageError(
+            f"{SKIP_VERIFY} is true, but certificates are always verified: unset it, and give the CA of "
+            "Prometheus with --prometheus-ca-file"
+        )
+    warnings.append(f"{SKIP_VERIFY} has no effect beside --prometheus-ca-file: the certificate is verified")
+
+
+def _token_header(
+    values: FlagValues, found: Mapping[str, str], warnings: list[str], *, has_account: bool
+) -> tuple[tuple[str, str], ...]:
+    token = found.get(TOKEN)
+    if token is None:
+        return ()
+    if has_account or _has_credentials(values):
+        warnings.append(f"{TOKEN} has no effect: other credentials for Prometheus are given")
+        return ()
+    if not token.isprintable() or not token.isascii():
+        raise UsageError(f"{TOKEN} holds characters that a header cannot carry: set it to the token alone")
+    return (("Authorization", f"Bearer {token}"),)
+
+
+def _has_credentials(values: FlagValues) -> bool:
+    named = any(text.lower().startswith("authorization=") for text in values.texts("prometheus-header"))
+    return named or bool(values.given & _CREDENTIALS)

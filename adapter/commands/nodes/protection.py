@@ -1,0 +1,141 @@
+"""Who may read what: the bearer token of readers, and the client certificate of the scheduler."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from adapter.identity.chains import Anchored, BadChainError, Verdicts, anchored, utc_now
+from adapter.timing.file_contents import read_regular
+from adapter.timing.followed_files import FollowedFiles, by_stamp
+from adapter.web.http import Response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from adapter.identity.authorities import Authorities
+    from adapter.identity.chains import Now
+    from adapter.web.http import Request
+    from adapter.web.routes import Handle, Route
+
+_log = logging.getLogger(__name__)
+
+_LOOK_SECONDS: Final = 1.0
+_LARGEST_TOKEN_BYTES: Final = 64 << 10
+QUERY_PATH: Final = "/api/v1/query"
+"""Whose errors have the form of Prometheus's."""
+SCHEDULER: Final = "/scheduler/"
+TOKEN_PATHS: Final = ("/watcher", "/nodes/unmapped", "/scores", "/hotspots", QUERY_PATH)
+OPEN_PATHS: Final = ("/watcher/health",)
+
+
+class BearerToken:
+    """The token of a file, which may be replaced while the process runs. Safe to use from many threads."""
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        """Read the file; raises OSError or ValueError with the reason, never with its content."""
+        self._path = path
+        self._followed = FollowedFiles(
+            by_stamp([path]),
+            lambda _: _digest(_token_of(read_regular(path, _LARGEST_TOKEN_BYTES))),
+            unusable=(OSError, ValueError),
+            on_failure=self._refused,
+            look_every_seconds=_LOOK_SECONDS,
+            clock=clock,
+        )
+
+    def problem(self, request: Request) -> str | None:
+        """Return why the request may not be answered; None if it carries the token."""
+        scheme, _, token = request.header("Authorization").partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            return "a bearer token is required"
+        # Digests have equal lengths, so the time of the comparison shows nothing.
+        given = _digest(token.strip().encode(errors="surrogateescape"))
+        return None if hmac.compare_digest(given, self._followed.current()) else "the bearer token is not valid"
+
+    def _refused(self, error: Exception) -> None:
+        reason = (error.strerror or "it cannot be read") if isinstance(error, OSError) else str(error)
+        _log.warning("the token file %s has changed and is not usable, the last token stays: %s", self._path, reason)
+
+
+class ClientCertificate:
+    """Requires a certificate that a CA of the file has signed, in its time of validity."""
+
+    def __init__(self, authorities: Callable[[], Authorities], now: Now = utc_now) -> None:
+        self._authorities = authorities
+        self._now = now
+        self._verdicts: Verdicts[Authorities, Anchored | str | None] = Verdicts(_judged)
+
+    def problem(self, request: Request) -> str | None:
+        """Return why the request may not be answered; None if its connection has such a certificate."""
+        if not request.peer_chain:
+            return "a client certificate is required"
+        verdict = self._verdicts.of(request.peer_chain, self._authorities())
+        if verdict is None:
+            return "the client certificate is of another CA"
+        if isinstance(verdict, str):
+            return f"the client certificate cannot be used: {verdict}"
+        if not verdict.holds(self._now()):
+            return "the client certificate, or one above it, is expired or not valid yet"
+        return None
+
+
+def protected(
+    routes: Iterable[Route], token: BearerToken | None, certificate: ClientCertificate | None
+) -> tuple[Route, ...]:
+    """Return the routes, of which each answers 401 to requests that lack what its path requires."""
+    return tuple(_protected(route, token, certificate) for route in routes)
+
+
+def _protected(route: Route, token: BearerToken | None, certificate: ClientCertificate | None) -> Route:
+    if certificate is not None and route.path.startswith(SCHEDULER):
+        return replace(route, handle=_behind(certificate.problem, route.handle))
+    if token is not None and _needs_token(route.path):
+        return replace(route, handle=_behind(token.problem, route.handle))
+    return route
+
+
+def _needs_token(path: str) -> bool:
+    return path not in OPEN_PATHS and any(path == one or path.startswith(f"{one}/") for one in TOKEN_PATHS)
+
+
+def _behind(problem: Callable[[Request], str | None], handle: Handle) -> Handle:
+    def answer(request: Request) -> Response:
+        reason = problem(request)
+        return handle(request) if reason is None else _unauthorized(request.path, reason)
+
+    return answer
+
+
+def _unauthorized(path: str, reason: str) -> Response:
+    if path == QUERY_PATH:
+        content: dict[str, str] = {"status": "error", "errorType": "unauthorized", "error": reason}
+    else:
+        content = {"apiVersion": "tidewatch.io/v1alpha1", "kind": "Error", "message": reason}
+    return Response(401, msgspec.json.encode(content) + b"\n", headers=(("WWW-Authenticate", "Bearer"),))
+
+
+def _judged(chain: tuple[bytes, ...], authorities: Authorities) -> Anchored | str | None:
+    try:
+        return anchored(chain, authorities)
+    except BadChainError as error:
+        return str(error)
+
+
+def _token_of(content: bytes) -> bytes:
+    token = content.strip()
+    if not token:
+        raise ValueError("it is empty")
+    if b"\n" in token or b"\r" in token:
+        raise ValueError("it holds more than one line")
+    return token
+
+
+def _digest(token: bytes) -> bytes:
+    return hmac.digest(b"tidewatch", token, "sha256")

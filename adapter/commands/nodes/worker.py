@@ -1,0 +1,212 @@
+"""Puts the parts of `nodes` together, in the worker process. All background work is done by named tasks."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import zlib
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from adapter.commands.nodes.answers import Answers, not_found, own_routes
+from adapter.commands.nodes.cluster import node_source
+from adapter.commands.nodes.protection import ClientCertificate, protected
+from adapter.commands.nodes.settings import METRICS_PREFIX
+from adapter.commands.nodes.telemetry import ExtenderMetrics
+from adapter.nodes.board.keeper import BoardKeeper, KeeperParts
+from adapter.nodes.board.telemetry import BoardMetrics
+from adapter.nodes.configuration.reading import SchedulingFileError
+from adapter.nodes.configuration.reloader import SchedulingReloader
+from adapter.nodes.file.sample_file import SampleFile
+from adapter.nodes.queries.refresher import Refresher
+from adapter.options.clients import prometheus_client
+from adapter.service.runtime.errors import StartError
+from adapter.service.server.plain import PlainAnswer
+from adapter.sources.kubernetes.telemetry import WatchMetrics
+from adapter.timing.clock import Clock
+from adapter.timing.file_contents import FilesError
+from adapter.timing.pace import Pace
+from adapter.web.rendering import GZIP_FORMAT, GZIP_LEVEL
+from adapter.web.wsgi import wsgi_application
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.commands.nodes.cluster import NodeSource
+    from adapter.commands.nodes.settings import NodesSettings
+    from adapter.nodes.model.settings import SchedulingSettings
+    from adapter.service.runtime.tasks import Stop
+    from adapter.service.server.context import WorkerContext
+    from adapter.service.server.process import WsgiApp
+
+LISTS_SECONDS: Final = 10.0
+"""How long the first refresh, and readiness, wait for the first lists of nodes and pods."""
+_CHANGES_A_SECOND: Final = 2.0
+_SHARE_OF_REBUILDING: Final = 0.2
+"""Largest part of the time that is spent on following changes of pods."""
+_STOP_NOTICED_SECONDS: Final = 0.5
+
+
+def make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
+    """Build the worker and start its tasks; raises StartError."""
+    pace, clock, wake = Pace(), Clock(), threading.Event()
+    reloader = _reloader(settings, context)
+    watches = WatchMetrics(context.registry, METRICS_PREFIX)
+    source = node_source(settings.objects, reloader.current(), context, watches, pace, wake.set)
+    keeper = _keeper(settings, context, reloader, source, (clock, pace))
+    answers = Answers(keeper, reloader.current(), clock)
+
+    def replace(changed: SchedulingSettings) -> None:
+        source.change(changed)
+        keeper.use(changed)
+        answers.use(changed)
+
+    reloader.on_change(replace)
+    context.tasks.periodic("configuration", reloader.check, every_seconds=1.0, deadline_seconds=30.0)
+    _start_tasks(settings, context, keeper, source, wake)
+    extender, metrics = ExtenderMetrics(context.registry, METRICS_PREFIX), _NodeMetrics(keeper, clock)
+    context.add_metrics(metrics.text)
+    if context.plain_address is not None:
+        context.add_path("/healthz", lambda query: _plain_health(context, query))
+    certificate = None
+    if settings.client_authorities is not None:
+        certificate = ClientCertificate(settings.client_authorities.current)
+    routes = protected(answers.routes(), settings.token, certificate)
+    own = own_routes(context.health, context.registry, metrics.text, metrics.packed)
+    return wsgi_application(not_found, routes=(*map(extender.counted, routes), *own), refuse=extender.refuse)
+
+
+def _reloader(settings: NodesSettings, context: WorkerContext) -> SchedulingReloader:
+    try:
+        return SchedulingReloader(settings.scheduling_file, context.registry, METRICS_PREFIX)
+    except (FilesError, SchedulingFileError) as error:
+        raise StartError(str(error)) from error
+
+
+def _keeper(
+    settings: NodesSettings,
+    context: WorkerContext,
+    reloader: SchedulingReloader,
+    source: NodeSource,
+    timing: tuple[Clock, Pace],
+) -> BoardKeeper:
+    clock, pace = timing
+    prometheus = prometheus_client(settings.prometheus, context, pace)
+    metrics = BoardMetrics(context.registry, METRICS_PREFIX)
+
+    def refresher(scheduling: SchedulingSettings) -> Refresher:
+        return Refresher(prometheus, scheduling, refresh_seconds=settings.refresh_interval_seconds, pace=pace)
+
+    def file(scheduling: SchedulingSettings) -> SampleFile | None:
+        if settings.state_file is None:
+            return None
+        return SampleFile(settings.state_file, meaning_of(settings, scheduling), clock, metrics.file_failed)
+
+    parts = KeeperParts(
+        facts=source.facts,
+        refresher=refresher,
+        file=file,
+        metrics=metrics,
+        refresh_seconds=settings.refresh_interval_seconds,
+        node_metrics=settings.node_metrics,
+        clock=clock,
+        pace=pace,
+    )
+    return BoardKeeper(parts, reloader.current())
+
+
+def meaning_of(settings: NodesSettings, scheduling: SchedulingSettings) -> str:
+    """Return what the samples of the local file are of, as text without credentials."""
+    about = {
+        "prometheus": settings.prometheus.endpoint.shown,
+        "names": "instance" if settings.objects is None else scheduling.match,
+        "queries": dict(scheduling.queries),
+        "matchers": dict(scheduling.matchers),
+    }
+    return msgspec.json.encode(about, order="sorted").decode()
+
+
+def _start_tasks(
+    settings: NodesSettings, context: WorkerContext, keeper: BoardKeeper, source: NodeSource, wake: threading.Event
+) -> None:
+    started = time.monotonic()
+
+    def lists_are_done() -> bool:
+        return source.has_tried_lists() or time.monotonic() - started >= LISTS_SECONDS
+
+    loop = _RefreshLoop(keeper, settings.refresh_interval_seconds, lists_are_done)
+    context.health.add_ready("nodes", lambda: None if lists_are_done() else "nodes and pods are not listed yet")
+    context.health.add_ready("refresh", lambda: None if keeper.has_tried else "no refresh has been tried yet")
+    context.tasks.running("refresh", loop.run)
+    context.tasks.running("board", lambda stop: _follow_changes(keeper, wake, stop))
+    if settings.state_file is not None:
+        context.tasks.periodic("local file", keeper.write_file, every_seconds=1.0, deadline_seconds=60.0)
+
+
+class _RefreshLoop:
+    """Refreshes again and again, after what the local file has is published."""
+
+    def __init__(self, keeper: BoardKeeper, interval_seconds: float, lists_are_done: Callable[[], bool]) -> None:
+        self._keeper = keeper
+        self._interval_seconds = interval_seconds
+        self._lists_are_done = lists_are_done
+        self._has_read_file = False
+
+    def run(self, stop: Stop) -> None:
+        """Work until the stop is requested."""
+        if not self._has_read_file:
+            self._has_read_file = True
+            self._keeper.read_file()
+        while not self._lists_are_done() and not stop.wait(0.02):
+            pass
+        while not stop.requested:
+            began = time.monotonic()
+            is_first = not self._keeper.has_tried
+            self._keeper.refresh()
+            if is_first:
+                # What is there now stays: the collector need not look at it again.
+                gc.collect()
+                gc.freeze()
+            stop.wait(began + self._interval_seconds - time.monotonic())
+
+
+def _follow_changes(keeper: BoardKeeper, wake: threading.Event, stop: Stop) -> None:
+    """Rebuild after changes: the first one at once, more of them at most so often that requests are not held up."""
+    while not stop.requested:
+        if not wake.wait(_STOP_NOTICED_SECONDS):
+            continue
+        wake.clear()
+        began = time.monotonic()
+        keeper.rebuild()
+        took = time.monotonic() - began
+        stop.wait(max(1.0 / _CHANGES_A_SECOND, took / _SHARE_OF_REBUILDING) - took)
+
+
+class _NodeMetrics:
+    """The metrics of nodes, as they were prepared by the last refresh."""
+
+    def __init__(self, keeper: BoardKeeper, clock: Clock) -> None:
+        self._keeper = keeper
+        self._clock = clock
+
+    def text(self) -> bytes:
+        """Return them as text; nothing before the first data."""
+        published = self._keeper.published
+        if published.exposition is None:
+            return b""
+        return published.exposition.text(self._clock.wall()) + published.hot
+
+    def packed(self) -> bytes:
+        """Return the same in the gzip format."""
+        published = self._keeper.published
+        if published.exposition is None:
+            return b""
+        hot = zlib.compress(published.hot, GZIP_LEVEL, wbits=GZIP_FORMAT)
+        return published.exposition.gzipped(self._clock.wall()) + hot
+
+
+def _plain_health(context: WorkerContext, query: str) -> PlainAnswer:
+    status, text = context.health.answer("/healthz", query) or (404, "")
+    return PlainAnswer(status, text.encode())

@@ -1,0 +1,1 @@
+"""The keeper of the one value that all requests are answered from."""

@@ -1,0 +1,60 @@
+"""What the board takes from the cluster. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from adapter.cluster.state import ClusterNeeds, Observed
+from adapter.nodes.watcher.document import NodePlaces
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adapter.cluster.pods.placed import PlacedPods
+    from adapter.cluster.state import ClusterNode, ClusterState, PodSelector, Unknown
+    from adapter.nodes.model.settings import SchedulingSettings
+
+ZONE_LABELS = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeFacts:
+    """Nodes and pods at one moment."""
+
+    nodes: tuple[ClusterNode, ...] | None = None
+    """By name; None where Node objects are not known."""
+    why_unknown: str = "nothing names a cluster: set --kubeconfig or --objects"
+    """Why Node objects are not known."""
+    pods: PlacedPods | None = None
+    selectors: tuple[PodSelector, ...] = ()
+    problems: tuple[str, ...] = ()
+    """Which objects are left out and why."""
+
+
+def node_facts(state: ClusterState, pods: Observed[PlacedPods] | Unknown) -> NodeFacts:
+    """Return the facts of a state of the cluster."""
+    return NodeFacts(
+        nodes=tuple(sorted(state.nodes.value, key=_name)) if isinstance(state.nodes, Observed) else None,
+        why_unknown="" if isinstance(state.nodes, Observed) else state.nodes.reason,
+        pods=pods.value if isinstance(pods, Observed) else None,
+        selectors=state.pod_selectors.value if isinstance(state.pod_selectors, Observed) else (),
+        problems=state.problems,
+    )
+
+
+def needs_of(settings: SchedulingSettings) -> ClusterNeeds:
+    """Return what has to be watched."""
+    return ClusterNeeds(nodes=True, pods=True, pod_selectors=True, gpu_annotation=settings.gpu.allocation_annotation)
+
+
+def node_places(nodes: Iterable[ClusterNode] | None, pool_label: str) -> NodePlaces:
+    """Return the zone of each node, and the value of the pool label."""
+    listed = () if nodes is None else tuple(nodes)
+    zones = {node.name: next(filter(None, (node.labels.get(key) for key in ZONE_LABELS)), "") for node in listed}
+    pools = {node.name: node.labels.get(pool_label, "") for node in listed} if pool_label else {}
+    return NodePlaces(zones, pools)
+
+
+def _name(node: ClusterNode) -> str:
+    return node.name

@@ -1,0 +1,228 @@
+"""Keeps the board: after each refresh, and after each change of pods and nodes, a new one takes the place of the old.
+
+Refreshes and changes come from different tasks, so a lock orders them. Readers take what is published without waiting.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from adapter.cluster.pods.placed import PlacedPods
+from adapter.nodes.board.basis import basis_at_start
+from adapter.nodes.board.cluster_facts import NodeFacts, node_places
+from adapter.nodes.board.reports import RefreshReports
+from adapter.nodes.board.telemetry import hot_text
+from adapter.nodes.hotspots.debounce import HeatState, advance
+from adapter.nodes.hotspots.hot import hot_nodes
+from adapter.nodes.model.board import Board
+from adapter.nodes.model.settings import DEFAULT_ARGS, PolicyName, TargetLoadPackingArgs
+from adapter.nodes.placement.columns import ColumnsBuilder, requested_ratio
+from adapter.nodes.placement.pending import OwnerSelectors
+from adapter.nodes.placement.pod_times import last_changed_at
+from adapter.nodes.scores.target_load_packing import predicted_cpu_milli
+from adapter.nodes.watcher.exposition import NodeExposition, prepare_exposition
+from adapter.nodes.watcher.prepared import PreparedWatcher, prepare_watcher
+from adapter.nodes.windows.assemble import RefreshFacts, assemble, node_names
+from adapter.nodes.windows.estimates import BadSince, with_estimates
+from adapter.timing.clock import Clock
+from adapter.timing.pace import UNPACED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from adapter.nodes.board.telemetry import BoardMetrics
+    from adapter.nodes.file.sample_file import SampleFile
+    from adapter.nodes.model.columns import NodeColumns
+    from adapter.nodes.model.loads import LoadResource, LoadSnapshot
+    from adapter.nodes.model.samples import SampleSet
+    from adapter.nodes.model.settings import SchedulingSettings
+    from adapter.nodes.queries.refresher import Refresher
+    from adapter.timing.pace import Pace
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Published:
+    """What requests are answered from; replaced as a whole."""
+
+    board: Board
+    selectors: OwnerSelectors
+    heat: HeatState = field(default_factory=HeatState)
+    watcher: PreparedWatcher | None = None
+    exposition: NodeExposition | None = None
+    hot: bytes = b""
+    """`tidewatch_node_hot` of the hot nodes, as text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeeperParts:
+    """What the keeper works with."""
+
+    facts: Callable[[], NodeFacts]
+    refresher: Callable[[SchedulingSettings], Refresher]
+    """Makes one for a configuration."""
+    file: Callable[[SchedulingSettings], SampleFile | None]
+    """Likewise: a file whose samples come from other queries is not used."""
+    metrics: BoardMetrics
+    refresh_seconds: float
+    node_metrics: tuple[LoadResource, ...]
+    """Resources whose windows are shown as metrics."""
+    clock: Clock = field(default_factory=Clock)
+    pace: Pace = UNPACED
+
+
+class BoardKeeper:
+    """Assembles and swaps what is published. `refresh`, `rebuild` and `use` may be called from different tasks."""
+
+    def __init__(self, parts: KeeperParts, settings: SchedulingSettings) -> None:
+        self._parts = parts
+        self._lock = threading.Lock()
+        self._reports = RefreshReports()
+        self._settings = settings
+        self._builder = _builder(settings)
+        self._refresher = parts.refresher(settings)
+        self._file = parts.file(settings)
+        self._samples: SampleSet | None = None
+        self._bad_since = BadSince()
+        self._basis = basis_at_start(parts.clock.monotonic())
+        self._selectors = OwnerSelectors()
+        self._selected: object = ()
+        columns = self._builder.build((), PlacedPods(), None, parts.clock.wall())
+        self._published = Published(Board(columns, None, "none"), self._selectors)
+        self.has_tried = False
+        """Whether one refresh was tried."""
+
+    @property
+    def published(self) -> Published:
+        """What requests are answered from now."""
+        return self._published
+
+    def read_file(self) -> None:
+        """Publish what the local file has."""
+        samples = None if self._file is None else self._file.read()
+        if samples is None:
+            return
+        with self._lock:
+            self._samples = samples
+            self._publish(self._parts.facts(), RefreshFacts(self._parts.clock.wall(), self._parts.refresh_seconds))
+
+    def refresh(self) -> None:
+        """Ask Prometheus for the newest samples, and publish what follows from them."""
+        try:
+            self._refresh()
+        finally:
+            self.has_tried = True
+
+    def rebuild(self) -> None:
+        """Follow a change of pods or nodes: the columns are new, the loads are those of the last refresh."""
+        with self._lock:
+            facts, loads = self._parts.facts(), self._published.board.loads
+            self._published = replace(
+                self._published, board=self._board(facts, loads), selectors=self._selectors_of(facts)
+            )
+
+    def use(self, settings: SchedulingSettings) -> None:
+        """Follow a changed configuration. Samples that other queries brought are dropped."""
+        with self._lock:
+            before, self._settings = self._settings, settings
+            self._builder = _builder(settings)
+            if _measures_differently(before, settings):
+                self._refresher, self._file = self._parts.refresher(settings), self._parts.file(settings)
+                self._samples, self._bad_since = None, BadSince()
+        self.rebuild()
+
+    def write_file(self) -> None:
+        """Write the samples to the local file if that is due; the body of a periodic task."""
+        if self._file is not None:
+            self._file.write_if_due()
+
+    def _refresh(self) -> None:
+        facts = self._parts.facts()
+        self._reports.names(facts.why_unknown if facts.nodes is None else None)
+        refresher, file = self._refresher, self._file
+        # Prometheus is asked without the lock, so that changes of pods need not wait for it.
+        result = refresher.refresh(self._parts.clock.wall(), self._samples, facts.nodes)
+        with self._lock:
+            if refresher is not self._refresher:
+                return
+            self._samples = result.samples
+            failures = self._reports.failures(result)
+            refreshed = RefreshFacts(
+                self._parts.clock.wall(),
+                self._parts.refresh_seconds,
+                unmapped=result.unmapped,
+                query_failures=failures,
+            )
+            self._publish(facts, refreshed)
+        self._parts.metrics.refreshed(result)
+        self._reports.unmapped(result.unmapped)
+        self._reports.basis(self._published.board.basis)
+        if file is not None and not result.samples.from_file:
+            file.offer(result.samples)
+
+    def _publish(self, facts: NodeFacts, refresh: RefreshFacts) -> None:
+        """Assemble and publish everything from the samples. The caller holds the lock."""
+        if self._samples is None:
+            raise AssertionError("called with samples")
+        nodes = node_names(self._samples) if facts.nodes is None else tuple(node.name for node in facts.nodes)
+        changed = None if facts.pods is None else last_changed_at(nodes, facts.pods)
+        snapshot = assemble(self._samples, nodes, replace(refresh, pod_changed_at=changed))
+        loads = self._estimated(facts, snapshot)
+        self._basis = self._basis.after(loads, self._parts.clock.monotonic())
+        self._parts.metrics.basis(self._basis.basis)
+        pace, hotspots = self._parts.pace, self._settings.hotspots
+        board, heat = self._board(facts, loads), advance(self._published.heat, loads, hotspots)
+        self._published = Published(
+            board=board,
+            selectors=self._selectors_of(facts),
+            heat=heat,
+            watcher=prepare_watcher(
+                loads,
+                node_places(facts.nodes, self._settings.pool_label),
+                estimates=self._settings.watcher_estimates,
+                pace=pace,
+            ),
+            exposition=prepare_exposition(loads, self._parts.node_metrics, pace=pace),
+            hot=hot_text(node.name for node in hot_nodes(board, heat, hotspots)),
+        )
+
+    def _estimated(self, facts: NodeFacts, snapshot: LoadSnapshot) -> LoadSnapshot:
+        """Return the snapshot with estimates for nodes that have been bad for long enough."""
+        columns = self._columns(facts, snapshot)
+        requested = {} if facts.pods is None else requested_ratio(columns, self._settings.gpu.resources)
+        self._bad_since = self._bad_since.advanced(snapshot, requested)
+        return with_estimates(snapshot, self._bad_since, requested)
+
+    def _board(self, facts: NodeFacts, loads: LoadSnapshot | None) -> Board:
+        pods = facts.pods or PlacedPods()
+        return Board(
+            self._columns(facts, loads),
+            loads,
+            self._basis.basis,
+            facts.nodes or (),
+            pods.by_node,
+            pods.by_namespace,
+            are_nodes_known=facts.nodes is not None,
+        )
+
+    def _columns(self, facts: NodeFacts, loads: LoadSnapshot | None) -> NodeColumns:
+        return self._builder.build(facts.nodes or (), facts.pods or PlacedPods(), loads, self._parts.clock.wall())
+
+    def _selectors_of(self, facts: NodeFacts) -> OwnerSelectors:
+        if facts.selectors != self._selected:
+            self._selected, self._selectors = facts.selectors, OwnerSelectors(facts.selectors)
+        return self._selectors
+
+
+def _builder(settings: SchedulingSettings) -> ColumnsBuilder:
+    name = PolicyName.TARGET_LOAD_PACKING
+    args = next((policy.args for policy in settings.policies if policy.name is name), DEFAULT_ARGS[name])
+    if not isinstance(args, TargetLoadPackingArgs):
+        raise TypeError(f"{name} has {type(args).__name__}")
+    return ColumnsBuilder(settings, partial(predicted_cpu_milli, args=args))
+
+
+def _measures_differently(before: SchedulingSettings, now: SchedulingSettings) -> bool:
+    return (before.queries, before.matchers, before.match) != (now.queries, now.matchers, now.match)

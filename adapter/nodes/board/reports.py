@@ -1,0 +1,83 @@
+"""What the log says of refreshes: each condition when it begins and when it ends, not at each refresh."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from adapter.service.runtime.logs import StateLog, fields
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from adapter.nodes.model.board import ScoreBasis
+    from adapter.nodes.model.loads import LoadResource, UnmappedSeries
+    from adapter.nodes.queries.results import RefreshResult
+
+_log = logging.getLogger(__name__)
+
+_SHOWN: Final = 3
+_MOST_REMEMBERED: Final = 100_000
+
+BASIS_TEXTS: Final = {
+    "none": "no node has usable metrics: for five minutes all nodes get the middle score, then best fit by requests",
+    "requests": "no node has had usable metrics for five minutes: scores rest on the requests of pods",
+}
+
+
+class RefreshReports:
+    """Remembers what was logged. For one thread at a time."""
+
+    def __init__(self) -> None:
+        self._states = StateLog(_log)
+        self._unmapped: set[str] = set()
+        self._failed: dict[LoadResource, tuple[str, int]] = {}
+        """Why a resource's newest samples are missing, and where its samples ended when that began."""
+
+    def unmapped(self, series: Collection[UnmappedSeries]) -> None:
+        """Log instances that no node has, each once."""
+        new = [one for one in series if one.instance not in self._unmapped]
+        if not new:
+            return
+        if len(self._unmapped) < _MOST_REMEMBERED:
+            self._unmapped.update(one.instance for one in new)
+        names = ", ".join(one.instance or "(none)" for one in new[:_SHOWN])
+        _log.warning(
+            "series cannot be mapped to a node: GET /nodes/unmapped lists them with the repair",
+            extra=fields(count=len(new), instances=names + (", …" if len(new) > _SHOWN else ""), fix=new[0].fix),
+        )
+
+    def failures(self, result: RefreshResult) -> Mapping[LoadResource, str]:
+        """Return why the newest samples of resources are missing, and log what is new about that.
+
+        A refresh does not always ask for each resource, so a failure stands until the resource has newer samples.
+        """
+        for resource, (_, end) in list(self._failed.items()):
+            if resource not in result.failures and _end(result, resource) > end:
+                del self._failed[resource]
+                self._states.recovered(f"query {resource}", f"the newest samples of {resource} are there again")
+        for resource, why in result.failures.items():
+            _, end = self._failed.get(resource, ("", _end(result, resource)))
+            self._failed[resource] = why, end
+            self._states.failed(f"query {resource}", f"the newest samples of {resource} are missing: {why}")
+        return {resource: why for resource, (why, _) in self._failed.items()}
+
+    def basis(self, basis: ScoreBasis) -> None:
+        """Log what scores rest on when they do not rest on metrics, and when they do again."""
+        if basis == "metrics":
+            self._states.recovered("basis", "scores rest on metrics again")
+        else:
+            self._states.failed("basis", BASIS_TEXTS[basis], level=logging.WARNING)
+
+    def names(self, reason: str | None) -> None:
+        """Log once why the names of nodes come from the label `instance`; None if they come from Node objects."""
+        if reason is None:
+            self._states.recovered("names", "nodes are known: series are mapped to them")
+        else:
+            message = f"the label instance, without its port, is the name of a node: {reason}"
+            self._states.failed("names", message, level=logging.WARNING)
+
+
+def _end(result: RefreshResult, resource: LoadResource) -> int:
+    grid = result.samples.grids.get(resource)
+    return 0 if grid is None else grid.end

@@ -1,0 +1,1 @@
+"""The strict reader of the scheduling configuration (`--scheduling-config`)."""
