@@ -20,7 +20,7 @@ from adapter.nodes.board.telemetry import BoardMetrics
 from adapter.nodes.configuration.reading import SchedulingFileError
 from adapter.nodes.configuration.reloader import SchedulingReloader
 from adapter.nodes.file.sample_file import SampleFile
-from adapter.nodes.queries.refresher import Refresher
+from adapter.nodes.queries.refresher import SampleRefresher
 from adapter.options.clients import prometheus_client
 from adapter.service.runtime.errors import StartError
 from adapter.service.server.plain import PlainAnswer
@@ -99,8 +99,8 @@ def _keeper(
     prometheus = prometheus_client(settings.prometheus, context, pace)
     metrics = BoardMetrics(context.registry, METRICS_PREFIX)
 
-    def refresher(scheduling: SchedulingSettings) -> Refresher:
-        return Refresher(prometheus, scheduling, refresh_seconds=settings.refresh_interval_seconds, pace=pace)
+    def refresher(scheduling: SchedulingSettings) -> SampleRefresher:
+        return SampleRefresher(prometheus, scheduling, refresh_seconds=settings.refresh_interval_seconds, pace=pace)
 
     def file(scheduling: SchedulingSettings) -> SampleFile | None:
         if settings.state_file is None:
