@@ -15,7 +15,7 @@ import pytest
 
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.settings import SchedulingSettings
-from adapter.nodes.queries.refresher import Refresher
+from adapter.nodes.queries.refresher import SampleRefresher
 from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.settings import PrometheusSettings
 from benchmarks.judging import WrongAnswerError
@@ -72,7 +72,7 @@ def right_metrics(number: int) -> dict[str, float]:
 def test_the_product_reads_the_known_loads_from_the_stand_in() -> None:
     now = time.time()
     with served(NODES) as server, PrometheusClient(PrometheusSettings(f"http://127.0.0.1:{server.server_port}")) as one:
-        result = Refresher(one, SchedulingSettings()).refresh(now, None, None)
+        result = SampleRefresher(one, SchedulingSettings()).refresh(now, None, None)
     cpu = result.samples.grids[LoadResource.CPU]
     assert not result.failures
     assert set(result.samples.grids) == set(LoadResource) - {LoadResource.GPU}
