@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from adapter.nodes.model.loads import LoadResource, LoadSnapshot
     from adapter.nodes.model.samples import SampleSet
     from adapter.nodes.model.settings import SchedulingSettings
-    from adapter.nodes.queries.refresher import Refresher
+    from adapter.nodes.queries.refresher import SampleRefresher
     from adapter.timing.pace import Pace
 
 
@@ -61,7 +61,7 @@ class KeeperParts:
     """What the keeper works with."""
 
     facts: Callable[[], NodeFacts]
-    refresher: Callable[[SchedulingSettings], Refresher]
+    refresher: Callable[[SchedulingSettings], SampleRefresher]
     """Makes one for a configuration."""
     file: Callable[[SchedulingSettings], SampleFile | None]
     """Likewise: a file whose samples come from other queries is not used."""

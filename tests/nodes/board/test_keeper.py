@@ -25,7 +25,7 @@ from tests.support.sample_grids import END, STEP, grid_of
 
 if TYPE_CHECKING:
     from adapter.nodes.file.sample_file import SampleFile
-    from adapter.nodes.queries.refresher import Refresher
+    from adapter.nodes.queries.refresher import SampleRefresher
 
 CPU = LoadResource.CPU
 NODES = (a_node("a", {"topology.kubernetes.io/zone": "east"}), a_node("b"))
@@ -65,9 +65,9 @@ class Script:
         self.offered.append(samples)
 
     def keeper(self, settings: SchedulingSettings | None = None) -> BoardKeeper:
-        def refresher(scheduling: SchedulingSettings) -> Refresher:
+        def refresher(scheduling: SchedulingSettings) -> SampleRefresher:
             self.made.append(scheduling)
-            return cast("Refresher", self)
+            return cast("SampleRefresher", self)
 
         self.registry = CollectorRegistry()
         parts = KeeperParts(
