@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
 from adapter.nodes.model.board import Board
-from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.model.settings import (
     GpuPackingArgs,
     LoadVariationRiskBalancingArgs,
@@ -19,6 +20,9 @@ from adapter.nodes.model.settings import (
 )
 from adapter.nodes.scores.table import score_request
 from tests.nodes.scores.builder import CPU, GPU, Node, columns, pod
+
+if TYPE_CHECKING:
+    from adapter.nodes.model.columns import PendingPod
 
 PACK_GPUS = RequestedToCapacityRatioArgs(resources=(ResourceWeight("nvidia.com/gpu"),))
 
