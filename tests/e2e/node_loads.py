@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from demo.machine.backfill import backfill
 from demo.machine.exporter import running_exporter
 from demo.machine.prometheus import Access, running_prometheus
-from tests.support.prometheus import ScrapedPrometheus, backfill
+from tests.support.prometheus import ScrapedPrometheus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
