@@ -238,7 +238,3 @@ class SampleRefresher:
         is_bad = isinstance(error, QueryRefusedError) and error.error_type == "bad_data"
         if isinstance(error, AnswerTooLargeError | PrometheusTimeoutError | QueryRefusedError) and not is_bad:
             self._progress[resource].most_steps = max(1, piece.columns // 2)
-
-
-Refresher = SampleRefresher
-"""The short name, for the rooms that have no other refresher."""
