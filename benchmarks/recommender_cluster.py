@@ -12,16 +12,15 @@ import argparse
 import math
 import re
 import sys
-import tempfile
 import time
 import urllib.request
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
 
+from benchmarks.cluster_stage import CHECKOUT, HEARTBEATS_PER_SECOND, scripted_api_server, temporary_folder
 from benchmarks.cores import Cores, on
 from benchmarks.report import report
 from benchmarks.running import run
@@ -30,7 +29,7 @@ from demo.machine.ports import free_port
 from demo.machine.processes import start
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from benchmarks.progress import Progress
     from benchmarks.report import Report, Row
@@ -40,11 +39,8 @@ NAME = "recommender_cluster"
 POLL_SECONDS = 10.0
 NODES_PER_REPLICA = 16
 OBJECTS_PER_REPLICA = 200
-HEARTBEATS_PER_SECOND = 17.0
-"""5,000 kubelets report every 5 minutes."""
 FIRST_LISTS_SECONDS = 180.0
 SETTLE_SECONDS = 3.0
-CHECKOUT = Path(__file__).resolve().parents[1]
 PRODUCT = Path(sys.executable).with_name("tidewatch-recommender")
 _VALUE = re.compile(r"^tidewatch_recommended_replicas\{[^}]*\} (\S+)$", re.MULTILINE)
 _DECISION = re.compile(r"^tidewatch_recommender_decision_duration_seconds_(sum|count)\{[^}]*\} (\S+)$", re.MULTILINE)
@@ -59,6 +55,11 @@ class ClusterSizes:
     services: int
     seconds: float
     """How long each row is measured."""
+
+    @property
+    def of_kinds(self) -> dict[str, int]:
+        """How many objects of each kind there are."""
+        return {"nodes": self.nodes, "pods": self.pods, "services": self.services}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -85,12 +86,11 @@ def measure(sizes: ClusterSizes, progress: Progress) -> Report:
 def _recommender(
     phase: str, sizes: ClusterSizes, heartbeats: float, progress: Progress, cores: Cores, *, counts: bool
 ) -> Row:
-    with _folder() as folder, _api_server(sizes, heartbeats, folder, cores) as port:
+    with temporary_folder() as folder, scripted_api_server(sizes.of_kinds, heartbeats, folder, cores) as api_server:
         plain, page = free_port(), free_port()
         configuration = folder / "recommender.yaml"
         configuration.write_text(yaml.safe_dump(_configuration(counts=counts)))
-        (folder / "kubeconfig").write_text(yaml.safe_dump(_kubeconfig(port)))
-        command = [str(PRODUCT), "run", f"--config={configuration}", f"--kubeconfig={folder / 'kubeconfig'}"]
+        command = [str(PRODUCT), "run", f"--config={configuration}", f"--kubeconfig={api_server.kubeconfig}"]
         command += ["--dry-run", f"--port={page}", f"--plain-bind-address=127.0.0.1:{plain}"]
         with on(cores.measured):
             process = start(command, name="recommender", log_path=folder / "recommender.log", folder=folder)
@@ -119,8 +119,11 @@ def _recommender(
 
 
 def _floor(sizes: ClusterSizes, progress: Progress, cores: Cores) -> Row:
-    with _folder() as folder, _api_server(sizes, HEARTBEATS_PER_SECOND, folder, cores) as port:
-        command = [sys.executable, "-m", "benchmarks.bare_watcher", str(port)]
+    with (
+        temporary_folder() as folder,
+        scripted_api_server(sizes.of_kinds, HEARTBEATS_PER_SECOND, folder, cores) as api_server,
+    ):
+        command = [sys.executable, "-m", "benchmarks.bare_watcher", str(api_server.port)]
         with on(cores.measured):
             process = start(command, name="floor", log_path=folder / "floor.log", folder=CHECKOUT)
         with process:
@@ -145,25 +148,6 @@ def _cpu_milliseconds(process: ManagedProcess, seconds: float, phase: str, progr
     return round(1000 * used * POLL_SECONDS / passed, 1)
 
 
-@contextmanager
-def _folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="tidewatch-bench-") as name:
-        yield Path(name)
-
-
-@contextmanager
-def _api_server(sizes: ClusterSizes, heartbeats: float, folder: Path, cores: Cores) -> Iterator[int]:
-    """Start the scripted API server and return its port."""
-    log = folder / "cluster.log"
-    command = [sys.executable, "-m", "benchmarks.scripted_cluster", f"--heartbeats-per-second={heartbeats}"]
-    command += [f"--nodes={sizes.nodes}", f"--pods={sizes.pods}", f"--services={sizes.services}"]
-    with on(cores.others):
-        process = start(command, name="cluster", log_path=log, folder=CHECKOUT)
-    with process:
-        process.wait_until(lambda: log.read_text().strip().isdigit(), 20.0)
-        yield int(log.read_text())
-
-
 def _configuration(*, counts: bool) -> dict[str, object]:
     proportional: dict[str, object] = {"linear": {"nodesPerReplica": NODES_PER_REPLICA}}
     if counts:
@@ -172,17 +156,6 @@ def _configuration(*, counts: bool) -> dict[str, object]:
         "apiVersion": "tidewatch.io/v1alpha1",
         "kind": "RecommenderConfiguration",
         "recommendations": [{"name": "dns", "proportional": proportional}],
-    }
-
-
-def _kubeconfig(port: int) -> dict[str, object]:
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "bench",
-        "clusters": [{"name": "bench", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
-        "users": [{"name": "bench", "user": {"token": "bench"}}],
-        "contexts": [{"name": "bench", "context": {"cluster": "bench", "user": "bench"}}],
     }
 
 

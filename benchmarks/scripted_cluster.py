@@ -1,7 +1,8 @@
 """A scripted API server with a large cluster: `python -m benchmarks.scripted_cluster --nodes 5000 --pods 50000 …`.
 
-It serves lists in pages and watches of nodes, pods and services over HTTP, and sends the nodes' heartbeats. It prints
-its port. Whole nodes have the size of real ones, most of it the list of their images.
+It serves lists in pages and watches of nodes, pods, services and ReplicaSets over HTTP, and sends the nodes'
+heartbeats. It prints its port. Whole nodes and pods have the size of real ones. Pods are whole, and bound to nodes,
+unless their metadata alone is asked for.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
+from benchmarks.scripted_pods import replica_set, service, whole_pod
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -21,12 +24,26 @@ _PAGE = 500
 _IMAGES = 40
 _CONDITIONS = ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
 _NO_HEARTBEATS_POLL_SECONDS = 0.2
+_ZONES = 3
+_KINDS = ("nodes", "pods", "services", "replicasets")
+_NONE_OF = ("replicationcontrollers", "statefulsets")
+"""Kinds of which the cluster has no objects."""
+
+
+def node_name(number: int) -> str:
+    """Return the name of a node."""
+    return f"ip-10-0-{number // 256}-{number % 256}.eu-central-1.compute.internal"
+
+
+def node_address(number: int) -> str:
+    """Return the internal IP address of a node."""
+    return f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"
 
 
 def node(number: int, heartbeat: int = 0) -> dict[str, Any]:
     """Return a Node after so many heartbeats of the cluster."""
     time_text = f"2026-01-01T{heartbeat // 3600 % 24:02d}:{heartbeat // 60 % 60:02d}:{heartbeat % 60:02d}Z"
-    name = f"ip-10-0-{number // 256}-{number % 256}.eu-central-1.compute.internal"
+    name = node_name(number)
     labels = {f"node.example.com/label-{key}": f"value-{number * key % 7}" for key in range(18)}
     sizes = {"pods": "110", "ephemeral-storage": "100Gi", "hugepages-1Gi": "0", "hugepages-2Mi": "0"}
     return {
@@ -35,7 +52,8 @@ def node(number: int, heartbeat: int = 0) -> dict[str, Any]:
             "uid": f"{number:036d}",
             "resourceVersion": str(10_000 + heartbeat),
             "creationTimestamp": "2025-01-01T00:00:00Z",
-            "labels": labels | {"kubernetes.io/hostname": name},
+            "labels": labels
+            | {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"eu-central-1{'abc'[number % _ZONES]}"},
             "annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": "true", "note": "x" * 200},
             "managedFields": [{"manager": "kubelet", "operation": "Update", "fieldsV1": _fields("f:status")}],
         },
@@ -44,7 +62,7 @@ def node(number: int, heartbeat: int = 0) -> dict[str, Any]:
             "capacity": sizes | {"cpu": str(CORES_OF_A_NODE), "memory": f"{32_000_000 + number}Ki"},
             "allocatable": sizes | {"cpu": str(CORES_OF_A_NODE), "memory": f"{31_000_000 + number}Ki"},
             "conditions": [_condition(kind, time_text) for kind in _CONDITIONS],
-            "addresses": [{"type": "InternalIP", "address": "10.0.0.1"}],
+            "addresses": [{"type": "InternalIP", "address": node_address(number)}],
             "nodeInfo": {"kernelVersion": "6.1", "osImage": "Linux"},
             "images": [
                 {"names": [f"registry.example.com/team/image-{image}@sha256:{'a' * 64}"], "sizeBytes": 123_456}
@@ -101,12 +119,21 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._list(kind, int(query.get("continue", "0")), int(query.get("limit", _PAGE)))
 
+    def _item(self, kind: str, number: int) -> dict[str, Any]:
+        if kind == "nodes":
+            return node(number)
+        if "PartialObjectMetadata" in self.headers.get("Accept", ""):
+            return metadata(kind, number)
+        if kind == "pods":
+            return whole_pod(number, node_name(number % max(1, self.server.sizes["nodes"])))
+        return service(number) if kind == "services" else replica_set(number)
+
     def _list(self, kind: str, start: int, limit: int) -> None:
         end = min(self.server.sizes[kind], start + limit)
         about = {"resourceVersion": "5000"}
         if end < self.server.sizes[kind]:
             about["continue"] = str(end)
-        items = [node(number) if kind == "nodes" else metadata(kind, number) for number in range(start, end)]
+        items = [self._item(kind, number) for number in range(start, end)]
         body = _json({"kind": "List", "apiVersion": "v1", "metadata": about, "items": items})
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -137,11 +164,11 @@ class _Handler(BaseHTTPRequestHandler):
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serve until the process is ended."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scripted_cluster", description=__doc__)
-    for kind in ("nodes", "pods", "services"):
+    for kind in _KINDS:
         parser.add_argument(f"--{kind}", type=int, default=0)
     parser.add_argument("--heartbeats-per-second", type=float, default=0.0)
     options = parser.parse_args(arguments)
-    sizes = {"nodes": options.nodes, "pods": options.pods, "services": options.services}
+    sizes = {kind: getattr(options, kind) for kind in _KINDS} | dict.fromkeys(_NONE_OF, 0)
     server = ScriptedCluster(sizes, options.heartbeats_per_second)
     print(server.server_address[1], flush=True)
     server.serve_forever()

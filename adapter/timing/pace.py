@@ -115,6 +115,11 @@ class Pace:
             if part:
                 yield part
 
+    def set_pause(self, seconds: float) -> None:
+        """Let the pauses be so long from now on: a process that has just started has no requests to hold up."""
+        with self._booking:
+            self._pause_seconds = seconds
+
     def with_pause(self, seconds: float) -> Pace:
         """Return a separate lane with a shorter pause, for work that a caller waits for."""
         return Pace(min(seconds, self._pause_seconds), self._sleep, self._clock)

@@ -168,3 +168,13 @@ def test_a_lane_with_another_pause(pace: Pace, time: FakeTime) -> None:
         pass
     with UNPACED.with_pause(0.001).slice():
         pass
+
+
+def test_the_pause_can_be_changed_while_a_process_runs(pace: Pace, time: FakeTime) -> None:
+    begins = []
+    for pause in (0.0, 0.0, 0.001, 0.001):
+        pace.set_pause(pause)
+        with pace.slice():
+            begins.append(time.now)
+            time.now += 0.0005
+    assert begins == pytest.approx([100.0, 100.0005, 100.001, 100.0025])

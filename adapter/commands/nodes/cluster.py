@@ -64,7 +64,7 @@ def node_source(
         changed=changed,
     )
     return NodeSource(
-        facts=lambda: node_facts(watch.state(), watch.placed_pods()),
+        facts=lambda: node_facts(watch.state(with_pods=False), watch.placed_pods()),
         has_tried_lists=watch.has_tried_lists,
         change=lambda settings: watch.change(needs_of(settings)),
     )

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from adapter.service.flags.parsing import UsageError
+from adapter.sources.prometheus.errors import SettingsError
+from adapter.sources.prometheus.settings import endpoint_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +72,7 @@ def with_load_watcher(values: FlagValues, environment: Mapping[str, str]) -> Loa
         warnings += [f"{name} has no effect beside --prometheus-url" for name in (NAME, ADDRESS) if name in found]
     else:
         _check_provider(found)
-        changed["prometheus-url"] = found.get(ADDRESS, DEFAULT_ADDRESS)
+        changed["prometheus-url"] = _address(found)
     _check_verification(values, found, warnings)
     if found.get(OPENSHIFT) in _TRUE and not _has_credentials(values):
         changed["prometheus-auth-incluster"] = True
@@ -101,6 +103,15 @@ def _check_provider(found: Mapping[str, str]) -> None:
         f"{NAME} is {named}, but windows are made from Prometheus alone: set it to Prometheus, and "
         f"{ADDRESS} or --prometheus-url to the address of one"
     )
+
+
+def _address(found: Mapping[str, str]) -> str:
+    address = found.get(ADDRESS, DEFAULT_ADDRESS)
+    try:
+        endpoint_of(address)
+    except SettingsError as error:
+        raise UsageError(f"{ADDRESS}: {error}") from error
+    return address
 
 
 def _check_verification(values: FlagValues, found: Mapping[str, str], warnings: list[str]) -> None:

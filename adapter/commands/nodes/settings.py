@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from adapter.commands.nodes.load_watcher import ADDRESS, with_load_watcher
+from adapter.commands.nodes.load_watcher import with_load_watcher
 from adapter.commands.nodes.protection import BearerToken
 from adapter.commands.program import PROGRAM
 from adapter.identity.authorities import AuthorityFile
@@ -88,14 +88,11 @@ def nodes_settings(values: FlagValues, environment: Mapping[str, str] = os.envir
 
 
 def _prometheus(completed: LoadWatcherFlags) -> PrometheusSettings:
+    found = prometheus_settings(completed.values)
     try:
-        found = prometheus_settings(completed.values)
         return replace(found, headers=(*found.headers, *completed.headers))
-    except (UsageError, SettingsError) as error:
-        hint = (
-            "" if "prometheus-url" in completed.values.given else f" (the address is that of {ADDRESS}, if it is set)"
-        )
-        raise UsageError(f"{error}{hint}") from error
+    except SettingsError as error:
+        raise UsageError(str(error)) from error
 
 
 def _objects(values: FlagValues, environment: Mapping[str, str]) -> ObjectSettings | None:

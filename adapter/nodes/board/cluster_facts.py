@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from adapter.cluster.state import ClusterNeeds, Observed
@@ -35,7 +36,7 @@ class NodeFacts:
 def node_facts(state: ClusterState, pods: Observed[PlacedPods] | Unknown) -> NodeFacts:
     """Return the facts of a state of the cluster."""
     return NodeFacts(
-        nodes=tuple(sorted(state.nodes.value, key=_name)) if isinstance(state.nodes, Observed) else None,
+        nodes=_by_name(state.nodes.value) if isinstance(state.nodes, Observed) else None,
         why_unknown="" if isinstance(state.nodes, Observed) else state.nodes.reason,
         pods=pods.value if isinstance(pods, Observed) else None,
         selectors=state.pod_selectors.value if isinstance(state.pod_selectors, Observed) else (),
@@ -56,5 +57,8 @@ def node_places(nodes: Iterable[ClusterNode] | None, pool_label: str) -> NodePla
     return NodePlaces(zones, pools)
 
 
-def _name(node: ClusterNode) -> str:
-    return node.name
+def _by_name(nodes: tuple[ClusterNode, ...]) -> tuple[ClusterNode, ...]:
+    """Return the nodes in order: the same tuple if they are, so that `is` shows that nothing has changed."""
+    if all(one.name < other.name for one, other in pairwise(nodes)):
+        return nodes
+    return tuple(sorted(nodes, key=lambda node: node.name))

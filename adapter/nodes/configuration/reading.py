@@ -41,6 +41,7 @@ _KEYS: Final = (
     "matchers",
     "gpu",
     "poolLabel",
+    "schedulerNames",
     "watcher",
     "hotspots",
 )
@@ -91,6 +92,7 @@ def _settings(fields: MappingReader, problems: list[DocumentProblem]) -> Schedul
         matchers=fields.read("matchers", _matchers, default.matchers),
         gpu=fields.read("gpu", lambda node: _gpu(node, problems), default.gpu),
         pool_label=fields.read("poolLabel", label_key, default.pool_label),
+        scheduler_names=fields.read("schedulerNames", _scheduler_names, default.scheduler_names),
         watcher_estimates=fields.read("watcher", lambda node: _estimates(node, problems), default.watcher_estimates),
         hotspots=fields.read("hotspots", lambda node: _hotspots(node, problems), default.hotspots),
     )
@@ -161,6 +163,14 @@ def _gpu(node: Node, problems: list[DocumentProblem]) -> GpuSettings:
         fields.read("resources", lambda each: tuple(label_key(item) for item in each.sequence()), default.resources),
         fields.read("allocationAnnotation", label_key, default.allocation_annotation),
     )
+
+
+def _scheduler_names(node: Node) -> frozenset[str]:
+    names = frozenset(text(item) for item in node.sequence())
+    if not names:
+        fix = "write the schedulerName of pods, or remove the key for all pods"
+        raise DocumentError(node.problem("no scheduler is named", fix))
+    return names
 
 
 def _estimates(node: Node, problems: list[DocumentProblem]) -> bool:

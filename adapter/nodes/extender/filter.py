@@ -105,17 +105,20 @@ def _reasons(
     over: NDArray[np.intp],
     limits: Floats,
 ) -> Iterator[str]:
-    """Yield why each of these nodes fails, such as `cpu 15m average 83% and this pod 5% over the limit 80%`."""
+    """Yield why each of these nodes fails, such as `cpu 15m average 83 percent over the limit 80 percent`.
+
+    The scheduler uses reasons as a format for the text of an event, in which a percent sign would begin a verb.
+    """
     parts = (placement.measured, placement.recent, placement.pod, limits)
     numbers = (np.round(part[over] * 100.0, 1).tolist() for part in parts)
     sources = _sources(board, resource, names)
     for source, measured, recent, pod, limit in zip(sources, *numbers, strict=True):
-        text = f"{source} {measured:g}%"
+        text = f"{source} {measured:g} percent"
         if recent > 0:
-            text += f"{', ' if pod > 0 else ' and '}recently bound pods {recent:g}%"
+            text += f"{', ' if pod > 0 else ' and '}recently bound pods {recent:g} percent"
         if pod > 0:
-            text += f" and this pod {pod:g}%"
-        yield f"{text} over the limit {limit:g}%"
+            text += f" and this pod {pod:g} percent"
+        yield f"{text} over the limit {limit:g} percent"
 
 
 def _sources(board: Board, resource: LoadResource, names: Sequence[str]) -> list[str]:

@@ -75,7 +75,9 @@ class Extender:
             Route(path, self._handler(answer), ("POST",), LARGEST_BODY_BYTES, is_frequent=True)
             for path, answer in answers.items()
         )
-        return (*frequent, Route("/scheduler/<policy>/prioritize", self._unknown_policy))
+        # The body is read, since the server ends a connection on which one is left.
+        unknown = Route("/scheduler/<policy>/prioritize", self._unknown_policy, (), LARGEST_BODY_BYTES)
+        return (*frequent, unknown)
 
     def _handler(self, answer: Callable[[ExtenderArgs], Response]) -> Handle:
         def handle(request: Request) -> Response:

@@ -9,9 +9,8 @@ textbook form, `1 - rate(idle)`, is wrong by 7 percentage points on an idle node
 late. If two exporters report the same node, both enter both sides.
 
 **Rates** come from the last two scrapes (`irate`), so that each scrape interval counts once and nothing is smoothed
-twice. For a load that switches between 10 and 90 % every two minutes (true standard deviation 0.40) the smallest
-deviation over all positions of the scrapes is 0.374 at 15 s, 0.35 at 30 s and 0.28 at 60 s; `rate[4x]` gives 0.35,
-0.28 and 0.09. Where scrapes are closer than the steps, `rate` over more than a step is used, which skips no scrape.
+twice; `docs/nodes.md` has the errors of this and of other estimators. Where scrapes are closer than the steps, `rate`
+over more than a step is used, which skips no scrape.
 """
 
 from __future__ import annotations

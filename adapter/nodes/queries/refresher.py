@@ -92,7 +92,7 @@ class SampleRefresher:
         self._pace = pace
         self._monotonic = monotonic
         self._survey = Survey()
-        self._survey_due = 0.0
+        self._survey_due = -math.inf
         self._progress: dict[LoadResource, _Progress] = {}
         self._sequence = count(1)
         self._knew_nodes: bool | None = None
@@ -109,7 +109,7 @@ class SampleRefresher:
         allowed = queries_allowed(self._refresh_seconds)
         grids = self._begin(now, samples, nodes)
         asked = 0
-        if now >= self._survey_due and allowed > 1:
+        if began >= self._survey_due:
             asked += 1
             self._ask_survey(now, min(_LONGEST_SURVEY_SECONDS, (deadline - began) / 4))
         mapper = self._mapper_of(nodes)
@@ -154,9 +154,12 @@ class SampleRefresher:
                 progress.covered.clear()
         self._knew_nodes = knows_nodes
         for resource in LoadResource:
+            grid = grids.get(resource)
             if resource not in self._progress:
-                grid = grids.get(resource)
                 self._progress[resource] = _Progress(set() if grid is None else answered_steps(grid))
+            elif grid is None:
+                # The caller has dropped the samples, so they are asked for again.
+                self._progress[resource].covered.clear()
         return grids
 
     def _mapper_of(self, nodes: tuple[ClusterNode, ...] | None) -> SeriesMapper:
@@ -173,10 +176,10 @@ class SampleRefresher:
             samples = [(one.labels, one.value) for batch in answer.batches(self._pace) for one in batch]
         except PrometheusError:
             # Without it queries work too: they only may be larger than they need to be.
-            self._survey_due = now + _SURVEY_AGAIN_SECONDS
+            self._survey_due = self._monotonic() + _SURVEY_AGAIN_SECONDS
             return
         self._survey = survey_of(samples)
-        self._survey_due = now + SURVEY_SECONDS
+        self._survey_due = self._monotonic() + SURVEY_SECONDS
 
     def _lacking(
         self, now: float, grids: Mapping[LoadResource, SampleGrid]
@@ -245,6 +248,3 @@ class SampleRefresher:
         is_bad = isinstance(error, QueryRefusedError) and error.error_type == "bad_data"
         if isinstance(error, AnswerTooLargeError | PrometheusTimeoutError | QueryRefusedError) and not is_bad:
             self._progress[resource].most_steps = max(1, piece.columns // 2)
-
-
-Refresher = SampleRefresher

@@ -49,7 +49,8 @@ def survey_query(matchers: Mapping[str, str]) -> str:
     for resource in LoadResource:
         base = base_series(resource, matchers)
         parts[f"{_SERIES}{resource.value}"] = f"count({base})"
-        parts[f"{_EXPORTERS}{resource.value}"] = f"count(count by (instance) ({base}))"
+        one_of = selector("node_cpu_seconds_total", matchers, 'mode="idle"') if resource is LoadResource.CPU else base
+        parts[f"{_EXPORTERS}{resource.value}"] = f"count(count by (instance) ({one_of}))"
         parts[f"{_RULE}{resource.value}"] = f"count(count by (instance) ({selector(RULES[resource], matchers)}))"
     parts[_ACCOUNTED] = f"count(count by (instance) ({selector(ACCOUNTED_RULE, matchers)}))"
     window = f"[{COUNT_WINDOW_SECONDS}s]"

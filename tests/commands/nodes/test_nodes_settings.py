@@ -108,12 +108,17 @@ def test_a_flag_wins_over_its_variable_with_a_warning(
         ((), {"METRICS_PROVIDER_NAME": SECRET}, "METRICS_PROVIDER_NAME is another value, but"),
         ((), {"INSECURE_SKIP_VERIFY": "1"}, "INSECURE_SKIP_VERIFY is true, but certificates are always verified"),
         ((), {"METRICS_PROVIDER_TOKEN": "a\nb"}, "METRICS_PROVIDER_TOKEN holds characters that a header cannot carry"),
-        ((), {"METRICS_PROVIDER_ADDRESS": "prometheus:9090"}, "Prometheus URL has no http:// or https:// or no host"),
+        (
+            (),
+            {"METRICS_PROVIDER_ADDRESS": "prometheus:9090"},
+            "METRICS_PROVIDER_ADDRESS: Prometheus URL has no http://",
+        ),
         (
             (),
             {"METRICS_PROVIDER_ADDRESS": f"http://u:{SECRET}@p", "METRICS_PROVIDER_TOKEN": SECRET},
             "Prometheus credentials are given in more than one way",
         ),
+        (("--refresh-intervall=1s",), {}, "unknown flag --refresh-intervall: did you mean --refresh-interval?"),
         (("--refresh-interval=500ms",), {}, "--refresh-interval is 0.5 s: write 1 s to 300 s"),
         (("--objects=/missing",), {}, "--objects: /missing is not a folder"),
         (("--state=/tmp",), {}, "--state: /tmp is a folder: name a file in it"),

@@ -21,6 +21,11 @@ def test_nodes_are_known_by_name_where_they_are_observed() -> None:
     assert facts.why_unknown == ""
 
 
+def test_nodes_that_are_in_order_stay_the_same_value() -> None:
+    nodes = (node("a"), node("b"))
+    assert node_facts(ClusterState(nodes=Observed(nodes, 1.0)), Unknown("")).nodes is nodes
+
+
 def test_what_is_unknown_has_its_reason() -> None:
     facts = node_facts(ClusterState(nodes=Unknown("not allowed")), Unknown("pods are not watched"))
     assert (facts.nodes, facts.why_unknown, facts.pods) == (None, "not allowed", None)

@@ -61,6 +61,7 @@ queries: {cpu: my_cpu}
 matchers: {cluster: east}
 gpu: {resources: [amd.com/gpu], allocationAnnotation: example.com/gpus}
 poolLabel: example.com/pool
+schedulerNames: [tidewatch, by-load]
 watcher: {estimates: true}
 hotspots: {memory: 70%, rounds: 2, clear: 1}
 """
@@ -110,6 +111,7 @@ def test_every_key_is_read() -> None:
         matchers={"cluster": "east"},
         gpu=GpuSettings(("amd.com/gpu",), "example.com/gpus"),
         pool_label="example.com/pool",
+        scheduler_names=frozenset({"tidewatch", "by-load"}),
         watcher_estimates=True,
         hotspots=HotspotSettings({LoadResource.CPU: 0.8, LoadResource.MEMORY: 0.7}, 2, 1),
     )
@@ -195,6 +197,10 @@ def test_every_key_is_read() -> None:
                 "s.yaml:3: `filter.pools` has no effect without `poolLabel`: "
                 "write poolLabel: with the label of nodes that names their pool"
             ),
+        ),
+        (
+            "schedulerNames: []",
+            "s.yaml:3: no scheduler is named: write the schedulerName of pods, or remove the key for all pods",
         ),
         ("nodes: {match: names}", "s.yaml:3: 'names' is not known: did you mean 'nodename'?"),
         ("queries: {cpu: ''}", "s.yaml:3: the text is empty: write a value, or remove the key"),

@@ -21,9 +21,9 @@ CPU_80 = FilterSettings({CPU: 0.8})
     [
         (0.5, 400, ""),
         (0.7, 400, ""),
-        (0.83, 200, "cpu 15m average 83% and this pod 5% over the limit 80%"),
-        (0.7, 404, "cpu 15m average 70% and this pod 10.1% over the limit 80%"),
-        (0.9, 0, "cpu 15m average 90% over the limit 80%"),
+        (0.83, 200, "cpu 15m average 83 percent and this pod 5 percent over the limit 80 percent"),
+        (0.7, 404, "cpu 15m average 70 percent and this pod 10.1 percent over the limit 80 percent"),
+        (0.9, 0, "cpu 15m average 90 percent over the limit 80 percent"),
         (NAN, 4000, ""),
     ],
 )
@@ -35,7 +35,8 @@ def test_a_node_fails_if_it_were_over_the_limit_with_the_pod(ratio: float, cpu_m
 def test_recently_bound_pods_count_before_the_metrics_show_them() -> None:
     busy = board({"cpu": [0.6, 0.6]}, recent_requests={CPU: [800.0, 0.0]})
     assert failed_nodes(busy, pending(200), ["node-1", "node-2"], CPU_80) == {
-        "node-1": "cpu 15m average 60%, recently bound pods 20% and this pod 5% over the limit 80%"
+        "node-1": "cpu 15m average 60 percent, recently bound pods 20 percent and this pod 5 percent "
+        "over the limit 80 percent"
     }
 
 
@@ -54,7 +55,8 @@ def test_each_resource_has_its_own_limit_and_all_reasons_are_named() -> None:
     settings = FilterSettings({CPU: 0.8, MEMORY: 0.9})
     failed = failed_nodes(board({"cpu": [0.9], "memory": [0.85]}), pending(0, GIB), ["node-1"], settings)
     assert failed == {
-        "node-1": "cpu 15m average 90% over the limit 80%; memory 15m average 85% and this pod 12.5% over the limit 90%"
+        "node-1": "cpu 15m average 90 percent over the limit 80 percent; "
+        "memory 15m average 85 percent and this pod 12.5 percent over the limit 90 percent"
     }
 
 
@@ -63,9 +65,10 @@ def test_limits_of_a_pool_replace_the_general_ones_of_the_same_resource() -> Non
     names = ["node-1", "node-2", "node-3", "node-4"]
     busy = board({"cpu": [0.9, 0.9, 0.6, 0.3], "memory": [0.6] * 4}, pools=["", "batch", "db", "db"])
     assert failed_nodes(busy, pending(), names, settings) == {
-        "node-1": "cpu 15m average 90% over the limit 80%",
-        "node-3": "cpu 15m average 60% over the limit 50%; memory 15m average 60% over the limit 50%",
-        "node-4": "memory 15m average 60% over the limit 50%",
+        "node-1": "cpu 15m average 90 percent over the limit 80 percent",
+        "node-3": "cpu 15m average 60 percent over the limit 50 percent; "
+        "memory 15m average 60 percent over the limit 50 percent",
+        "node-4": "memory 15m average 60 percent over the limit 50 percent",
     }
 
 
@@ -79,7 +82,7 @@ def test_of_resources_that_pods_do_not_ask_for_the_measured_load_counts() -> Non
     failed = failed_nodes(
         board({"disk": [0.5, 0.95]}), pending(4000), ["node-1", "node-2"], FilterSettings({DISK: 0.9})
     )
-    assert failed == {"node-2": "disk 15m average 95% over the limit 90%"}
+    assert failed == {"node-2": "disk 15m average 95 percent over the limit 90 percent"}
 
 
 @pytest.mark.parametrize("names", [[], ["nobody"], ["nobody", "node-1"]])
@@ -103,7 +106,7 @@ def test_a_node_without_capacity_is_accepted() -> None:
 )
 def test_the_reason_says_what_the_number_is(measured: object, source: str) -> None:
     failed = failed_nodes(board({"cpu": [0.9]}, measured), pending(), ["node-1"], CPU_80)  # type: ignore[arg-type]
-    assert failed == {"node-1": f"cpu {source} 90% over the limit 80%"}
+    assert failed == {"node-1": f"cpu {source} 90 percent over the limit 80 percent"}
 
 
 def test_without_limits_every_node_is_accepted() -> None:

@@ -75,8 +75,8 @@ def test_nodes_over_a_limit_are_filtered_and_may_be_resolved_by_preemption() -> 
         "Nodes": None,
         "NodeNames": ["node-1"],
         "FailedNodes": {
-            "node-2": "cpu 15m average 90% and this pod 15% over the limit 80%",
-            "node-3": "cpu 15m average 70% and this pod 15% over the limit 80%",
+            "node-2": "cpu 15m average 90 percent and this pod 15 percent over the limit 80 percent",
+            "node-3": "cpu 15m average 70 percent and this pod 15 percent over the limit 80 percent",
         },
         "FailedAndUnresolvableNodes": {},
         "Error": "",

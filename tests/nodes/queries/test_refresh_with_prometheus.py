@@ -231,6 +231,13 @@ def test_samples_of_a_file_are_completed_and_not_asked_for_again(prometheus: Scr
     assert not np.isnan(window(cpu(result), "plain")).any()
 
 
+def test_samples_that_the_caller_has_dropped_are_asked_for_again(client: PrometheusClient) -> None:
+    refresher = SampleRefresher(client, SchedulingSettings())
+    refresher.refresh(AT - 30, None, None)
+    found = window(cpu(refresher.refresh(AT, None, None)), "plain")
+    assert np.count_nonzero(~np.isnan(found)) == 60
+
+
 def test_an_outage_keeps_the_samples_and_says_why(client: PrometheusClient) -> None:
     saved = SampleRefresher(client, SchedulingSettings()).refresh(AT, None, None).samples
     with PrometheusClient(PrometheusSettings("http://127.0.0.1:9")) as nobody:

@@ -1,0 +1,183 @@
+"""A stand-in for Prometheus with the exporters of many nodes: `python -m benchmarks.node_answers --nodes 5000`.
+
+It answers what `tidewatch-adapter nodes` asks with its built-in expressions, by their exact text, in the form and with
+the samples that Prometheus would send; every other query is refused, and counted. It runs in a process of its own,
+whose work is not counted, and prints its port. `/asked` returns how many queries it has received.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from adapter.nodes.model.loads import LoadResource
+from adapter.nodes.queries.expressions import (
+    BUSY,
+    IDLE,
+    NEWEST,
+    PART_LABEL,
+    RATIO,
+    rate_function,
+    resource_query,
+)
+from adapter.nodes.queries.intervals import COUNT_WINDOW_SECONDS
+from adapter.nodes.queries.survey import survey_query
+from benchmarks.node_loads import CLASSES, SCRAPE_SECONDS, class_of, ratio_at, scraped_at
+from benchmarks.scripted_cluster import node_address, node_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+CPUS = 16
+_MODES = 8
+_SERIES_OF_A_NODE: Mapping[LoadResource, int] = {
+    LoadResource.CPU: CPUS * _MODES,
+    LoadResource.MEMORY: 1,
+    LoadResource.NETWORK: 1,
+    LoadResource.DISK: 2,
+    LoadResource.GPU: 0,
+}
+_PARTS: Mapping[str, Callable[[int, float], float]] = {
+    RATIO: ratio_at,
+    BUSY: ratio_at,
+    IDLE: lambda of_class, at: 1 - ratio_at(of_class, at),
+    NEWEST: scraped_at,
+}
+
+
+class Asked(msgspec.Struct, kw_only=True):
+    """How many queries were received."""
+
+    ranges: int = 0
+    instants: int = 0
+    refused: int = 0
+    samples: int = 0
+    """In the answers to range queries."""
+
+    @property
+    def queries(self) -> int:
+        """Return the sum."""
+        return self.ranges + self.instants + self.refused
+
+
+class NodeAnswers:
+    """The answers for so many nodes."""
+
+    def __init__(self, nodes: int) -> None:
+        self.asked = Asked()
+        self._nodes = nodes
+        self._survey = survey_query({})
+        self._resources = {
+            resource_query(resource, rate=rate_function(interval), matchers={}).expression: resource
+            for resource in _SERIES_OF_A_NODE
+            for interval in (float("nan"), float(SCRAPE_SECONDS))
+        }
+
+    def answer(self, path: str, parameters: Mapping[str, str]) -> tuple[int, bytes]:
+        """Return status and body."""
+        query = parameters.get("query", "")
+        if path == "/asked":
+            return 200, msgspec.json.encode(self.asked)
+        if path == "/api/v1/query" and query == self._survey:
+            self.asked.instants += 1
+            return 200, self._survey_answer(float(parameters.get("time", time.time())))
+        if path == "/api/v1/query_range" and query in self._resources:
+            self.asked.ranges += 1
+            return 200, self._range_answer(self._resources[query], parameters)
+        if path == "/api/v1/status/buildinfo":
+            return 200, b'{"status":"success","data":{"version":"3.5.0"}}'
+        self.asked.refused += 1
+        return 400, msgspec.json.encode({"status": "error", "errorType": "bad_data", "error": "not a built-in query"})
+
+    def _range_answer(self, resource: LoadResource, parameters: Mapping[str, str]) -> bytes:
+        start, end, step = (float(parameters[name]) for name in ("start", "end", "step"))
+        times = [start + place * step for place in range(int((end - start) // step) + 1)]
+        parts = (IDLE, BUSY, NEWEST) if resource is LoadResource.CPU else (RATIO, NEWEST)
+        series: list[bytes] = []
+        for part in parts if _SERIES_OF_A_NODE[resource] else ():
+            points = [_points(part, of_class, times) for of_class in range(CLASSES)]
+            series += (
+                b'{"metric":{"instance":"%b:9100","%b":"%b"},"values":%b}'
+                % (node_address(node).encode(), PART_LABEL.encode(), part.encode(), points[class_of(node)])
+                for node in range(self._nodes)
+            )
+        self.asked.samples += len(series) * len(times)
+        return b'{"status":"success","data":{"resultType":"matrix","result":[' + b",".join(series) + b"]}}"
+
+    def _survey_answer(self, at: float) -> bytes:
+        numbers: list[tuple[dict[str, str], float]] = []
+        for resource, series in _SERIES_OF_A_NODE.items():
+            if not series:
+                # `count()` of nothing has no value.
+                continue
+            numbers.append(({PART_LABEL: f"series:{resource.value}"}, self._nodes * series))
+            numbers.append(({PART_LABEL: f"exporters:{resource.value}"}, self._nodes))
+        for node in range(self._nodes):
+            instance = f"{node_address(node)}:9100"
+            numbers.append(({"instance": instance, PART_LABEL: "scrapes"}, COUNT_WINDOW_SECONDS / SCRAPE_SECONDS))
+            numbers.append(({"instance": instance, "nodename": node_name(node), PART_LABEL: "uname"}, 1))
+        result = [{"metric": labels, "value": [at, f"{value:g}"]} for labels, value in numbers]
+        return msgspec.json.encode({"status": "success", "data": {"resultType": "vector", "result": result}})
+
+
+def _points(part: str, of_class: int, times: Sequence[float]) -> bytes:
+    return msgspec.json.encode([(at, f"{_PARTS[part](of_class, at):.15g}") for at in times])
+
+
+class AnswerServer(ThreadingHTTPServer):
+    """Serves the answers on a free port of loopback."""
+
+    daemon_threads = True
+
+    def __init__(self, answers: NodeAnswers) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.answers = answers
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Print nothing: a process that is killed closes its connections within queries."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: AnswerServer
+
+    def log_message(self, *_: object) -> None:
+        """Write no log."""
+
+    def do_GET(self) -> None:
+        """Answer a query whose parameters are in the path."""
+        path, _, query = self.path.partition("?")
+        self._reply(path, query)
+
+    def do_POST(self) -> None:
+        """Answer a query whose parameters are in the body."""
+        body = self.rfile.read(int(self.headers.get("Content-Length", "0"))).decode()
+        self._reply(self.path.partition("?")[0], body)
+
+    def _reply(self, path: str, query: str) -> None:
+        status, body = self.server.answers.answer(path, dict(parse_qsl(query)))
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve until the process is ended."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.node_answers", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("--nodes", type=int, required=True)
+    server = AnswerServer(NodeAnswers(parser.parse_args(arguments).nodes))
+    print(server.server_port, flush=True)
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()
