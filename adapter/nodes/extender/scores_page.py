@@ -147,4 +147,9 @@ def _node_document(
         "known": is_known,
         "verdicts": {str(resource): VERDICTS[load.verdicts[row]] for resource, load in resources.items()},
         "estimated": [str(resource) for resource, load in resources.items() if load.is_estimated[row]],
+        "resolution_seconds": {
+            str(resource): float(load.resolution_seconds[row])
+            for resource, load in resources.items()
+            if np.isfinite(load.resolution_seconds[row])
+        },
     }
