@@ -96,6 +96,13 @@ def test_the_scheduler_gets_scores_and_reasons(nodes: NodesProcess) -> None:
     assert best["node"] == "node-1"
 
 
+def test_a_filter_answers_with_as_many_whole_nodes_as_a_request_may_have(nodes: NodesProcess) -> None:
+    items = [{"metadata": {"name": name, "annotations": {"a": "x" * (13 << 20)}}} for name in ("node-1", "a", "b", "c")]
+    answer = nodes.ask("/scheduler/filter", {"Pod": POD, "Nodes": {"items": items}, "NodeNames": None})
+    assert answer.status == 200
+    assert [each["metadata"]["name"] for each in answer.document["Nodes"]["items"]] == ["node-1", "a", "b", "c"]
+
+
 def test_the_descheduler_and_the_hot_nodes_see_the_same(nodes: NodesProcess) -> None:
     hot = nodes.ask("/hotspots").document["hot"]
     assert [each["node"] for each in hot] == ["node-2"]
