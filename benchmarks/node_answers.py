@@ -89,6 +89,8 @@ class NodeAnswers:
         if path == "/api/v1/query_range" and query in self._resources:
             self.asked.ranges += 1
             return 200, self._range_answer(self._resources[query], parameters)
+        if path == "/api/v1/status/buildinfo":
+            return 200, b'{"status":"success","data":{"version":"3.5.0"}}'
         self.asked.refused += 1
         return 400, msgspec.json.encode({"status": "error", "errorType": "bad_data", "error": "not a built-in query"})
 

@@ -24,6 +24,8 @@ from tests.nodes.placement.objects import a_node, a_pod, resources
 from tests.support.sample_grids import END, STEP, grid_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from adapter.nodes.file.sample_file import SampleFile
     from adapter.nodes.queries.refresher import SampleRefresher
 
@@ -51,9 +53,11 @@ class Script:
         self.made: list[SchedulingSettings] = []
         self.asked_with: list[SampleSet | None] = []
         self.fails: Exception | None = None
+        self.meanwhile: Callable[[], None] = lambda: None
 
     def refresh(self, _now: float, samples: SampleSet | None, _nodes: object) -> RefreshResult:
         self.asked_with.append(samples)
+        self.meanwhile()
         if self.fails:
             raise self.fails
         return self.result
@@ -205,6 +209,43 @@ def test_a_change_of_pods_is_followed_without_a_refresh(script: Script) -> None:
     assert keeper.published.board.columns.requested["cpu"].tolist() == [1000.0, 0.0]
     assert keeper.published.watcher is watcher
     assert len(script.asked_with) == 1
+
+
+def test_a_pod_that_is_bound_while_prometheus_is_asked_is_not_forgotten(script: Script) -> None:
+    keeper = script.keeper()
+
+    def bind() -> None:
+        script.facts = NodeFacts(NODES, pods=placed([a_pod("new", "a", resources("1"), bound_at=END)]))
+        keeper.rebuild()
+
+    script.meanwhile = bind
+    keeper.refresh()
+    assert keeper.published.board.columns.requested["cpu"].tolist() == [1000.0, 0.0]
+    assert averages(keeper) == pytest.approx({"a": 0.2, "b": 0.4})
+
+
+def test_nodes_that_become_known_while_prometheus_is_asked_wait_for_the_next_refresh(script: Script) -> None:
+    known, script.facts = script.facts, NodeFacts(why_unknown="not listed yet")
+    script.result = RefreshResult(steady(0.2, 0.4, nodes=("10.0.0.1", "10.0.0.2")))
+    keeper = script.keeper()
+
+    def become_known() -> None:
+        script.facts = known
+
+    script.meanwhile = become_known
+    keeper.refresh()
+    assert averages(keeper) == pytest.approx({"10.0.0.1": 0.2, "10.0.0.2": 0.4})
+    script.result = RefreshResult(steady(0.2, 0.4, end=END + STEP))
+    keeper.refresh()
+    assert averages(keeper) == pytest.approx({"a": 0.2, "b": 0.4})
+
+
+def test_a_configuration_that_asks_otherwise_drops_the_answer_that_is_under_way(script: Script) -> None:
+    keeper = script.keeper()
+    script.meanwhile = lambda: keeper.use(SchedulingSettings(matchers={"cluster": "east"}))
+    keeper.refresh()
+    assert keeper.published.board.loads is None
+    assert script.offered == []
 
 
 def test_a_new_node_has_no_load_before_the_next_refresh(script: Script) -> None:

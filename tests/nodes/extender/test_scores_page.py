@@ -29,6 +29,8 @@ def test_the_best_node_comes_first_with_its_reason() -> None:
     status, document = asked("policy=target-load-packing&cpu=400m&memory=1Gi&namespace=shop")
     assert status == 200
     assert (document["kind"], document["apiVersion"]) == ("NodeScores", "tidewatch.io/v1alpha1")
+    assert list(document)[:2] == ["apiVersion", "kind"]
+    assert document["window_end"] == "2023-11-14T22:28:20Z"
     assert (document["policy"], document["basis"]) == ("target-load-packing", "metrics")
     assert [(each["node"], each["score"]) for each in document["scores"]] == [
         ("node-2", 93),
