@@ -77,11 +77,8 @@ def node_entries(
         if served[number]:
             metrics = ",".join(column.metrics(number) for column in columns if column.served[number])
             place = f'"dataCenter":{_text(places.zones.get(name, ""))},"pool":{_text(places.pools.get(name, ""))}'
-            resolution = columns[0].resolution(number)
-            yield (
-                number,
-                f'{_text(name)}:{{"metrics":[{metrics}],"tags":{{}},"metadata":{{{place}{resolution}}}}}'.encode(),
-            )
+            metadata = f"{place}{columns[0].resolution(number)}"
+            yield number, f'{_text(name)}:{{"metrics":[{metrics}],"tags":{{}},"metadata":{{{metadata}}}}}'.encode()
 
 
 def metric_name(resource: LoadResource, *, is_estimated: bool = False) -> str:

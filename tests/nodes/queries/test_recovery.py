@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
@@ -12,9 +12,11 @@ from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.settings import SchedulingSettings
 from adapter.nodes.queries.expressions import NEWEST, PART_LABEL, RATIO
 from adapter.nodes.queries.refresher import SampleRefresher
-from adapter.sources.prometheus.client import PrometheusClient
 from adapter.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError
 from adapter.sources.prometheus.ranges import RangeAnswer, RangeSeries
+
+if TYPE_CHECKING:
+    from adapter.sources.prometheus.client import PrometheusClient
 
 START = 1_800_000_000.0
 INTERVAL = 30.0
