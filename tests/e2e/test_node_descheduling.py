@@ -135,10 +135,10 @@ def test_pods_leave_the_hot_node_for_good_and_none_while_the_load_of_a_node_is_u
             cluster.wait_for("the node", lambda: program.get(query)[0] == 503)
             running = stack.enter_context(descheduler(cluster, namespace, policy))
             cluster.wait_for(
-                "two cycles", lambda: len(cycles(cluster, running)) >= 2, why_not=lambda: log(cluster, running)
+                "two cycles", lambda: len(cycles(cluster, running)) >= 2, why_not=lambda: cluster.pod_log(running)
             )
             assert set(cycles(cluster, running)) == {0}
-            assert "unable to capture prometheus metrics: server_error: server error: 503" in log(cluster, running)
+            assert "unable to capture prometheus metrics: server_error: server error: 503" in cluster.pod_log(running)
             # The descheduler does not show the reason.
             assert "there is no cpu avg over 15m of without-exporter" in program.get(query)[1]
             assert names(web(cluster, namespace)) == names(first)
@@ -146,7 +146,7 @@ def test_pods_leave_the_hot_node_for_good_and_none_while_the_load_of_a_node_is_u
         cluster.wait_for(
             "other pods on other nodes",
             lambda: places(cluster, namespace) <= set(COLD),
-            why_not=lambda: log(cluster, running),
+            why_not=lambda: cluster.pod_log(running),
         )
         cluster.wait_until_ready(namespace, "web")
         before = len(cycles(cluster, running))
@@ -163,13 +163,9 @@ def test_pods_leave_the_hot_node_for_good_and_none_while_the_load_of_a_node_is_u
         assert place == HOT
 
 
-def log(cluster: Cluster, running: Document) -> str:
-    return cluster.pod_log(running)
-
-
 def cycles(cluster: Cluster, running: Document) -> list[int]:
     """Return how many pods were evicted in each cycle."""
-    return [int(total) for total in _CYCLES.findall(log(cluster, running))]
+    return [int(total) for total in _CYCLES.findall(cluster.pod_log(running))]
 
 
 def web(cluster: Cluster, namespace: str) -> list[Document]:
