@@ -47,12 +47,12 @@ def make_worker(_context: WorkerContext) -> WsgiApp:
     def sized(count: int) -> flask.Response:
         return flask.Response(body_of(count), mimetype="application/json")
 
-    @app.post("/prioritize")
     def prioritize() -> flask.Response:
         names = decoder.decode(flask.request.get_data(cache=False)).node_names
         scores = msgspec.json.encode([_Priority(name, SCORE) for name in names])
         return flask.Response(scores, mimetype="application/json")
 
+    app.add_url_rule("/prioritize", view_func=prioritize, methods=["POST"])
     return app
 
 

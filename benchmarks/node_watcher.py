@@ -5,7 +5,8 @@ their kubelets, and asks a stand-in for Prometheus for known loads. A client rea
 after another on a connection that is kept, and checks every node's mean and deviation. Then nobody asks for a while,
 so that what the process takes is that of its refreshes; then it ends by `kill -9`, and starts again from its file.
 
-The floor is Flask handlers under the same server that send as many bytes, in the same run.
+The floor is Flask handlers under the same server that send as many bytes, in the same run. What a refresh costs
+Prometheus is measured with a real one, for fewer nodes.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from benchmarks.cluster_stage import temporary_folder
 from benchmarks.cores import Cores, on
 from benchmarks.judging import WrongAnswerError
 from benchmarks.kept_connection import get, measured, row_of
+from benchmarks.node_query_cost import query_cost_row
 from benchmarks.nodes_stage import (
     PODS_OF_A_NODE,
     START_SECONDS,
@@ -52,6 +54,8 @@ STEADY_QUERIES = 5
 """One for each resource that has series, and now and then the survey; while steps of the past come in, there are more.
 """
 LONGEST_FILL_SECONDS = 180.0
+MOST_REAL_NODES = 200
+"""In the real Prometheus: what a refresh reads there grows as the number of nodes and their CPUs does."""
 _GZIP = {"Accept_Encoding": "gzip"}
 _PLAIN_SHARE = 5
 """Of the requests for one node, one in so many is for whole documents without compression."""
@@ -91,6 +95,8 @@ def measure(nodes: int, requests: int, seconds: float, progress: Progress) -> Re
         with running_floor(stage) as floor:
             progress.say("floor")
             rows += _floor_rows(floor, rows, requests)
+        progress.say("a real Prometheus")
+        rows.append(query_cost_row(folder / "prometheus", min(nodes, MOST_REAL_NODES)))
         return report(NAME, rows, nodes=nodes, pods=nodes * PODS_OF_A_NODE)
 
 

@@ -1,0 +1,42 @@
+"""The benchmarks of `tidewatch-adapter nodes`, run small: every answer is right, and each row is there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from benchmarks import extender, node_watcher
+from benchmarks.report import from_json
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def test_every_answer_about_nodes_is_right(capsys: pytest.CaptureFixture[str]) -> None:
+    status = node_watcher.main(["--nodes=40", "--requests=10", "--seconds=0.1", "-o", "json"])
+    found = from_json(capsys.readouterr().out)
+    assert status == 0, msgspec.to_builtins(found)
+    loads = [str(row["load"]) for row in found.rows]
+    assert [load for load in loads if not load.startswith("floor")] == [
+        "start without a file",
+        "/watcher",
+        "/watcher, gzip",
+        "/watcher?host=",
+        "/watcher, not modified",
+        "/metrics",
+        "/metrics, gzip",
+        "refreshes every 30 s",
+        "restart after kill -9, from the file",
+        "local file",
+    ]
+    assert len([load for load in loads if load.startswith("floor")]) == 4
+
+
+def test_every_score_is_right_and_the_middle_one_before_there_are_metrics(capsys: pytest.CaptureFixture[str]) -> None:
+    status = extender.main(["--names=40", "--requests=20", "-o", "json"])
+    found = from_json(capsys.readouterr().out)
+    assert status == 0, msgspec.to_builtins(found)
+    restart = next(row for row in found.rows if str(row["load"]).startswith("restart"))
+    assert restart["seconds_to_metrics"] is not None
+    assert {"prioritize by two policies, 40 names", "filter, 40 names"} <= {str(row["load"]) for row in found.rows}
