@@ -158,6 +158,9 @@ class BoardKeeper:
             query_failures=self._reports.failures(result),
         )
         self._publish(result.samples, facts, refreshed)
+        with self._lock:
+            problems = (*facts.problems, *self._builder.problems)
+        self._reports.objects(problems)
         self._parts.metrics.refreshed(result)
         self._reports.unmapped(result.unmapped)
         self._reports.basis(self._published.board.basis)
