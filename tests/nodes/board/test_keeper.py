@@ -296,6 +296,12 @@ def test_without_a_cluster_the_names_are_those_of_instances_which_is_said_once(
     assert sum("label instance" in message for message in caplog.messages) == 1
 
 
+def test_no_samples_at_all_are_not_written_to_the_local_file(script: Script) -> None:
+    script.result = RefreshResult(SampleSet({}), failures={CPU: "no connection."})
+    script.keeper().refresh()
+    assert script.offered == []
+
+
 def test_objects_that_are_left_out_are_logged_once(script: Script, caplog: pytest.LogCaptureFixture) -> None:
     keeper = script.keeper()
     odd = a_pod("odd", "a", gpus="none")
