@@ -48,6 +48,10 @@ if TYPE_CHECKING:
 
 NAME = "node_watcher"
 REFRESH_SECONDS = 30.0
+STEADY_QUERIES = 5
+"""One for each resource that has series, and now and then the survey; while steps of the past come in, there are more.
+"""
+LONGEST_FILL_SECONDS = 180.0
 _GZIP = {"Accept_Encoding": "gzip"}
 _PLAIN_SHARE = 5
 """Of the requests for one node, one in so many is for whole documents without compression."""
@@ -166,18 +170,20 @@ def _scrape_rows(running: RunningNodes, nodes: int, progress: Progress) -> list[
 
 def _refresh_row(stage: NodesStage, running: RunningNodes, seconds: float, progress: Progress) -> Row:
     """Return what the process takes while nobody asks it: its refreshes, and the heartbeats of the nodes."""
+    until = time.monotonic() + LONGEST_FILL_SECONDS
+    while _metric(running, "refresh_queries") > STEADY_QUERIES and time.monotonic() < until:
+        progress.wait_until(time.monotonic() + 1.0, "the steps of the past come in")
     asked, used, began = stage.asked(), usage(running.process.pid), time.monotonic()
     progress.wait_until(began + seconds, "refreshes alone")
     asked_then, used_then, passed = stage.asked(), usage(running.process.pid), time.monotonic() - began
     cpu, queries = used_then.cpu_seconds - used.cpu_seconds, asked_then.queries - asked.queries
-    took = fetched(f"{running.url}/metrics").partition(b"\ntidewatch_adapter_refresh_duration_seconds ")[2]
     return {
         "load": f"refreshes every {REFRESH_SECONDS:g} s",
         "errors": asked_then.refused,
         "seconds": round(passed, 1),
         "cpu_seconds": round(cpu, 2),
         "cpu_seconds_per_refresh": round(cpu * REFRESH_SECONDS / passed, 2),
-        "refresh_seconds": round(float(took.split(b"\n", 1)[0] or "nan"), 2),
+        "refresh_seconds": round(_metric(running, "refresh_duration_seconds"), 2),
         "prometheus_queries": queries,
         "prometheus_queries_per_minute": round(60 * queries / passed, 1),
         "samples_answered_per_minute": round(60 * (asked_then.samples - asked.samples) / passed),
@@ -185,6 +191,12 @@ def _refresh_row(stage: NodesStage, running: RunningNodes, seconds: float, progr
         "pss_mib": used_then.pss_mib,
         "rss_peak_mib": used_then.peak_mib,
     }
+
+
+def _metric(running: RunningNodes, name: str) -> float:
+    """Return one of the process's own metrics; NaN if it has none of this name."""
+    found = fetched(f"{running.url}/metrics").partition(f"\ntidewatch_adapter_{name} ".encode())[2]
+    return float(found.split(b"\n", 1)[0] or "nan")
 
 
 def _file_row(path: Path) -> Row:

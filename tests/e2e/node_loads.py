@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from demo.machine.backfill import backfill
 from demo.machine.exporter import running_exporter
 from demo.machine.prometheus import Access, running_prometheus
+from tests.support.backfill import backfill
 from tests.support.prometheus import ScrapedPrometheus
 
 if TYPE_CHECKING:

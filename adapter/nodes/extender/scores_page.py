@@ -146,5 +146,10 @@ def _node_document(
         "reason": scores.reason(place),
         "known": is_known,
         "verdicts": {str(resource): VERDICTS[load.verdicts[row]] for resource, load in resources.items()},
+        "resolution_seconds": {
+            str(resource): float(load.resolution_seconds[row])
+            for resource, load in resources.items()
+            if load.resolution_seconds[row] > 0
+        },
         "estimated": [str(resource) for resource, load in resources.items() if load.is_estimated[row]],
     }

@@ -71,7 +71,7 @@ def _nodes(folder: Path, prometheus: PrometheusProcess, modules: LoadedModules) 
 def test_the_watcher_has_every_node_with_its_zone_and_pool(nodes: NodesProcess) -> None:
     watched = nodes.watched()
     assert sorted(watched) == NAMES
-    assert watched["node-1"]["metadata"] == {"dataCenter": "east", "pool": "web"}
+    assert watched["node-1"]["metadata"] == {"dataCenter": "east", "pool": "web", "resolutionSeconds": 15.0}
     assert nodes.values("node-1") == pytest.approx(
         {"CPU AVG": 25.0, "CPU STD": 0.0, "Memory AVG": 25.0, "Memory STD": 0.0}, abs=0.1
     )
