@@ -158,10 +158,13 @@ class BoardKeeper:
             query_failures=self._reports.failures(result),
         )
         self._publish(result.samples, facts, refreshed)
+        with self._lock:
+            problems = (*facts.problems, *self._builder.problems)
+        self._reports.objects(problems)
         self._parts.metrics.refreshed(result)
         self._reports.unmapped(result.unmapped)
         self._reports.basis(self._published.board.basis)
-        if file is not None and not result.samples.from_file:
+        if file is not None and result.samples.grids and not result.samples.from_file:
             file.offer(result.samples)
 
     def _publish(self, samples: SampleSet, asked_with: NodeFacts, refresh: RefreshFacts) -> None:

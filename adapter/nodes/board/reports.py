@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _SHOWN: Final = 3
+_LONGEST_SHOWN: Final = 300
 _MOST_REMEMBERED: Final = 100_000
 _NUMBER: Final = re.compile(r"[0-9][0-9.]*")
 """Each query of an outage has its own time limit: another number is nothing new."""
@@ -34,6 +35,7 @@ class RefreshReports:
     def __init__(self) -> None:
         self._states = StateLog(_log)
         self._unmapped: set[str] = set()
+        self._left_out: frozenset[str] = frozenset()
         self._failed: dict[LoadResource, tuple[str, int]] = {}
         """Why a resource's newest samples are missing, and where its samples ended when that began."""
         self._logged: dict[LoadResource, str] = {}
@@ -55,6 +57,16 @@ class RefreshReports:
                 fix=new[0].fix,
             ),
         )
+
+    def objects(self, problems: Collection[str]) -> None:
+        """Log which objects are left out, in whole or in part, and why: each when it begins."""
+        # The number of pods at the beginning of a text changes all the time.
+        known = {problem.lstrip("0123456789"): problem for problem in problems}
+        new = [problem for key, problem in known.items() if key not in self._left_out]
+        self._left_out = frozenset(known)
+        if new:
+            shown = "; ".join(problem[:_LONGEST_SHOWN] for problem in new[:_SHOWN])
+            _log.warning("objects are left out, or parts of them: %s", shown, extra=fields(count=len(new)))
 
     def failures(self, result: RefreshResult) -> Mapping[LoadResource, str]:
         """Return why the newest samples of resources are missing, and log what is new about that.

@@ -296,6 +296,24 @@ def test_without_a_cluster_the_names_are_those_of_instances_which_is_said_once(
     assert sum("label instance" in message for message in caplog.messages) == 1
 
 
+def test_no_samples_at_all_are_not_written_to_the_local_file(script: Script) -> None:
+    script.result = RefreshResult(SampleSet({}), failures={CPU: "no connection."})
+    script.keeper().refresh()
+    assert script.offered == []
+
+
+def test_objects_that_are_left_out_are_logged_once(script: Script, caplog: pytest.LogCaptureFixture) -> None:
+    keeper = script.keeper()
+    odd = a_pod("odd", "a", gpus="none")
+    for problems in (("Node c: bad.",), ("Node c: bad.",), ("Node c: bad.", "Node d: bad."), (), ("Node c: bad.",)):
+        script.facts = NodeFacts(NODES, pods=placed([odd]), problems=problems)
+        keeper.refresh()
+    logged = [record for record in caplog.records if "left out" in record.message]
+    assert [record.__dict__["fields"]["count"] for record in logged] == [2, 1, 1]
+    assert "Node c: bad." in logged[0].message
+    assert "Pod shop/odd: annotation" in logged[0].message
+
+
 def test_a_refresh_that_fails_unexpectedly_counts_as_tried(script: Script) -> None:
     keeper = script.keeper()
     script.fails = RuntimeError("a bug")
