@@ -91,7 +91,7 @@ def score_request(policies: Sequence[PolicySettings], pod: PendingPod, board: Bo
 def _known_scores(policy: PolicySettings, pod: PendingPod, board: Board, rows: Rows) -> PolicyScores:
     if not board.are_nodes_known:
         return PolicyScores(
-            np.full(len(rows), np.nan), lambda _: "the capacity of the node is not known: see --kubeconfig"
+            np.full(len(rows), np.nan), lambda _: "Node objects are not known, nor what the node has: see the log"
         )
     if policy.name in METRIC_POLICIES:
         if board.basis == "none":
