@@ -21,6 +21,7 @@ from adapter.nodes.model.settings import PolicyName
 from benchmarks.adapter_load import between
 from benchmarks.cluster_stage import temporary_folder
 from benchmarks.cores import Cores, on
+from benchmarks.feasible_nodes import names_in_a_request
 from benchmarks.judging import WrongAnswerError
 from benchmarks.kept_connection import KeptConnection, get, measured, post, row_of
 from benchmarks.nodes_stage import PODS_OF_A_NODE, START_SECONDS, nodes_stage, running_floor, running_nodes
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from benchmarks.report import Report, Row
 
 NAME = "extender"
-FEW_NAMES = 500
+FEW_NAMES = names_in_a_request(5000)
 WHOLE_NODES = 100
 PRIORITIZE = "/scheduler/prioritize"
 _RETRY_SECONDS = 0.02

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import msgspec
+from demo.machine.backfill import backfill
 
 from adapter.nodes.model.settings import SchedulingSettings
 from adapter.nodes.queries.refresher import SampleRefresher
@@ -17,7 +18,6 @@ from benchmarks.node_loads import SCRAPE_SECONDS, class_of, mean_ratio
 from benchmarks.nodes_stage import fetched
 from benchmarks.scripted_cluster import node_address
 from benchmarks.usage import usage
-from demo.machine.backfill import backfill
 from demo.machine.prometheus import running_prometheus
 
 if TYPE_CHECKING:

@@ -17,10 +17,13 @@ from adapter.nodes.hotspots.selector import METRIC
 from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.settings import FilterSettings, HotspotSettings, PolicyName, SchedulingSettings
+from adapter.nodes.watcher.document import NodePlaces
+from adapter.nodes.watcher.prepared import prepare_watcher
 from adapter.objects.pod_requests import ContainerResources, PodResources
 from adapter.web.http import Request
 from tests.nodes.extender.boards import GIB, NAN, WINDOW_END, board
 from tests.nodes.hotspots.pods import MIB, pod
+from tests.support.trimaran_client import decoded_document, mean_and_deviation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -124,6 +127,25 @@ def test_the_descheduler_gets_the_load_that_was_measured__descheduler_225() -> N
     assert queried(board({"cpu": [0.83, 0.2]}), "cpu") == (200, {"node-1": 0.83, "node-2": 0.2})
 
 
+def test_nodes_with_equal_requests_differ_by_their_real_load__kubernetes_12455() -> None:
+    """To a scheduler that counts requests alone the three nodes are the same."""
+    current = board({"cpu": [0.95, 0.3, 0.7], "memory": [0.4, 0.4, 0.4]})
+    scores = asked(current, "/scheduler/prioritize", request_of(["node-1", "node-2", "node-3"]), SchedulingSettings())
+    assert [each["Host"] for each in sorted(scores, key=lambda each: -each["Score"])] == ["node-2", "node-3", "node-1"]
+    assert len({each["Score"] for each in scores}) == 3
+
+
+def test_all_readers_get_the_measured_number_whatever_pods_request__descheduler_1734_909() -> None:
+    current = board({"cpu": [0.42], "memory": [0.873]})
+    assert current.loads is not None
+    assert current.columns.requested["memory"].tolist() == [0.0]
+    prepared = prepare_watcher(current.loads, NodePlaces())
+    metrics = decoded_document(prepared.windows[0].whole.body).nodes["node-1"]
+    for resource, kind, measured in (("cpu", "CPU", 0.42), ("memory", "Memory", 0.873)):
+        assert queried(current, resource) == (200, {"node-1": measured})
+        assert mean_and_deviation(metrics, kind).mean == pytest.approx(100 * measured)
+
+
 def test_prometheus_mode_gets_every_node_or_no_answer__descheduler_1646() -> None:
     assert queried(board({"cpu": [0.83, NAN]}), "cpu") == (503, {})
 
@@ -184,7 +206,9 @@ def test_limits_differ_by_pool__koordinator_1430() -> None:
     current = board({"cpu": [0.82, 0.82]}, pools=["", "batch"])
     answer = asked(current, "/scheduler/filter", request_of(["node-1", "node-2"]), settings)
     assert answer["NodeNames"] == ["node-2"]
-    assert answer["FailedNodes"] == {"node-1": "cpu 15m average 82% and this pod 12.5% over the limit 80%"}
+    assert answer["FailedNodes"] == {
+        "node-1": "cpu 15m average 82 percent and this pod 12.5 percent over the limit 80 percent"
+    }
 
 
 def first_hot(current: Board) -> dict[str, Any]:

@@ -150,3 +150,21 @@ def test_an_exporter_that_is_there_twice_breaks_no_query__kubernetes_mixin_119(r
     assert not result.failures
     assert 0.09 <= np.min(samples(result, "worker-2")) <= np.max(samples(result, "worker-2")) <= 0.91
     assert samples(result, "worker-2", LoadResource.MEMORY) == pytest.approx(0.6)
+
+
+def test_gpus_are_measured_beside_the_rest_of_their_node__scheduler_plugins_422(result: RefreshResult) -> None:
+    found = samples(result, "ip-10-0-0-1.ec2.internal", LoadResource.GPU)
+    assert found == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("query", "failed"), [("mem_usage_avg_5m{", {LoadResource.MEMORY}), ("mem_usage_avg_5m", set())]
+)
+def test_a_metric_that_is_not_there_costs_itself_and_no_other__crane_39(
+    client: PrometheusClient, query: str, failed: set[LoadResource]
+) -> None:
+    result = SampleRefresher(client, SchedulingSettings(queries={LoadResource.MEMORY: query})).refresh(AT, None, NODES)
+    assert set(result.failures) == failed
+    memory = result.samples.grids.get(LoadResource.MEMORY)
+    assert memory is None or np.isnan(memory.values).all()
+    assert not np.isnan(samples(result, "worker-2")).any()

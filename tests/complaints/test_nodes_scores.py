@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
 from adapter.nodes.model.board import Board
 from adapter.nodes.model.settings import (
     GpuPackingArgs,
+    LoadVariationRiskBalancingArgs,
     PolicyArgs,
     PolicyName,
     PolicySettings,
@@ -16,7 +19,10 @@ from adapter.nodes.model.settings import (
     TargetLoadPackingArgs,
 )
 from adapter.nodes.scores.table import score_request
-from tests.nodes.scores.builder import CPU, Node, columns, pod
+from tests.nodes.scores.builder import CPU, GPU, Node, columns, pod
+
+if TYPE_CHECKING:
+    from adapter.nodes.model.columns import PendingPod
 
 PACK_GPUS = RequestedToCapacityRatioArgs(resources=(ResourceWeight("nvidia.com/gpu"),))
 
@@ -46,3 +52,48 @@ def test_a_scarce_resource_is_packed_while_the_rest_is_spread__kubernetes_68036(
         priorities = score_request(policies, pending, board, np.array([0, 1])).priorities
         best[kind] = board.columns.names[int(priorities.argmax())]
     assert best == {"with a GPU": "busy-gpus", "without": "free-gpus"}
+
+
+def favoured(policy: PolicySettings, pending: PendingPod, *nodes: Node) -> str:
+    """Return the node with the highest priority, which must be alone with it."""
+    board = Board(columns=columns(*nodes), loads=None, basis="metrics")
+    priorities = score_request([policy], pending, board, np.arange(len(nodes))).priorities
+    assert np.count_nonzero(priorities == priorities.max()) == 1
+    return board.columns.names[int(priorities.argmax())]
+
+
+ONE_GPU = pod({"nvidia.com/gpu": 1}, gpu_count=1, gpu_milli=1000)
+
+
+def test_gpus_are_packed_so_that_a_pod_for_two_still_finds_room__kueue_3756_4474() -> None:
+    """Two nodes with two GPUs each: if each had one left, the second pod would fit nowhere."""
+    capacity = {"cpu": 16000, "memory": 2**36, "nvidia.com/gpu": 2}
+    policy = PolicySettings(PolicyName.GPU_PACKING, 1, GpuPackingArgs())
+    free = Node("free", capacity, gpu_left=(1000, 1000))
+    used = Node("used", capacity, requested={"nvidia.com/gpu": 1}, gpu_left=(0, 1000))
+    assert favoured(policy, ONE_GPU, free, used) == "used"
+    full = Node("full", capacity, requested={"nvidia.com/gpu": 2}, gpu_left=(0, 0))
+    two_gpus = pod({"nvidia.com/gpu": 2}, gpu_count=2, gpu_milli=1000)
+    assert favoured(policy, two_gpus, free, full) == "free"
+
+
+BALANCE_GPUS = PolicySettings(
+    PolicyName.LOAD_VARIATION_RISK_BALANCING, 1, LoadVariationRiskBalancingArgs(resources=(CPU, GPU))
+)
+
+
+def test_the_load_of_gpus_is_balanced_over_nodes__kai_scheduler_1373() -> None:
+    """Both have the same GPUs left to request; only the measured load tells them apart."""
+    busy, idle = (
+        Node(name, {"cpu": 16000}, mean={CPU: 0.2, GPU: load}, std={CPU: 0.0, GPU: 0.0}, gpu_left=(1000,) * 4)
+        for name, load in (("busy", 0.9), ("idle", 0.1))
+    )
+    assert favoured(BALANCE_GPUS, ONE_GPU, busy, idle) == "idle"
+
+
+def test_gpus_that_vary_are_a_risk_as_cpus_are__koordinator_323_2560() -> None:
+    bursty, steady = (
+        Node(name, {"cpu": 16000}, mean={CPU: 0.2, GPU: 0.4}, std={CPU: 0.0, GPU: std}, gpu_left=(1000,) * 4)
+        for name, std in (("bursty", 0.4), ("steady", 0.0))
+    )
+    assert favoured(BALANCE_GPUS, ONE_GPU, bursty, steady) == "steady"

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from demo.machine.exporter import running_exporter
 from demo.machine.prometheus import Access, running_prometheus
-from tests.support.prometheus import ScrapedPrometheus, backfill
+from tests.support.backfill import backfill
+from tests.support.prometheus import ScrapedPrometheus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 from prometheus_client import CollectorRegistry, generate_latest
 
 from adapter.sources.kubernetes.telemetry import LeaseMetrics
-from demo.machine.backfill import backfill
 from demo.machine.exporter import running_exporter
 from demo.machine.files import replace_file
 from demo.machine.prometheus import running_prometheus
@@ -31,6 +30,7 @@ from tests.helm.chart import ROOT
 from tests.helm.predicting import PREDICTED_SECONDS, PredictionsAtWork
 from tests.identity.certificates.keeping_world import CUSTOM, SECRET, SERVICE, apiservice
 from tests.support.apiserver_objects import APISERVICES
+from tests.support.backfill import backfill
 from tests.support.caller import Caller
 from tests.support.object_apiserver import ObjectApiServer
 from tests.support.prometheus import ScrapedPrometheus

@@ -85,3 +85,15 @@ def test_the_page_explains_every_panel_and_no_other() -> None:
     rows = [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("| ")]
     titles = {panel["title"] for build in DASHBOARDS.values() for panel in build()["panels"] if panel["type"] != "row"}
     assert {row for row in rows if row != "panel"} == titles
+
+
+def test_a_scatter_plot_joins_its_two_queries_to_one_table_whose_columns_it_shows() -> None:
+    (panel,) = [panel for panel in DASHBOARDS["nodes"]()["panels"] if panel["type"] == "xychart"]
+    assert [(target["format"], target["instant"]) for target in panel["targets"]] == [("table", True)] * 2
+    join, organize = panel["transformations"]
+    (series,) = panel["options"]["series"]
+    shown = [series[axis]["matcher"]["options"] for axis in ("x", "y")]
+    assert shown == list(organize["options"]["renameByName"].values())
+    assert all(f"by ({join['options']['byField']})" in target["expr"] for target in panel["targets"])
+    # Grafana would take the options of a panel without a version for old ones, and replace them.
+    assert panel["pluginVersion"] >= "11.1"

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from demo.machine.backfill import backfill
 from demo.machine.exporter import running_exporter
 from demo.machine.ports import free_port
 from demo.machine.processes import ProcessFailedError
 from demo.machine.prometheus import PrometheusMissingError, program, running_prometheus
+from tests.support.backfill import backfill
 from tests.support.prometheus import reload
 
 

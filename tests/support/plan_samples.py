@@ -16,8 +16,8 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from adapter.rulebook.requests import Row
-from demo.machine.backfill import backfill
 from demo.machine.prometheus import running_prometheus
+from tests.support.backfill import backfill
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

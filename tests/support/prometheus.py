@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from demo.machine.backfill import backfill
 from demo.machine.exporter import Exporter, running_exporter
 from demo.machine.processes import ProcessFailedError
 from demo.machine.prometheus import PrometheusProcess, running_prometheus
+from tests.support.backfill import backfill
 from tests.support.waiting import until
 
 if TYPE_CHECKING:

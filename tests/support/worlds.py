@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from demo.machine.backfill import backfill
 from demo.machine.prometheus import running_prometheus
+from tests.support.backfill import backfill
 from tests.support.prometheus import reload
 from tests.support.serving import Adapter, Trust, running_adapter
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from adapter.identity.chains import Anchored, BadChainError, Verdicts, anchored, utc_now
+from adapter.nodes.model.answers import API_VERSION
 from adapter.timing.file_contents import read_regular
 from adapter.timing.followed_files import FollowedFiles, by_stamp
 from adapter.web.http import Response
@@ -117,7 +118,7 @@ def _unauthorized(path: str, reason: str) -> Response:
     if path == QUERY_PATH:
         content: dict[str, str] = {"status": "error", "errorType": "unauthorized", "error": reason}
     else:
-        content = {"apiVersion": "tidewatch.io/v1alpha1", "kind": "Error", "message": reason}
+        content = {"apiVersion": API_VERSION, "kind": "Error", "message": reason}
     return Response(401, msgspec.json.encode(content) + b"\n", headers=(("WWW-Authenticate", "Bearer"),))
 
 

@@ -13,6 +13,7 @@ from adapter.commands.program import PROGRAM
 from adapter.identity.authorities import AuthorityFile
 from adapter.identity.callers import IdentitySettingsError
 from adapter.identity.certificates.serving import given_certificate
+from adapter.nodes.extender.handlers import LARGEST_BODY_BYTES
 from adapter.nodes.model.loads import LoadResource
 from adapter.options.asking_limit import asking_limit
 from adapter.options.clients import ObjectSettings
@@ -21,6 +22,7 @@ from adapter.options.prometheus import prometheus_settings
 from adapter.options.version import program_version
 from adapter.service.flags.parsing import UsageError
 from adapter.service.server.addresses import Address
+from adapter.service.server.outgoing import OutgoingLimits
 from adapter.service.server.settings import ServerOptions
 from adapter.service.server.tls import VERSIONS, TlsSettings
 from adapter.sources.kubernetes.access import SERVICE_ACCOUNT
@@ -37,6 +39,10 @@ METRICS_PREFIX: Final = "tidewatch_adapter"
 SHORTEST_REFRESH_SECONDS: Final = 1.0
 LONGEST_REFRESH_SECONDS: Final = 300.0
 """The shortest window: with less, it would have no sample at times."""
+_LARGEST_ANSWER_BYTES: Final = LARGEST_BODY_BYTES + 4 * 2**20
+"""The filter sends back the nodes of its request, and a reason for each that fails."""
+_MOST_UNREAD_BYTES: Final = 160 * 2**20
+"""Two of the largest answers, and the usual ones beside them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,5 +166,6 @@ def _server(values: FlagValues, authorities: AuthorityFile | None) -> ServerOpti
         tls=_tls(values, authorities),
         plain_address=values.address("plain-bind-address"),
         shutdown_delay_seconds=values.seconds("shutdown-delay"),
+        answers=OutgoingLimits(most_bytes=_MOST_UNREAD_BYTES, most_bytes_each=_LARGEST_ANSWER_BYTES),
         pin_cpu=values.boolean("pin-cpu"),
     )

@@ -89,6 +89,8 @@ class BoardKeeper:
         self._basis = basis_at_start(parts.clock.monotonic())
         self._selectors = OwnerSelectors()
         self._selected: object = ()
+        self._generation = 0
+        """How often the queries have changed: an answer to older ones is dropped."""
         columns = self._builder.build((), PlacedPods(), None, parts.clock.wall())
         self._published = Published(Board(columns, None, "none"), self._selectors)
         self.has_tried = False
@@ -104,9 +106,8 @@ class BoardKeeper:
         samples = None if self._file is None else self._file.read()
         if samples is None:
             return
-        with self._lock:
-            self._samples = samples
-            self._publish(self._parts.facts(), RefreshFacts(self._parts.clock.wall(), self._parts.refresh_seconds))
+        self._samples = samples
+        self._publish(samples, self._parts.facts(), RefreshFacts(self._parts.clock.wall(), self._parts.refresh_seconds))
 
     def refresh(self) -> None:
         """Ask Prometheus for the newest samples, and publish what follows from them."""
@@ -131,6 +132,7 @@ class BoardKeeper:
             if _measures_differently(before, settings):
                 self._refresher, self._file = self._parts.refresher(settings), self._parts.file(settings)
                 self._samples, self._bad_since = None, BadSince()
+                self._generation += 1
         self.rebuild()
 
     def write_file(self) -> None:
@@ -141,52 +143,66 @@ class BoardKeeper:
     def _refresh(self) -> None:
         facts = self._parts.facts()
         self._reports.names(facts.why_unknown if facts.nodes is None else None)
-        refresher, file = self._refresher, self._file
-        # Prometheus is asked without the lock, so that changes of pods need not wait for it.
-        result = refresher.refresh(self._parts.clock.wall(), self._samples, facts.nodes)
         with self._lock:
-            if refresher is not self._refresher:
+            refresher, file, samples, generation = self._refresher, self._file, self._samples, self._generation
+        # Prometheus is asked without the lock, so that changes of pods need not wait for it.
+        result = refresher.refresh(self._parts.clock.wall(), samples, facts.nodes)
+        with self._lock:
+            if generation != self._generation:
                 return
             self._samples = result.samples
-            failures = self._reports.failures(result)
-            refreshed = RefreshFacts(
-                self._parts.clock.wall(),
-                self._parts.refresh_seconds,
-                unmapped=result.unmapped,
-                query_failures=failures,
-            )
-            self._publish(facts, refreshed)
+        refreshed = RefreshFacts(
+            self._parts.clock.wall(),
+            self._parts.refresh_seconds,
+            unmapped=result.unmapped,
+            query_failures=self._reports.failures(result),
+        )
+        self._publish(result.samples, facts, refreshed)
+        with self._lock:
+            problems = (*facts.problems, *self._builder.problems)
+        self._reports.objects(problems)
         self._parts.metrics.refreshed(result)
         self._reports.unmapped(result.unmapped)
         self._reports.basis(self._published.board.basis)
-        if file is not None and not result.samples.from_file:
+        if file is not None and result.samples.grids and not result.samples.from_file:
             file.offer(result.samples)
 
-    def _publish(self, facts: NodeFacts, refresh: RefreshFacts) -> None:
-        """Assemble and publish everything from the samples. The caller holds the lock."""
-        if self._samples is None:
-            raise AssertionError("called with samples")
-        nodes = node_names(self._samples) if facts.nodes is None else tuple(node.name for node in facts.nodes)
+    def _publish(self, samples: SampleSet, asked_with: NodeFacts, refresh: RefreshFacts) -> None:
+        """Assemble everything from the samples, and publish it together.
+
+        `asked_with` is what was known when Prometheus was asked. Pods that were bound since then count, too.
+        """
+        with self._lock:
+            settings, generation = self._settings, self._generation
+            facts = self._present(asked_with)
+            loads = self._estimated(facts, self._assembled(samples, facts, refresh))
+        # What is written about thousands of nodes takes seconds, in slices: it must not hold up changes of pods.
+        places = node_places(facts.nodes, settings.pool_label)
+        pace = self._parts.pace
+        watcher = prepare_watcher(loads, places, estimates=settings.watcher_estimates, pace=pace)
+        exposition = prepare_exposition(loads, self._parts.node_metrics, pace=pace)
+        with self._lock:
+            if generation != self._generation:
+                return
+            self._basis = self._basis.after(loads, self._parts.clock.monotonic())
+            self._parts.metrics.basis(self._basis.basis)
+            facts, hotspots = self._present(asked_with), self._settings.hotspots
+            board, heat = self._board(facts, loads), advance(self._published.heat, loads, hotspots)
+            hot = hot_text(node.name for node in hot_nodes(board, heat, hotspots))
+            self._published = Published(board, self._selectors_of(facts), heat, watcher, exposition, hot)
+
+    def _present(self, asked_with: NodeFacts) -> NodeFacts:
+        """Return what is known now; if only now Node objects are known, or no more, what was known before.
+
+        The samples then have other names, until the next refresh.
+        """
+        facts = self._parts.facts()
+        return facts if (facts.nodes is None) == (asked_with.nodes is None) else asked_with
+
+    def _assembled(self, samples: SampleSet, facts: NodeFacts, refresh: RefreshFacts) -> LoadSnapshot:
+        nodes = node_names(samples) if facts.nodes is None else tuple(node.name for node in facts.nodes)
         changed = None if facts.pods is None else last_changed_at(nodes, facts.pods)
-        snapshot = assemble(self._samples, nodes, replace(refresh, pod_changed_at=changed))
-        loads = self._estimated(facts, snapshot)
-        self._basis = self._basis.after(loads, self._parts.clock.monotonic())
-        self._parts.metrics.basis(self._basis.basis)
-        pace, hotspots = self._parts.pace, self._settings.hotspots
-        board, heat = self._board(facts, loads), advance(self._published.heat, loads, hotspots)
-        self._published = Published(
-            board=board,
-            selectors=self._selectors_of(facts),
-            heat=heat,
-            watcher=prepare_watcher(
-                loads,
-                node_places(facts.nodes, self._settings.pool_label),
-                estimates=self._settings.watcher_estimates,
-                pace=pace,
-            ),
-            exposition=prepare_exposition(loads, self._parts.node_metrics, pace=pace),
-            hot=hot_text(node.name for node in hot_nodes(board, heat, hotspots)),
-        )
+        return assemble(samples, nodes, replace(refresh, pod_changed_at=changed))
 
     def _estimated(self, facts: NodeFacts, snapshot: LoadSnapshot) -> LoadSnapshot:
         """Return the snapshot with estimates for nodes that have been bad for long enough."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import TYPE_CHECKING, Final
 
 from adapter.service.runtime.logs import StateLog, fields
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _SHOWN: Final = 3
+_LONGEST_SHOWN: Final = 300
 _MOST_REMEMBERED: Final = 100_000
+_NUMBER: Final = re.compile(r"[0-9][0-9.]*")
+"""Each query of an outage has its own time limit: another number is nothing new."""
 
 BASIS_TEXTS: Final = {
     "none": "no node has usable metrics: for five minutes all nodes get the middle score, then best fit by requests",
@@ -31,8 +35,11 @@ class RefreshReports:
     def __init__(self) -> None:
         self._states = StateLog(_log)
         self._unmapped: set[str] = set()
+        self._left_out: frozenset[str] = frozenset()
         self._failed: dict[LoadResource, tuple[str, int]] = {}
         """Why a resource's newest samples are missing, and where its samples ended when that began."""
+        self._logged: dict[LoadResource, str] = {}
+        """What the log says of it."""
 
     def unmapped(self, series: Collection[UnmappedSeries]) -> None:
         """Log instances that no node has, each once."""
@@ -44,8 +51,22 @@ class RefreshReports:
         names = ", ".join(one.instance or "(none)" for one in new[:_SHOWN])
         _log.warning(
             "series cannot be mapped to a node: GET /nodes/unmapped lists them with the repair",
-            extra=fields(count=len(new), instances=names + (", …" if len(new) > _SHOWN else ""), fix=new[0].fix),
+            extra=fields(
+                count=len(new),
+                instances=names + (f" and {len(new) - _SHOWN} more" if len(new) > _SHOWN else ""),
+                fix=new[0].fix,
+            ),
         )
+
+    def objects(self, problems: Collection[str]) -> None:
+        """Log which objects are left out, in whole or in part, and why: each when it begins."""
+        # The number of pods at the beginning of a text changes all the time.
+        known = {problem.lstrip("0123456789"): problem for problem in problems}
+        new = [problem for key, problem in known.items() if key not in self._left_out]
+        self._left_out = frozenset(known)
+        if new:
+            shown = "; ".join(problem[:_LONGEST_SHOWN] for problem in new[:_SHOWN])
+            _log.warning("objects are left out, or parts of them: %s", shown, extra=fields(count=len(new)))
 
     def failures(self, result: RefreshResult) -> Mapping[LoadResource, str]:
         """Return why the newest samples of resources are missing, and log what is new about that.
@@ -54,12 +75,15 @@ class RefreshReports:
         """
         for resource, (_, end) in list(self._failed.items()):
             if resource not in result.failures and _end(result, resource) > end:
-                del self._failed[resource]
+                del self._failed[resource], self._logged[resource]
                 self._states.recovered(f"query {resource}", f"the newest samples of {resource} are there again")
         for resource, why in result.failures.items():
             _, end = self._failed.get(resource, ("", _end(result, resource)))
             self._failed[resource] = why, end
-            self._states.failed(f"query {resource}", f"the newest samples of {resource} are missing: {why}")
+            logged = self._logged.get(resource, "")
+            if _NUMBER.sub("", why) != _NUMBER.sub("", logged):
+                logged = self._logged[resource] = why
+            self._states.failed(f"query {resource}", f"the newest samples of {resource} are missing: {logged}")
         return {resource: why for resource, (why, _) in self._failed.items()}
 
     def basis(self, basis: ScoreBasis) -> None:

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 
 from adapter.nodes.extender.prioritize import UnknownPolicyError, policy_named
-from adapter.nodes.model.answers import API_VERSION, error_answer
+from adapter.nodes.model.answers import API_VERSION, error_answer, rfc3339
 from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.model.loads import VERDICTS
 from adapter.nodes.scores.blend import filled
@@ -121,11 +121,11 @@ def _document(board: Board, policy: PolicySettings, pod: PendingPod) -> dict[str
     last: list[bool] = np.isnan(scores.values).tolist()
     best_first = sorted(range(len(names)), key=lambda place: (last[place], -values[place], names[place]))
     return {
-        "kind": "NodeScores",
         "apiVersion": API_VERSION,
+        "kind": "NodeScores",
         "policy": policy.name,
         "basis": board.basis,
-        "window_end": board.loads.window_end if board.loads else None,
+        "window_end": rfc3339(board.loads.window_end) if board.loads else None,
         "scores": [
             _node_document(board, scores, place, round(values[place], 2), is_known=not last[place])
             for place in best_first
@@ -146,5 +146,10 @@ def _node_document(
         "reason": scores.reason(place),
         "known": is_known,
         "verdicts": {str(resource): VERDICTS[load.verdicts[row]] for resource, load in resources.items()},
+        "resolution_seconds": {
+            str(resource): float(load.resolution_seconds[row])
+            for resource, load in resources.items()
+            if load.resolution_seconds[row] > 0
+        },
         "estimated": [str(resource) for resource, load in resources.items() if load.is_estimated[row]],
     }

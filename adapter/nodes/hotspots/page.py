@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.nodes.hotspots.hot import hot_nodes
 from adapter.nodes.hotspots.movable import movable_pods
-from adapter.nodes.model.answers import API_VERSION
+from adapter.nodes.model.answers import API_VERSION, rfc3339
 from adapter.objects.quantities import Format, milli_quantity, quantity_text
 from adapter.web.http import Response, json_line
 from adapter.web.rendering import rendered
@@ -37,10 +37,10 @@ def hotspots_routes(
         current = board()
         hot = hot_nodes(current, heat(), settings)
         document = {
-            "kind": "Hotspots",
             "apiVersion": API_VERSION,
-            "window_end": current.loads.window_end if current.loads else None,
-            "limits": {str(resource): limit for resource, limit in settings.limits.items()},
+            "kind": "Hotspots",
+            "window_end": rfc3339(current.loads.window_end) if current.loads else None,
+            "limit_ratio": {str(resource): limit for resource, limit in settings.limits.items()},
             "hot": [_hot_document(current, node) for node in hot],
         }
         return rendered(Response(200, json_line(document)), request)
@@ -80,7 +80,12 @@ def _amounts(amounts: Mapping[str, float]) -> dict[str, str]:
     texts = {}
     for name, amount in amounts.items():
         if name == "cpu":
-            texts[name] = milli_quantity(math.ceil(amount))
+            texts[name] = milli_quantity(_rounded_up(amount))
         else:
-            texts[name] = quantity_text(math.ceil(amount / _MIB) * _MIB * 1000, Format.BINARY_SI)
+            texts[name] = quantity_text(_rounded_up(amount / _MIB) * _MIB * 1000, Format.BINARY_SI)
     return texts
+
+
+def _rounded_up(amount: float) -> int:
+    """Return the next whole number, if the amount is not one but for the last bits of the float."""
+    return math.ceil(round(amount, 6))

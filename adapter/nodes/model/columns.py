@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from adapter.cluster.state import ClusterPod
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.loads import LoadResource
 
@@ -70,11 +69,3 @@ class PendingPod:
     """What the pod needs of each of its GPUs: 1000 for whole ones; 0 without GPUs."""
     owner_selector: str = ""
     """Selector (kubectl's syntax) of the Services and the controller that the pod belongs to; empty for none."""
-
-
-@dataclass(frozen=True, slots=True)
-class RecentPod:
-    """A pod that was bound a short while ago."""
-
-    pod: ClusterPod
-    bound_at: float

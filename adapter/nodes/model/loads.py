@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -50,8 +50,6 @@ VERDICTS: Final = tuple(NodeVerdict)
 """The number of a verdict in `ResourceLoad.verdicts` is its index here."""
 SERVED_VERDICTS: Final = frozenset({NodeVerdict.FRESH, NodeVerdict.COUNTER_RESET, NodeVerdict.JUMPED, NodeVerdict.GAP})
 """With these a window may be served; a `gap` only from a window that has enough samples."""
-
-Basis: TypeAlias = Literal["metrics", "estimate"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

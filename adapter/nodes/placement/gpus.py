@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -13,6 +14,9 @@ WHOLE_MILLI: Final = 1000
 MOST_GPUS: Final = 1024
 """GPUs of a node beyond these do not count, so that a node that states millions harms nothing but itself."""
 
+# Annotations are written by anybody: a longer number may not even be convertible.
+_SHARE: Final = re.compile("([0-9]{1,9}):([0-9]{1,9})")
+
 
 class GpuAllocationError(ValueError):
     """The text of the annotation cannot be read; the message says why."""
@@ -22,9 +26,12 @@ def gpu_shares(text: str) -> dict[int, int]:
     """Return thousandths by the index of the GPU, of a text such as `0:500,1:1000`. Raises GpuAllocationError."""
     shares: dict[int, int] = {}
     for part in text.split(","):
-        index, _, milli = part.strip().partition(":")
-        if not (index.isdecimal() and milli.isdecimal() and 0 < int(milli) <= WHOLE_MILLI):
-            raise GpuAllocationError(f"{part.strip()!r} is no GPU and share: write INDEX:MILLI, such as 0:500,1:1000")
+        found = _SHARE.fullmatch(part.strip())
+        index, milli = found.groups() if found else ("", "0")
+        if not 0 < int(milli) <= WHOLE_MILLI:
+            raise GpuAllocationError(
+                f"{part.strip()[:60]!r} is no GPU and share: write INDEX:MILLI, such as 0:500,1:1000"
+            )
         if int(index) in shares:
             raise GpuAllocationError(f"GPU {int(index)} is named twice: name each once")
         shares[int(index)] = int(milli)

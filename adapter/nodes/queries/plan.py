@@ -67,3 +67,13 @@ def steps_at_once(series_read: int | None, series_answered: int) -> int:
     read = MOST_SAMPLES // max(1, series_read or 1)
     answered = MOST_ANSWERED // max(1, series_answered)
     return max(1, min(MOST_POINTS, read, answered))
+
+
+def steps_after_success(most_steps: int, columns: int, took_seconds: float, limit_seconds: float) -> int:
+    """Return how many steps the next query may ask for, after one that was answered in time.
+
+    After an outage queries ask for single steps, as if they had been too large. One that is answered fast shows that
+    they were not: as many steps as would take half of the time may follow at once, so that the gap is filled soon.
+    """
+    in_half_the_time = columns * limit_seconds / (2.0 * max(took_seconds, 0.001))
+    return min(MOST_POINTS, max(2 * most_steps, int(in_half_the_time)))

@@ -18,7 +18,14 @@ from adapter.nodes.names.mapping import SeriesMapper, series_mapper, unmapped_se
 from adapter.nodes.queries.expressions import STEP_SECONDS, rate_function, resource_query
 from adapter.nodes.queries.intervals import longest
 from adapter.nodes.queries.joining import answered_steps, joined
-from adapter.nodes.queries.plan import MOST_POINTS, QueryPiece, pieces_lacking, steps_at_once, wanted
+from adapter.nodes.queries.plan import (
+    MOST_POINTS,
+    QueryPiece,
+    pieces_lacking,
+    steps_after_success,
+    steps_at_once,
+    wanted,
+)
 from adapter.nodes.queries.results import RefreshResult
 from adapter.nodes.queries.rows import rows_of
 from adapter.nodes.queries.schedule import in_order, queries_allowed, time_limit
@@ -214,7 +221,7 @@ class SampleRefresher:
     ) -> tuple[SampleGrid, str]:
         """Return the grid with the answer for a piece, and why it may lack something. Raises PrometheusError."""
         query, progress = self._query(resource, grids), self._progress[resource]
-        progress.asked = next(self._sequence)
+        progress.asked, began = next(self._sequence), self._monotonic()
         answer = self._client.range(
             query.expression,
             start=piece.first,
@@ -223,14 +230,17 @@ class SampleRefresher:
             timeout_seconds=timeout_seconds,
             limits=LIMITS,
         )
+        took = self._monotonic() - began
         rows = rows_of(resource, answer.series, piece, self._survey.scrape_seconds, is_overridden=query.is_overridden)
         mapper, nodes = names
         found, progress.unmapped = joined(resource, grids.get(resource), rows, piece, mapper, nodes)
         if answer.warnings:
             # What came is right, but there may be more, so the steps are asked for again.
             return found, f"Prometheus answered with a warning, so nodes may be missing: {answer.warnings[0]}"
-        progress.covered.update(piece.times)
-        progress.most_steps = min(MOST_POINTS, 2 * progress.most_steps)
+        if answer.series:
+            # Without any series it is rather Prometheus that lacks something, such as just after its own restart.
+            progress.covered.update(piece.times)
+        progress.most_steps = steps_after_success(progress.most_steps, piece.columns, took, timeout_seconds)
         return found, ""
 
     def _failed(self, resource: LoadResource, piece: QueryPiece, error: PrometheusError) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _NON_ZERO: Final = frozenset({"cpu", "memory"})
 _NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 """These always count; others only if the pod requests them."""
+_MOST: Final = float(2**56)
+"""Larger amounts count as this one, 100 times of which is still an integer of 64 bits. A pod may request anything."""
 
 
 def allocation(pod: PendingPod, columns: NodeColumns, rows: Rows, resource: str) -> tuple[Integers, Integers]:
@@ -37,8 +39,8 @@ def allocation(pod: PendingPod, columns: NodeColumns, rows: Rows, resource: str)
             nothing = np.zeros(len(rows), dtype=np.int64)
             return nothing, nothing
     counts = allocatable > 0.0
-    total = np.where(counts, requested + wanted, 0.0)
-    return total.astype(np.int64), np.where(counts, allocatable, 0.0).astype(np.int64)
+    total, available = (np.where(counts, amount, 0.0) for amount in (requested + wanted, allocatable))
+    return np.minimum(total, _MOST).astype(np.int64), np.minimum(available, _MOST).astype(np.int64)
 
 
 def used_percent(requested: Integers, allocatable: Integers) -> Integers:

@@ -7,6 +7,7 @@ overload, counts as the cheapest; here the former is unknown and the latter gets
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -24,7 +25,7 @@ from adapter.nodes.scores.policy_scores import (
 if TYPE_CHECKING:
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.columns import NodeColumns, PendingPod
-    from adapter.nodes.model.settings import PeaksArgs
+    from adapter.nodes.model.settings import PeaksArgs, PowerModel
     from adapter.nodes.scores.policy_scores import Rows
 
 _NO_MODEL: Final = (np.nan, np.nan)
@@ -46,7 +47,8 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: PeaksArgs) ->
     values = normalised(raw, is_full)
 
     def reason(position: int) -> str:
-        if models[position] is None:
+        model = models[position]
+        if model is None:
             return "the node has no power model"
         if np.isnan(load[position]):
             return "the node has no CPU metrics"
@@ -55,11 +57,16 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: PeaksArgs) ->
         if is_full[position]:
             return f"CPU would be at {predicted[position]:.0f} %, which is more than the node has"
         return (
-            f"power rises by {raw[position] / _RAW_SCALE:.3g} W when CPU goes from {percent[position]:.0f} % "
-            f"to {predicted[position]:.0f} %"
+            f"power rises by {raw[position] / _RAW_SCALE:.3g} W from {watts(model, percent[position]):.0f} W "
+            f"when CPU goes from {percent[position]:.0f} % to {predicted[position]:.0f} %"
         )
 
     return PolicyScores(values, reason)
+
+
+def watts(model: PowerModel, percent: float) -> float:
+    """Return the power of a node at so many percent of its CPU."""
+    return model.k0 + model.k1 * math.exp(model.k2 * percent)
 
 
 def power_rise(k1: Floats, k2: Floats, from_percent: Floats, to_percent: Floats) -> Floats:

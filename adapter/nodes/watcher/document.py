@@ -77,7 +77,8 @@ def node_entries(
         if served[number]:
             metrics = ",".join(column.metrics(number) for column in columns if column.served[number])
             place = f'"dataCenter":{_text(places.zones.get(name, ""))},"pool":{_text(places.pools.get(name, ""))}'
-            yield number, f'{_text(name)}:{{"metrics":[{metrics}],"tags":{{}},"metadata":{{{place}}}}}'.encode()
+            metadata = f"{place}{columns[0].resolution(number)}"
+            yield number, f'{_text(name)}:{{"metrics":[{metrics}],"tags":{{}},"metadata":{{{metadata}}}}}'.encode()
 
 
 def metric_name(resource: LoadResource, *, is_estimated: bool = False) -> str:
@@ -97,11 +98,17 @@ class _Column:
         self._average: list[float] = average.tolist()
         self._deviation: list[float] = deviation.tolist()
         self._has_deviation: list[bool] = (np.isfinite(deviation) & (deviation >= 0)).tolist()
+        self._scrape: list[float] = np.round(load.resolution_seconds, 3).tolist()
         # The kinds of a node's metrics are few: their texts are made once. An estimate may come from no window.
         self._kind: list[int] = (np.where(taken_from < 0, window, taken_from) * 2 + load.is_estimated).tolist()
         kinds = [(of, is_estimated) for of in WINDOW_NAMES for is_estimated in (False, True)]
         self._average_heads = [_head(load.resource, "AVG", *kind) for kind in kinds]
         self._deviation_heads = [_head(load.resource, "STD", *kind) for kind in kinds]
+
+    def resolution(self, number: int) -> str:
+        """Return the scrape interval of a node as an entry of its metadata; empty where it is not known."""
+        seconds = self._scrape[number]
+        return f',"resolutionSeconds":{decimal_text(seconds)}' if seconds > 0 else ""
 
     def metrics(self, number: int) -> str:
         """Return the metrics of a node that is served; the deviation only where it is known."""

@@ -19,11 +19,10 @@ from adapter.timing.pace import UNPACED
 from adapter.web.rendering import GZIP_FORMAT, GZIP_LEVEL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.loads import LoadSnapshot, ResourceLoad
-    from adapter.timing.clock import Clock
     from adapter.timing.pace import Pace
 
 DEFAULT_RESOURCES = (LoadResource.CPU, LoadResource.MEMORY)
@@ -50,16 +49,6 @@ class NodeExposition:
 
     def _ages(self, now: float) -> bytes:
         return (self._age_lines % tuple(np.maximum(now - self._sampled_at, 0.0).tolist())).encode()
-
-
-def metrics_text(current: Callable[[], NodeExposition | None], clock: Clock) -> Callable[[], bytes]:
-    """Return what `WorkerContext.add_metrics` takes. Before the first data there are no metrics of nodes."""
-
-    def text() -> bytes:
-        exposition = current()
-        return b"" if exposition is None else exposition.text(clock.wall())
-
-    return text
 
 
 def prepare_exposition(

@@ -9,10 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, unquote
 
-import msgspec
-
+from adapter.nodes.model.answers import error_answer
 from adapter.nodes.model.loads import VERDICTS, WINDOW_NAMES, WINDOWS_SECONDS, LoadResource
-from adapter.nodes.watcher.prepared import API_VERSION
 from adapter.web.http import TEXT, Response
 from adapter.web.negotiation import accepts_gzip
 from adapter.web.rendering import rendered
@@ -73,23 +71,25 @@ class _Handlers:
         """Answer `/nodes/unmapped`."""
         prepared = self.current()
         if prepared is None:
-            return _error(503, _NO_DATA)
+            return error_answer(503, _NO_DATA)
         return _sent(prepared.unmapped, request)
 
     def _asked(self, given: dict[str, str]) -> tuple[PreparedWatcher, int] | Response:
         """Return what to answer from, and the index of the window; or the refusal."""
         name = given.get("window", WINDOW_NAMES[0])
         if name not in WINDOW_NAMES:
-            return _error(400, f"window {name[:40]!r} is not known: use one of {', '.join(WINDOW_NAMES)}")
+            return error_answer(400, f"window {name[:40]!r} is not known: use one of {', '.join(WINDOW_NAMES)}")
         prepared = self.current()
         if prepared is None:
-            return _error(503, _NO_DATA)
+            return error_answer(503, _NO_DATA)
         window = WINDOW_NAMES.index(name)
         age = self.clock.wall() - prepared.snapshot.window_end
         if age > WINDOWS_SECONDS[0]:
-            return _error(503, f"the newest samples are {age:.0f} s old: see the log for what keeps them from coming")
+            return error_answer(
+                503, f"the newest samples are {age:.0f} s old: see the log for what keeps them from coming"
+            )
         if not prepared.windows[window].hosts:
-            return _error(503, _none_served(prepared.snapshot))
+            return error_answer(503, _none_served(prepared.snapshot))
         return prepared, window
 
     @staticmethod
@@ -133,7 +133,9 @@ def _unknown_as_go(host: str, _snapshot: LoadSnapshot) -> Response:
 def _unknown(host: str, snapshot: LoadSnapshot) -> Response:
     number = snapshot.index.get(host)
     if number is None:
-        return _error(404, f"node {host[:253]!r} is not known: names are those of Node objects; see /nodes/unmapped")
+        return error_answer(
+            404, f"node {host[:253]!r} is not known: names are those of Node objects; see /nodes/unmapped"
+        )
     cpu = snapshot.resources.get(LoadResource.CPU)
     if cpu is None:
         reason = "no CPU metrics"
@@ -141,7 +143,7 @@ def _unknown(host: str, snapshot: LoadSnapshot) -> Response:
         reason = f"an estimate of its CPU only (samples: {VERDICTS[cpu.verdicts[number]]})"
     else:
         reason = f"no CPU metrics that can be used (samples: {VERDICTS[cpu.verdicts[number]]})"
-    return _error(404, f"node {host!r} has {reason}")
+    return error_answer(404, f"node {host!r} has {reason}")
 
 
 def _none_served(snapshot: LoadSnapshot) -> str:
@@ -153,8 +155,3 @@ def _none_served(snapshot: LoadSnapshot) -> str:
 def _parameters(request: Request) -> dict[str, str]:
     """Return the first value of each parameter, as Go's service reads them."""
     return dict(reversed(parse_qsl(request.query, keep_blank_values=True)))
-
-
-def _error(status: int, message: str) -> Response:
-    body = {"apiVersion": API_VERSION, "kind": "Error", "message": message}
-    return Response(status, msgspec.json.encode(body))

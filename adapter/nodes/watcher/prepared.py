@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
+from adapter.nodes.model.answers import API_VERSION, rfc3339
 from adapter.nodes.model.loads import WINDOWS_SECONDS
 from adapter.nodes.watcher.document import document_ends, node_entries
 from adapter.timing.pace import UNPACED
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from adapter.nodes.watcher.document import NodePlaces
     from adapter.timing.pace import Pace
     from adapter.web.http import Response
-
-API_VERSION = "tidewatch.io/v1alpha1"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,11 +68,6 @@ def prepare_watcher(
         for window in range(len(WINDOWS_SECONDS))
     )
     return PreparedWatcher(snapshot, windows, _unmapped(snapshot))
-
-
-def rfc3339(unix_seconds: float) -> str:
-    """Return a time in UTC, to the second."""
-    return datetime.fromtimestamp(int(unix_seconds), UTC).isoformat().replace("+00:00", "Z")
 
 
 def _prepared_window(

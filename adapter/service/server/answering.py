@@ -65,7 +65,11 @@ class AnsweringWorker(ThreadWorker):
 
     def handle(self, conn: Connection) -> bool:
         """Parse and serve the request whose head is buffered; returns whether the connection may be kept."""
-        kept = self._answer(conn) and _next_may_follow(conn)
+        kept = self._answer(conn)
+        if kept and not _next_may_follow(conn):
+            # A client that does not know would lose its next request, which it may have to take for carried out.
+            conn.outbox.announce_end()
+            kept = False
         if conn.outbox.unsent > SMALL and self._held.total > self._answers.most_bytes:
             self._answer_instead(conn, "answer_no_room", "too many answers wait for clients that read them slowly")
         try:

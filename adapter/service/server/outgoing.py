@@ -26,6 +26,7 @@ PORTION = 64 * 1024
 """Bytes to offer to a socket at once: few enough that every connection gets its turn soon."""
 SMALL = 16 * 1024
 """Bytes of head and body that are sent in one piece: one TLS record."""
+_KEPT, _ENDED = b"\r\nConnection: keep-alive\r\n", b"\r\nConnection: close\r\n"
 FULL = (BlockingIOError, ssl.SSLWantWriteError, ssl.SSLWantReadError)
 """Errors of a socket that accepts no more bytes for now."""
 
@@ -116,6 +117,12 @@ class Outbox:
         while len(self._pieces) > self._tried:
             self._pieces.pop()
         self._pieces.append(memoryview(data))
+
+    def announce_end(self) -> None:
+        """Let the answer's head say that the connection ends, unless it has been offered to the socket already."""
+        if len(self._pieces) > self._tried:
+            head = bytes(self._pieces[self._tried])
+            self._pieces[self._tried] = memoryview(head.replace(_KEPT, _ENDED, 1))
 
     def flush(self) -> bool:
         """Send what fits and return whether that was all; never waits. Raises OSError if the connection is lost."""

@@ -146,7 +146,7 @@ class PrometheusClient:
             try:
                 left = deadline.remaining()
             except DeadlinePassedError as e:
-                raise PrometheusTimeoutError(query, f"the range was not answered within {timeout_seconds:g} s") from e
+                raise PrometheusTimeoutError(query, f"the range was not answered within {timeout_seconds:.3g} s") from e
             parameters = (
                 ("query", query),
                 ("start", _timestamp(part.start / 1000)),

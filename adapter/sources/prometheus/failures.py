@@ -137,9 +137,10 @@ def _body_reason(answer: HttpAnswer) -> str:
 
 
 def _timeout_reason(error: Exception, endpoint: Endpoint, deadline: Deadline) -> str:
-    if error.args and isinstance(error.args[0], str):
-        return f"no answer from {endpoint.shown} within {deadline.seconds:g} s: {error.args[0]}"
-    return f"no answer from {endpoint.shown} within {deadline.seconds:g} s"
+    reason = f"no answer from {endpoint.shown} within {deadline.seconds:.3g} s"
+    # What urllib3 says of its own timeouts is no more than that.
+    is_plain = isinstance(error, urllib3.exceptions.HTTPError)
+    return f"{reason}: {error.args[0]}" if error.args and isinstance(error.args[0], str) and not is_plain else reason
 
 
 def _cut_reason(error: BaseException) -> str:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 _SCHEMA_VERSION: Final = 39
 _DATASOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
+_XY_CHART_VERSION: Final = "11.1.0"
+"""The version of Grafana whose options an `xychart` has. Without it, Grafana takes them for those of older versions."""
 _COLUMNS: Final = 24
 _HEIGHT: Final = 8
 SCRAPED: Final = 'namespace=~"$namespace",job=~"$job"'
@@ -172,7 +174,7 @@ def _model(panel: Panel) -> dict[str, Any]:
         }
         mappings = [{"type": "value", "options": options}]
     is_table = panel.kind == "xychart"
-    model = {
+    model: dict[str, Any] = {
         "type": panel.kind,
         "title": panel.title,
         "description": panel.description,
@@ -193,7 +195,10 @@ def _model(panel: Panel) -> dict[str, Any]:
             for index, query in enumerate(panel.queries)
         ],
     }
-    return model | ({"transformations": _joined(panel)} if is_table else {})
+    if is_table:
+        model["fieldConfig"]["defaults"]["custom"] = {"show": "points"}
+        model |= {"transformations": _joined(panel), "pluginVersion": _XY_CHART_VERSION}
+    return model
 
 
 def _options(panel: Panel) -> dict[str, Any]:

@@ -118,6 +118,7 @@ def test_a_flag_wins_over_its_variable_with_a_warning(
             {"METRICS_PROVIDER_ADDRESS": f"http://u:{SECRET}@p", "METRICS_PROVIDER_TOKEN": SECRET},
             "Prometheus credentials are given in more than one way",
         ),
+        (("--refresh-intervall=1s",), {}, "unknown flag --refresh-intervall: did you mean --refresh-interval?"),
         (("--refresh-interval=500ms",), {}, "--refresh-interval is 0.5 s: write 1 s to 300 s"),
         (("--objects=/missing",), {}, "--objects: /missing is not a folder"),
         (("--state=/tmp",), {}, "--state: /tmp is a folder: name a file in it"),

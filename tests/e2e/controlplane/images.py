@@ -1,4 +1,4 @@
-"""What stands for the adapter's image: the checkout and the Python that runs this."""
+"""What stands for images: for the adapter's, the checkout and the Python that runs this; for others, their programs."""
 
 from __future__ import annotations
 
@@ -6,16 +6,21 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from tests.e2e.controlplane import programs
 from tests.e2e.controlplane.kubelet.settings import Image
 
 CHECKOUT: Final = Path(__file__).resolve().parents[3]
 ADAPTER: Final = "tidewatch"
 EXTENSION: Final = "e2e-extension"
+DESCHEDULER: Final = "descheduler"
 
 
 def images() -> dict[str, Image]:
-    """Return what runs as processes, by repository."""
-    return {ADAPTER: adapter_image(), EXTENSION: extension_image()}
+    """Return what runs as processes, by repository; the descheduler only if it has been built."""
+    found = {ADAPTER: adapter_image(), EXTENSION: extension_image()}
+    if folder := programs.built(programs.DESCHEDULER):
+        found[DESCHEDULER] = Image(entrypoint=(str(folder / DESCHEDULER),), files=(str(folder),))
+    return found
 
 
 def adapter_image() -> Image:

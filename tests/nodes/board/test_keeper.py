@@ -24,6 +24,8 @@ from tests.nodes.placement.objects import a_node, a_pod, resources
 from tests.support.sample_grids import END, STEP, grid_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from adapter.nodes.file.sample_file import SampleFile
     from adapter.nodes.queries.refresher import SampleRefresher
 
@@ -51,9 +53,11 @@ class Script:
         self.made: list[SchedulingSettings] = []
         self.asked_with: list[SampleSet | None] = []
         self.fails: Exception | None = None
+        self.meanwhile: Callable[[], None] = lambda: None
 
     def refresh(self, _now: float, samples: SampleSet | None, _nodes: object) -> RefreshResult:
         self.asked_with.append(samples)
+        self.meanwhile()
         if self.fails:
             raise self.fails
         return self.result
@@ -207,6 +211,43 @@ def test_a_change_of_pods_is_followed_without_a_refresh(script: Script) -> None:
     assert len(script.asked_with) == 1
 
 
+def test_a_pod_that_is_bound_while_prometheus_is_asked_is_not_forgotten(script: Script) -> None:
+    keeper = script.keeper()
+
+    def bind() -> None:
+        script.facts = NodeFacts(NODES, pods=placed([a_pod("new", "a", resources("1"), bound_at=END)]))
+        keeper.rebuild()
+
+    script.meanwhile = bind
+    keeper.refresh()
+    assert keeper.published.board.columns.requested["cpu"].tolist() == [1000.0, 0.0]
+    assert averages(keeper) == pytest.approx({"a": 0.2, "b": 0.4})
+
+
+def test_nodes_that_become_known_while_prometheus_is_asked_wait_for_the_next_refresh(script: Script) -> None:
+    known, script.facts = script.facts, NodeFacts(why_unknown="not listed yet")
+    script.result = RefreshResult(steady(0.2, 0.4, nodes=("10.0.0.1", "10.0.0.2")))
+    keeper = script.keeper()
+
+    def become_known() -> None:
+        script.facts = known
+
+    script.meanwhile = become_known
+    keeper.refresh()
+    assert averages(keeper) == pytest.approx({"10.0.0.1": 0.2, "10.0.0.2": 0.4})
+    script.result = RefreshResult(steady(0.2, 0.4, end=END + STEP))
+    keeper.refresh()
+    assert averages(keeper) == pytest.approx({"a": 0.2, "b": 0.4})
+
+
+def test_a_configuration_that_asks_otherwise_drops_the_answer_that_is_under_way(script: Script) -> None:
+    keeper = script.keeper()
+    script.meanwhile = lambda: keeper.use(SchedulingSettings(matchers={"cluster": "east"}))
+    keeper.refresh()
+    assert keeper.published.board.loads is None
+    assert script.offered == []
+
+
 def test_a_new_node_has_no_load_before_the_next_refresh(script: Script) -> None:
     keeper = script.keeper()
     keeper.refresh()
@@ -253,6 +294,24 @@ def test_without_a_cluster_the_names_are_those_of_instances_which_is_said_once(
     assert averages(keeper) == pytest.approx({"a": 0.2, "b": 0.4})
     assert keeper.published.board.columns.names == ("a", "b")
     assert sum("label instance" in message for message in caplog.messages) == 1
+
+
+def test_no_samples_at_all_are_not_written_to_the_local_file(script: Script) -> None:
+    script.result = RefreshResult(SampleSet({}), failures={CPU: "no connection."})
+    script.keeper().refresh()
+    assert script.offered == []
+
+
+def test_objects_that_are_left_out_are_logged_once(script: Script, caplog: pytest.LogCaptureFixture) -> None:
+    keeper = script.keeper()
+    odd = a_pod("odd", "a", gpus="none")
+    for problems in (("Node c: bad.",), ("Node c: bad.",), ("Node c: bad.", "Node d: bad."), (), ("Node c: bad.",)):
+        script.facts = NodeFacts(NODES, pods=placed([odd]), problems=problems)
+        keeper.refresh()
+    logged = [record for record in caplog.records if "left out" in record.message]
+    assert [record.__dict__["fields"]["count"] for record in logged] == [2, 1, 1]
+    assert "Node c: bad." in logged[0].message
+    assert "Pod shop/odd: annotation" in logged[0].message
 
 
 def test_a_refresh_that_fails_unexpectedly_counts_as_tried(script: Script) -> None:

@@ -116,6 +116,18 @@ def test_one_policy_takes_its_arguments_from_the_configuration() -> None:
     assert Scheduler(board({"cpu": [0.65, 0.3, 0.9]})).scores(asked, cpu=400)[0] == 1
 
 
+def test_the_scheduler_makes_its_scale_of_an_answer() -> None:
+    """kubernetes/kubernetes, `pkg/scheduler/schedule_one.go`: it adds score * weight * (100 / 10), and never clamps."""
+    policy = PolicySettings(PolicyName.TARGET_LOAD_PACKING, 1, TargetLoadPackingArgs(target_utilization_percent=40))
+    # Half of the target: 70 of 100.
+    (answer,) = Scheduler(board({"cpu": [0.2]}), SchedulingSettings(policies=(policy,))).ask(
+        "/scheduler/prioritize", ["node-1"]
+    )
+    weight = 3
+    assert answer == {"Host": "node-1", "Score": 7}
+    assert answer["Score"] * weight * (100 // 10) == 210
+
+
 def test_an_unknown_node_gets_the_middle() -> None:
     assert Scheduler(board({"cpu": [0.2, 0.45, 0.8]})).scores(names=[*NAMES, "nobody"], cpu=400) == [9, 3, 0, 3]
 

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from adapter.nodes.extender.scores_page import scores_routes
@@ -29,6 +31,8 @@ def test_the_best_node_comes_first_with_its_reason() -> None:
     status, document = asked("policy=target-load-packing&cpu=400m&memory=1Gi&namespace=shop")
     assert status == 200
     assert (document["kind"], document["apiVersion"]) == ("NodeScores", "tidewatch.io/v1alpha1")
+    assert list(document)[:2] == ["apiVersion", "kind"]
+    assert document["window_end"] == "2023-11-14T22:28:20Z"
     assert (document["policy"], document["basis"]) == ("target-load-packing", "metrics")
     assert [(each["node"], each["score"]) for each in document["scores"]] == [
         ("node-2", 93),
@@ -52,6 +56,16 @@ def test_estimates_are_marked() -> None:
     current = board({"cpu": [0.2, 0.5]}, load(CPU, [0.2, 0.5], estimated=[1]))
     _, document = asked("policy=target-load-packing", current)
     assert {each["node"]: each["estimated"] for each in document["scores"]} == {"node-1": [], "node-2": ["cpu"]}
+
+
+def test_the_resolution_is_the_scrape_interval_where_it_is_known() -> None:
+    known = load(CPU, [0.2, 0.5])
+    current = board({"cpu": [0.2, 0.5]}, dataclasses.replace(known, resolution_seconds=np.array([60.0, NAN])))
+    _, document = asked("policy=target-load-packing", current)
+    assert {each["node"]: each["resolution_seconds"] for each in document["scores"]} == {
+        "node-1": {"cpu": 60.0},
+        "node-2": {},
+    }
 
 
 def test_a_pod_without_requests_is_scored_by_the_defaults() -> None:

@@ -37,7 +37,9 @@ def hot(current: Board, heat: HeatState) -> list[dict[str, Any]]:
     response = route.handle(Request("GET", "/hotspots"))
     document = json.loads(response.body)
     assert (response.status, document["kind"], document["apiVersion"]) == (200, "Hotspots", "tidewatch.io/v1alpha1")
-    assert document["limits"] == {"cpu": 0.8, "memory": 0.9}
+    assert list(document)[:2] == ["apiVersion", "kind"]
+    assert document["limit_ratio"] == {"cpu": 0.8, "memory": 0.9}
+    assert current.loads is None or document["window_end"].endswith("Z")
     found: list[dict[str, Any]] = document["hot"]
     return found
 
@@ -80,6 +82,12 @@ def test_a_hot_node_is_shown_with_what_could_move() -> None:
             ],
         }
     ]
+
+
+def test_an_excess_is_not_rounded_up_for_the_last_bits_of_a_float() -> None:
+    current = board({"cpu": [0.8750000000000006]})
+    (found,) = hot(current, heat_of(current, current))
+    assert found["excess"] == {"cpu": "300m"}
 
 
 def test_one_refresh_over_the_limit_is_not_enough() -> None:

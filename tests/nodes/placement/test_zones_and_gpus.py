@@ -56,10 +56,33 @@ def test_what_is_left_of_each_gpu(count: int, pods: list[ClusterPod], left: tupl
     assert gpu_left(count, pods, ("nvidia.com/gpu",)) == (left, [])
 
 
-@pytest.mark.parametrize("text", ["", "0", "0:", "a:500", "0:0", "0:1001", "0:500,", "0:100,0:100", "-1:500", "0:5.5"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "0",
+        "0:",
+        "a:500",
+        "0:0",
+        "0:1001",
+        "0:500,",
+        "0:100,0:100",
+        "-1:500",
+        "0:5.5",
+        "9" * 5000 + ":1",
+        "0:\u0665",
+    ],
+)
 def test_an_annotation_of_another_form_is_refused(text: str) -> None:
     with pytest.raises(GpuAllocationError, match=r"write|name"):
         gpu_shares(text)
+
+
+def test_an_annotation_that_cannot_be_used_harms_no_other_pod() -> None:
+    pods = [a_pod("bad", gpus="9" * 5000 + ":500"), a_pod("good", gpus="1:500")]
+    left, (problem,) = gpu_left(2, pods, ("nvidia.com/gpu",))
+    assert left == (1000, 500)
+    assert len(problem) < 250
 
 
 def test_an_annotation_may_have_spaces() -> None:

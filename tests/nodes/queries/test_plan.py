@@ -7,7 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter.nodes.model.loads import LoadResource
-from adapter.nodes.queries.plan import MOST_POINTS, MOST_SAMPLES, QueryPiece, pieces_lacking, steps_at_once, wanted
+from adapter.nodes.queries.plan import (
+    MOST_POINTS,
+    MOST_SAMPLES,
+    QueryPiece,
+    pieces_lacking,
+    steps_after_success,
+    steps_at_once,
+    wanted,
+)
 from adapter.nodes.queries.schedule import in_order, queries_allowed, time_limit
 
 NOW = 1_800_000_007.5
@@ -68,6 +76,16 @@ def test_a_query_reads_less_than_prometheus_refuses(read: int | None, answered: 
     steps = steps_at_once(read, answered)
     assert steps == expected
     assert steps == 1 or steps * (read or 1) <= MOST_SAMPLES
+
+
+@pytest.mark.parametrize(
+    ("most", "columns", "took", "expected"),
+    [(1, 1, 0.01, 300), (4, 4, 3.0, 8), (4, 4, 6.0, 8), (8, 2, 5.9, 16), (MOST_POINTS, 68, 0.0, MOST_POINTS)],
+)
+def test_a_query_that_is_answered_fast_lets_larger_ones_follow(
+    most: int, columns: int, took: float, expected: int
+) -> None:
+    assert steps_after_success(most, columns, took, limit_seconds=6.0) == expected
 
 
 @pytest.mark.parametrize(("seconds", "queries"), [(30, 6), (60, 12), (15, 3), (10, 2), (1, 1)])

@@ -145,6 +145,18 @@ def test_most_allocated_counts_an_extended_resource_if_the_pod_requests_it(
     assert listed(most_allocated.score(wanted, columns(node), rows(1), args)) == [expected]
 
 
+@pytest.mark.parametrize("amount", [1e21, 2.0**63, 2.0**60])
+def test_requests_beyond_all_bounds_count_as_all_of_the_node(amount: float) -> None:
+    node = Node(capacity={"cpu": 4000, "memory": 8 * GIB}, requested={"cpu": amount, "memory": amount})
+    for policy in (
+        most_allocated.score(pod({}), columns(node), rows(1), MostAllocatedArgs()),
+        requested_to_capacity_ratio.score(pod({}), columns(node), rows(1), RequestedToCapacityRatioArgs()),
+        best_fit.score(pod({}), columns(node), rows(1)),
+    ):
+        assert listed(policy) == [100]
+        assert "-" not in policy.reason(0)
+
+
 @by_id("requested_to_capacity_ratio")
 def test_requested_to_capacity_ratio_scores_as_kubernetes(case: dict[str, Any]) -> None:
     nodes = nodes_of(case)

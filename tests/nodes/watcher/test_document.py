@@ -50,7 +50,8 @@ def test_the_document_has_the_shape_of_load_watcher() -> None:
         '{"name":"tidewatch:node_cpu_utilization:ratio","type":"CPU","operator":"AVG","rollup":"15m","value":42.5},'
         '{"name":"tidewatch:node_cpu_utilization:ratio","type":"CPU","operator":"STD","rollup":"15m","value":3.1},'
         '{"name":"tidewatch:node_memory_utilization:ratio","type":"Memory","operator":"AVG","rollup":"15m",'
-        '"value":61.2}],"tags":{},"metadata":{"dataCenter":"zone-a","pool":"batch \\"big\\""}}}}}'
+        '"value":61.2}],"tags":{},"metadata":{"dataCenter":"zone-a","pool":"batch \\"big\\"",'
+        '"resolutionSeconds":15.0}}}}}'
     )
 
 

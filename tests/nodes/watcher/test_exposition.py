@@ -5,8 +5,7 @@ import gzip
 from prometheus_client.parser import text_string_to_metric_families
 
 from adapter.nodes.model.loads import LoadResource, LoadSnapshot, NodeVerdict, UnmappedSeries
-from adapter.nodes.watcher.exposition import NodeExposition, metrics_text, prepare_exposition
-from adapter.timing.clock import Clock
+from adapter.nodes.watcher.exposition import prepare_exposition
 from tests.nodes.watcher.snapshots import NOTHING, WINDOW_END, Measured, snapshot_of
 
 CPU, MEMORY, DISK = LoadResource.CPU, LoadResource.MEMORY, LoadResource.DISK
@@ -79,9 +78,6 @@ def test_the_compressed_form_is_the_same_text() -> None:
     assert gzip.decompress(exposition.gzipped(WINDOW_END)) == exposition.text(WINDOW_END)
 
 
-def test_without_nodes_and_before_the_first_data_the_text_is_valid() -> None:
-    current: NodeExposition | None = None
-    text = metrics_text(lambda: current, Clock(wall=lambda: WINDOW_END))
-    assert text() == b""
-    current = prepare_exposition(snapshot_of({}))
-    assert samples_of(text())["tidewatch_nodes", "known"] == 0
+def test_without_nodes_the_text_is_valid() -> None:
+    text = prepare_exposition(snapshot_of({})).text(WINDOW_END)
+    assert samples_of(text)["tidewatch_nodes", "known"] == 0

@@ -194,6 +194,13 @@ def test_a_body_that_is_left_unread_closes_the_connection_after_the_answer(serve
         assert is_closed(sock)
 
 
+def test_a_client_hears_that_a_body_left_unread_ends_the_connection(server: Server) -> None:
+    """Otherwise it would send its next request on it, and lose it."""
+    with server.connect() as sock:
+        send_head(sock, "/facts", "Content-Length: 100000")
+        assert b"\r\nConnection: close\r\n" in read_head(sock)
+
+
 def test_a_body_that_is_malformed_and_left_unread_closes_the_connection_after_the_answer(server: Server) -> None:
     with server.connect() as sock:
         sock.sendall(b"POST /facts HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nno number\r\n\r\n")

@@ -1,0 +1,75 @@
+"""Where nodes and pods come from: nowhere, a folder, or the watches of a cluster; and what rights that takes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, cast
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from adapter.commands.nodes.cluster import node_source
+from adapter.nodes.model.settings import SchedulingSettings
+from adapter.options.clients import ObjectSettings
+from adapter.options.cluster import ClusterSettings
+from adapter.service.runtime.errors import StartError
+from adapter.service.runtime.tasks import Tasks
+from adapter.service.runtime.telemetry import TaskMetrics
+from adapter.sources.kubernetes.telemetry import WatchMetrics
+from adapter.timing.pace import UNPACED
+from tests.commands.nodes.world import OBJECTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from adapter.commands.nodes.cluster import NodeSource
+    from adapter.service.server.context import WorkerContext
+
+
+class Context:
+    """What a source takes of the worker: its tasks."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.tasks = Tasks(TaskMetrics(self.registry, "p"))
+
+
+@pytest.fixture(name="context")
+def _context() -> Iterator[Context]:
+    context = Context()
+    yield context
+    assert not context.tasks.stop(10.0)
+
+
+def source_of(context: Context, objects: ObjectSettings | None) -> NodeSource:
+    watches = WatchMetrics(context.registry, "p")
+    settings = SchedulingSettings()
+    return node_source(objects, settings, cast("WorkerContext", context), watches, UNPACED, lambda: None)
+
+
+def cluster(folder: Path | None = None, kubeconfig: Path | None = None) -> ObjectSettings:
+    return ObjectSettings(files=folder, cluster=ClusterSettings(kubeconfig, None))
+
+
+def test_without_a_cluster_nothing_is_known_and_nothing_is_waited_for(context: Context) -> None:
+    source = source_of(context, None)
+    assert source.has_tried_lists()
+    assert source.facts().nodes is None
+
+
+def test_a_folder_is_followed(context: Context, tmp_path: Path) -> None:
+    (tmp_path / "all.json").write_text(json.dumps(OBJECTS))
+    facts = source_of(context, cluster(tmp_path)).facts()
+    assert [node.name for node in facts.nodes or ()] == ["node-1", "node-2", "node-3"]
+    assert facts.why_unknown == ""
+
+
+def test_a_folder_without_files_ends_the_start(context: Context, tmp_path: Path) -> None:
+    with pytest.raises(StartError, match="no"):
+        source_of(context, cluster(tmp_path))
+
+
+def test_a_kubeconfig_that_is_missing_ends_the_start_with_the_way_out(context: Context, tmp_path: Path) -> None:
+    with pytest.raises(StartError, match="or set --objects to a folder to run without a cluster"):
+        source_of(context, cluster(kubeconfig=tmp_path / "missing"))
