@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import msgspec
-from demo.machine.backfill import backfill
 
 from adapter.nodes.model.settings import SchedulingSettings
 from adapter.nodes.queries.refresher import SampleRefresher
@@ -19,6 +18,7 @@ from benchmarks.nodes_stage import fetched
 from benchmarks.scripted_cluster import node_address
 from benchmarks.usage import usage
 from demo.machine.prometheus import running_prometheus
+from tests.support.backfill import backfill
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -32,7 +32,7 @@ def watcher_routes(current: Callable[[], PreparedWatcher | None], clock: Clock) 
     """Return the routes. `current` returns what was prepared last; None before the first data."""
     handlers = _Handlers(current, clock)
     return (
-        Route("/watcher", handlers.watcher, _METHODS),
+        Route("/watcher", handlers.watcher, _METHODS, is_frequent=True),
         Route("/watcher/health", handlers.health, _METHODS),
         Route("/watcher/<host>", handlers.host, _METHODS),
         Route("/nodes/unmapped", handlers.unmapped, _METHODS),
