@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import flask
 
+from adapter.timing.waiter_limit import WaiterLimit
 from adapter.web.body import read_body
 from adapter.web.http import RefusedRequestError, Request, Response
 from adapter.web.routes import BELOW, Handle, Refuse, Route, plain_refusal, select
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _REASONS = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+MOST_BODIES: Final = 8
+"""How many bodies are received at once: senders that never end theirs must leave threads for everybody else."""
 _RECEIVED = "tidewatch.received"
 """Where Flask's environ keeps the one that the server made."""
 _SHORT_WAY = frozenset({"GET", "POST"})
@@ -70,6 +73,10 @@ def request_of(environ: WSGIEnvironment) -> Request:
     )
 
 
+def _too_many_bodies() -> RefusedRequestError:
+    return RefusedRequestError(503, f"{MOST_BODIES} request bodies are being received already: try again in a second")
+
+
 class _Router:
     """Answers each request by the routes of the path rule that Flask found."""
 
@@ -78,6 +85,7 @@ class _Router:
         self._by_prefix: dict[str, list[Route]] = {}
         self._fallback = fallback
         self._refuse = refuse
+        self._bodies = WaiterLimit(MOST_BODIES, _too_many_bodies)
         for route in routes:
             if route.path.endswith(BELOW):
                 self._by_prefix.setdefault(route.path.removesuffix("*"), []).append(route)
@@ -107,10 +115,16 @@ class _Router:
     ) -> Response:
         try:
             route = select(routes, request.method)
-            body = read_body(environ, route.largest_body_bytes)
+            body = self._body(environ, route.largest_body_bytes)
         except RefusedRequestError as e:
             return self._refuse(request, e)
         return route.handle(replace(request, body=body, path_values=values))
+
+    def _body(self, environ: WSGIEnvironment, largest_bytes: int) -> bytes:
+        if largest_bytes == 0:
+            return b""
+        with self._bodies.joined():
+            return read_body(environ, largest_bytes)
 
     def _routes_below(self, path: str) -> Sequence[Route]:
         matching = [prefix for prefix in self._by_prefix if path.startswith(prefix)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import pytest
@@ -10,7 +12,8 @@ import pytest
 from adapter.web.body import read_body
 from adapter.web.http import RefusedRequestError, Request, Response
 from adapter.web.routes import Route, plain_refusal, select
-from adapter.web.wsgi import wsgi_application
+from adapter.web.wsgi import MOST_BODIES, wsgi_application
+from tests.support.waiting import until
 from tests.web.wsgi import call, environ
 
 
@@ -141,6 +144,20 @@ class Cut(io.BytesIO):
         raise ConnectionResetError
 
 
+class Waiting(io.BytesIO):
+    """A body that arrives when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arrived = threading.Event()
+        self.count = 0
+
+    def read(self, _size: int | None = -1) -> bytes:
+        self.count += 1
+        assert self.arrived.wait(20)
+        return b"12345"
+
+
 @pytest.mark.parametrize(
     "more",
     [
@@ -182,6 +199,29 @@ def test_a_length_that_is_no_number_is_refused(length: str) -> None:
     with pytest.raises(RefusedRequestError, match="Content-Length") as refused:
         read_body({"CONTENT_LENGTH": length, "wsgi.input": io.BytesIO(b"1234")}, 8)
     assert refused.value.status == 400
+
+
+def test_bodies_that_never_end_leave_threads_for_other_requests() -> None:
+    noting, waiting = Noting(), Waiting()
+    application = wsgi_application(
+        lambda request: noting.handler("fallback", request),
+        routes=[noting.route("/a", "GET", "POST", largest_body_bytes=8), noting.route("/b", "GET")],
+    )
+
+    def ask(method: str, path: str, **more: object) -> str:
+        return call(application, environ(method, path, PATH_INFO=path, **more))[0][:3]
+
+    with ThreadPoolExecutor(MOST_BODIES) as threads:
+        slow = [
+            threads.submit(ask, "POST", "/a", **{"wsgi.input": waiting, "CONTENT_LENGTH": "5"})
+            for _ in range(MOST_BODIES)
+        ]
+        until(lambda: waiting.count == MOST_BODIES)
+        assert ask("POST", "/a", **with_body(b"12345")) == "503"
+        assert ask("GET", "/b") == "200"
+        waiting.arrived.set()
+        assert {each.result(20) for each in slow} == {"200"}
+    assert ask("POST", "/a", **with_body(b"12345")) == "200"
 
 
 @pytest.mark.parametrize("path", ["/a", "/unrouted"])
