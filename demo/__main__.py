@@ -11,6 +11,7 @@ from pathlib import Path
 
 from demo.day import FleetLostError, run_day
 from demo.hpa_controller import NoMetricsError
+from demo.interruption import Interruption
 from demo.machine.files import raise_open_files_limit
 from demo.machine.processes import ProcessFailedError
 from demo.machine.prometheus import PrometheusMissingError
@@ -25,9 +26,11 @@ def main() -> int:
     options = _options()
     raise_open_files_limit()
     settings = Settings(seconds=options.seconds, seed=options.seed, hpa=not options.no_hpa, hold=options.hold)
+    interruption = Interruption()
+    interruption.install()
     folder = Path(tempfile.mkdtemp(prefix="tidewatch-demo-"))
     try:
-        held = run_day(folder, options.out, settings)
+        held = run_day(folder, options.out, settings, interruption)
     except KeyboardInterrupt:
         print("\ndemo: ended by Ctrl-C; no process is left running", file=sys.stderr)
         held = False

@@ -22,6 +22,7 @@ from demo.view import FleetView, view
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from demo.interruption import Interruption
     from demo.moments import Moment
     from demo.records import Sync, Target
     from demo.settings import Settings
@@ -35,8 +36,11 @@ class FleetLostError(Exception):
     """The process of a fleet ended before its day was over."""
 
 
-def run_day(folder: Path, out: Path, settings: Settings) -> bool:
-    """Run the demo in `folder`, write `summary.json` and `demo.png` to `out`; return whether the load was held."""
+def run_day(folder: Path, out: Path, settings: Settings, interruption: Interruption) -> bool:
+    """Run the demo in `folder`, write `summary.json` and `demo.png` to `out`; return whether the load was held.
+
+    Raises KeyboardInterrupt after Ctrl-C.
+    """
     with view() as screen, stage(folder, settings, screen.say) as running:
         watched = [WatchedFleet(fleet, HpaController(running.api, fleet.target)) for fleet in running.fleets]
         if settings.hpa:
@@ -45,14 +49,14 @@ def run_day(folder: Path, out: Path, settings: Settings) -> bool:
         with ExitStack() as clients:
             for each in watched:
                 clients.enter_context(each.fleet.start_clients())
-            _watch(watched, settings, screen)
+            _watch(watched, settings, screen, interruption)
             screen.say("checking every value and decision against Prometheus …")
             witness = PrometheusConnect(url=running.prometheus_url)
             reactive, predictive = (each.day(witness) for each in watched)
             held, told = _conclude((reactive, predictive), settings, out)
             screen.say(f"\n{told}\n{out / 'demo.png'}, {out / 'summary.json'}")
             if settings.hold:
-                _hold(running, screen)
+                _hold(running, screen, interruption)
     return held
 
 
@@ -105,7 +109,7 @@ def _conclude(days: tuple[FleetDay, FleetDay], settings: Settings, out: Path) ->
     return all(verdict.held for verdict in verdicts), told
 
 
-def _watch(watched: list[WatchedFleet], settings: Settings, screen: View) -> None:
+def _watch(watched: list[WatchedFleet], settings: Settings, screen: View, interruption: Interruption) -> None:
     """Follow the day to its end, scaling on the way."""
     next_sync = started = time.monotonic()
     while not all(each.is_over for each in watched):
@@ -119,7 +123,7 @@ def _watch(watched: list[WatchedFleet], settings: Settings, screen: View) -> Non
                     each.sync(now - started)
         if all(each.moments for each in watched):
             screen.show([_shown(each) for each in watched], settings.seconds)
-        time.sleep(LOOK_SECONDS)
+        interruption.sleep(LOOK_SECONDS)
 
 
 def _shown(each: WatchedFleet) -> FleetView:
@@ -141,7 +145,7 @@ def told_of(syncs: list[Sync]) -> str:
     )
 
 
-def _hold(running: Stage, screen: View) -> None:
+def _hold(running: Stage, screen: View, interruption: Interruption) -> None:
     api: Api = running.api
     screen.say(
         "\nEverything keeps running; Ctrl-C ends it. Ask the adapter as the API server does:\n"
@@ -151,4 +155,4 @@ def _hold(running: Stage, screen: View) -> None:
         f"Prometheus: {running.prometheus_url}   own metrics: {api.plain_url}/metrics"
     )
     while all(fleet.feed.alive for fleet in running.fleets):
-        time.sleep(1.0)
+        interruption.sleep(1.0)

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 LISTS_SECONDS: Final = 10.0
 """How long the first refresh, and readiness, wait for the first lists of nodes and pods."""
+FILE_SECONDS: Final = 5.0
+"""How long the port stays closed for the local file: reading it takes half a second for 5,000 nodes."""
 PAUSE_SECONDS: Final = 0.001
 """Pause after half a millisecond of bulk work, once requests are served. With that of `serve`, 4 ms, reading what
 Prometheus answers about 5,000 nodes would take longer than a refresh may."""
@@ -68,7 +70,7 @@ def make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
 
     reloader.on_change(replace)
     context.tasks.periodic("configuration", reloader.check, every_seconds=1.0, deadline_seconds=30.0)
-    _start_tasks(settings, context, keeper, source, (wake, pace))
+    file_is_read = _start_tasks(settings, context, keeper, source, (wake, pace))
     extender, metrics = ExtenderMetrics(context.registry, METRICS_PREFIX), _NodeMetrics(keeper, clock)
     context.add_metrics(metrics.text)
     if context.plain_address is not None:
@@ -77,6 +79,8 @@ def make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
     if settings.client_authorities is not None:
         certificate = ClientCertificate(settings.client_authorities.current)
     routes = protected(answers.routes(), settings.token, certificate)
+    # The port opens after this, so that the first request of a restarted process is answered from its file.
+    file_is_read.wait(FILE_SECONDS)
     own = own_routes(context.health, context.registry, metrics.text, metrics.packed)
     return wsgi_application(not_found, routes=(*map(extender.counted, routes), *own), refuse=extender.refuse)
 
@@ -137,7 +141,8 @@ def _start_tasks(
     keeper: BoardKeeper,
     source: NodeSource,
     running: tuple[threading.Event, Pace],
-) -> None:
+) -> threading.Event:
+    """Start all background work; return the event that says that the local file has been read, if there is one."""
     started, (wake, pace) = time.monotonic(), running
 
     def lists_are_done() -> bool:
@@ -150,6 +155,7 @@ def _start_tasks(
     context.tasks.running("board", lambda stop: _follow_changes(keeper, wake, stop))
     if settings.state_file is not None:
         context.tasks.periodic("local file", keeper.write_file, every_seconds=1.0, deadline_seconds=60.0)
+    return loop.file_is_read
 
 
 class _RefreshLoop:
@@ -162,13 +168,16 @@ class _RefreshLoop:
         self._pace = pace
         self._interval_seconds = interval_seconds
         self._lists_are_done = lists_are_done
-        self._has_read_file = False
+        self.file_is_read = threading.Event()
 
     def run(self, stop: Stop) -> None:
         """Work until the stop is requested."""
-        if not self._has_read_file:
-            self._has_read_file = True
-            self._keeper.read_file()
+        if not self.file_is_read.is_set():
+            try:
+                self._keeper.read_file()
+            finally:
+                # A task that fails is started again, and must not fail twice because of the file.
+                self.file_is_read.set()
         while not self._lists_are_done() and not stop.wait(0.02):
             pass
         while not stop.requested:

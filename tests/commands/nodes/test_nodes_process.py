@@ -193,6 +193,8 @@ def test_after_a_crash_the_windows_of_the_file_are_served(prometheus: Prometheus
     prometheus.pause()
     try:
         with running_nodes(tmp_path, *flags, objects=OBJECTS) as after:
+            # The port opens when the file has been read.
+            assert after.ask("/watcher").status == 200
             assert after.values("node-2") == pytest.approx(expected, abs=1e-4)
             assert sorted(after.watched()) == NAMES
             document = after.ask("/watcher").document
