@@ -64,7 +64,7 @@ def asked(current: Board, path: str, body: bytes, settings: SchedulingSettings) 
 
 
 def queried(current: Board, resource: str) -> tuple[int, dict[str, float]]:
-    """Return the status and what the descheduler is told of each node."""
+    """Return the status and what the descheduler receives for each node."""
     (route,) = query_routes(lambda: current, lambda: WINDOW_END)
     query = f'query={METRIC}{{resource="{resource}",window="15m",stat="avg"}}'
     response = route.handle(Request("POST", "/api/v1/query", body=query.encode()))
