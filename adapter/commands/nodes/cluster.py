@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from adapter.cluster.files import ClusterFilesError
 from adapter.cluster.folder import ClusterFolder
@@ -16,16 +16,21 @@ from adapter.sources.kubernetes.errors import KubernetesError
 from adapter.sources.kubernetes.settings import WatchSettings
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable
     from pathlib import Path
 
     from adapter.nodes.model.settings import SchedulingSettings
     from adapter.options.clients import ObjectSettings
+    from adapter.service.runtime.tasks import Stop
     from adapter.service.server.context import WorkerContext
     from adapter.sources.kubernetes.telemetry import WatchTelemetry
     from adapter.timing.pace import Pace
 
 _log = logging.getLogger(__name__)
+
+LONGEST_WAIT_SECONDS: Final = 5.0
+"""How long lists, and the port, wait for the local file to be read; it takes half a second for 5,000 nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +51,13 @@ def node_source(
     telemetry: WatchTelemetry,
     pace: Pace,
     changed: Callable[[], None],
+    begin: threading.Event,
 ) -> NodeSource:
-    """Return the source, and start its tasks; raises StartError. `changed` is called when a fact becomes another."""
+    """Return the source, and start its tasks; raises StartError.
+
+    `changed` is called when a fact becomes another. Lists begin with the event `begin`, or a little later without it:
+    tens of thousands of pods would hold up what must be done before.
+    """
     if objects is None:
         return NodeSource(NodeFacts)
     if objects.files is not None:
@@ -59,7 +69,7 @@ def node_source(
     watch = ClusterWatch(
         client,
         needs_of(settings),
-        lambda name, run: context.tasks.running(name, lambda stop: run(stop.event)),
+        lambda name, run: context.tasks.running(name, lambda stop: _after(begin, run, stop)),
         WatchSettings(pace=pace, telemetry=telemetry),
         changed=changed,
     )
@@ -68,6 +78,11 @@ def node_source(
         has_tried_lists=watch.has_tried_lists,
         change=lambda settings: watch.change(needs_of(settings)),
     )
+
+
+def _after(begin: threading.Event, run: Callable[[threading.Event], None], stop: Stop) -> None:
+    begin.wait(LONGEST_WAIT_SECONDS)
+    run(stop.event)
 
 
 def _folder(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from adapter.commands.nodes.answers import Answers, not_found, own_routes
-from adapter.commands.nodes.cluster import node_source
+from adapter.commands.nodes.cluster import LONGEST_WAIT_SECONDS, node_source
 from adapter.commands.nodes.protection import ClientCertificate, protected
 from adapter.commands.nodes.settings import METRICS_PREFIX
 from adapter.commands.nodes.telemetry import ExtenderMetrics
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 LISTS_SECONDS: Final = 10.0
 """How long the first refresh, and readiness, wait for the first lists of nodes and pods."""
-FILE_SECONDS: Final = 5.0
-"""How long the port stays closed for the local file: reading it takes half a second for 5,000 nodes."""
 PAUSE_SECONDS: Final = 0.001
 """Pause after half a millisecond of bulk work, once requests are served. With that of `serve`, 4 ms, reading what
 Prometheus answers about 5,000 nodes would take longer than a refresh may."""
@@ -56,10 +54,10 @@ _STOP_NOTICED_SECONDS: Final = 0.5
 
 def make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
     """Build the worker and start its tasks; raises StartError."""
-    pace, clock, wake = Pace(pause_seconds=0.0), Clock(), threading.Event()
+    pace, clock, wake, file_is_read = Pace(pause_seconds=0.0), Clock(), threading.Event(), threading.Event()
     reloader = _reloader(settings, context)
     watches = WatchMetrics(context.registry, METRICS_PREFIX)
-    source = node_source(settings.objects, reloader.current(), context, watches, pace, wake.set)
+    source = node_source(settings.objects, reloader.current(), context, watches, pace, wake.set, file_is_read)
     keeper = _keeper(settings, context, reloader, source, (clock, pace))
     answers = Answers(keeper, reloader.current(), clock)
 
@@ -70,7 +68,7 @@ def make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
 
     reloader.on_change(replace)
     context.tasks.periodic("configuration", reloader.check, every_seconds=1.0, deadline_seconds=30.0)
-    file_is_read = _start_tasks(settings, context, keeper, source, (wake, pace))
+    _start_tasks(settings, context, keeper, source, (wake, file_is_read, pace))
     extender, metrics = ExtenderMetrics(context.registry, METRICS_PREFIX), _NodeMetrics(keeper, clock)
     context.add_metrics(metrics.text)
     if context.plain_address is not None:
@@ -80,7 +78,7 @@ def make_worker(settings: NodesSettings, context: WorkerContext) -> WsgiApp:
         certificate = ClientCertificate(settings.client_authorities.current)
     routes = protected(answers.routes(), settings.token, certificate)
     # The port opens after this, so that the first request of a restarted process is answered from its file.
-    file_is_read.wait(FILE_SECONDS)
+    file_is_read.wait(LONGEST_WAIT_SECONDS)
     own = own_routes(context.health, context.registry, metrics.text, metrics.packed)
     return wsgi_application(not_found, routes=(*map(extender.counted, routes), *own), refuse=extender.refuse)
 
@@ -140,44 +138,46 @@ def _start_tasks(
     context: WorkerContext,
     keeper: BoardKeeper,
     source: NodeSource,
-    running: tuple[threading.Event, Pace],
-) -> threading.Event:
-    """Start all background work; return the event that says that the local file has been read, if there is one."""
-    started, (wake, pace) = time.monotonic(), running
+    running: tuple[threading.Event, threading.Event, Pace],
+) -> None:
+    started, (wake, file_is_read, pace) = time.monotonic(), running
 
     def lists_are_done() -> bool:
         return source.has_tried_lists() or time.monotonic() - started >= LISTS_SECONDS
 
-    loop = _RefreshLoop(keeper, settings.refresh_interval_seconds, lists_are_done, pace)
+    loop = _RefreshLoop(keeper, settings.refresh_interval_seconds, (file_is_read, lists_are_done), pace)
     context.health.add_ready("nodes", lambda: None if lists_are_done() else "nodes and pods are not listed yet")
     context.health.add_ready("refresh", lambda: None if keeper.has_tried else "no refresh has been tried yet")
     context.tasks.running("refresh", loop.run)
     context.tasks.running("board", lambda stop: _follow_changes(keeper, wake, stop))
     if settings.state_file is not None:
         context.tasks.periodic("local file", keeper.write_file, every_seconds=1.0, deadline_seconds=60.0)
-    return loop.file_is_read
 
 
 class _RefreshLoop:
     """Refreshes again and again, after what the local file has is published."""
 
     def __init__(
-        self, keeper: BoardKeeper, interval_seconds: float, lists_are_done: Callable[[], bool], pace: Pace
+        self,
+        keeper: BoardKeeper,
+        interval_seconds: float,
+        beginning: tuple[threading.Event, Callable[[], bool]],
+        pace: Pace,
     ) -> None:
+        """Set the event of `beginning` once the file has been read; refresh once its function is true."""
         self._keeper = keeper
         self._pace = pace
         self._interval_seconds = interval_seconds
-        self._lists_are_done = lists_are_done
-        self.file_is_read = threading.Event()
+        self._file_is_read, self._lists_are_done = beginning
 
     def run(self, stop: Stop) -> None:
         """Work until the stop is requested."""
-        if not self.file_is_read.is_set():
+        if not self._file_is_read.is_set():
             try:
                 self._keeper.read_file()
             finally:
                 # A task that fails is started again, and must not fail twice because of the file.
-                self.file_is_read.set()
+                self._file_is_read.set()
         while not self._lists_are_done() and not stop.wait(0.02):
             pass
         while not stop.requested:

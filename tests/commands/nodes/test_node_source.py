@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -18,6 +19,8 @@ from adapter.service.runtime.telemetry import TaskMetrics
 from adapter.sources.kubernetes.telemetry import WatchMetrics
 from adapter.timing.pace import UNPACED
 from tests.commands.nodes.world import OBJECTS
+from tests.support.fake_apiserver import FakeApiServer
+from tests.support.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,10 +45,13 @@ def _context() -> Iterator[Context]:
     assert not context.tasks.stop(10.0)
 
 
-def source_of(context: Context, objects: ObjectSettings | None) -> NodeSource:
+def source_of(context: Context, objects: ObjectSettings | None, begin: threading.Event | None = None) -> NodeSource:
     watches = WatchMetrics(context.registry, "p")
     settings = SchedulingSettings()
-    return node_source(objects, settings, cast("WorkerContext", context), watches, UNPACED, lambda: None)
+    if begin is None:
+        begin = threading.Event()
+        begin.set()
+    return node_source(objects, settings, cast("WorkerContext", context), watches, UNPACED, lambda: None, begin)
 
 
 def cluster(folder: Path | None = None, kubeconfig: Path | None = None) -> ObjectSettings:
@@ -73,3 +79,15 @@ def test_a_folder_without_files_ends_the_start(context: Context, tmp_path: Path)
 def test_a_kubeconfig_that_is_missing_ends_the_start_with_the_way_out(context: Context, tmp_path: Path) -> None:
     with pytest.raises(StartError, match="or set --objects to a folder to run without a cluster"):
         source_of(context, cluster(kubeconfig=tmp_path / "missing"))
+
+
+def test_nothing_is_listed_before_what_must_be_done_first(context: Context, tmp_path: Path) -> None:
+    begin = threading.Event()
+    with FakeApiServer() as server:
+        source = source_of(context, cluster(kubeconfig=server.kubeconfig(tmp_path / "kubeconfig")), begin)
+        assert not source.has_tried_lists()
+        assert server.requests == []
+        begin.set()
+        until(source.has_tried_lists)
+        assert server.asked("list", "nodes")
+        assert not context.tasks.stop(10.0)
