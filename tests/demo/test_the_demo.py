@@ -40,8 +40,7 @@ def test_every_value_and_decision_of_a_short_day_is_right_and_the_fleet_follows(
         assert fleet["decisions_checked"] >= 30
         assert fleet["answers_checked"] >= 30 * metrics
         assert fleet["connections_lost"] > 0
-        # A short day peaks for a second or two, in which a crowded machine misses the last pod of three times as many.
-        assert fleet["replicas_max"] >= 2 * fleet["replicas_min"], printed
+        assert fleet["replicas_max"] >= 3 * fleet["replicas_min"], printed
         assert fleet["replicas_last"] <= fleet["replicas_min"] + 1, printed
     assert summary["predictive"]["rounds_without_a_forecast"] == 0, printed
     # The judgement and the exit status are one: a crowded machine may refuse some connections more in a short day.
@@ -72,9 +71,8 @@ def test_the_day_is_held_although_the_recommender_is_killed_half_way(tmp_path: P
     assert predictive["answers_wrong"] == predictive["decisions_wrong"] == 0, printed
     # Nothing shrinks because a metric is missing, and the other metrics still let it grow.
     assert predictive["replicas_last"] == predictive["replicas_max"], printed
-    # A crowded machine may refuse some connections more in a short day, or miss its peak; nothing else may be wrong.
-    of_the_machine = ("were refused (", "there were never more than")
-    assert not [each for each in predictive["objections"] if not any(text in each for text in of_the_machine)], printed
+    # A crowded machine may refuse some connections more in a short day; nothing else may be wrong.
+    assert not [each for each in predictive["objections"] if "were refused (" not in each], printed
 
 
 def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
