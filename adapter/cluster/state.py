@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeAlias, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from adapter.cluster.scheduling.constraints import PodScheduling
+    from adapter.cluster.scheduling.storage import Storage
+    from adapter.cluster.scheduling.workloads import DisruptionBudget, Workload
     from adapter.objects.pod_requests import PodResources
     from adapter.objects.quantities import Quantity
 
@@ -75,6 +78,11 @@ class ClusterNode:
     capacity: Mapping[str, Quantity]
     allocatable: Mapping[str, Quantity]
     addresses: tuple[NodeAddress, ...] = ()
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """Those that decide whether a node may be removed, where scheduling is needed; no others are kept."""
+    provider_id: str = ""
+    is_terminating: bool = False
+    """Whether it has a deletionTimestamp."""
 
     @property
     def ready(self) -> bool:
@@ -90,6 +98,26 @@ class ControllerReference:
     kind: str
     name: str
     uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulingFacts:
+    """What is known of a pod beside its resources where nodes are sized. Pods of one controller share most of it."""
+
+    scheduling: PodScheduling
+    annotations: Mapping[str, str]
+    """Those of Cluster Autoscaler and the annotation of mirror pods; no others are kept."""
+    created: float | None
+    """Seconds since the Unix epoch."""
+    deleted: float | None
+    """Of the deletionTimestamp, which is the time at which the grace period ends."""
+    grace_seconds: float
+    """`deletionGracePeriodSeconds` where it is being deleted, else `spec.terminationGracePeriodSeconds` (30)."""
+    is_unschedulable: bool
+    """Whether the condition PodScheduled is False with the reason Unschedulable."""
+    restart_policy: str
+    owner_problem: str = ""
+    """Why its owner cannot be used, such as two controllers; empty if nothing is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +142,8 @@ class ClusterPod:
     resources: PodResources
     gpu_allocation: str = ""
     """Text of the annotation that names the pod's GPUs, where one is configured."""
+    facts: SchedulingFacts | None = None
+    """None unless `ClusterNeeds.scheduling`."""
 
     @property
     def has_ended(self) -> bool:
@@ -164,6 +194,33 @@ class CountQuery:
     """A label selector in kubectl's syntax; empty for all objects."""
 
 
+JsonObject: TypeAlias = "Mapping[str, object]"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ObjectKind:
+    """A kind of which whole objects are read, in whichever version the cluster serves."""
+
+    group: str
+    """API group, such as `cluster.x-k8s.io`."""
+    resource: str
+    """Plural name, such as `machinedeployments`."""
+    kind: str
+    namespace: str = ""
+    """Empty for all namespaces, and for kinds without namespaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """An object that cannot be used."""
+
+    kind: str
+    namespace: str
+    name: str
+    reason: str
+    """What is wrong with it and what to do, in one sentence that names the object."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterNeeds:
     """Which facts are needed. Nothing else is watched or read."""
@@ -176,6 +233,10 @@ class ClusterNeeds:
     pod_selectors: bool = False
     gpu_annotation: str = ""
     """Annotation of pods that names their GPUs; empty for none."""
+    scheduling: bool = False
+    """Constraints of pods, workloads, budgets, labels of namespaces and storage. Needs nodes and pods, too."""
+    objects: frozenset[ObjectKind] = frozenset()
+    """Kinds of which whole objects are needed, such as those of Cluster API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +249,16 @@ class ClusterState:
     counts: Mapping[CountQuery, Observed[int] | Unknown] = field(default_factory=dict)
     pods: Observed[tuple[ClusterPod, ...]] | Unknown = Unknown("pods are not watched")
     pod_selectors: Observed[tuple[PodSelector, ...]] | Unknown = Unknown("selectors of pods are not watched")
+    workloads: Observed[tuple[Workload, ...]] | Unknown = Unknown("workloads are not watched")
+    disruption_budgets: Observed[tuple[DisruptionBudget, ...]] | Unknown = Unknown("budgets are not watched")
+    namespace_labels: Observed[Mapping[str, Mapping[str, str]]] | Unknown = Unknown("namespaces are not watched")
+    """By namespace."""
+    storage: Storage | None = None
+    """None unless `ClusterNeeds.scheduling`."""
+    objects: Mapping[ObjectKind, Observed[tuple[JsonObject, ...]] | Unknown] = field(default_factory=dict)
+    """Whole objects as the API gives them. Values are shared: they must not be changed."""
+    left_out: tuple[LeftOut, ...] = ()
+    """Each object that cannot be used, so that an answer can name and count it."""
     problems: tuple[str, ...] = ()
     """Which objects are left out of the facts above and why, one sentence each. A decision repeats them in its message,
     since what it sees of the cluster may be too small."""

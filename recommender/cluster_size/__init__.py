@@ -1,0 +1,1 @@
+"""How many nodes, of which group, and which may go, with reasons: Cluster Autoscaler's decisions as pure functions."""
