@@ -14,6 +14,8 @@ from adapter.cluster.forms import AutoscalerForm, NodeForm, SliceForm
 from adapter.cluster.pods.facts import pod_of
 from adapter.cluster.pods.forms import PodForm, SelectingForm, SelectingMeta, SelectingSpec
 from adapter.cluster.pods.selectors import SELECTING_KINDS, pod_selector_of
+from adapter.cluster.scheduling.forms import SchedulingPodForm
+from adapter.cluster.scheduling.pod_facts import scheduled_pod_of
 from adapter.cluster.state import Observed, Unknown
 from adapter.cluster.targets import ScaledForm, group_of, scaled_object
 from adapter.sources.manifests import GroupKind, group_kind, read_objects
@@ -52,7 +54,7 @@ class _Forms(Mapping[GroupKind, "type[msgspec.Struct]"]):
     def __init__(self, needs: ClusterNeeds) -> None:
         self._whole = dict(_WHOLE)
         if needs.pods:
-            self._whole[GroupKind("", "Pod")] = PodForm
+            self._whole[GroupKind("", "Pod")] = SchedulingPodForm if needs.scheduling else PodForm
         if needs.pod_selectors:
             self._whole[GroupKind("", "Service")] = SelectingForm
 
@@ -146,7 +148,9 @@ def _add(contents: Contents, found: FileObject, shared: dict[tuple[str, ...], Ma
 
 def _add_placement(contents: Contents, found: FileObject, needs: ClusterNeeds) -> None:
     place = _namespace(found.manifest), found.manifest.metadata.name
-    if isinstance(found.whole, PodForm):
+    if isinstance(found.whole, SchedulingPodForm):
+        contents.pods[place] = _or_problem(partial(scheduled_pod_of, gpu_annotation=needs.gpu_annotation), found.whole)
+    elif isinstance(found.whole, PodForm):
         contents.pods[place] = _or_problem(partial(pod_of, gpu_annotation=needs.gpu_annotation), found.whole)
     kind = _SELECTING.get(group_kind(found.manifest)) if needs.pod_selectors else None
     if kind is None:

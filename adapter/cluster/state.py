@@ -117,7 +117,13 @@ class SchedulingFacts:
     """Whether the condition PodScheduled is False with the reason Unschedulable."""
     restart_policy: str
     owner_problem: str = ""
-    """Why its owner cannot be used, such as two controllers; empty if nothing is wrong."""
+    """Why its owner cannot be used, such as two controllers or a cycle of owners; empty if nothing is wrong."""
+    problem: str = ""
+    """Why a bound pod cannot be read; empty if nothing is wrong. Such a pod takes its place, but nothing else is known
+    of it: it must not be moved, so its node must be kept. It is named in `ClusterState.left_out`, too."""
+    are_requests_known: bool = True
+    """False for a bound pod whose requests cannot be read: then `resources` are all that its node offers, so that
+    nothing is placed beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +214,8 @@ class ObjectKind:
     kind: str
     namespace: str = ""
     """Empty for all namespaces, and for kinds without namespaces."""
+    name: str = ""
+    """Empty for all objects; otherwise the only one that is needed, so that a role need not grant the others."""
 
 
 @dataclass(frozen=True, slots=True)
