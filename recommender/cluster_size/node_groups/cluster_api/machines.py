@@ -87,7 +87,7 @@ def _add_pool(
             members.foreign.add(name)
     listed = section(pool, "spec").get("providerIDList")
     for provider_id in listed if isinstance(listed, list) else ():
-        if provider_id in by_provider:
+        if isinstance(provider_id, str) and provider_id in by_provider:
             members.nodes.setdefault(by_provider[provider_id], None)
 
 
