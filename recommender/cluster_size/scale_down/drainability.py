@@ -95,6 +95,8 @@ class DrainRules:
         facts = pod.facts
         if facts is None:
             return _DAEMON_SET if is_daemon_set_pod(pod) else _unreadable("its annotations and volumes are not known")
+        if facts.problem:
+            return _unreadable(facts.problem)
         if is_mirror_pod(pod) or is_long_terminating(pod, self._now):
             return _SKIP
         return (
