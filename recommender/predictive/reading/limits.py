@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from adapter.documents.tree import shortened
+from recommender.decisions.recurring.cron import CronError, parse_cron
 from recommender.decisions.times import parse_rfc3339
-from recommender.predictive.policy.cron import CronError, parse_cron
 from recommender.predictive.settings import Override, Schedule
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from recommender.predictive.policy.cron import parse_cron
-from recommender.predictive.policy.schedules import latest_start, scheduled_bound
+from recommender.decisions.recurring.cron import parse_cron
+from recommender.decisions.recurring.starts import latest_start
+from recommender.predictive.policy.schedules import scheduled_bound
 from recommender.predictive.settings import Schedule
 
 HOUR = 3600.0
