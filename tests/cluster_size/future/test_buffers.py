@@ -70,9 +70,9 @@ def test_a_chunk_that_requests_nothing_is_an_error() -> None:
 
 
 def state(spec: dict[str, Any], status: dict[str, Any] | None = None, template: Any = None) -> ClusterState:  # noqa: ANN401 - JSON
-    buffer = {"metadata": {"namespace": "shop", "name": "reserve"}, "spec": spec, "status": status or {}}
+    buffer: dict[str, object] = {"metadata": {"namespace": "shop", "name": "reserve"}, "spec": spec, "status": status or {}}
     resources = {"requests": {"cpu": "250m", "memory": "1Gi"}} if template is None else template
-    made = {
+    made: dict[str, object] = {
         "metadata": {"namespace": "shop", "name": "chunk"},
         "template": {"spec": {"containers": [{"name": "c", "resources": resources}]}},
     }
