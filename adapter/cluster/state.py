@@ -214,6 +214,8 @@ class ObjectKind:
     kind: str
     namespace: str = ""
     """Empty for all namespaces, and for kinds without namespaces."""
+    name: str = ""
+    """Empty for all objects; otherwise the only one that is needed, so that a role need not grant the others."""
 
 
 @dataclass(frozen=True, slots=True)

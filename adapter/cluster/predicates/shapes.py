@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from adapter.cluster.scheduling.constraints import NO_CONSTRAINTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from adapter.cluster.scheduling.constraints import PodScheduling
+    from adapter.cluster.state import ClusterPod
+    from adapter.objects.pod_requests import PodResources
+
+_OWN_RESOURCES: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
+_PREFIXES: Final = ("hugepages-", "attachable-volumes-")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,3 +44,61 @@ class Refusal:
     """What exactly, such as the key of the taint; empty if the reason says it all."""
     needs_other_node: bool = True
     """Whether no eviction of pods could help (`UnschedulableAndUnresolvable`)."""
+
+
+_Identity: TypeAlias = tuple[str, int, int, int, int]
+_Value: TypeAlias = tuple[str, frozenset[tuple[str, str]], frozenset[tuple[str, int]], int, int]
+
+
+class ShapeTable:
+    """The shapes of a snapshot, one object for all pods that are alike.
+
+    Pods of one controller share their labels, resources and constraints, so most look-ups are by identity.
+    """
+
+    def __init__(self) -> None:
+        self._by_identity: dict[_Identity, tuple[PodShape, tuple[object, ...]]] = {}
+        # Keeps what the identities stand for alive, as an identity of a value that is gone may be given again.
+        self._by_value: dict[_Value, PodShape] = {}
+        self._schedulings: dict[PodScheduling, PodScheduling] = {}
+
+    def shape(self, pod: ClusterPod) -> PodShape:
+        """Return the shape of a pod."""
+        facts = pod.facts
+        scheduling = NO_CONSTRAINTS if facts is None else facts.scheduling
+        identity = (pod.namespace, id(pod.labels), id(pod.resources), id(scheduling), pod.priority)
+        found = self._by_identity.get(identity)
+        if found is None:
+            shape = self._equal_shape(pod, scheduling)
+            found = self._by_identity[identity] = (shape, (pod.labels, pod.resources, scheduling))
+        return found[0]
+
+    def _equal_shape(self, pod: ClusterPod, scheduling: PodScheduling) -> PodShape:
+        shared = self._schedulings.setdefault(scheduling, scheduling)
+        requests = _requests(pod.resources)
+        value = (
+            pod.namespace,
+            frozenset(pod.labels.items()),
+            frozenset(requests.items()),
+            id(shared),
+            pod.priority,
+        )
+        shape = self._by_value.get(value)
+        if shape is None:
+            shape = PodShape(pod.namespace, pod.labels, requests, shared, pod.priority, bool(requests))
+            self._by_value[value] = shape
+        return shape
+
+
+def _requests(resources: PodResources) -> dict[str, int]:
+    """Return what counts for the scheduler, in the order in which it checks: its own resources, then by name."""
+    asked = {name: amount for name, amount in resources.requests.items() if amount > 0}
+    own = {name: asked[name] for name in ("cpu", "memory", "ephemeral-storage") if name in asked}
+    return own | {name: asked[name] for name in sorted(asked.keys() - _OWN_RESOURCES) if _is_counted(name)}
+
+
+def _is_counted(resource: str) -> bool:
+    """Whether the scheduler counts a resource besides its own: extended ones, huge pages and volumes."""
+    if resource.startswith(_PREFIXES) or "kubernetes.io/" in resource:
+        return True
+    return "/" in resource and not resource.startswith("requests.")

@@ -5,27 +5,29 @@ Simulations place and evict pods in it. It belongs to one decision and one threa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from adapter.cluster.predicates.census import Census
+from adapter.cluster.predicates.namespaces import Namespaces
+from adapter.cluster.predicates.node_info import NodeInfo, PodKey, new_node_info, take
+from adapter.cluster.predicates.node_table import NodeTable
+from adapter.cluster.predicates.shapes import ShapeTable
+from adapter.cluster.predicates.static_filter import StaticFilter
+from adapter.cluster.predicates.volumes.storage_view import storage_view
+from adapter.cluster.scheduling.constraints import NO_CONSTRAINTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from adapter.cluster.predicates.shapes import PodShape
+    from adapter.cluster.scheduling.constraints import PodScheduling
     from adapter.cluster.scheduling.storage import Storage
     from adapter.cluster.state import ClusterNode, ClusterPod
 
+__all__ = ["NodeInfo", "Snapshot"]
 
-@dataclass(slots=True, eq=False)
-class NodeInfo:
-    """A node with its pods. Only its snapshot changes it."""
-
-    node: ClusterNode
-    allocatable: Mapping[str, int]
-    """CPU in milli, memory and storage in bytes, others as counts."""
-    requested: dict[str, int] = field(default_factory=dict)
-    pods: dict[tuple[str, str], ClusterPod] = field(default_factory=dict)
-    """By namespace and name, in the order in which they came."""
+_Undo: TypeAlias = "Callable[[], None]"
 
 
 class Snapshot:
@@ -38,38 +40,126 @@ class Snapshot:
         storage: Storage | None = None,
         namespace_labels: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
-        """Pods that have ended, are not bound, or are bound to a node that is not listed take no place."""
-        raise NotImplementedError
+        """Pods that have ended, are not bound, or are bound to a node that is not listed take no place.
+
+        Of nodes with one name, and of pods with one namespace and name, the first counts.
+        """
+        self._nodes = NodeTable()
+        self.census = Census(self._nodes, Namespaces(namespace_labels))
+        self._places: dict[PodKey, NodeInfo] = {}
+        self._shapes = ShapeTable()
+        self._static_filters: dict[PodScheduling, StaticFilter] = {}
+        self._log: list[_Undo] = []
+        for node in nodes:
+            if node.name not in self._nodes:
+                self._nodes.append(new_node_info(node, is_added=False))
+        self.storage = storage_view(storage, self._nodes.values())
+        for pod in pods:
+            info = self._nodes.get(pod.node) if pod.node and not pod.has_ended else None
+            key = (pod.namespace, pod.name)
+            if info is not None and key not in self._places:
+                self._put(key, pod, info)
 
     @property
     def nodes(self) -> Mapping[str, NodeInfo]:
         """By name, in order: those given, then those added."""
-        raise NotImplementedError
+        return self._nodes
 
     def shape(self, pod: ClusterPod) -> PodShape:
         """Return the shape of a pod, the same object for all pods that are alike to every filter."""
-        raise NotImplementedError
+        return self._shapes.shape(pod)
 
     def add_node(self, node: ClusterNode, pods: Iterable[ClusterPod] = ()) -> NodeInfo:
         """Add a node with pods on it, such as those of DaemonSets. Raises ValueError if the name is taken."""
-        raise NotImplementedError
+        info = new_node_info(node, is_added=True)
+        self._nodes.append(info)
+        self.census.add_node(info)
+        self._log.append(lambda: self._forget(info))
+        for pod in pods:
+            self.place(pod, node.name)
+        return info
 
     def remove_node(self, name: str) -> tuple[ClusterPod, ...]:
         """Remove a node and return its pods, which are in no place afterwards."""
-        raise NotImplementedError
+        info = self._nodes[name]
+        for key, pod in info.pods.items():
+            del self._places[key]
+            self._count(pod, info, -1)
+        self._nodes.remove(info)
+        self.census.remove_node(info)
+        self._log.append(lambda: self._put_node_back(info))
+        return tuple(info.pods.values())
 
     def place(self, pod: ClusterPod, node: str) -> None:
         """Put a pod on a node, without a check. Namespace and name must not be in the snapshot yet."""
-        raise NotImplementedError
+        info = self._nodes[node]
+        key = (pod.namespace, pod.name)
+        if key in self._places:
+            raise ValueError(f"pod {pod.namespace}/{pod.name} has a node in the snapshot already: evict it first")
+        self._put(key, pod, info)
+        self._log.append(lambda: self._take(key, pod, info))
 
     def evict(self, pod: ClusterPod) -> None:
         """Take a pod from its node."""
-        raise NotImplementedError
+        key = (pod.namespace, pod.name)
+        info = self._places.pop(key)
+        before = info.pods
+        placed = before[key]
+        # The order of the others is as before if the dictionary itself is put back.
+        info.pods = {other: one for other, one in before.items() if other != key}
+        self._count(placed, info, -1)
+        self._log.append(lambda: self._return(key, info, before))
 
     def checkpoint(self) -> int:
         """Return a mark for `revert`."""
-        raise NotImplementedError
+        return len(self._log)
 
     def revert(self, checkpoint: int) -> None:
         """Undo all changes since the mark, the last one first."""
-        raise NotImplementedError
+        while len(self._log) > checkpoint:
+            self._log.pop()()
+
+    def try_pods(self, shape: PodShape, info: NodeInfo, count: int, *, is_terminating: bool = False) -> None:
+        """Count pods of a shape on a node without naming them; the same with the negative count takes them back."""
+        take(info, shape, count)
+        self.census.change(shape, info, count, is_terminating=is_terminating)
+
+    def static_filter(self, scheduling: PodScheduling) -> StaticFilter:
+        """Return the filter of nodes by their labels and taints, one for all shapes with the same constraints."""
+        key = replace(
+            NO_CONSTRAINTS,
+            node_selector=scheduling.node_selector,
+            node_terms=scheduling.node_terms,
+            tolerations=scheduling.tolerations,
+        )
+        if key not in self._static_filters:
+            self._static_filters[key] = StaticFilter(key)
+        return self._static_filters[key]
+
+    def _count(self, pod: ClusterPod, info: NodeInfo, count: int) -> None:
+        self.try_pods(self._shapes.shape(pod), info, count, is_terminating=pod.is_terminating)
+
+    def _forget(self, info: NodeInfo) -> None:
+        self._nodes.forget(info)
+        self.census.remove_node(info)
+
+    def _put(self, key: PodKey, pod: ClusterPod, info: NodeInfo) -> None:
+        self._places[key] = info
+        info.pods[key] = pod
+        self._count(pod, info, 1)
+
+    def _take(self, key: PodKey, pod: ClusterPod, info: NodeInfo) -> None:
+        del self._places[key], info.pods[key]
+        self._count(pod, info, -1)
+
+    def _return(self, key: PodKey, info: NodeInfo, pods: dict[PodKey, ClusterPod]) -> None:
+        self._places[key] = info
+        info.pods = pods
+        self._count(pods[key], info, 1)
+
+    def _put_node_back(self, info: NodeInfo) -> None:
+        self._nodes.put_back(info)
+        self.census.add_node(info)
+        for key, pod in info.pods.items():
+            self._places[key] = info
+            self._count(pod, info, 1)

@@ -1,0 +1,73 @@
+"""When something that recurs by a cron expression has last begun, in the local time of a zone."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+from zoneinfo import ZoneInfo
+
+from recommender.reading.cron import parse_cron
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from recommender.reading.cron import Cron
+
+_ALL_HOURS: Final = 24
+_MINUTE: Final = timedelta(minutes=1)
+_DAY: Final = timedelta(days=1)
+
+
+@lru_cache(maxsize=1024)
+def latest_start_of(cron: str, timezone: str, duration_seconds: float, minute: int) -> float | None:
+    """Return the latest start until a minute since the epoch; None if there was none within the duration.
+
+    Starts are whole minutes, and the result is in seconds since the epoch. Thousands of targets of one recommendation
+    ask for the same minute. Raises CronError or ZoneInfoNotFoundError.
+    """
+    now, zone = datetime.fromtimestamp(minute * 60, UTC), ZoneInfo(timezone)
+    earliest = now - timedelta(seconds=duration_seconds)
+    return latest_start(parse_cron(cron), zone, earliest, now)
+
+
+def latest_start(cron: Cron, zone: ZoneInfo, earliest: datetime, latest: datetime) -> float | None:
+    """Return the last start after `earliest` and until `latest`, in seconds since the epoch; None if there is none.
+
+    Where clocks go forward, a start that the local time leaves out is that of the first minute after the gap. Where
+    they go back, a start at a fixed hour is the first of the two, and one at every hour is both of them. Source:
+    cron(8) of Debian, which treats jobs in this way.
+    """
+    day = latest.astimezone(zone).date()
+    # The start of a gap at the end of a day belongs to that day, hence one more.
+    while day >= earliest.astimezone(zone).date() - _DAY:
+        starts = [start for start in _starts(cron, zone, day) if earliest < start <= latest]
+        if starts:
+            return max(starts).timestamp()
+        day -= _DAY
+    return None
+
+
+def _starts(cron: Cron, zone: ZoneInfo, day: date) -> Iterator[datetime]:
+    """Yield the starts of a local day, in UTC."""
+    midnight = datetime(day.year, day.month, day.day)  # noqa: DTZ001 - local times, of which some do not exist
+    if not cron.matches(midnight.replace(hour=min(cron.hours), minute=min(cron.minutes))):
+        return
+    folds = (0, 1) if len(cron.hours) == _ALL_HOURS else (0,)
+    for hour in cron.hours:
+        for minute in cron.minutes:
+            for fold in folds:
+                yield _instant(midnight.replace(hour=hour, minute=minute, fold=fold), zone)
+
+
+def _instant(local: datetime, zone: ZoneInfo) -> datetime:
+    """Return a local time in UTC; of one that a gap leaves out, the first minute after the gap."""
+    instant = local.replace(tzinfo=zone).astimezone(UTC)
+    if instant.astimezone(zone).replace(tzinfo=None) == local:
+        return instant
+    before = local.replace(tzinfo=zone, fold=0).utcoffset()
+    # Inside a gap, the offset from before it leads to an instant after it, by less than the gap is long.
+    instant = local.replace(tzinfo=zone, fold=0).astimezone(UTC)
+    while (instant - _MINUTE).astimezone(zone).utcoffset() != before:
+        instant -= _MINUTE
+    return instant
