@@ -9,7 +9,6 @@ import pytest
 from adapter.cluster.predicates.snapshot import Snapshot
 from adapter.cluster.scheduling.constraints import LocalVolume, PodScheduling
 from adapter.cluster.scheduling.workloads import DisruptionBudget
-from adapter.cluster.state import ClusterNode, ClusterPod
 from adapter.objects.selectors import EVERYTHING
 from recommender.cluster_size.model.groups import GroupOptions
 from recommender.cluster_size.model.memory import ClusterSizeMemory
@@ -25,7 +24,9 @@ from tests.cluster_size.cases import Case, cases
 from tests.cluster_size.scale_down.world import NOW, World, group, kept, waits, workloads_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from adapter.cluster.state import ClusterNode, ClusterPod
 
 OUTCOMES = {
     DrainOutcome.MOVE: "move",
@@ -37,9 +38,23 @@ API_VERSIONS = {"ReplicationController": "v1", "Job": "batch/v1", "CustomDaemonS
 MIRROR = {"kubernetes.io/config.mirror": "some-key"}
 
 
-def case_node(name: str, stated: Mapping[str, Any], **more: Any) -> ClusterNode:
-    gpus = {"nvidia.com/gpu": str(stated["gpu"])} if stated.get("gpu") else None
-    return node(name, f"{stated['cpu_milli']}m", str(stated["memory"]), extended=gpus, **more)
+def case_node(
+    name: str,
+    stated: Mapping[str, Any],
+    *,
+    taints: Sequence[str] = (),
+    annotations: Mapping[str, str] | None = None,
+    conditions: Mapping[str, str] = READY,
+) -> ClusterNode:
+    return node(
+        name,
+        f"{stated['cpu_milli']}m",
+        str(stated["memory"]),
+        extended={"nvidia.com/gpu": str(stated["gpu"])} if stated.get("gpu") else None,
+        taints=taints,
+        annotations=annotations,
+        conditions=conditions,
+    )
 
 
 def case_pod(name: str, stated: Mapping[str, Any], on: str) -> ClusterPod:
