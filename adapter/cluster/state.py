@@ -117,7 +117,13 @@ class SchedulingFacts:
     """Whether the condition PodScheduled is False with the reason Unschedulable."""
     restart_policy: str
     owner_problem: str = ""
-    """Why its owner cannot be used, such as two controllers; empty if nothing is wrong."""
+    """Why its owner cannot be used, such as two controllers or a cycle of owners; empty if nothing is wrong."""
+    problem: str = ""
+    """Why a bound pod cannot be read; empty if nothing is wrong. Such a pod takes its place, but nothing else is known
+    of it: it must not be moved, so its node must be kept. It is named in `ClusterState.left_out`, too."""
+    are_requests_known: bool = True
+    """False for a bound pod whose requests cannot be read: then `resources` are all that its node offers, so that
+    nothing is placed beside it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,14 @@ import math
 import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from adapter.documents.tree import ScalarNode, WrongKindError, nearest, shortened, unknown_key
 from adapter.objects.durations import DurationError, format_go_duration, parse_go_duration, parse_prometheus_duration
 from adapter.objects.names import is_namespace_name, is_object_name, label_key_problem
 from adapter.objects.quantities import Quantity, QuantityError, parse_quantity
 from adapter.objects.selectors import SelectorError, parse_selector
+from recommender.reading.cron import CronError, parse_cron
 from recommender.reading.numbers import ValueTextError, count_of, ratio_of
 
 if TYPE_CHECKING:
@@ -145,6 +147,30 @@ class ValueReader:
             self.problem(node, message, "write a percentage, such as 5%")
             return None
         return float(Fraction(shape[1]) / 100)
+
+    def cron(self, node: Node | None) -> str:
+        """Return a cron expression; empty if it is absent or wrong."""
+        text = self.text(node)
+        if node is None or text is None:
+            return ""
+        try:
+            parse_cron(text)
+        except CronError as error:
+            self.problem(node, str(error), error.fix)
+        return text
+
+    def timezone(self, node: Node | None) -> str:
+        """Return the IANA name of a time zone; empty if it is absent or wrong."""
+        text = self.text(node)
+        if node is None or text is None:
+            return ""
+        try:
+            ZoneInfo(text)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            # A folder such as `Europe` is an OSError, a path that leads elsewhere a ValueError.
+            fix = "write its IANA name, such as Europe/Berlin or UTC"
+            self.problem(node, f"{shortened(text)!r} is not a time zone", fix)
+        return text
 
     def quantity(self, node: Node | None) -> Quantity | None:
         """Return an amount of a resource, 0 or more."""

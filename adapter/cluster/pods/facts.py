@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from adapter.cluster.forms import QuantityText
     from adapter.cluster.pods.forms import ContainerForm, PodForm, PodMeta, PodSpecForm, PodStatusForm
+    from adapter.cluster.state import SchedulingFacts
 
 _SHARED = 1 << 13
 """How many different labels, resources and owners are remembered to be shared."""
@@ -31,8 +32,16 @@ _Pairs: TypeAlias = "tuple[tuple[str, QuantityText], ...]"
 _ContainerKey: TypeAlias = "tuple[str, _Pairs, _Pairs, bool]"
 
 
-def pod_of(form: PodForm, gpu_annotation: str = "") -> ClusterPod:
-    """Return the pod. Raises FactError for a quantity, time or annotation that cannot be read."""
+def pod_of(
+    form: PodForm,
+    gpu_annotation: str = "",
+    facts: SchedulingFacts | None = None,
+    resources: PodResources | None = None,
+) -> ClusterPod:
+    """Return the pod with these facts. Raises FactError for a quantity, time or annotation that cannot be read.
+
+    `resources` are what it asks for, if that is known already.
+    """
     metadata, spec = form.metadata, form.spec
     namespace = metadata.namespace or "default"
     where = f"Pod {namespace}/{metadata.name}"
@@ -43,15 +52,16 @@ def pod_of(form: PodForm, gpu_annotation: str = "") -> ClusterPod:
         name=metadata.name,
         uid=metadata.uid,
         node=sys.intern(node),
-        labels=_shared_labels(tuple((metadata.labels or {}).items())),
+        labels=shared_labels(tuple((metadata.labels or {}).items())),
         controller=_controller(metadata),
         phase=sys.intern(phase),
         is_terminating=metadata.deleted is not None,
         bound_at=_bound_at(where, form) if node else None,
         ended_at=_ended_at(where, form.status) if form.status and phase in ENDED_PHASES else None,
         priority=(spec.priority if spec else None) or 0,
-        resources=resources_of(where, spec),
+        resources=resources_of(where, spec) if resources is None else resources,
         gpu_allocation=_annotation(where, metadata, gpu_annotation) if gpu_annotation else "",
+        facts=facts,
     )
 
 
@@ -108,7 +118,8 @@ def _container_spec(key: _ContainerKey) -> ContainerSpec:
 
 
 @lru_cache(maxsize=_SHARED)
-def _shared_labels(pairs: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+def shared_labels(pairs: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    """Return the labels, the same object for equal ones."""
     return {sys.intern(key): sys.intern(value) for key, value in pairs}
 
 
@@ -127,21 +138,22 @@ def _shared_controller(api_version: str, kind: str, name: str, uid: str) -> Cont
 def _bound_at(where: str, form: PodForm) -> float | None:
     for condition in (form.status.conditions or ()) if form.status else ():
         if condition.type == "PodScheduled" and condition.status == "True" and condition.changed:
-            return _time(f"{where}: status.conditions[PodScheduled].lastTransitionTime", condition.changed)
+            return time_of(f"{where}: status.conditions[PodScheduled].lastTransitionTime", condition.changed)
     created = form.metadata.created
-    return _time(f"{where}: metadata.creationTimestamp", created) if created else None
+    return time_of(f"{where}: metadata.creationTimestamp", created) if created else None
 
 
 def _ended_at(where: str, status: PodStatusForm) -> float | None:
     times = [
-        _time(f"{where}: status.containerStatuses.state.terminated.finishedAt", one.state.terminated.finished)
+        time_of(f"{where}: status.containerStatuses.state.terminated.finishedAt", one.state.terminated.finished)
         for one in status.containers or ()
         if one.state and one.state.terminated and one.state.terminated.finished
     ]
     return max(times, default=None)
 
 
-def _time(where: str, text: str) -> float:
+def time_of(where: str, text: str) -> float:
+    """Return an RFC 3339 time in seconds since the Unix epoch. Raises FactError, which begins with `where`."""
     try:
         return seconds_of(text)
     except ValueError as error:

@@ -57,14 +57,19 @@ def selector_place(selector: PodSelector) -> str:
 
 
 def _requirements(kind: str, raw: msgspec.Raw) -> Iterator[Requirement]:
-    """Yield the requirements; none selects nothing here, as no controller may have an empty selector."""
+    """Return the requirements; none selects nothing here, as no controller may have an empty selector."""
     if kind in _BY_MAP:
         selector = LabelSelectorForm(msgspec.json.decode(raw, type=dict[str, str] | None))
     else:
         selector = msgspec.json.decode(raw, type=LabelSelectorForm | None) or LabelSelectorForm()
-    for key, value in (selector.labels or {}).items():
+    return selector_requirements(selector)
+
+
+def selector_requirements(form: LabelSelectorForm) -> Iterator[Requirement]:
+    """Yield what a label selector requires. Raises SelectorError."""
+    for key, value in (form.labels or {}).items():
         yield Requirement(key, Operator.EQUALS, (value,))
-    for expression in selector.expressions or ():
+    for expression in form.expressions or ():
         operator = _OPERATORS.get(expression.operator)
         if operator is None:
             raise SelectorError(

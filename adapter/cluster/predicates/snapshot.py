@@ -8,10 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from adapter.cluster.predicates.census import Census
+from adapter.cluster.predicates.namespaces import Namespaces
 from adapter.cluster.predicates.node_info import NodeInfo, PodKey, new_node_info, take
 from adapter.cluster.predicates.node_table import NodeTable
 from adapter.cluster.predicates.shapes import ShapeTable
 from adapter.cluster.predicates.static_filter import StaticFilter
+from adapter.cluster.predicates.volumes.storage_view import storage_view
 from adapter.cluster.scheduling.constraints import NO_CONSTRAINTS
 
 if TYPE_CHECKING:
@@ -41,16 +44,16 @@ class Snapshot:
 
         Of nodes with one name, and of pods with one namespace and name, the first counts.
         """
-        self.storage = storage
-        self.namespace_labels = namespace_labels
         self._nodes = NodeTable()
+        self.census = Census(self._nodes, Namespaces(namespace_labels))
         self._places: dict[PodKey, NodeInfo] = {}
         self._shapes = ShapeTable()
         self._static_filters: dict[PodScheduling, StaticFilter] = {}
         self._log: list[_Undo] = []
         for node in nodes:
             if node.name not in self._nodes:
-                self._nodes.append(new_node_info(node))
+                self._nodes.append(new_node_info(node, is_added=False))
+        self.storage = storage_view(storage, self._nodes.values())
         for pod in pods:
             info = self._nodes.get(pod.node) if pod.node and not pod.has_ended else None
             key = (pod.namespace, pod.name)
@@ -68,9 +71,10 @@ class Snapshot:
 
     def add_node(self, node: ClusterNode, pods: Iterable[ClusterPod] = ()) -> NodeInfo:
         """Add a node with pods on it, such as those of DaemonSets. Raises ValueError if the name is taken."""
-        info = new_node_info(node)
+        info = new_node_info(node, is_added=True)
         self._nodes.append(info)
-        self._log.append(lambda: self._nodes.forget(info))
+        self.census.add_node(info)
+        self._log.append(lambda: self._forget(info))
         for pod in pods:
             self.place(pod, node.name)
         return info
@@ -80,8 +84,9 @@ class Snapshot:
         info = self._nodes[name]
         for key, pod in info.pods.items():
             del self._places[key]
-            self.try_pods(self.shape(pod), info, -1)
+            self._count(pod, info, -1)
         self._nodes.remove(info)
+        self.census.remove_node(info)
         self._log.append(lambda: self._put_node_back(info))
         return tuple(info.pods.values())
 
@@ -102,7 +107,7 @@ class Snapshot:
         placed = before[key]
         # The order of the others is as before if the dictionary itself is put back.
         info.pods = {other: one for other, one in before.items() if other != key}
-        self.try_pods(self.shape(placed), info, -1)
+        self._count(placed, info, -1)
         self._log.append(lambda: self._return(key, info, before))
 
     def checkpoint(self) -> int:
@@ -114,9 +119,10 @@ class Snapshot:
         while len(self._log) > checkpoint:
             self._log.pop()()
 
-    def try_pods(self, shape: PodShape, info: NodeInfo, count: int) -> None:
+    def try_pods(self, shape: PodShape, info: NodeInfo, count: int, *, is_terminating: bool = False) -> None:
         """Count pods of a shape on a node without naming them; the same with the negative count takes them back."""
         take(info, shape, count)
+        self.census.change(shape, info, count, is_terminating=is_terminating)
 
     def static_filter(self, scheduling: PodScheduling) -> StaticFilter:
         """Return the filter of nodes by their labels and taints, one for all shapes with the same constraints."""
@@ -130,22 +136,30 @@ class Snapshot:
             self._static_filters[key] = StaticFilter(key)
         return self._static_filters[key]
 
+    def _count(self, pod: ClusterPod, info: NodeInfo, count: int) -> None:
+        self.try_pods(self._shapes.shape(pod), info, count, is_terminating=pod.is_terminating)
+
+    def _forget(self, info: NodeInfo) -> None:
+        self._nodes.forget(info)
+        self.census.remove_node(info)
+
     def _put(self, key: PodKey, pod: ClusterPod, info: NodeInfo) -> None:
         self._places[key] = info
         info.pods[key] = pod
-        self.try_pods(self.shape(pod), info, 1)
+        self._count(pod, info, 1)
 
     def _take(self, key: PodKey, pod: ClusterPod, info: NodeInfo) -> None:
         del self._places[key], info.pods[key]
-        self.try_pods(self.shape(pod), info, -1)
+        self._count(pod, info, -1)
 
     def _return(self, key: PodKey, info: NodeInfo, pods: dict[PodKey, ClusterPod]) -> None:
         self._places[key] = info
         info.pods = pods
-        self.try_pods(self.shape(pods[key]), info, 1)
+        self._count(pods[key], info, 1)
 
     def _put_node_back(self, info: NodeInfo) -> None:
         self._nodes.put_back(info)
+        self.census.add_node(info)
         for key, pod in info.pods.items():
             self._places[key] = info
-            self.try_pods(self.shape(pod), info, 1)
+            self._count(pod, info, 1)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from adapter.cluster.scheduling.constraints import NO_CONSTRAINTS
 from adapter.cluster.state import ClusterPod, ControllerReference, SchedulingFacts
 from adapter.objects.pod_requests import CPU, MEMORY, PodResources
-from recommender.decisions.recurring.starts import start_within
 from recommender.decisions.times import rfc3339
+from recommender.reading.recurring import latest_start_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -44,7 +44,7 @@ def headroom_at(ratio: float, schedules: Iterable[HeadroomSchedule], now: float)
     for schedule in schedules:
         if schedule.headroom_ratio <= wanted.ratio:
             continue
-        start = start_within(schedule.cron, schedule.timezone, schedule.duration_seconds, int(now // 60))
+        start = latest_start_of(schedule.cron, schedule.timezone, schedule.duration_seconds, int(now // 60))
         if start is not None and now < start + schedule.duration_seconds:
             end = rfc3339(start + schedule.duration_seconds)
             detail = f"headroom {schedule.headroom_ratio:.3g} by {schedule.cron!r} ({schedule.timezone}), until {end}"

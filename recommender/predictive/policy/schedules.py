@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from recommender.decisions.recurring.starts import start_within
 from recommender.decisions.times import rfc3339
+from recommender.reading.recurring import latest_start_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ def scheduled_bound(schedules: Sequence[Schedule], now: float) -> ScheduledBound
     highest: ScheduledBound | None = None
     for schedule in schedules:
         if highest is None or schedule.min_replicas > highest.replicas:
-            start = start_within(schedule.cron, schedule.timezone, schedule.duration_seconds, int(now // 60))
+            start = latest_start_of(schedule.cron, schedule.timezone, schedule.duration_seconds, int(now // 60))
             if start is not None and now < start + schedule.duration_seconds:
                 end = rfc3339(start + schedule.duration_seconds)
                 detail = f"at least {schedule.min_replicas} by {schedule.cron!r} ({schedule.timezone}), until {end}"

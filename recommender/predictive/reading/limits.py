@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from adapter.documents.tree import shortened
-from recommender.decisions.recurring.cron import CronError, parse_cron
 from recommender.decisions.times import parse_rfc3339
 from recommender.predictive.settings import Override, Schedule
 
@@ -49,35 +47,11 @@ def _schedule(node: Node, fields: ValueReader) -> Schedule:
         return Schedule("", "", _SHORTEST_SECONDS, 1)
     fields.require(mapping, "schedule.", _SCHEDULE, _SCHEDULE)
     return Schedule(
-        cron=_cron(mapping.get("cron"), fields),
-        timezone=_timezone(mapping.get("timezone"), fields),
+        cron=fields.cron(mapping.get("cron")),
+        timezone=fields.timezone(mapping.get("timezone")),
         duration_seconds=fields.duration(mapping.get("duration"), _SHORTEST_SECONDS, _LONGEST_SECONDS) or 0.0,
         min_replicas=fields.count_within(mapping, "minReplicas", 1, _LARGEST_REPLICAS) or 1,
     )
-
-
-def _cron(node: Node | None, fields: ValueReader) -> str:
-    text = fields.text(node)
-    if node is None or text is None:
-        return ""
-    try:
-        parse_cron(text)
-    except CronError as error:
-        fields.problem(node, str(error), error.fix)
-    return text
-
-
-def _timezone(node: Node | None, fields: ValueReader) -> str:
-    text = fields.text(node)
-    if node is None or text is None:
-        return ""
-    try:
-        ZoneInfo(text)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        # A folder such as `Europe` is an OSError, a path that leads elsewhere a ValueError.
-        fix = "write its IANA name, such as Europe/Berlin or UTC"
-        fields.problem(node, f"{shortened(text)!r} is not a time zone", fix)
-    return text
 
 
 def _time(node: Node | None, fields: ValueReader) -> float:

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from recommender.decisions.recurring.cron import parse_cron
-from recommender.decisions.recurring.starts import latest_start
 from recommender.predictive.policy.schedules import scheduled_bound
 from recommender.predictive.settings import Schedule
+from recommender.reading.cron import parse_cron
+from recommender.reading.recurring import latest_start
 
 HOUR = 3600.0
 

@@ -1,4 +1,4 @@
-"""When a recurring time last began, in the local time of a zone."""
+"""When something that recurs by a cron expression has last begun, in the local time of a zone."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from zoneinfo import ZoneInfo
 
-from recommender.decisions.recurring.cron import parse_cron
+from recommender.reading.cron import parse_cron
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from recommender.decisions.recurring.cron import Cron
+    from recommender.reading.cron import Cron
 
 _ALL_HOURS: Final = 24
 _MINUTE: Final = timedelta(minutes=1)
@@ -20,11 +20,11 @@ _DAY: Final = timedelta(days=1)
 
 
 @lru_cache(maxsize=1024)
-def start_within(cron: str, timezone: str, duration_seconds: float, minute: int) -> float | None:
+def latest_start_of(cron: str, timezone: str, duration_seconds: float, minute: int) -> float | None:
     """Return the latest start until a minute since the epoch; None if there was none within the duration.
 
-    Starts are whole minutes, in seconds since the epoch. Thousands of targets of one recommendation ask for the same
-    minute. Raises CronError or ZoneInfoNotFoundError for what a reader of the configuration would have refused.
+    Starts are whole minutes, and the result is in seconds since the epoch. Thousands of targets of one recommendation
+    ask for the same minute. Raises CronError or ZoneInfoNotFoundError.
     """
     now, zone = datetime.fromtimestamp(minute * 60, UTC), ZoneInfo(timezone)
     earliest = now - timedelta(seconds=duration_seconds)

@@ -1,0 +1,1 @@
+"""Which nodes may go, when, and why the others stay: Cluster Autoscaler's scale-down as pure functions."""

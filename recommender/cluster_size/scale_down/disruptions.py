@@ -1,0 +1,74 @@
+"""How many pods each PodDisruptionBudget still lets go, over all nodes that are removed together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from adapter.cluster.scheduling.workloads import DisruptionBudget
+    from adapter.cluster.state import ClusterPod
+
+
+class RemainingDisruptions:
+    """What budgets allow after the pods that are moved already. It belongs to one decision."""
+
+    def __init__(self, budgets: Sequence[DisruptionBudget] | None) -> None:
+        """None: the budgets are not known."""
+        self.are_known = budgets is not None
+        self._budgets = tuple(budgets or ())
+        self._left = [budget.disruptions_allowed for budget in self._budgets]
+        self._of_namespace: defaultdict[str, list[int]] = defaultdict(list)
+        for number, budget in enumerate(self._budgets):
+            if budget.selector is not None:
+                self._of_namespace[budget.namespace].append(number)
+        self._matching: dict[tuple[str, int], tuple[int, ...]] = {}
+
+    def has_budget(self, pod: ClusterPod) -> bool:
+        """Whether a budget covers the pod."""
+        return bool(self._numbers(pod))
+
+    def refusal(self, pods: Iterable[ClusterPod]) -> tuple[ClusterPod, str] | None:
+        """Return the first pod that may not go with those before it, and which budget forbids it."""
+        wanted: defaultdict[int, int] = defaultdict(int)
+        for pod in pods:
+            for number in self._numbers(pod):
+                wanted[number] += 1
+                if wanted[number] > self._left[number]:
+                    return pod, self._sentence(number, wanted[number])
+        return None
+
+    def take(self, pods: Iterable[ClusterPod]) -> None:
+        """Count pods as gone."""
+        for pod in pods:
+            for number in self._numbers(pod):
+                self._left[number] -= 1
+
+    def _numbers(self, pod: ClusterPod) -> tuple[int, ...]:
+        numbers = self._of_namespace.get(pod.namespace)
+        if not numbers:
+            return ()
+        # Pods of one controller share their labels, and pods outlive this object.
+        key = (pod.namespace, id(pod.labels))
+        found = self._matching.get(key)
+        if found is None:
+            found = tuple(number for number in numbers if self._selects(number, pod))
+            self._matching[key] = found
+        return found
+
+    def _selects(self, number: int, pod: ClusterPod) -> bool:
+        selector = self._budgets[number].selector
+        return selector is not None and selector.matches(pod.labels)
+
+    def _sentence(self, number: int, wanted: int) -> str:
+        budget, left = self._budgets[number], max(self._left[number], 0)
+        allowed = max(budget.disruptions_allowed, 0)
+        taken = allowed - left
+        beside = f", of which other nodes take {taken}" if taken else ""
+        together = f", and {wanted} of its pods are on the node" if left and wanted > 1 else ""
+        return (
+            f"the PodDisruptionBudget {budget.namespace}/{budget.name} allows "
+            f"{allowed} disruption{'' if allowed == 1 else 's'}{beside}{together}"
+        )

@@ -1,0 +1,143 @@
+"""Places for pods that must move: which node takes the next pod of a shape.
+
+A node that cannot hold a shape is not asked again until something on it has been undone. So the work is the number of
+shapes times nodes, once, and not that of pods times nodes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adapter.cluster.predicates.filters import PodFilter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from adapter.cluster.predicates.shapes import PodShape
+    from adapter.cluster.predicates.snapshot import NodeInfo, Snapshot
+    from adapter.cluster.state import ClusterPod
+
+_ACROSS_NODES: Final = frozenset({"PodTopologySpread", "InterPodAffinity", "VolumeRestrictions"})
+"""Plugins whose verdict on a node depends on pods of other nodes."""
+
+_OPEN: Final = 0
+_CLOSED: Final = 1
+
+
+class _Search:
+    """What is known of the places for one shape."""
+
+    __slots__ = ("across", "closed", "filter", "is_independent", "refusal", "requests", "starts")
+
+    def __init__(self, snapshot: Snapshot, shape: PodShape, count: int) -> None:
+        self.filter = PodFilter(snapshot, shape)
+        self.is_independent = self.filter.is_independent
+        self.refusal = self.filter.unschedulable()
+        self.requests = tuple(shape.requests.items())
+        self.closed = bytearray(count)
+        """By destination, whether it can take no further pod whatever happens elsewhere."""
+        self.across = bytearray(count)
+        """By destination, whether it has refused because of pods on other nodes."""
+        self.starts: dict[str, int] = {}
+        """By zone of the node that a pod leaves, where the last such pod went."""
+
+    def refuses_for_good(self, number: int, info: NodeInfo) -> bool:
+        """Whether no change on other nodes can make the node, which has refused, take the shape."""
+        if self.is_independent:
+            return True
+        allocatable, requested = info.allocatable, info.requested
+        if any(amount > allocatable.get(name, 0) - requested.get(name, 0) for name, amount in self.requests):
+            return True
+        if not self.across[number] and self.filter.refusals(info)[0].plugin in _ACROSS_NODES:
+            self.across[number] = 1
+        return not self.across[number]
+
+
+class Places:
+    """Destinations in the order in which they are tried, with what has been found of them.
+
+    Between `begin` and `commit` or `roll_back`, pods leave nodes and take places. After `roll_back` the snapshot must
+    be put back, too.
+    """
+
+    def __init__(self, snapshot: Snapshot, destinations: Sequence[str], most_checks: int) -> None:
+        """At most `most_checks` times a filter is asked; then `is_exhausted`, and no further place is found."""
+        self._snapshot = snapshot
+        self._names = tuple(destinations)
+        self._numbers = {name: number for number, name in enumerate(self._names)}
+        self._gone = bytearray(len(self._names))
+        self._searches: dict[PodShape, _Search] = {}
+        self._checks_left = most_checks
+        self._leaving: tuple[int, ...] = ()
+        self._taken: set[int] = set()
+        self._closings: list[tuple[_Search, int]] = []
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether the bound on the work has been reached."""
+        return self._checks_left <= 0
+
+    def prepare(self, shape: PodShape) -> str:
+        """Learn a shape while all its pods are in place; return why it can go nowhere, and the empty text otherwise."""
+        search = self._searches.get(shape)
+        if search is None:
+            search = self._searches[shape] = _Search(self._snapshot, shape, len(self._names))
+        return search.refusal.reason if search.refusal else ""
+
+    def begin(self, leaving: Iterable[str]) -> None:
+        """Begin to empty nodes, none of which takes a pod from now on."""
+        self._leaving = tuple(self._numbers[name] for name in leaving if name in self._numbers)
+        for number in self._leaving:
+            self._gone[number] = _CLOSED
+        self._taken.clear()
+        self._closings.clear()
+
+    def commit(self) -> None:
+        """Keep all that has been done since `begin`."""
+        self._leaving = ()
+
+    def roll_back(self) -> None:
+        """Forget what has been done since `begin`."""
+        for number in self._leaving:
+            self._gone[number] = _OPEN
+        reopened = self._taken.union(self._leaving)
+        for search, number in self._closings:
+            if number in reopened:
+                search.closed[number] = _OPEN
+        self._leaving = ()
+
+    def place(self, pod: ClusterPod, shape: PodShape, zone: str) -> str | None:
+        """Put a pod that has left its node in `zone` on the first node that can take it; return that node's name."""
+        search = self._searches[shape]
+        start = search.starts.get(zone, 0)
+        number = self._first(search, start, len(self._names))
+        if number is None and start:
+            number = self._first(search, 0, start)
+        if number is None:
+            return None
+        if not search.is_independent:
+            search.starts[zone] = number
+        self._taken.add(number)
+        name = self._names[number]
+        self._snapshot.place(pod, name)
+        return name
+
+    def _first(self, search: _Search, start: int, end: int) -> int | None:
+        nodes, closed = self._snapshot.nodes, search.closed
+        number = closed.find(_OPEN, start, end)
+        while number >= 0 and self._checks_left > 0:
+            if self._gone[number]:
+                self._close(search, number)
+            else:
+                self._checks_left -= 1
+                info = nodes[self._names[number]]
+                if search.filter.fits(info):
+                    return number
+                if search.refuses_for_good(number, info):
+                    self._close(search, number)
+            number = closed.find(_OPEN, number + 1, end)
+        return None
+
+    def _close(self, search: _Search, number: int) -> None:
+        search.closed[number] = _CLOSED
+        self._closings.append((search, number))

@@ -1,0 +1,154 @@
+"""Which nodes are worth a simulation, and in which order; the others stay, each with its reason."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from recommender.cluster_size.model.answer import KeptNode, PodName
+from recommender.cluster_size.scale_down.eligibility import eligibility, is_being_deleted
+from recommender.cluster_size.scale_down.reasons import KeepReason
+from recommender.cluster_size.scale_down.removal import DrainPlan, Unremovable, drain_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from adapter.cluster.predicates.snapshot import NodeInfo, Snapshot
+    from adapter.cluster.state import ClusterNode
+    from recommender.cluster_size.model.groups import NodeGroup
+    from recommender.cluster_size.model.settings import ClusterSizeSettings
+    from recommender.cluster_size.model.situation import ClusterSituation
+    from recommender.cluster_size.scale_down.drainability import DrainRules
+    from recommender.cluster_size.scale_down.minimums import Minimums
+    from recommender.cluster_size.scale_down.utilization import Utilization
+
+
+@dataclass(frozen=True, slots=True)
+class RemovalCandidate:
+    """A node that may go if its pods find a place."""
+
+    node: ClusterNode
+    group: NodeGroup
+    utilization: Utilization
+    plan: DrainPlan
+    since: float | None
+    """Since when it has been unneeded, as far as that is remembered."""
+
+
+RemovalUnit: TypeAlias = tuple[RemovalCandidate, ...]
+"""Nodes that go together: one, or all of a group that has either none or all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """All nodes of the cluster at one moment."""
+
+    units: tuple[RemovalUnit, ...]
+    """In the order in which they are simulated: empty nodes first, then those that have been unneeded for longest, then
+    by utilisation."""
+    kept: tuple[KeptNode, ...]
+    destinations: tuple[str, ...]
+    """Nodes that may take pods: those that stay in any case first, the fullest of them before the others, and then
+    candidates, the last of them first. So pods seldom move twice."""
+
+
+def survey(
+    situation: ClusterSituation,
+    settings: ClusterSizeSettings,
+    snapshot: Snapshot,
+    rules: DrainRules,
+    minimums: Minimums,
+) -> Survey:
+    """Judge every node by the rules that need no simulation."""
+    groups = {group.name: group for group in situation.groups.groups}
+    candidates: list[RemovalCandidate] = []
+    kept: list[KeptNode] = []
+    shares: dict[str, float] = {}
+    for name, info in _real_nodes(situation, snapshot):
+        group = groups.get(situation.groups.group_of.get(name, ""))
+        judged = eligibility(info, group, settings.scale_down, situation.now, settings.limits.gpus)
+        if judged.reason is not KeepReason.CURRENTLY_BEING_DELETED and info.node.ready:
+            shares[name] = judged.utilization.ratio if judged.utilization else 0.0
+        if judged.reason or judged.utilization is None or group is None:
+            kept.append(kept_node(info.node, group, f"{judged.reason}: {judged.detail}"))
+            continue
+        if minimums.is_smallest(group.name):
+            kept.append(kept_node(info.node, group, _smallest(group)))
+            continue
+        plan = drain_plan(info, rules)
+        if isinstance(plan, Unremovable):
+            kept.append(kept_for(info.node, group, plan))
+        else:
+            since = situation.memory.unneeded_since.get(name) if situation.waits else None
+            candidates.append(RemovalCandidate(info.node, group, judged.utilization, plan, since))
+    units, incomplete = _units(candidates)
+    kept += incomplete
+    return Survey(units, tuple(kept), _destinations(shares, units))
+
+
+def kept_node(node: ClusterNode, group: NodeGroup | None, reason: str) -> KeptNode:
+    """Return a node that stays for a reason that no pod has given."""
+    return KeptNode(node.name, group.name if group else "", reason)
+
+
+def kept_for(node: ClusterNode, group: NodeGroup, why: Unremovable) -> KeptNode:
+    """Return a node that stays, with the pod that keeps it."""
+    pod = PodName(why.pod.namespace, why.pod.name) if why.pod else None
+    return KeptNode(node.name, group.name, str(why), pod)
+
+
+def nodes_being_deleted(situation: ClusterSituation) -> frozenset[str]:
+    """Return the names of the nodes that are on their way out."""
+    groups = {group.name: group for group in situation.groups.groups}
+    group_of = situation.groups.group_of
+    return frozenset(
+        node.name for node in situation.nodes if is_being_deleted(node, groups.get(group_of.get(node.name, "")))
+    )
+
+
+def _real_nodes(situation: ClusterSituation, snapshot: Snapshot) -> Iterator[tuple[str, NodeInfo]]:
+    """Yield the nodes that exist, each once, without those that scale-up has added to the snapshot."""
+    for name in dict.fromkeys(node.name for node in situation.nodes):
+        if name in snapshot.nodes:
+            yield name, snapshot.nodes[name]
+
+
+def _smallest(group: NodeGroup) -> str:
+    deleting = f", of which {len(group.deleting)} are being deleted" if group.deleting else ""
+    sizes = f"the node group {group.name} has {group.target_size} nodes{deleting}, and its minimum is {group.min_size}"
+    return f"{KeepReason.NODE_GROUP_MIN_SIZE_REACHED}: {sizes}"
+
+
+def _units(candidates: Iterable[RemovalCandidate]) -> tuple[tuple[RemovalUnit, ...], list[KeptNode]]:
+    """Put nodes together that go together; candidates of groups that cannot go as a whole stay."""
+    units: list[RemovalUnit] = []
+    whole: dict[str, list[RemovalCandidate]] = {}
+    for one in candidates:
+        if one.group.options.zero_or_max:
+            whole.setdefault(one.group.name, []).append(one)
+        else:
+            units.append((one,))
+    kept: list[KeptNode] = []
+    for members in whole.values():
+        group = members[0].group
+        others = sorted(set(group.nodes).difference(group.deleting, (one.node.name for one in members)))
+        if others:
+            why = f"the node group {group.name} goes as a whole or not at all, and {others[0]} stays"
+            kept += (kept_node(one.node, group, f"{KeepReason.ATOMIC_SCALE_DOWN_FAILED}: {why}") for one in members)
+        else:
+            units.append(tuple(sorted(members, key=_order)))
+    return tuple(sorted(units, key=lambda unit: max(map(_order, unit)))), kept
+
+
+def _order(candidate: RemovalCandidate) -> tuple[int, float, float, str]:
+    plan = candidate.plan
+    stage = 2 if not plan.is_empty else 1 if plan.awaited else 0
+    since = math.inf if candidate.since is None else candidate.since
+    return stage, since, candidate.utilization.ratio, candidate.node.name
+
+
+def _destinations(shares: Mapping[str, float], units: Iterable[RemovalUnit]) -> tuple[str, ...]:
+    candidates = [one.node.name for unit in units for one in unit]
+    stay = sorted(shares.keys() - set(candidates), key=lambda name: (-shares[name], name))
+    return (*stay, *(name for name in reversed(candidates) if name in shares))
