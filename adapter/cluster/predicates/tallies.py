@@ -54,9 +54,10 @@ class TermTally(PodTally):
         self.total += _change(self.counts, info, keys, count)
 
     def _is_meant(self, term: PodTerm, shape: PodShape) -> bool:
-        if term.selector is None or not term.selector.matches(shape.labels):
+        # The namespace first, which is cheaper to compare.
+        if not self._namespaces.are_listed(term, shape.namespace, if_unknown=self._if_unknown):
             return False
-        return self._namespaces.are_listed(term, shape.namespace, if_unknown=self._if_unknown)
+        return term.selector is not None and term.selector.matches(shape.labels)
 
 
 class OpponentTally(PodTally):
@@ -81,9 +82,10 @@ class OpponentTally(PodTally):
         self.total += _change(self.counts, info, keys, count)
 
     def _is_meant(self, term: PodTerm) -> bool:
-        if term.selector is None or not term.selector.matches(self._shape.labels):
+        # The namespace first, which is cheaper to compare.
+        if not self._namespaces.are_selected(term, self._shape.namespace):
             return False
-        return self._namespaces.are_selected(term, self._shape.namespace)
+        return term.selector is not None and term.selector.matches(self._shape.labels)
 
 
 class SpreadTally(PodTally):
