@@ -119,7 +119,10 @@ class Snapshot:
             self._log.pop()()
 
     def try_pods(self, shape: PodShape, info: NodeInfo, count: int, *, is_terminating: bool = False) -> None:
-        """Count pods of a shape on a node without naming them; the same with the negative count takes them back."""
+        """Count pods of a shape on a node without naming them; the same with the negative count takes them back.
+
+        The undo log does not know of them: the caller takes them back before it reverts changes or removes the node.
+        """
         take(info, shape, count)
         self.census.change(shape, info, count, is_terminating=is_terminating)
 
