@@ -14,7 +14,18 @@ from adapter.cluster.forms import AutoscalerForm, NodeForm, SliceForm
 from adapter.cluster.pods.facts import pod_of
 from adapter.cluster.pods.forms import PodForm, SelectingForm, SelectingMeta, SelectingSpec
 from adapter.cluster.pods.selectors import SELECTING_KINDS, pod_selector_of
+from adapter.cluster.scheduling.contents import (
+    NODE,
+    POD,
+    SchedulingContents,
+    bound_pod,
+    duplicate,
+    scheduling_forms,
+    version_problem,
+)
 from adapter.cluster.scheduling.forms import SchedulingPodForm
+from adapter.cluster.scheduling.node_facts import sized_node_of
+from adapter.cluster.scheduling.object_forms import SizedNodeForm
 from adapter.cluster.scheduling.pod_facts import scheduled_pod_of
 from adapter.cluster.state import Observed, Unknown
 from adapter.cluster.targets import ScaledForm, group_of, scaled_object
@@ -25,7 +36,8 @@ if TYPE_CHECKING:
 
     from adapter.cluster.state import Autoscaler, ClusterNeeds, ClusterNode, ClusterPod, CountedKind, PodSelector
     from adapter.cluster.targets import ScaledObject, ScaleTarget
-    from adapter.sources.manifests import FileObject, Manifest
+    from adapter.sources.kubernetes.items import Document
+    from adapter.sources.manifests import FileObject, Manifest, UnreadableObject
     from adapter.timing.pace import Pace
 
 F = TypeVar("F")
@@ -54,9 +66,10 @@ class _Forms(Mapping[GroupKind, "type[msgspec.Struct]"]):
     def __init__(self, needs: ClusterNeeds) -> None:
         self._whole = dict(_WHOLE)
         if needs.pods:
-            self._whole[GroupKind("", "Pod")] = SchedulingPodForm if needs.scheduling else PodForm
+            self._whole[POD] = PodForm
         if needs.pod_selectors:
             self._whole[GroupKind("", "Service")] = SelectingForm
+        self._whole |= scheduling_forms(needs)
 
     def __getitem__(self, kind: GroupKind) -> type[msgspec.Struct]:
         if kind in self._whole:
@@ -95,6 +108,8 @@ class Contents:
     """Also those that have ended. Empty if the files were read without need of pods."""
     pod_selectors: dict[tuple[str, str, str], PodSelector | str] = field(default_factory=dict)
     """By namespace, name and kind; likewise."""
+    scheduling: SchedulingContents = field(default_factory=SchedulingContents)
+    """Empty if the files were read without need of it."""
 
     def target(self, target: ScaleTarget, time: float) -> Observed[ScaledObject | None] | Unknown:
         """Return the size of an object, as it was at a time; None if there is no such object."""
@@ -103,6 +118,9 @@ class Contents:
 
     def update(self, other: Contents) -> None:
         """Add the objects of other contents, which replace those of the same name."""
+        self.scheduling.left_out += [duplicate("Node", "", name) for name in other.nodes.keys() & self.nodes.keys()]
+        self.scheduling.left_out += [duplicate("Pod", *place) for place in other.pods.keys() & self.pods.keys()]
+        self.scheduling.update(other.scheduling)
         self.nodes.update(other.nodes)
         self.autoscalers.update(other.autoscalers)
         self.scaled.update(other.scaled)
@@ -113,22 +131,50 @@ class Contents:
             self.labels.setdefault(kind, {}).update(labels)
 
 
-def contents_of(body: bytes, *, is_json: bool, pace: Pace, needs: ClusterNeeds) -> Contents:
-    """Return what a file states, pods and what selects them only if needed. Raises ManifestError."""
+def contents_of(body: Document, *, is_json: bool, pace: Pace, needs: ClusterNeeds) -> Contents:
+    """Return what a file states, pods and what selects them only if needed. Raises ManifestError.
+
+    Where scheduling is needed, an object that cannot be decoded is left out and named.
+    """
     contents = Contents()
     forms = _Forms(needs)
     shared: dict[tuple[str, ...], Mapping[str, str]] = {}
-    for part in read_objects(body, forms, is_json=is_json, pace=pace):
+    leave_out = partial(_leave_out, contents) if needs.scheduling else None
+    for part in read_objects(body, forms, is_json=is_json, pace=pace, leave_out=leave_out):
         for found in part:
+            if needs.scheduling:
+                _name_duplicate(contents, found.manifest)
             _add(contents, found, shared)
             _add_placement(contents, found, needs)
+            contents.scheduling.take(found, needs)
     return contents
+
+
+def _leave_out(contents: Contents, found: UnreadableObject) -> None:
+    kind, name = group_kind(found.manifest), found.manifest.metadata.name
+    if name:
+        _name_duplicate(contents, found.manifest)
+    instead = contents.scheduling.take_unreadable(found)
+    if instead is None:
+        return
+    if kind == POD:
+        contents.pods[_namespace(found.manifest), name] = instead
+    elif isinstance(instead, str):
+        contents.nodes[name] = instead
+
+
+def _name_duplicate(contents: Contents, manifest: Manifest) -> None:
+    kind, name = group_kind(manifest), manifest.metadata.name
+    if (kind == POD and (_namespace(manifest), name) in contents.pods) or (kind == NODE and name in contents.nodes):
+        contents.scheduling.note_duplicate(manifest)
 
 
 def _add(contents: Contents, found: FileObject, shared: dict[tuple[str, ...], Mapping[str, str]]) -> None:
     manifest, name = found.manifest, found.manifest.metadata.name
     kind = group_kind(manifest)
     match found.whole:
+        case SizedNodeForm() as form:
+            contents.nodes[name] = version_problem(manifest) or _or_problem(sized_node_of, form)
         case NodeForm() as form:
             contents.nodes[name] = _or_problem(node_of, form)
         case AutoscalerForm() as form:
@@ -149,7 +195,7 @@ def _add(contents: Contents, found: FileObject, shared: dict[tuple[str, ...], Ma
 def _add_placement(contents: Contents, found: FileObject, needs: ClusterNeeds) -> None:
     place = _namespace(found.manifest), found.manifest.metadata.name
     if isinstance(found.whole, SchedulingPodForm):
-        contents.pods[place] = _or_problem(partial(scheduled_pod_of, gpu_annotation=needs.gpu_annotation), found.whole)
+        contents.pods[place] = _scheduled_pod(found, found.whole, needs.gpu_annotation)
     elif isinstance(found.whole, PodForm):
         contents.pods[place] = _or_problem(partial(pod_of, gpu_annotation=needs.gpu_annotation), found.whole)
     kind = _SELECTING.get(group_kind(found.manifest)) if needs.pod_selectors else None
@@ -160,7 +206,13 @@ def _add_placement(contents: Contents, found: FileObject, needs: ClusterNeeds) -
         contents.pod_selectors[*place, kind] = selector
 
 
-def _pod_selector(kind: str, manifest: Manifest, whole: msgspec.Struct | None) -> PodSelector | None:
+def _scheduled_pod(found: FileObject, form: SchedulingPodForm, gpu_annotation: str) -> ClusterPod | str:
+    if problem := version_problem(found.manifest):
+        return bound_pod(found.manifest, found.content, problem) or problem
+    return _or_problem(partial(scheduled_pod_of, gpu_annotation=gpu_annotation), form)
+
+
+def _pod_selector(kind: str, manifest: Manifest, whole: object) -> PodSelector | None:
     if isinstance(whole, SelectingForm):
         return pod_selector_of(kind, whole)
     if not isinstance(whole, ScaledForm):

@@ -7,6 +7,7 @@ any describe a cluster without any.
 
 from __future__ import annotations
 
+import re
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from adapter.cluster.counts import distinct
 from adapter.cluster.pods.placed import pod_problems
 from adapter.cluster.pods.selectors import SELECTING_KINDS, selector_place
 from adapter.cluster.queries import selector_of
+from adapter.cluster.scheduling.from_files import objects_in, scheduling_in
 from adapter.cluster.state import (
     Autoscaler,
     ClusterNeeds,
@@ -27,7 +29,7 @@ from adapter.cluster.state import (
     Unknown,
 )
 from adapter.sources.manifests import ManifestError
-from adapter.timing.file_contents import read_regular
+from adapter.timing.file_contents import first_bytes, mapped_regular, read_regular
 from adapter.timing.pace import UNPACED
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
     from adapter.cluster.state import CountQuery
     from adapter.objects.selectors import Selector
+    from adapter.sources.kubernetes.items import Document
     from adapter.timing.pace import Pace
 
 NO_NEEDS = ClusterNeeds()
@@ -45,6 +48,7 @@ _LARGEST_BYTES = 512 << 20
 """50,000 whole pods in JSON have half of that."""
 
 _FIRST_BYTES = 4096
+_NOT_A_SPACE = re.compile(rb"\S")
 
 _COMMANDS = {
     "pods": "pods -A",
@@ -61,11 +65,12 @@ class ClusterFilesError(Exception):
 def read_contents(path: Path, pace: Pace = UNPACED, needs: ClusterNeeds = NO_NEEDS) -> Contents:
     """Return what a file, or all files of a folder together, state. Raises ClusterFilesError.
 
-    Pods and what selects them are read only if `needs` has them.
+    Pods, what selects them and what is needed for scheduling are read only if `needs` has them. JSON of any size is
+    mapped into memory, so nobody may shorten the files meanwhile, as that would end the process.
     """
     together = Contents()
     for file in cluster_files(path):
-        together.update(read_file(file, pace, needs))
+        together.update(_read(file, pace, needs, is_mapped=True))
     return together
 
 
@@ -86,13 +91,18 @@ def cluster_files(path: Path) -> list[Path]:
 
 
 def read_file(path: Path, pace: Pace = UNPACED, needs: ClusterNeeds = NO_NEEDS) -> Contents:
-    """Return what one file states, as `read_contents` does. Raises ClusterFilesError."""
+    """Return what one file of at most 512 MiB states, as `read_contents` does. Raises ClusterFilesError."""
+    # Not mapped into memory: a mapped file that somebody truncates ends the process.
+    return _read(path, pace, needs, is_mapped=False)
+
+
+def _read(path: Path, pace: Pace, needs: ClusterNeeds, *, is_mapped: bool) -> Contents:
     try:
-        # Not mapped into memory: a mapped file that somebody truncates ends the process.
+        if is_mapped and _is_json(path, first_bytes(path, _FIRST_BYTES)):
+            with mapped_regular(path) as body:
+                return _contents(path, body, pace, needs, is_json=True)
         body = read_regular(path, _LARGEST_BYTES)
-        if not body or body.isspace():
-            raise ClusterFilesError(f"{path}: the file is empty: remove it, or write `items: []` if it is a List")
-        return contents_of(body, is_json=_is_json(path, body), pace=pace, needs=needs)
+        return _contents(path, body, pace, needs, is_json=_is_json(path, body))
     except OSError as error:
         fix = "check that it exists and is readable"
         raise ClusterFilesError(f"{path}: the file cannot be read: {error.strerror}: {fix}") from error
@@ -102,9 +112,15 @@ def read_file(path: Path, pace: Pace = UNPACED, needs: ClusterNeeds = NO_NEEDS) 
         raise ClusterFilesError(f"{place}: {error}: {fix}") from error
 
 
+def _contents(path: Path, body: Document, pace: Pace, needs: ClusterNeeds, *, is_json: bool) -> Contents:
+    if _NOT_A_SPACE.search(body) is None:
+        raise ClusterFilesError(f"{path}: the file is empty: remove it, or write `items: []` if it is a List")
+    return contents_of(body, is_json=is_json, pace=pace, needs=needs)
+
+
 def state_of(contents: Contents, needs: ClusterNeeds, time: float, where: Path) -> ClusterState:
     """Return the facts that are needed, as the contents of files state them; `where` names the files in messages."""
-    return ClusterState(
+    state = ClusterState(
         nodes=_nodes(contents, time, where) if needs.nodes else ClusterState().nodes,
         autoscalers=AutoscalersByNamespace(
             {namespace: _autoscalers(contents, namespace, time) for namespace in needs.autoscaler_namespaces}
@@ -112,8 +128,10 @@ def state_of(contents: Contents, needs: ClusterNeeds, time: float, where: Path) 
         counts={query: _count(contents, query, time, where) for query in needs.counts},
         pods=_pods(contents, time, where) if needs.pods else ClusterState().pods,
         pod_selectors=(Observed(_selectors(contents), time) if needs.pod_selectors else ClusterState().pod_selectors),
+        objects=objects_in(contents, needs, time, where),
         problems=tuple(_problems(contents, needs)),
     )
+    return scheduling_in(state, contents, time, where) if needs.scheduling else state
 
 
 def _is_json(path: Path, body: bytes) -> bool:

@@ -14,6 +14,7 @@ from adapter.cluster.by_namespace import AutoscalersByNamespace
 from adapter.cluster.contents import Contents
 from adapter.cluster.files import NO_NEEDS, ClusterFilesError, cluster_files, read_file, state_of
 from adapter.cluster.pods.placed import PlacedPods, placed
+from adapter.cluster.scheduling.storage import Storage
 from adapter.cluster.state import ClusterPod, ClusterState, Observed, Unknown
 from adapter.timing.followed_files import FollowedFiles
 from adapter.timing.pace import UNPACED
@@ -165,20 +166,27 @@ def _stamp(path: Path) -> tuple[int, ...] | None:
 
 
 def _unknown(needs: ClusterNeeds, reason: Unknown) -> ClusterState:
-    return ClusterState(
+    state = ClusterState(
         nodes=reason if needs.nodes else ClusterState().nodes,
         autoscalers=AutoscalersByNamespace(dict.fromkeys(needs.autoscaler_namespaces, reason)),
         counts=dict.fromkeys(needs.counts, reason),
         pods=reason if needs.pods else ClusterState().pods,
         pod_selectors=reason if needs.pod_selectors else ClusterState().pod_selectors,
+        objects=dict.fromkeys(needs.objects, reason),
     )
+    if not needs.scheduling:
+        return state
+    storage = Storage(reason, reason, reason, reason)
+    return replace(state, workloads=reason, disruption_budgets=reason, namespace_labels=reason, storage=storage)
 
 
 def _confirmed(state: ClusterState, known: _Known) -> ClusterState:
     def confirmed(fact: Observed[T] | Unknown) -> Observed[T] | Unknown:
         return Observed(fact.value, known.time) if isinstance(fact, Observed) else fact
 
-    return ClusterState(
+    storage = state.storage
+    return replace(
+        state,
         nodes=confirmed(state.nodes),
         autoscalers=AutoscalersByNamespace(
             {namespace: confirmed(fact) for namespace, fact in state.autoscalers.items()}
@@ -186,5 +194,17 @@ def _confirmed(state: ClusterState, known: _Known) -> ClusterState:
         counts={query: confirmed(fact) for query, fact in state.counts.items()},
         pods=confirmed(state.pods),
         pod_selectors=confirmed(state.pod_selectors),
+        workloads=confirmed(state.workloads),
+        disruption_budgets=confirmed(state.disruption_budgets),
+        namespace_labels=confirmed(state.namespace_labels),
+        storage=Storage(
+            confirmed(storage.claims),
+            confirmed(storage.volumes),
+            confirmed(storage.classes),
+            confirmed(storage.csi_nodes),
+        )
+        if storage
+        else None,
+        objects={kind: confirmed(fact) for kind, fact in state.objects.items()},
         problems=(*known.problems, *state.problems),
     )

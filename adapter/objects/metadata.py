@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Protocol, TypeGuard
 
 import msgspec
 
@@ -20,3 +20,18 @@ class PartialObjectMetadata(msgspec.Struct, gc=False):
     """An object of which only the metadata is kept; whole objects decode into it, too."""
 
     metadata: ObjectMeta
+
+
+class KindObject(Protocol):
+    """An object that also keeps which kind it is, so that it can be decoded without knowing that before."""
+
+    metadata: ObjectMeta
+    kind: str
+    api_version: str
+
+
+def states_kind(form: type[msgspec.Struct]) -> TypeGuard[type[KindObject]]:
+    """Return whether a Struct is a `KindObject`."""
+    types = {field.name: field.type for field in msgspec.structs.fields(form)}
+    metadata = types.get("metadata")
+    return isinstance(metadata, type) and issubclass(metadata, ObjectMeta) and {"kind", "api_version"} <= types.keys()

@@ -9,18 +9,22 @@ by the same decoder from JSON, from YAML and from a watch.
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
+from adapter.objects.metadata import states_kind
 from adapter.objects.resources import Resource
-from adapter.sources.kubernetes.items import ItemsError, JsonList, decode_json, start_of_items
+from adapter.sources.kubernetes.items import ItemsError, JsonList, ListHead, decode_json, start_of_items
 from adapter.sources.yaml_objects import YamlObjectsError, read_yaml_objects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from adapter.sources.yaml_objects import YamlValue
+    from adapter.objects.metadata import KindObject
+    from adapter.sources.kubernetes.items import Document
+    from adapter.sources.yaml_objects import YamlObject, YamlValue
     from adapter.timing.pace import Pace
 
 
@@ -70,8 +74,23 @@ class FileObject(NamedTuple):
     """An object of a file."""
 
     manifest: Manifest
-    whole: msgspec.Struct | None
+    whole: msgspec.Struct | KindObject | None
     """The object in the form of its kind; None if its kind has no form."""
+    content: bytes | msgspec.Raw = b""
+    """The object in JSON, where it was read as a whole; it must not be kept."""
+
+
+class UnreadableObject(NamedTuple):
+    """An object of a file that is not what it should be."""
+
+    manifest: Manifest
+    """With what can be read of it."""
+    content: bytes | msgspec.Raw
+    reason: str
+
+
+LeaveOut: TypeAlias = "Callable[[UnreadableObject], None]"
+"""Takes an object that is left out."""
 
 
 class _Names(msgspec.Struct):
@@ -101,26 +120,51 @@ def read_manifests(body: bytes, *, is_json: bool, pace: Pace) -> Iterator[list[M
         yield [found.manifest for found in part]
 
 
-def read_objects(body: bytes, forms: ObjectForms, *, is_json: bool, pace: Pace) -> Iterator[list[FileObject]]:
-    """Yield the objects of a file as `read_manifests` does; those of kinds with a form also whole."""
-    return _guarded(_whole_json(body, forms, pace) if is_json else _yaml(body, forms, pace))
+def read_objects(
+    body: Document, forms: ObjectForms, *, is_json: bool, pace: Pace, leave_out: LeaveOut | None = None
+) -> Iterator[list[FileObject]]:
+    """Yield the objects of a file as `read_manifests` does; those of kinds with a form also whole.
+
+    With `leave_out`, an object that cannot be read is passed to that. Only JSON may be mapped into memory.
+    """
+    reader = _ObjectReader(forms, leave_out)
+    if is_json:
+        return _guarded(_whole_json(body, reader, pace), leave_out)
+    return _guarded(_yaml(bytes(body), forms, pace, leave_out), leave_out)
 
 
 def group_kind(manifest: Manifest) -> GroupKind:
     """Return the kind of an object."""
-    return GroupKind(sys.intern(manifest.api_version.rpartition("/")[0]), sys.intern(manifest.kind))
+    return _group_kind(manifest.api_version, manifest.kind)
 
 
-def _guarded(parts: Iterator[list[FileObject]]) -> Iterator[list[FileObject]]:
+@lru_cache(maxsize=1024)
+def _group_kind(api_version: str, kind: str) -> GroupKind:
+    return GroupKind(sys.intern(api_version.rpartition("/")[0]), sys.intern(kind))
+
+
+def _guarded(parts: Iterator[list[FileObject]], leave_out: LeaveOut | None = None) -> Iterator[list[FileObject]]:
     try:
         for part in parts:
-            for found in part:
-                _check(found.manifest)
-            yield part
+            if leave_out is None:
+                for found in part:
+                    _check(found.manifest)
+                yield part
+            else:
+                yield [found for found in part if _is_usable(found, leave_out)]
     except (ItemsError, YamlObjectsError) as error:
         raise ManifestError(str(error), error.line) from error
     except RecursionError as error:
         raise ManifestError("nested too deeply") from error
+
+
+def _is_usable(found: FileObject, leave_out: LeaveOut) -> bool:
+    try:
+        _check(found.manifest)
+    except ManifestError as error:
+        leave_out(UnreadableObject(found.manifest, found.content, str(error)))
+        return False
+    return True
 
 
 def defined_kind(manifest: Manifest) -> Resource | None:
@@ -160,47 +204,128 @@ def _json(body: bytes, pace: Pace) -> Iterator[list[FileObject]]:
         yield [FileObject(manifest, None) for manifest in part]
 
 
-def _whole_json(body: bytes, forms: ObjectForms, pace: Pace) -> Iterator[list[FileObject]]:
+def _whole_json(body: Document, reader: _ObjectReader, pace: Pace) -> Iterator[list[FileObject]]:
     if start_of_items(body) < 0:
         with pace.slice():
-            found = _whole(body, decode_json(body, Manifest), forms)
-        yield [found]
+            found = reader.read(bytes(body), ListHead())
+        yield [found] if found else []
         return
     listed = JsonList(body, msgspec.Raw)
     prefix = listed.prefix
     for part in listed.parts(pace):
-        objects = []
-        for content in part:
+        yield [found for content in part if (found := reader.read(content, prefix)) is not None]
+
+
+class _ObjectReader:
+    """Decodes objects in JSON. In a list, most are of the kind of the one before, and are decoded once then."""
+
+    def __init__(self, forms: ObjectForms, leave_out: LeaveOut | None) -> None:
+        self._forms = forms
+        self._leave_out = leave_out
+        self._decoders: dict[type[msgspec.Struct], msgspec.json.Decoder[KindObject] | None] = {}
+        self._expected: tuple[GroupKind, msgspec.json.Decoder[KindObject]] | None = None
+
+    def read(self, content: bytes | msgspec.Raw, around: ListHead) -> FileObject | None:
+        """Return an object of a list; None if it is left out. Raises ManifestError and ItemsError."""
+        if (found := self._as_expected(content)) is not None:
+            return found
+        try:
             manifest = decode_json(bytes(content), Manifest)
-            _complete(manifest, prefix.kind, prefix.api_version)
-            objects.append(_whole(content, manifest, forms))
-        yield objects
+        except ItemsError as error:
+            if self._leave_out is None:
+                raise
+            self._leave_out(UnreadableObject(_salvaged(_any_json(content)), content, str(error)))
+            return None
+        _complete(manifest, around.kind, around.api_version)
+        form = self._forms.get(kind := group_kind(manifest))
+        self._expected = (kind, decoder) if form and (decoder := self._decoder(form)) else None
+        try:
+            return _whole(content, manifest, form)
+        except ManifestError as error:
+            if self._leave_out is None:
+                raise
+            self._leave_out(UnreadableObject(manifest, content, str(error)))
+            return None
+
+    def _decoder(self, form: type[msgspec.Struct]) -> msgspec.json.Decoder[KindObject] | None:
+        if form not in self._decoders:
+            self._decoders[form] = msgspec.json.Decoder(form) if states_kind(form) else None
+        return self._decoders[form]
+
+    def _as_expected(self, content: bytes | msgspec.Raw) -> FileObject | None:
+        """Decode an object as the kind of the one before; return None if it is none, or cannot be read."""
+        if self._expected is None:
+            return None
+        kind, decoder = self._expected
+        try:
+            whole = decoder.decode(content)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return None
+        metadata = whole.metadata
+        manifest = Manifest(
+            whole.kind, whole.api_version, ManifestMetadata(metadata.name, metadata.namespace, metadata.labels)
+        )
+        return FileObject(manifest, whole, content) if group_kind(manifest) == kind else None
 
 
-def _whole(content: bytes | msgspec.Raw, manifest: Manifest, forms: ObjectForms, line: int | None = None) -> FileObject:
-    """Decode an object in JSON as the form of its kind."""
-    form = forms.get(group_kind(manifest))
+def _salvaged(content: object) -> Manifest:
+    """Return what can be read of an object that is not what it should be."""
+    found = content if isinstance(content, dict) else {}
+    metadata = found.get("metadata")
+    named = metadata if isinstance(metadata, dict) else {}
+    return Manifest(
+        _text(found.get("kind")),
+        _text(found.get("apiVersion")),
+        ManifestMetadata(_text(named.get("name")), _text(named.get("namespace")) or None),
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _any_json(content: bytes | msgspec.Raw) -> object:
     try:
-        return FileObject(manifest, None if form is None else msgspec.json.decode(content, type=form))
+        return msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _whole(
+    content: bytes | msgspec.Raw, manifest: Manifest, form: type[msgspec.Struct] | None, line: int | None = None
+) -> FileObject:
+    """Decode an object in JSON as the form of its kind. Raises ManifestError."""
+    try:
+        return FileObject(manifest, None if form is None else msgspec.json.decode(content, type=form), content)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ManifestError(f"{manifest.kind} {manifest.metadata.name}: {error}", line) from error
 
 
-def _yaml(body: bytes, forms: ObjectForms, pace: Pace) -> Iterator[list[FileObject]]:
+def _yaml(body: bytes, forms: ObjectForms, pace: Pace, leave_out: LeaveOut | None = None) -> Iterator[list[FileObject]]:
     for found in read_yaml_objects(body, pace):
-        content = dict(found.content)
-        spec = content.pop("spec", None)
         try:
-            manifest = msgspec.convert(content, Manifest)
-        except msgspec.ValidationError as error:
-            raise ManifestError(str(error), found.line) from error
-        if manifest.kind == "CustomResourceDefinition":
-            manifest.spec = msgspec.Raw(_as_json(spec, found.line))
-        _complete(manifest, found.list_kind, found.list_api_version)
-        if group_kind(manifest) in forms:
-            yield [_whole(_as_json(dict(found.content), found.line), manifest, forms, found.line)]
-        else:
-            yield [FileObject(manifest, None)]
+            yield [_yaml_object(found, forms)]
+        except ManifestError as error:
+            if leave_out is None:
+                raise
+            content = dict(found.content)
+            leave_out(UnreadableObject(_salvaged(content), _as_json(content, found.line), str(error)))
+
+
+def _yaml_object(found: YamlObject, forms: ObjectForms) -> FileObject:
+    content = dict(found.content)
+    spec = content.pop("spec", None)
+    try:
+        manifest = msgspec.convert(content, Manifest)
+    except msgspec.ValidationError as error:
+        raise ManifestError(str(error), found.line) from error
+    if manifest.kind == "CustomResourceDefinition":
+        manifest.spec = msgspec.Raw(_as_json(spec, found.line))
+    _complete(manifest, found.list_kind, found.list_api_version)
+    form = forms.get(group_kind(manifest))
+    if form is None:
+        return FileObject(manifest, None)
+    return _whole(_as_json(dict(found.content), found.line), manifest, form, found.line)
 
 
 def _as_json(value: YamlValue, line: int) -> bytes:

@@ -6,8 +6,11 @@ Only regular files up to a size limit are read, since a FIFO or a device would b
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import stat
+import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -55,6 +58,31 @@ def read_regular(path: Path, largest_bytes: int = LARGEST_BYTES) -> bytes:
     if len(data) > largest_bytes:
         raise _too_large(str(path), largest_bytes)
     return data
+
+
+def first_bytes(path: Path, count: int) -> bytes:
+    """Return up to so many bytes of the start of a regular file of any size; raises OSError."""
+    with open(path, "rb", opener=_regular_of_any_size) as stream:
+        return stream.read(count)
+
+
+@contextmanager
+def mapped_regular(path: Path) -> Iterator[bytes | mmap.mmap]:
+    """Map a regular file of any size into memory; raises OSError. An empty file is no bytes.
+
+    If somebody shortens the file meanwhile, reading it ends the process.
+    """
+    with open(path, "rb", opener=_regular_of_any_size) as stream:
+        if os.fstat(stream.fileno()).st_size == 0:
+            yield b""
+            return
+        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+            mapped.madvise(mmap.MADV_SEQUENTIAL)
+            yield mapped
+
+
+def _regular_of_any_size(name: str, flags: int) -> int:
+    return _opened_if_regular(name, flags, sys.maxsize)
 
 
 def read_files(paths: Iterable[Path]) -> tuple[FileContent, ...]:

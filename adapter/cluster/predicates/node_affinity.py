@@ -50,8 +50,11 @@ def is_selected(node: ClusterNode, scheduling: PodScheduling) -> bool:
     return scheduling.node_terms is None or matches_a_term(scheduling.node_terms, labels, node.name)
 
 
-def matches_a_term(terms: tuple[NodeSelectorTerm, ...], labels: Mapping[str, str], name: str) -> bool:
-    """Whether one of the terms matches. A term without any requirement matches nothing."""
+def matches_a_term(terms: tuple[NodeSelectorTerm, ...], labels: Mapping[str, str], name: str | None) -> bool:
+    """Whether one of the terms matches. A term without any requirement matches nothing.
+
+    If `name` is None, what terms demand of the name is disregarded.
+    """
     return any(_matches(term, labels, name) for term in terms)
 
 
@@ -65,9 +68,9 @@ def mentions_names(terms: tuple[NodeSelectorTerm, ...]) -> bool:
     return any(term.name_in is not None or term.name_not_in for term in terms)
 
 
-def _matches(term: NodeSelectorTerm, labels: Mapping[str, str], name: str) -> bool:
+def _matches(term: NodeSelectorTerm, labels: Mapping[str, str], name: str | None) -> bool:
     if not term.labels and term.name_in is None and not term.name_not_in:
         return False
-    if term.name_in is not None and name not in term.name_in:
+    if name is not None and (name in term.name_not_in or (term.name_in is not None and name not in term.name_in)):
         return False
-    return name not in term.name_not_in and all(requirement.matches(labels) for requirement in term.labels)
+    return all(requirement.matches(labels) for requirement in term.labels)

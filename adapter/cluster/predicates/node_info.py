@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from adapter.objects.pod_requests import units_of
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from adapter.cluster.predicates.shapes import PodShape, Refusal
     from adapter.cluster.state import ClusterNode, ClusterPod
 
+K = TypeVar("K", bound="Hashable")
 PodKey: TypeAlias = tuple[str, str]
 """Namespace and name."""
 
@@ -31,19 +32,26 @@ class NodeInfo:
     """As many as `pods`, but during a trial more."""
     ports: dict[tuple[str, int], dict[str, int]] = field(default_factory=dict)
     """By protocol and number: how often each address is taken."""
+    claims: dict[PodKey, int] = field(default_factory=dict)
+    """By namespace and name: how many pods use each PersistentVolumeClaim."""
+    disks: dict[str, int] = field(default_factory=dict)
+    """How many pods use each disk that their specs name themselves."""
     verdicts: dict[Hashable, tuple[Refusal, ...]] = field(default_factory=dict)
     """What filters have found of the node that no pod changes, by filter."""
     place: int = 0
     is_removed: bool = False
+    is_added: bool = False
+    """Whether only the simulation has the node."""
 
 
-def new_node_info(node: ClusterNode) -> NodeInfo:
+def new_node_info(node: ClusterNode, *, is_added: bool) -> NodeInfo:
     """Return a node without pods."""
-    return NodeInfo(node, {name: units_of(name, amount) for name, amount in node.allocatable.items()})
+    allocatable = {name: units_of(name, amount) for name, amount in node.allocatable.items()}
+    return NodeInfo(node, allocatable, is_added=is_added)
 
 
 def take(info: NodeInfo, shape: PodShape, count: int) -> None:
-    """Take resources and ports of a node for pods of a shape; give them back for a negative count."""
+    """Take resources, ports and volumes of a node for pods of a shape; give them back for a negative count."""
     info.pod_count += count
     requested = info.requested
     for name, amount in shape.requests.items():
@@ -52,10 +60,19 @@ def take(info: NodeInfo, shape: PodShape, count: int) -> None:
             requested[name] = total
         else:
             del requested[name]
-    for port in shape.scheduling.host_ports:
-        addresses = info.ports.setdefault((port.protocol, port.port), {})
-        uses = addresses.get(port.address, 0) + count
-        if uses:
-            addresses[port.address] = uses
-        else:
-            del addresses[port.address]
+    scheduling = shape.scheduling
+    for port in scheduling.host_ports:
+        change_count(info.ports.setdefault((port.protocol, port.port), {}), port.address, count)
+    for claim in scheduling.claims:
+        change_count(info.claims, (shape.namespace, claim), count)
+    for disk in scheduling.inline_volumes:
+        change_count(info.disks, disk, count)
+
+
+def change_count(counts: dict[K, int], key: K, count: int) -> None:
+    """Add to one of the counts, which are all above 0."""
+    total = counts.get(key, 0) + count
+    if total:
+        counts[key] = total
+    else:
+        del counts[key]

@@ -8,10 +8,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from adapter.cluster.predicates.census import Census
+from adapter.cluster.predicates.namespaces import Namespaces
 from adapter.cluster.predicates.node_info import NodeInfo, PodKey, new_node_info, take
 from adapter.cluster.predicates.node_table import NodeTable
 from adapter.cluster.predicates.shapes import ShapeTable
 from adapter.cluster.predicates.static_filter import StaticFilter
+from adapter.cluster.predicates.volumes.storage_view import storage_view
 from adapter.cluster.scheduling.constraints import NO_CONSTRAINTS
 
 if TYPE_CHECKING:
@@ -41,21 +44,17 @@ class Snapshot:
 
         Of nodes with one name, and of pods with one namespace and name, the first counts.
         """
-        self.storage = storage
-        self.namespace_labels = namespace_labels
         self._nodes = NodeTable()
+        self.census = Census(self._nodes, Namespaces(namespace_labels))
         self._places: dict[PodKey, NodeInfo] = {}
         self._shapes = ShapeTable()
         self._static_filters: dict[PodScheduling, StaticFilter] = {}
         self._log: list[_Undo] = []
         for node in nodes:
             if node.name not in self._nodes:
-                self._nodes.append(new_node_info(node))
-        for pod in pods:
-            info = self._nodes.get(pod.node) if pod.node and not pod.has_ended else None
-            key = (pod.namespace, pod.name)
-            if info is not None and key not in self._places:
-                self._put(key, pod, info)
+                self._nodes.append(new_node_info(node, is_added=False))
+        self.storage = storage_view(storage, self._nodes.values())
+        self._put_all(pods)
 
     @property
     def nodes(self) -> Mapping[str, NodeInfo]:
@@ -68,9 +67,10 @@ class Snapshot:
 
     def add_node(self, node: ClusterNode, pods: Iterable[ClusterPod] = ()) -> NodeInfo:
         """Add a node with pods on it, such as those of DaemonSets. Raises ValueError if the name is taken."""
-        info = new_node_info(node)
+        info = new_node_info(node, is_added=True)
         self._nodes.append(info)
-        self._log.append(lambda: self._nodes.forget(info))
+        self.census.add_node(info)
+        self._log.append(lambda: self._forget(info))
         for pod in pods:
             self.place(pod, node.name)
         return info
@@ -80,8 +80,9 @@ class Snapshot:
         info = self._nodes[name]
         for key, pod in info.pods.items():
             del self._places[key]
-            self.try_pods(self.shape(pod), info, -1)
+            self._count(pod, info, -1)
         self._nodes.remove(info)
+        self.census.remove_node(info)
         self._log.append(lambda: self._put_node_back(info))
         return tuple(info.pods.values())
 
@@ -102,7 +103,7 @@ class Snapshot:
         placed = before[key]
         # The order of the others is as before if the dictionary itself is put back.
         info.pods = {other: one for other, one in before.items() if other != key}
-        self.try_pods(self.shape(placed), info, -1)
+        self._count(placed, info, -1)
         self._log.append(lambda: self._return(key, info, before))
 
     def checkpoint(self) -> int:
@@ -114,9 +115,10 @@ class Snapshot:
         while len(self._log) > checkpoint:
             self._log.pop()()
 
-    def try_pods(self, shape: PodShape, info: NodeInfo, count: int) -> None:
+    def try_pods(self, shape: PodShape, info: NodeInfo, count: int, *, is_terminating: bool = False) -> None:
         """Count pods of a shape on a node without naming them; the same with the negative count takes them back."""
         take(info, shape, count)
+        self.census.change(shape, info, count, is_terminating=is_terminating)
 
     def static_filter(self, scheduling: PodScheduling) -> StaticFilter:
         """Return the filter of nodes by their labels and taints, one for all shapes with the same constraints."""
@@ -130,22 +132,47 @@ class Snapshot:
             self._static_filters[key] = StaticFilter(key)
         return self._static_filters[key]
 
+    def _count(self, pod: ClusterPod, info: NodeInfo, count: int) -> None:
+        self.try_pods(self._shapes.shape(pod), info, count, is_terminating=pod.is_terminating)
+
+    def _forget(self, info: NodeInfo) -> None:
+        self._nodes.forget(info)
+        self.census.remove_node(info)
+
+    def _put_all(self, pods: Iterable[ClusterPod]) -> None:
+        by_name, places, shape_of, change = (
+            dict(self._nodes.items()),
+            self._places,
+            self._shapes.shape,
+            self.census.change,
+        )
+        for pod in pods:
+            info = by_name.get(pod.node)
+            key = (pod.namespace, pod.name)
+            if info is not None and not pod.has_ended and key not in places:
+                places[key] = info
+                info.pods[key] = pod
+                shape = shape_of(pod)
+                take(info, shape, 1)
+                change(shape, info, 1, is_terminating=pod.is_terminating)
+
     def _put(self, key: PodKey, pod: ClusterPod, info: NodeInfo) -> None:
         self._places[key] = info
         info.pods[key] = pod
-        self.try_pods(self.shape(pod), info, 1)
+        self._count(pod, info, 1)
 
     def _take(self, key: PodKey, pod: ClusterPod, info: NodeInfo) -> None:
         del self._places[key], info.pods[key]
-        self.try_pods(self.shape(pod), info, -1)
+        self._count(pod, info, -1)
 
     def _return(self, key: PodKey, info: NodeInfo, pods: dict[PodKey, ClusterPod]) -> None:
         self._places[key] = info
         info.pods = pods
-        self.try_pods(self.shape(pods[key]), info, 1)
+        self._count(pods[key], info, 1)
 
     def _put_node_back(self, info: NodeInfo) -> None:
         self._nodes.put_back(info)
+        self.census.add_node(info)
         for key, pod in info.pods.items():
             self._places[key] = info
-            self.try_pods(self.shape(pod), info, 1)
+            self._count(pod, info, 1)

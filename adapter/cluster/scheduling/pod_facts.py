@@ -14,7 +14,8 @@ import msgspec
 from adapter.cluster.facts import FactError
 from adapter.cluster.pods.facts import pod_of, resources_of, time_of
 from adapter.cluster.scheduling.constraints import DEFAULT_SCHEDULER, NO_CONSTRAINTS, PodScheduling
-from adapter.cluster.scheduling.forms import NamedForm, SchedulingPodForm
+from adapter.cluster.scheduling.forms import NamedForm, SchedulingMeta, SchedulingPodForm
+from adapter.cluster.scheduling.object_forms import TemplateMeta
 from adapter.cluster.scheduling.pod_constraints import (
     affinity_of,
     decoded,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from adapter.cluster.pods.forms import OwnerForm
     from adapter.cluster.scheduling.constraints import HostPort
     from adapter.cluster.scheduling.forms import PortedContainerForm, SchedulingSpecForm
+    from adapter.cluster.scheduling.object_forms import TemplateForm
     from adapter.cluster.scheduling.pod_constraints import Labels
 
 _SHARED: Final = 1 << 12
@@ -73,6 +75,19 @@ def scheduled_pod_of(form: SchedulingPodForm, gpu_annotation: str = "") -> Clust
         if not node or (form.status and form.status.phase in ENDED_PHASES):
             raise
         return _kept(where, form, str(error))
+
+
+def template_pod(where: str, namespace: str, template: TemplateForm, owner: OwnerForm) -> ClusterPod:
+    """Return a pod as a template makes it: unbound and without a name. Raises FactError, which begins with `where`.
+
+    The claims of ephemeral volumes are not among its claims, as they are made with the pod.
+    """
+    metadata, spec = template.metadata or TemplateMeta(), template.spec
+    form = SchedulingPodForm(
+        SchedulingMeta("", namespace, metadata.labels, owners=[owner], annotations=metadata.annotations),
+        msgspec.structs.replace(spec, node=None) if spec else None,
+    )
+    return pod_of(form, "", _facts(where, form), resources_of(where, spec))
 
 
 def unreadable_bound_pod(namespace: str, name: str, node: str, problem: str) -> ClusterPod:

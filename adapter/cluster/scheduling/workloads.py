@@ -21,7 +21,9 @@ class Workload:
     replicas: int | None
     """`spec.replicas`, for a Job `spec.parallelism`; None where the kind has none (DaemonSet)."""
     template: ClusterPod | None
-    """A pod as its template makes it, unbound, without a name of its own; None where the template cannot be used."""
+    """A pod as its template makes it, unbound, without a name of its own; None where the template cannot be used. That
+    of a Deployment is of its newest ReplicaSet, with that as its controller. Claims that are made with the pod
+    (`volumeClaimTemplates`, ephemeral volumes) are not among its claims."""
     problem: str = ""
     """Why there is no template; empty if there is one."""
 
@@ -35,4 +37,6 @@ class DisruptionBudget:
     selector: Selector | None
     """None selects no pod; an empty selector, all of the namespace."""
     disruptions_allowed: int
-    """`status.disruptionsAllowed`."""
+    """`status.disruptionsAllowed`; 0 if it is not stated."""
+    problem: str = ""
+    """Why it cannot be read; empty if nothing is wrong. Then it forbids every disruption in its namespace."""

@@ -62,8 +62,10 @@ def _config_maps_of(body: bytes) -> dict[tuple[str, str], ConfigMapData]:
     found: dict[tuple[str, str], ConfigMapData] = {}
     is_json = body.lstrip()[:1] == b"{"
     for part in read_objects(body, {_CONFIG_MAP: _ConfigMap}, is_json=is_json, pace=UNPACED):
-        for manifest, whole in part:
-            if isinstance(whole, _ConfigMap):
-                name = (manifest.metadata.namespace or "default", manifest.metadata.name)
-                found[name] = ConfigMapData(whole.data or {}, whole.metadata.resource_version)
+        for each in part:
+            if isinstance(each.whole, _ConfigMap):
+                metadata = each.manifest.metadata
+                found[metadata.namespace or "default", metadata.name] = ConfigMapData(
+                    each.whole.data or {}, each.whole.metadata.resource_version
+                )
     return found

@@ -1,0 +1,1 @@
+"""What the claims and disks of pods demand of nodes."""

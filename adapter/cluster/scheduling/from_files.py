@@ -1,0 +1,82 @@
+"""The facts of scheduling as files state them.
+
+Files rarely hold every kind, so kinds of which they hold nothing count as absent, and the state says so. Nodes, pods
+and whole objects are different: without them nothing can be decided, so they are unknown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from adapter.cluster.scheduling.assemble import with_scheduling
+from adapter.cluster.scheduling.kinds import SCHEDULING_KINDS
+from adapter.cluster.state import LeftOut, Observed, Unknown
+from adapter.sources.manifests import GroupKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from adapter.cluster.contents import Contents
+    from adapter.cluster.scheduling.contents import Place
+    from adapter.cluster.state import ClusterNeeds, ClusterState, JsonObject, ObjectKind
+
+
+def scheduling_in(state: ClusterState, contents: Contents, time: float, where: Path) -> ClusterState:
+    """Return the state with the facts of scheduling; `where` names the files."""
+    values = contents.scheduling.values
+    found = {
+        kind.name: Observed(
+            tuple(value for value in values.get(kind.name, {}).values() if not isinstance(value, str)), time
+        )
+        for kind in SCHEDULING_KINDS
+    }
+    return with_scheduling(
+        replace(state, problems=(*state.problems, *_absent(values, where))), found, _left_out(contents)
+    )
+
+
+def objects_in(
+    contents: Contents, needs: ClusterNeeds, time: float, where: Path
+) -> Mapping[ObjectKind, Observed[tuple[JsonObject, ...]] | Unknown]:
+    """Return the whole objects of each kind that is needed."""
+    return {kind: _objects(contents, kind, time, where) for kind in needs.objects}
+
+
+def _objects(
+    contents: Contents, kind: ObjectKind, time: float, where: Path
+) -> Observed[tuple[JsonObject, ...]] | Unknown:
+    found = contents.scheduling.objects.get(GroupKind(kind.group, kind.kind))
+    if not found:
+        resource = f"{kind.resource}.{kind.group}" if kind.group else kind.resource
+        command = f"kubectl get {resource} -A -o json"
+        return Unknown(f"{where} contains no {kind.kind}: add the output of `{command}`", is_refused=True)
+    objects = (found[place] for place in sorted(found) if kind.namespace in {"", place[0]})
+    return Observed(tuple(one for one in objects if not isinstance(one, str)), time)
+
+
+def _left_out(contents: Contents) -> Iterator[LeftOut]:
+    scheduling = contents.scheduling
+    yield from scheduling.left_out
+    yield from _refused("Node", {("", name): node for name, node in contents.nodes.items()})
+    yield from _refused("Pod", contents.pods)
+    for kind, values in scheduling.values.items():
+        yield from _refused(kind, values)
+    for group, objects in scheduling.objects.items():
+        yield from _refused(group.kind, objects)
+
+
+def _refused(kind: str, values: Mapping[Place, object]) -> Iterator[LeftOut]:
+    return (LeftOut(kind, *place, value) for place, value in values.items() if isinstance(value, str))
+
+
+def _absent(values: Mapping[str, object], where: Path) -> Iterator[str]:
+    """Yield which kinds the files have no object of, in one sentence."""
+    absent = [kind for kind in SCHEDULING_KINDS if not values.get(kind.name)]
+    if absent:
+        command = f"kubectl get {','.join(kind.resource.qualified for kind in absent)} -A -o json"
+        yield (
+            f"{where} holds no {', '.join(kind.name for kind in absent)}: the cluster counts as one without any; if it "
+            f"has some, add the output of `{command}`"
+        )

@@ -1,0 +1,1 @@
+"""Balancing: which groups are alike, and how new nodes are spread over them."""

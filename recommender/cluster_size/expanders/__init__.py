@@ -1,0 +1,1 @@
+"""Expanders: which of several node groups grows. Each is a filter; a chain of them ends with a reproducible choice."""

@@ -1,0 +1,120 @@
+"""CapacityBuffers: how many chunks one asks for, and how many it should.
+
+Source of the arithmetic: `pkg/capacitybuffer/translators` of Cluster Autoscaler.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from adapter.cluster.facts import FactError
+from adapter.cluster.pods.facts import resources_of
+from adapter.cluster.pods.forms import PodSpecForm
+from adapter.cluster.state import JsonObject, ObjectKind, Unknown
+from recommender.cluster_size.node_groups.fields import section, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adapter.cluster.scheduling.workloads import Workload
+    from adapter.cluster.state import ClusterPod, ClusterState
+    from recommender.cluster_size.model.settings import BufferSettings
+
+GROUP = "autoscaling.x-k8s.io"
+
+
+class ChunkError(ValueError):
+    """The size of a buffer or of its chunks cannot be known; the message says why and what to do."""
+
+
+def chunks_asked(
+    replicas: int | None,
+    percentage: int | None,
+    target_replicas: int | None,
+    limits: Mapping[str, int] | None,
+    chunk: Mapping[str, int],
+) -> int:
+    """Return the chunks that a buffer asks for: the larger of `replicas` and the percentage, within the limits.
+
+    `target_replicas` is the size of what the percentage is of. `limits` and the requests of a chunk are in the same
+    units; a resource that a chunk does not request limits nothing. Raises ChunkError if nothing says how many.
+    """
+    wanted = [] if replicas is None else [max(0, replicas)]
+    if percentage is not None and target_replicas is not None:
+        wanted.append(-(-max(0, percentage) * target_replicas // 100))
+    fitting = [max(0, amount) // chunk[name] for name, amount in (limits or {}).items() if chunk.get(name, 0) > 0]
+    if not wanted and not fitting:
+        raise ChunkError("it has neither replicas, nor a percentage of a workload, nor limits: state one of them")
+    return min([max(wanted), *fitting] if wanted else fitting)
+
+
+def chunks_for(pods: Iterable[ClusterPod], chunk: Mapping[str, int]) -> int:
+    """Return how many chunks request at least what the pods request together. Raises ChunkError for an empty chunk."""
+    if not any(amount > 0 for amount in chunk.values()):
+        raise ChunkError("a chunk of it requests nothing: state requests in its pod template")
+    total: dict[str, int] = {}
+    for pod in pods:
+        for name, amount in pod.resources.requests.items():
+            total[name] = total.get(name, 0) + amount
+    return max((-(-total.get(name, 0) // amount) for name, amount in chunk.items() if amount > 0), default=0)
+
+
+def buffer_kinds(stated: BufferSettings) -> frozenset[ObjectKind]:
+    """Return the kinds of objects from which the size of a buffer's chunks is known."""
+    return frozenset(
+        {
+            ObjectKind(GROUP, "capacitybuffers", "CapacityBuffer", stated.namespace, stated.name),
+            ObjectKind("", "podtemplates", "PodTemplate", stated.namespace),
+        }
+    )
+
+
+def chunk_of(stated: BufferSettings, cluster: ClusterState) -> Mapping[str, int]:
+    """Return what a chunk of a buffer requests, CPU in milli. Raises ChunkError if that is not known.
+
+    It is what the pod template requests that the buffer names, or a pod of the workload that it names.
+    """
+    buffer = _one("CapacityBuffer", stated.namespace, stated.name, cluster)
+    spec, status = section(buffer, "spec"), section(buffer, "status")
+    # The controller turns a workload into a template and names it in the status.
+    template = text(spec, "podTemplateRef", "name") or text(status, "podTemplateRef", "name")
+    if template:
+        return _requests(_one("PodTemplate", stated.namespace, template, cluster))
+    kind, name = text(spec, "scalableRef", "kind"), text(spec, "scalableRef", "name")
+    workload = (
+        None
+        if isinstance(cluster.workloads, Unknown)
+        else _workload(kind, stated.namespace, name, cluster.workloads.value)
+    )
+    if workload is None or workload.template is None:
+        raise ChunkError(
+            f"CapacityBuffer {stated.namespace}/{stated.name} names neither a pod template nor a workload that is known"
+        )
+    return workload.template.resources.requests
+
+
+def _one(kind: str, namespace: str, name: str, cluster: ClusterState) -> JsonObject:
+    for each, listed in cluster.objects.items():
+        if each.kind != kind:
+            continue
+        if isinstance(listed, Unknown):
+            raise ChunkError(f"{kind}s are not known: {listed.reason}")
+        for one in listed.value:
+            if (text(one, "metadata", "namespace"), text(one, "metadata", "name")) == (namespace, name):
+                return one
+    raise ChunkError(f"there is no {kind} {namespace}/{name}: create it")
+
+
+def _requests(template: JsonObject) -> Mapping[str, int]:
+    where = f"PodTemplate {text(template, 'metadata', 'namespace')}/{text(template, 'metadata', 'name')}"
+    try:
+        return resources_of(where, msgspec.convert(section(template, "template", "spec"), PodSpecForm)).requests
+    except (msgspec.ValidationError, FactError) as error:
+        raise ChunkError(f"{where}: {error}") from error
+
+
+def _workload(kind: str, namespace: str, name: str, workloads: Iterable[Workload]) -> Workload | None:
+    wanted = (kind, namespace, name)
+    return next((one for one in workloads if (one.kind, one.namespace, one.name) == wanted), None)

@@ -1,0 +1,86 @@
+"""Nodes that were requested: which are on their way, and which have not come in time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from recommender.cluster_size.health.back_off import after_failure, is_forgotten
+from recommender.cluster_size.health.readiness import Readiness
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.cluster_size.model.groups import NodeGroup
+    from recommender.cluster_size.model.memory import BackOff, ClusterSizeMemory, RequestedNodes
+    from recommender.cluster_size.model.settings import ClusterSizeSettings
+    from recommender.cluster_size.model.situation import ClusterSituation
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRequest:
+    """What is on its way to a group."""
+
+    size: int
+    """The size to go on from: the target size, put right where requested nodes did not come."""
+    missing: int = 0
+    """Requested nodes of which there is no Node object yet, and that may still come."""
+    late: int = 0
+    """Requested nodes that are not ready in time."""
+
+
+def group_request(
+    group: NodeGroup, readiness: Readiness, requested: RequestedNodes | None, now: float, provision_seconds: float
+) -> GroupRequest:
+    """Return what is on its way to a group of which this program wrote the size, if `requested` states one.
+
+    Nodes that are missing or starting for longer than `provision_seconds` after the request are late. The size is then
+    that of the nodes that exist, but not below the minimum.
+    """
+    if requested is None:
+        return GroupRequest(group.target_size)
+    wanted = min(group.target_size, requested.size)
+    present = max(len(group.nodes) - len(group.deleting), readiness.total)
+    missing = max(0, wanted - present)
+    if now - requested.since <= provision_seconds:
+        return GroupRequest(group.target_size, missing)
+    size = min(group.target_size, max(present, group.min_size)) if missing else group.target_size
+    return GroupRequest(size, late=max(0, wanted - len(readiness.ready) - len(readiness.unready)))
+
+
+def provision_seconds_of(group: NodeGroup, settings: ClusterSizeSettings) -> float:
+    """Return how long nodes of the group may take from the request until they are ready."""
+    own = group.options.max_node_provision_seconds
+    return settings.max_node_provision_seconds if own is None else own
+
+
+def requests_of(
+    situation: ClusterSituation, settings: ClusterSizeSettings, readiness: Mapping[str, Readiness]
+) -> tuple[dict[str, GroupRequest], ClusterSizeMemory | None]:
+    """Return what is on its way by group, and the memory with what follows from it; None if nothing changed.
+
+    A group with late nodes backs off, and its request is forgotten, as are requests that are fulfilled and back-offs
+    that no longer count.
+    """
+    memory = situation.memory
+    requested = dict(memory.requested) if situation.writes_sizes else {}
+    back_offs = {name: last for name, last in memory.back_offs.items() if not is_forgotten(last, situation.now)}
+    found: dict[str, GroupRequest] = {}
+    for group in situation.groups.groups:
+        request = requested.get(group.name)
+        seconds = provision_seconds_of(group, settings)
+        state = readiness.get(group.name, Readiness())
+        its = found[group.name] = group_request(group, state, request, situation.now, seconds)
+        if request is None:
+            continue
+        if its.late:
+            back_offs[group.name] = _backed_off(back_offs.get(group.name), its, situation.now, seconds)
+        if len(state.ready) + len(state.unready) >= request.size or situation.now - request.since > seconds:
+            del requested[group.name]
+    changed = replace(memory, requested=requested if situation.writes_sizes else memory.requested, back_offs=back_offs)
+    return found, None if changed == memory else changed
+
+
+def _backed_off(last: BackOff | None, request: GroupRequest, now: float, seconds: float) -> BackOff:
+    nodes = "1 requested node was" if request.late == 1 else f"{request.late} requested nodes were"
+    return after_failure(last, now, f"{nodes} not ready within {seconds:.0f} s")

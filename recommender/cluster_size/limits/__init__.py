@@ -1,0 +1,1 @@
+"""Limits over all nodes: what is used, what is left, and how many nodes that allows."""

@@ -1,0 +1,42 @@
+"""Groups by label: one for each value; another autoscaler stays in charge of their sizes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from recommender.cluster_size.model.groups import NodeGroup
+from recommender.cluster_size.node_groups.autoscalers import karpenter_of
+from recommender.cluster_size.node_groups.world import NO_TEMPLATE, Discovered
+
+if TYPE_CHECKING:
+    from recommender.cluster_size.model.settings import LabelGroups
+    from recommender.cluster_size.node_groups.autoscalers import SeenAutoscaler
+    from recommender.cluster_size.node_groups.world import World
+
+_UNKNOWN_AUTOSCALER: Final = "the autoscaler of the cloud (byLabel)"
+
+
+def label_groups(stated: LabelGroups, world: World, seen: SeenAutoscaler | None) -> Discovered:
+    """Return a group for each value of the label. It is named after the value; its target size is its nodes."""
+    members: dict[str, list[str]] = {}
+    for name, node in world.nodes.items():
+        if value := node.labels.get(stated.key):
+            members.setdefault(value, []).append(name)
+    groups = []
+    for value, names in members.items():
+        template = world.template(value, names, None, "")
+        groups.append(
+            NodeGroup(
+                name=value,
+                min_size=stated.min_size,
+                max_size=stated.max_size,
+                target_size=len(names),
+                nodes=tuple(names),
+                template=template,
+                price=stated.prices.get(value),
+                autoscaler=karpenter_of(names, world.nodes) or (seen.name if seen else _UNKNOWN_AUTOSCALER),
+                deleting=tuple(name for name in names if world.nodes[name].is_terminating),
+                problem="" if template else NO_TEMPLATE,
+            )
+        )
+    return Discovered(tuple(groups))

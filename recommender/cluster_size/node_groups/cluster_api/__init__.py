@@ -1,0 +1,1 @@
+"""Node groups of Cluster API: the annotated MachineDeployments, MachineSets and MachinePools."""

@@ -1,0 +1,102 @@
+"""Decides how many nodes pending pods need, and of which groups (Cluster Autoscaler's scale-up, repeated)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from recommender.cluster_size.limits.quotas import consume_quotas
+from recommender.cluster_size.model.answer import PodName, ScaleUp, SizeStep
+from recommender.cluster_size.scale_down.pod_kinds import is_daemon_set_pod
+from recommender.cluster_size.scale_up.exemplars import Exemplars
+from recommender.cluster_size.scale_up.new_nodes import add_new_nodes
+from recommender.cluster_size.scale_up.pending import deleting_nodes, pending_pods, too_young
+from recommender.cluster_size.scale_up.placing import Placer
+from recommender.cluster_size.scale_up.preparation import (
+    add_upcoming,
+    evict_present,
+    health_of,
+    left_out_groups,
+    sizing_state,
+)
+from recommender.cluster_size.scale_up.report import group_reasons, left_pending
+from recommender.cluster_size.scale_up.rounds import Rounds, expander_context
+from recommender.cluster_size.scale_up.state import exceeded_limits
+
+if TYPE_CHECKING:
+    from adapter.cluster.predicates.snapshot import Snapshot
+    from recommender.cluster_size.model.settings import ClusterSizeSettings
+    from recommender.cluster_size.model.situation import ClusterSituation
+    from recommender.cluster_size.scale_up.preparation import Health
+    from recommender.cluster_size.scale_up.report import LeftPending
+    from recommender.cluster_size.scale_up.state import SizingState
+
+
+def scale_up(situation: ClusterSituation, settings: ClusterSizeSettings, snapshot: Snapshot) -> ScaleUp:
+    """Return which groups grow, and why, and which pods no group can hold.
+
+    The snapshot must hold the nodes and the bound pods of the situation. Afterwards, it holds the nodes that are on
+    their way and the new ones, with the pending pods that have a place; it is unchanged if nothing may be decided.
+    """
+    left_out = left_out_groups(situation)
+    health = health_of(situation, settings)
+    if health.problem:
+        held = {group.name: left_out.get(group.name, health.problem) for group in situation.groups.groups}
+        return ScaleUp({}, reasons=held, hold=health.problem)
+    return _decided(situation, settings, snapshot, health)
+
+
+def _decided(situation: ClusterSituation, settings: ClusterSizeSettings, snapshot: Snapshot, health: Health) -> ScaleUp:
+    pending = pending_pods(situation, settings)
+    state = sizing_state(situation, settings, health)
+    placer = Placer(snapshot)
+    exemplars = Exemplars(snapshot, placer)
+    evict_present(snapshot, (*pending.expendable, *pending.drained))
+    add_upcoming(situation, settings, snapshot, state, health)
+    if settings.enforce_min_size:
+        _enforce_min_sizes(state, snapshot)
+    deleting = deleting_nodes(situation)
+    usable = [info for name, info in snapshot.nodes.items() if name not in deleting]
+    sought = [pod for pod in placer.place_all(pending.pods, usable) if not is_daemon_set_pod(pod)]
+    young = too_young(sought, situation, settings)
+    old = [pod for pod in sought if (pod.namespace, pod.name) not in young]
+    rounds = Rounds(settings, snapshot, state, placer, exemplars, expander_context(situation, settings))
+    left = rounds.run(old, usable)
+    left_out = left_out_groups(situation)
+    remaining = left_pending(state, placer, exemplars, left, left_out)
+    return ScaleUp(
+        increases={name: count for name, count in sorted(state.increases.items()) if count},
+        steps=tuple(state.steps),
+        reasons=group_reasons(state, left_out, has_pending=bool(old)),
+        unschedulable=(*remaining.pods, *pending.left_out),
+        waiting=tuple(PodName(pod.namespace, pod.name) for pod in sought if (pod.namespace, pod.name) in young),
+        fitting_pods=sum(not is_daemon_set_pod(pod) for pod in pending.pods) - len(sought),
+        helped_pods=len(old) - sum(len(group.pods) for group in left),
+        binding=_binding(state, remaining),
+        memory=health.memory,
+    )
+
+
+def _enforce_min_sizes(state: SizingState, snapshot: Snapshot) -> None:
+    """Add the nodes that groups lack to their minimum, as far as limits allow; a group of all or nothing gets all."""
+    for name, group in state.groups.items():
+        short = group.min_size - state.sizes[name]
+        if short <= 0 or name in state.obstacles:
+            continue
+        wanted = state.room(group) if group.options.zero_or_max else short
+        verdict = state.checked(group, wanted)
+        count = 0 if group.options.zero_or_max and verdict.allowed < wanted else verdict.allowed
+        _, state.quotas = consume_quotas(state.quotas, name, state.node_counts(group), count)
+        add_new_nodes(snapshot, group, count)
+        state.sizes[name] += count
+        state.increases[name] += count
+        detail = f"{count} of {wanted} nodes to the minimum of {group.min_size}"
+        steps = ["minSize", *(exceeded_limits(verdict) if count < wanted else ())]
+        state.steps += [SizeStep(step, name, state.sizes[name], detail) for step in steps]
+        state.reasons.setdefault(name, []).append(detail)
+
+
+def _binding(state: SizingState, remaining: LeftPending) -> str | None:
+    """Return the limit that keeps pods pending, else the last step."""
+    if remaining.limits:
+        return remaining.limits[0]
+    return state.steps[-1].step if state.steps else None

@@ -1,0 +1,87 @@
+"""Places pending pods on nodes that exist or are on their way, as the scheduler would (`filter out schedulable`)."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from adapter.cluster.predicates.filters import PodFilter
+from recommender.cluster_size.estimator.estimate import is_passing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from adapter.cluster.predicates.shapes import PodShape
+    from adapter.cluster.predicates.snapshot import NodeInfo, Snapshot
+    from adapter.cluster.state import ClusterPod
+
+
+class Placer:
+    """The filters of one snapshot, one for each shape, and what is done with them."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._filters: dict[int, PodFilter] = {}
+
+    def filter_of(self, shape: PodShape) -> PodFilter:
+        """Return the filter of a shape."""
+        # A shape is one object as long as its snapshot lives.
+        found = self._filters.get(id(shape))
+        if found is None:
+            found = self._filters[id(shape)] = PodFilter(self._snapshot, shape)
+        return found
+
+    def place_all(
+        self, pods: Iterable[ClusterPod], nodes: Sequence[NodeInfo], changed: Sequence[NodeInfo] | None = None
+    ) -> list[ClusterPod]:
+        """Place pods on the first nodes that take them, those with the highest priority first; return the others.
+
+        Pods that are alike are placed one after the other. Where only the nodes in `changed` can have become emptier
+        since these pods were refused, pods that do not depend on others are tried on them alone.
+        """
+        batches: dict[int, tuple[PodShape, list[ClusterPod]]] = {}
+        for pod in sorted(pods, key=lambda pod: -pod.priority):
+            shape = self._snapshot.shape(pod)
+            batches.setdefault(id(shape), (shape, []))[1].append(pod)
+        left: list[ClusterPod] = []
+        for shape, batch in batches.values():
+            judge = self.filter_of(shape)
+            if judge.unschedulable() is not None:
+                left += batch
+            elif is_passing(shape):
+                left += batch[self._one_by_one(judge, batch, nodes) :]
+            else:
+                left += batch[self._filled(judge, batch, nodes if changed is None else changed) :]
+        return left
+
+    def place_if_it_fits(self, pod: ClusterPod, info: NodeInfo) -> bool:
+        """Place a pod on a node if the node can take it; return whether it can."""
+        if not self.filter_of(self._snapshot.shape(pod)).fits(info):
+            return False
+        self._snapshot.place(pod, info.node.name)
+        return True
+
+    def _filled(self, judge: PodFilter, batch: Sequence[ClusterPod], nodes: Iterable[NodeInfo]) -> int:
+        """Fill one node after the other, since one that refuses a pod refuses all that are like it."""
+        placed = 0
+        for info in nodes:
+            room = judge.room(info, len(batch) - placed) if judge.fits(info) else 0
+            for pod in batch[placed : placed + room]:
+                self._snapshot.place(pod, info.node.name)
+            placed += room
+            if placed == len(batch):
+                break
+        return placed
+
+    def _one_by_one(self, judge: PodFilter, batch: Sequence[ClusterPod], nodes: Sequence[NodeInfo]) -> int:
+        """Place pods each on the next node that takes it, beginning after the one that took the last."""
+        start = 0
+        for placed, pod in enumerate(batch):
+            for position in chain(range(start, len(nodes)), range(start)):
+                if judge.fits(nodes[position]):
+                    self._snapshot.place(pod, nodes[position].node.name)
+                    start = position
+                    break
+            else:
+                return placed
+        return len(batch)

@@ -1,0 +1,133 @@
+"""Puts the snapshot into the state from which sizes are decided, and says which groups may grow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from recommender.cluster_size.health.readiness import Readiness, health_problem, is_starting, readiness_of
+from recommender.cluster_size.health.requests import GroupRequest, provision_seconds_of, requests_of
+from recommender.cluster_size.limits.totals import quota_of
+from recommender.cluster_size.model.answer import SizeStep
+from recommender.cluster_size.scale_up.new_nodes import add_new_nodes, make_ready
+from recommender.cluster_size.scale_up.pending import deleting_nodes
+from recommender.cluster_size.scale_up.state import SizingState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from adapter.cluster.predicates.snapshot import Snapshot
+    from adapter.cluster.state import ClusterNode, ClusterPod
+    from recommender.cluster_size.model.groups import NodeGroup
+    from recommender.cluster_size.model.memory import ClusterSizeMemory
+    from recommender.cluster_size.model.settings import ClusterSizeSettings
+    from recommender.cluster_size.model.situation import ClusterSituation
+
+NO_TEMPLATE = "it has neither a ready node nor a template, so it is not known what a new node would be"
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What is known of nodes beside what they can hold."""
+
+    problem: str
+    """Why nothing may be decided; empty if the cluster is healthy."""
+    readiness: Mapping[str, Readiness]
+    requests: Mapping[str, GroupRequest]
+    memory: ClusterSizeMemory | None
+    """With back-offs and requests as they are now; None if nothing changed."""
+
+
+def health_of(situation: ClusterSituation, settings: ClusterSizeSettings) -> Health:
+    """Return the health of the cluster, and what is on its way."""
+    startup = {group.name: provision_seconds_of(group, settings) for group in situation.groups.groups}
+    readiness = readiness_of(
+        situation.nodes,
+        situation.groups.group_of,
+        deleting_nodes(situation),
+        situation.now,
+        startup,
+        settings.max_node_provision_seconds,
+    )
+    unready = sum(len(state.unready) for state in readiness.values())
+    total = sum(state.total for state in readiness.values())
+    requests, memory = requests_of(situation, settings, readiness)
+    return Health(health_problem(unready, total, settings.unready), readiness, requests, memory)
+
+
+def left_out_groups(situation: ClusterSituation) -> dict[str, str]:
+    """Return the groups that take no part, with the reason."""
+    return {
+        group.name: group.problem or NO_TEMPLATE
+        for group in situation.groups.groups
+        if group.problem or group.template is None
+    }
+
+
+def sizing_state(situation: ClusterSituation, settings: ClusterSizeSettings, health: Health) -> SizingState:
+    """Return sizes and limits before anything is added; nodes on their way count for limits like those that exist."""
+    left_out = left_out_groups(situation)
+    groups = {group.name: group for group in situation.groups.groups if group.name not in left_out}
+    on_their_way: list[ClusterNode] = []
+    for name, group in groups.items():
+        if group.template is not None:
+            on_their_way += [group.template.node] * health.requests[name].missing
+    state = SizingState(
+        groups=groups,
+        sizes={name: health.requests[name].size for name in groups},
+        quotas=(quota_of(settings.limits, (*situation.nodes, *on_their_way)),),
+        obstacles=_obstacles(situation, settings, groups.values(), health),
+    )
+    for name, group in groups.items():
+        _put_right(state, group, health.requests[name])
+    return state
+
+
+def _put_right(state: SizingState, group: NodeGroup, request: GroupRequest) -> None:
+    lost = group.target_size - request.size
+    if lost > 0:
+        detail = f"{lost} of {group.target_size} nodes were requested and did not come in time"
+        state.increases[group.name] -= lost
+        state.steps.append(SizeStep("maxNodeProvisionTime", group.name, request.size, detail))
+        state.reasons[group.name] = [f"{detail}, so the size is put right"]
+
+
+def _obstacles(
+    situation: ClusterSituation, settings: ClusterSizeSettings, groups: Iterable[NodeGroup], health: Health
+) -> dict[str, str]:
+    back_offs = (health.memory or situation.memory).back_offs
+    found: dict[str, str] = {}
+    for group in groups:
+        back_off = back_offs.get(group.name)
+        state = health.readiness.get(group.name, Readiness())
+        unhealthy = health_problem(len(state.unready), state.total, settings.unready)
+        if back_off is not None and situation.now < back_off.until:
+            until = datetime.fromtimestamp(back_off.until, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            found[group.name] = f"it backs off until {until}: {back_off.reason}"
+        elif unhealthy:
+            found[group.name] = f"it is not healthy: {unhealthy}"
+    return found
+
+
+def evict_present(snapshot: Snapshot, pods: Iterable[ClusterPod]) -> None:
+    """Take those of the pods from their nodes that the snapshot has there."""
+    for pod in pods:
+        info = snapshot.nodes.get(pod.node)
+        if info is not None and (pod.namespace, pod.name) in info.pods:
+            snapshot.evict(pod)
+
+
+def add_upcoming(
+    situation: ClusterSituation, settings: ClusterSizeSettings, snapshot: Snapshot, state: SizingState, health: Health
+) -> None:
+    """Make starting nodes ready, and add those that were requested and do not exist yet."""
+    for node in situation.nodes:
+        group = state.groups.get(situation.groups.group_of.get(node.name, ""))
+        if group is None or group.template is None or node.name not in snapshot.nodes:
+            continue
+        stays = not node.unschedulable and not node.is_terminating
+        if stays and is_starting(node, situation.now, provision_seconds_of(group, settings)):
+            make_ready(snapshot, node, group.template)
+    for name, group in state.groups.items():
+        add_new_nodes(snapshot, group, health.requests[name].missing, "upcoming")
