@@ -30,6 +30,7 @@ MOST_SINGLE: Final = 10
 _PRIORITY_UNIT: Final = 2.0**25
 _COST_LIMIT: Final = 10.0
 _NAMED: Final = 5
+_FEW: Final = 8
 
 
 def eviction_cost(pod: ClusterPod) -> float:
@@ -40,7 +41,7 @@ def eviction_cost(pod: ClusterPod) -> float:
 def advice(nodes: Sequence[StayingNode], replacer: Replacer, disruptions: RemainingDisruptions) -> tuple[Advice, ...]:
     """Return what would be cheaper: at most one set of nodes together, then single nodes.
 
-    The sets are prefixes of the nodes in their order, of which the largest that can be replaced is searched by halving.
+    The sets are prefixes of the nodes in their order.
     """
     together = _together(nodes, replacer, disruptions)
     found = [together] if together else []
@@ -89,17 +90,31 @@ def staying_nodes(
 
 
 def _together(nodes: Sequence[StayingNode], replacer: Replacer, disruptions: RemainingDisruptions) -> Advice | None:
-    """Return the largest prefix of at least two nodes that can be replaced, as halving finds it."""
+    """Return the largest prefix of at least two nodes that can be replaced.
+
+    Few nodes are tried in every number; of many, halving finds the largest, as in Karpenter.
+    """
+    if len(nodes) <= _FEW:
+        for count in range(len(nodes), 1, -1):
+            better = _fewer(nodes[:count], replacer, disruptions)
+            if better is not None:
+                return _advice("consolidate", nodes[:count], better)
+        return None
     best: tuple[int, Replacement] | None = None
     low, high = 2, len(nodes)
     while low <= high:
         count = (low + high) // 2
-        better = _replacement(nodes[:count], replacer, disruptions)
-        if better is not None and better.new_nodes < count:
-            best, low = (count, better), count + 1
-        else:
+        better = _fewer(nodes[:count], replacer, disruptions)
+        if better is None:
             high = count - 1
+        else:
+            best, low = (count, better), count + 1
     return _advice("consolidate", nodes[: best[0]], best[1]) if best else None
+
+
+def _fewer(nodes: Sequence[StayingNode], replacer: Replacer, disruptions: RemainingDisruptions) -> Replacement | None:
+    better = _replacement(nodes, replacer, disruptions)
+    return better if better is not None and better.new_nodes < len(nodes) else None
 
 
 def _replacement(

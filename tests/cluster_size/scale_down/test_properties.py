@@ -77,7 +77,7 @@ def worlds(draw: st.DrawFn) -> World:
     )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(worlds())
 def test_every_moved_pod_has_a_place_on_a_fresh_snapshot(world: World) -> None:
     situation, sizes, snapshot = world.situation(), world.sizes(), world.snapshot()
@@ -98,7 +98,7 @@ def test_every_moved_pod_has_a_place_on_a_fresh_snapshot(world: World) -> None:
             assert {one.controller.kind for one in fresh.remove_node(name) if one.controller} <= {"DaemonSet"}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(worlds())
 def test_budgets_and_smallest_sizes_are_respected_by_all_removals_together(world: World) -> None:
     decision = world.decide()
