@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.objects.pod_requests import CPU
 from recommender.cluster_size.model.answer import Advice
 from recommender.cluster_size.scale_down.removal import Unremovable, drain_plan
-from recommender.cluster_size.scale_down.replacement import Replacement, StayingNode
+from recommender.cluster_size.scale_down.replacement import NodeReplacement, StayingNode
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -100,7 +100,7 @@ def _together(nodes: Sequence[StayingNode], replacer: Replacer, disruptions: Rem
             if better is not None:
                 return _advice("consolidate", nodes[:count], better)
         return None
-    best: tuple[int, Replacement] | None = None
+    best: tuple[int, NodeReplacement] | None = None
     low, high = 2, len(nodes)
     while low <= high:
         count = (low + high) // 2
@@ -112,21 +112,23 @@ def _together(nodes: Sequence[StayingNode], replacer: Replacer, disruptions: Rem
     return _advice("consolidate", nodes[: best[0]], best[1]) if best else None
 
 
-def _fewer(nodes: Sequence[StayingNode], replacer: Replacer, disruptions: RemainingDisruptions) -> Replacement | None:
+def _fewer(
+    nodes: Sequence[StayingNode], replacer: Replacer, disruptions: RemainingDisruptions
+) -> NodeReplacement | None:
     better = _replacement(nodes, replacer, disruptions)
     return better if better is not None and better.new_nodes < len(nodes) else None
 
 
 def _replacement(
     nodes: Sequence[StayingNode], replacer: Replacer, disruptions: RemainingDisruptions
-) -> Replacement | None:
+) -> NodeReplacement | None:
     own = [pod for one in nodes for pod in one.plan.own]
     if own and (not disruptions.are_known or disruptions.refusal(own) is not None):
         return None
     return replacer.cheaper(nodes)
 
 
-def _advice(kind: str, nodes: Sequence[StayingNode], found: Replacement) -> Advice:
+def _advice(kind: str, nodes: Sequence[StayingNode], found: NodeReplacement) -> Advice:
     names = tuple(one.node.name for one in nodes)
     listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
     new = f"{found.new_nodes} new node{'' if found.new_nodes == 1 else 's'} of {found.group}"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from recommender.cluster_size.model.settings import ClusterSizeSettings
     from recommender.cluster_size.model.situation import ClusterSituation
     from recommender.cluster_size.scale_down.sequence import SimulatedRemoval
-    from recommender.cluster_size.scale_down.survey import RemovalCandidate, Survey
+    from recommender.cluster_size.scale_down.survey import NodeSurvey, RemovalCandidate
 
 _ADVISED: Final = {
     KeepReason.NOT_UNDERUTILIZED,
@@ -82,7 +82,7 @@ def _advice(
     situation: ClusterSituation,
     snapshot: Snapshot,
     rules: DrainRules,
-    found: Survey,
+    found: NodeSurvey,
     decided: tuple[Sequence[KeptNode], Sequence[SimulatedRemoval], Mapping[str, float]],
 ) -> tuple[Advice, ...]:
     """Return what would be cheaper than the nodes that only their utilisation or a missing place keeps."""
@@ -103,7 +103,7 @@ def _minimums(situation: ClusterSituation, settings: ClusterSizeSettings) -> Min
 def _confirmed(
     situation: ClusterSituation,
     snapshot: Snapshot,
-    found: Survey,
+    found: NodeSurvey,
     removed: tuple[SimulatedRemoval, ...],
     waiting: WaitingNodes,
 ) -> WaitingNodes:

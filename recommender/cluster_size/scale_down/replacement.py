@@ -36,7 +36,7 @@ class StayingNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Replacement:
+class NodeReplacement:
     """What would take the pods of some nodes."""
 
     new_nodes: int
@@ -69,7 +69,7 @@ class Replacer:
         self._groups = sorted(usable, key=lambda one: (prices.get(one.name, 0.0), _capacity(one), one.name))
         self._checks_left = MOST_ADVICE_CHECKS
 
-    def cheaper(self, nodes: Sequence[StayingNode]) -> Replacement | None:
+    def cheaper(self, nodes: Sequence[StayingNode]) -> NodeReplacement | None:
         """Return what could take the pods of the nodes for less; None if nothing can, or the work is too much."""
         if not self._may_go(nodes):
             return None
@@ -99,11 +99,11 @@ class Replacer:
 
     def _cheapest(
         self, nodes: Sequence[StayingNode], left: Sequence[tuple[ClusterPod, PodShape]], fitting: int
-    ) -> Replacement | None:
+    ) -> NodeReplacement | None:
         paid = sum(self._prices.get(one.group.name, 0.0) for one in nodes)
         if not left:
-            return Replacement(0, "", fitting, 0, paid if self._prices else None)
-        best: Replacement | None = None
+            return NodeReplacement(0, "", fitting, 0, paid if self._prices else None)
+        best: NodeReplacement | None = None
         for group in self._groups:
             most = self._most_new(nodes, group, paid)
             count = self._new_nodes(group, left, most) if most > 0 else None
@@ -111,7 +111,7 @@ class Replacer:
                 continue
             saved = paid - count * self._prices[group.name] if self._prices else None
             if best is None or (saved or 0.0) > (best.saved_per_hour or 0.0):
-                best = Replacement(count, group.name, fitting, len(left), saved)
+                best = NodeReplacement(count, group.name, fitting, len(left), saved)
         return best
 
     def _most_new(self, nodes: Sequence[StayingNode], group: NodeGroup, paid: float) -> int:
