@@ -77,6 +77,8 @@ def test_a_limit_that_is_set_between_read_and_write_is_a_conflict() -> None:
     assert world.resize(6).result is ScaleResult.CONFLICT
     world.wait(3)
     assert world.outcomes[-1].result is ScaleResult.REFUSED
+    world.wait(3)
+    assert len(world.outcomes) == 2, "a refusal is not repeated before the next decision"
     assert world.size == 4
 
 
@@ -154,6 +156,15 @@ def test_a_size_that_has_changed_since_the_decision_stops_the_removal() -> None:
     outcome = world.resize(3, removal(2))
     assert (outcome.result, outcome.message) == (ScaleResult.REFUSED, "its size is 6, and the removal was decided at 4")
     assert (world.size, world.marked) == (6, [])
+
+
+def test_a_group_that_somebody_has_resized_since_the_decision_keeps_that_size() -> None:
+    world = SizeWorld()
+    world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=8))
+    outcome = world.resize(6, known_size=4)
+    assert (outcome.result, outcome.message) == (ScaleResult.REFUSED, "its size is 8, and 6 was decided at 4")
+    assert world.size == 8
+    assert world.resize(9, known_size=8).result is ScaleResult.OK
 
 
 def test_a_removal_stops_at_the_minimum() -> None:
