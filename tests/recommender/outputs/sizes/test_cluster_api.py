@@ -57,13 +57,14 @@ REFUSALS: list[tuple[Callable[[SizeWorld], object], str]] = [
 
 @pytest.mark.parametrize(("change", "message"), REFUSALS)
 def test_limits_and_pauses_that_are_set_after_the_decision_hold(
-    change: Callable[[SizeWorld], object], message: str
+    change: Callable[[SizeWorld], object], message: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = SizeWorld()
     change(world)
     outcome = world.resize(6)
     assert (outcome.result, world.size, world.objects.written) == (ScaleResult.REFUSED, 4, [])
     assert message in outcome.message
+    assert [record.getMessage() for record in caplog.records] == [f"the size is not written: {outcome.message}"]
 
 
 def test_a_limit_that_is_set_between_read_and_write_is_a_conflict() -> None:
