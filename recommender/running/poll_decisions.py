@@ -18,6 +18,7 @@ from recommender.decisions.memory import Memory
 from recommender.decisions.settings import Output
 from recommender.running.expansion import Expansion, ListedTargets, listed_targets
 from recommender.running.memory.store import MemoryUnavailableError
+from recommender.running.sizing.background import SizesAtOnce
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from recommender.decisions.settings import RecommendationPolicy
     from recommender.running.memory.memories import Memories
     from recommender.running.plans import PollPlan
+    from recommender.running.sizing.background import SizeDecisions
 
 _log = logging.getLogger(__name__)
 
@@ -58,8 +60,12 @@ class Decided:
 class PollDecisions:
     """Makes the decisions of a poll. For one thread."""
 
-    def __init__(self, memories: Memories, telemetry: DecisionTelemetry, clock: Clock) -> None:
+    def __init__(
+        self, memories: Memories, telemetry: DecisionTelemetry, clock: Clock, sizes: SizeDecisions | None = None
+    ) -> None:
+        """`sizes` makes the decisions of cluster sizes; without it they are made at once, without waiting."""
         self._memories = memories
+        self._sizes = sizes or SizesAtOnce()
         self._telemetry = telemetry
         self._clock = clock
         self._expansions: dict[str, Expansion] = {}
@@ -79,6 +85,10 @@ class PollDecisions:
             self._one(plan, policy, inputs, memories[name], now, listed.get(name), rivals.get(name, {}))
             for name, policy in policies.items()
         ]
+
+    def forget(self) -> None:
+        """Drop what is under way: another process leads."""
+        self._sizes.forget()
 
     def _loaded(self, names: tuple[str, ...], plan: PollPlan) -> dict[str, Memory | MemoryUnavailableError]:
         found: dict[str, Memory | MemoryUnavailableError] = {}
@@ -112,6 +122,9 @@ class PollDecisions:
             if listed is not None:
                 expanded = self._expansions[policy.name].decided(listed, inputs, memory, now, rivals)
                 return Decided(policy.name, expanded.decisions, expanded.memory)
+            if policy.name in plan.sizes:
+                sized = self._sizes.decided(policy, plan.sizes[policy.name], inputs, memory, now)
+                return Decided(policy.name, (sized,), sized.memory)
             policy = replace(policy, rivals={**policy.rivals, **rivals}) if rivals else policy
             decision = decide(policy, plan.calculate[policy.name], inputs, memory, now)
             return Decided(policy.name, (decision,), decision.memory)
