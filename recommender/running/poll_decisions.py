@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from adapter.cluster.state import Unknown
 from adapter.service.runtime.logs import fields
+from recommender.cluster_size.future.forecasts import PredictedReplicas
 from recommender.configuration.merging import identity_of
 from recommender.decisions.failures import failed_record
 from recommender.decisions.loop import Decision, decide
@@ -19,11 +20,13 @@ from recommender.decisions.settings import Output
 from recommender.running.expansion import Expansion, ListedTargets, listed_targets
 from recommender.running.memory.store import MemoryUnavailableError
 from recommender.running.sizing.background import SizesAtOnce
+from recommender.running.sizing.decide import SizeInputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from adapter.timing.clock import Clock
+    from recommender.cluster_size.model.settings import ClusterSizeSettings
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.record import TargetReference
     from recommender.decisions.settings import RecommendationPolicy
@@ -81,10 +84,16 @@ class PollDecisions:
         }
         self._expansions = {name: self._expansion(plan, policies[name]) for name in listed}
         rivals = _rivals(policies, listed)
-        return [
-            self._one(plan, policy, inputs, memories[name], now, listed.get(name), rivals.get(name, {}))
+        found = {
+            name: self._one(plan, policy, inputs, memories[name], now, listed.get(name), rivals.get(name, {}))
             for name, policy in policies.items()
-        ]
+            if name not in plan.sizes
+        }
+        # Sizes follow forecasts, so they are decided last.
+        for name, settings in plan.sizes.items():
+            size_inputs = SizeInputs(inputs, predictions_of(settings, found))
+            found[name] = self._size(policies[name], settings, size_inputs, memories[name], now)
+        return [found[name] for name in policies]
 
     def forget(self) -> None:
         """Drop what is under way: another process leads."""
@@ -122,9 +131,6 @@ class PollDecisions:
             if listed is not None:
                 expanded = self._expansions[policy.name].decided(listed, inputs, memory, now, rivals)
                 return Decided(policy.name, expanded.decisions, expanded.memory)
-            if policy.name in plan.sizes:
-                sized = self._sizes.decided(policy, plan.sizes[policy.name], inputs, memory, now)
-                return Decided(policy.name, (sized,), sized.memory)
             policy = replace(policy, rivals={**policy.rivals, **rivals}) if rivals else policy
             decision = decide(policy, plan.calculate[policy.name], inputs, memory, now)
             return Decided(policy.name, (decision,), decision.memory)
@@ -134,6 +140,41 @@ class PollDecisions:
             return Decided(policy.name, (Decision(failed_record(policy, now, message), memory),), memory)
         finally:
             self._telemetry.decided(policy.name, self._clock.monotonic() - started)
+
+    def _size(
+        self,
+        policy: RecommendationPolicy,
+        settings: ClusterSizeSettings,
+        inputs: SizeInputs,
+        memory: Memory | MemoryUnavailableError,
+        now: float,
+    ) -> Decided:
+        """Return the decision of a cluster's size. What its own thread raises is part of it already."""
+        if isinstance(memory, MemoryUnavailableError):
+            return Decided(policy.name, (Decision(failed_record(policy, now, str(memory)), Memory()),), None)
+        started = self._clock.monotonic()
+        try:
+            decision = self._sizes.decided(policy, settings, inputs, memory, now)
+            return Decided(policy.name, (decision,), decision.memory)
+        except Exception as error:  # noqa: BLE001 - the supervisor: one recommendation must not stop the others
+            _log.exception("a decision failed by a fault of the program", extra=fields(recommendation=policy.name))
+            message = f"the decision failed by a fault of the program: {type(error).__name__}: {error}"
+            return Decided(policy.name, (Decision(failed_record(policy, now, message), memory),), memory)
+        finally:
+            self._telemetry.decided(policy.name, self._clock.monotonic() - started)
+
+
+def predictions_of(settings: ClusterSizeSettings, decided: Mapping[str, Decided]) -> tuple[PredictedReplicas, ...]:
+    """Return what the forecasts that a cluster size follows state for each of their targets."""
+    found: list[PredictedReplicas] = []
+    for forecast in settings.forecasts:
+        one = decided.get(forecast.recommendation)
+        for decision in one.decisions if one is not None else ():
+            record = decision.record
+            reason = "" if record.replicas is not None else record.message
+            targets = [record.each] if record.each is not None else [outcome.target for outcome in record.targets]
+            found += [PredictedReplicas(record.name, target, record.replicas, reason) for target in targets]
+    return tuple(found)
 
 
 def _rivals(

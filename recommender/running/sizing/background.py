@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     from recommender.cluster_size.model.answer import ClusterSizeAnswer
     from recommender.cluster_size.model.settings import ClusterSizeSettings
-    from recommender.decisions.inputs import Inputs
     from recommender.decisions.memory import Memory
     from recommender.decisions.settings import RecommendationPolicy
     from recommender.running.gathering import Submit
+    from recommender.running.sizing.decide import SizeInputs
     from recommender.running.sizing.plugins import ReadsPlugins
 
 _log = logging.getLogger(__name__)
@@ -44,7 +44,12 @@ class SizeDecisions(Protocol):
     """Makes the decisions of cluster sizes. For one thread."""
 
     def decided(
-        self, policy: RecommendationPolicy, settings: ClusterSizeSettings, inputs: Inputs, memory: Memory, now: float
+        self,
+        policy: RecommendationPolicy,
+        settings: ClusterSizeSettings,
+        inputs: SizeInputs,
+        memory: Memory,
+        now: float,
     ) -> Decision:
         """Return the latest decision; `now` is in seconds since the Unix epoch."""
         ...
@@ -61,12 +66,17 @@ class SizesAtOnce:
         self._plugins = PluginHosts()
 
     def decided(
-        self, policy: RecommendationPolicy, settings: ClusterSizeSettings, inputs: Inputs, memory: Memory, now: float
+        self,
+        policy: RecommendationPolicy,
+        settings: ClusterSizeSettings,
+        inputs: SizeInputs,
+        memory: Memory,
+        now: float,
     ) -> Decision:
         """Return the decision."""
-        plugin = self._plugins.read(policy.name, settings.node_groups, inputs.cluster)
+        plugin = self._plugins.read(policy.name, settings.node_groups, inputs.poll.cluster)
         question = SizeQuestion(policy, settings, waits=False, writes=False)
-        return decide_cluster_size(question, inputs, memory, now, plugin)
+        return decide_cluster_size(question, replace(inputs, plugin=plugin), memory, now)
 
     def forget(self) -> None:
         """Let the plugins release what they hold."""
@@ -119,7 +129,12 @@ class SizesInBackground:
         self._states: dict[str, _State] = {}
 
     def decided(
-        self, policy: RecommendationPolicy, settings: ClusterSizeSettings, inputs: Inputs, memory: Memory, now: float
+        self,
+        policy: RecommendationPolicy,
+        settings: ClusterSizeSettings,
+        inputs: SizeInputs,
+        memory: Memory,
+        now: float,
     ) -> Decision:
         """Return the decision that has ended now or before, and let another one begin."""
         state = self._states.setdefault(policy.name, _State())
@@ -140,16 +155,17 @@ class SizesInBackground:
         """Drop everything; what is under way ends without an effect."""
         self._states = {}
 
-    def _begin(self, state: _State, question: SizeQuestion, inputs: Inputs, memory: Memory, now: float) -> None:
+    def _begin(self, state: _State, question: SizeQuestion, inputs: SizeInputs, memory: Memory, now: float) -> None:
         work = state.work = _Work(question, memory, threading.Event())
         self._submit(partial(self._run, work, inputs, now, state.answer))
 
-    def _run(self, work: _Work, inputs: Inputs, now: float, answer: ClusterSizeAnswer | None) -> None:
+    def _run(self, work: _Work, inputs: SizeInputs, now: float, answer: ClusterSizeAnswer | None) -> None:
         started = self._clock()
         policy, settings = work.question.policy, work.question.settings
         try:
-            plugin = self._plugins.read(policy.name, settings.node_groups, inputs.cluster)
-            work.decision = decide_cluster_size(work.question, inputs, work.memory, now, plugin, answer)
+            plugin = self._plugins.read(policy.name, settings.node_groups, inputs.poll.cluster)
+            found = replace(inputs, plugin=plugin)
+            work.decision = decide_cluster_size(work.question, found, work.memory, now, answer)
         except Exception as error:  # noqa: BLE001 - the supervisor: one recommendation must not stop the others
             _log.exception("a decision failed by a fault of the program", extra=fields(recommendation=policy.name))
             message = f"the decision failed by a fault of the program: {type(error).__name__}: {error}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from recommender.cluster_size.brakes import braked
 from recommender.cluster_size.calculate import decide_size
+from recommender.cluster_size.future.plan import future_pods
 from recommender.cluster_size.model.answer import ClusterSizeAnswer, GroupSize
 from recommender.cluster_size.model.memory import ClusterSizeMemory
 from recommender.cluster_size.node_groups.discover import node_groups
@@ -19,6 +20,7 @@ from recommender.decisions.times import is_fresh, rfc3339
 from recommender.running.sizing.situation import known_cluster, notes_about, situation_of
 
 if TYPE_CHECKING:
+    from recommender.cluster_size.future.forecasts import PredictedReplicas
     from recommender.cluster_size.model.settings import ClusterSizeSettings
     from recommender.cluster_size.node_groups.plugin_reading import PluginReading
     from recommender.decisions.inputs import Inputs
@@ -29,6 +31,17 @@ _MOST_STEPS: Final = 50
 """In the steps of the record, which are metrics; the answer has all of them."""
 _MOST_NOTES: Final = 20
 """In a message; the answer has all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeInputs:
+    """What a cluster size is decided from."""
+
+    poll: Inputs
+    predictions: tuple[PredictedReplicas, ...] = ()
+    """Of the forecasts that it follows."""
+    plugin: PluginReading | None = None
+    """What the plugin of its node groups states; None if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,32 +63,31 @@ class SizeQuestion:
 
 def decide_cluster_size(
     question: SizeQuestion,
-    inputs: Inputs,
+    inputs: SizeInputs,
     memory: Memory,
     now: float,
-    plugin: PluginReading | None = None,
     last: ClusterSizeAnswer | None = None,
 ) -> Decision:
-    """Return the decision at `now`, in seconds since the Unix epoch.
-
-    `plugin` is what the plugin of the node groups states; `last` is the last answer of this process.
-    """
+    """Return the decision at `now`, in seconds since the Unix epoch; `last` is the last answer of this process."""
     policy, settings = question.policy, question.settings
     before = _usable(memory.cluster_size, now)
     try:
-        known = known_cluster(inputs.cluster, policy.stale_after_seconds, now)
+        known = known_cluster(inputs.poll.cluster, policy.stale_after_seconds, now)
     except InputMissingError as error:
         return Decision(_without_inputs(policy, before, now, str(error), last), memory)
-    groups = node_groups(settings.node_groups, known.cluster, now, plugin)
+    groups = node_groups(settings.node_groups, known.cluster, now, inputs.plugin)
+    situation = situation_of(known, groups, settings, inputs.poll, before, now)
+    future = future_pods(settings, inputs.predictions, situation.workloads, situation.pods, now)
     situation = replace(
-        situation_of(known, groups, settings, inputs, before, now),
+        situation,
         waits=question.waits,
         writes_sizes=question.writes_sizes,
+        future_pods=(*situation.future_pods, *future.pods),
     )
     answer = decide_size(situation, settings)
     whole = frozenset(group.name for group in groups.groups if group.options.zero_or_max)
     limited = braked(answer, policy.brakes, before, now, whole)
-    answer = replace(limited.answer, notes=(*limited.answer.notes, *notes_about(known.cluster)))
+    answer = replace(limited.answer, notes=(*limited.answer.notes, *future.notes, *notes_about(known.cluster)))
     holds = (*limited.holds, *((answer.hold,) if answer.hold else ()))
     record = Record(
         policy.name,

@@ -280,8 +280,8 @@ GROUP: Final = "nodeGroups: [{name: a, max: 3, selector: {pool: a}, %s}]"
         (
             f"{BY_LABEL}\nbalancingLabels: [a b]",
             (
-                "'a b' is no key of a label: only letters, digits and - _ . are allowed, with a letter or digit at both "
-                "ends: write the key alone"
+                "'a b' is no key of a label: only letters, digits and - _ . are allowed, with a letter or digit at "
+                "both ends: write the key alone"
             ),
         ),
         ("nodeGroups: {byLabel: {}}", "`byLabel.key` is missing: write key: cloud.google.com/gke-nodepool"),

@@ -32,8 +32,10 @@ def test_the_buffer_of_an_entry_is_part_of_its_settings() -> None:
         ((f"targets: [{TARGET}]",), "r.yaml:6: clusterSize has no targets: it sizes its node groups: remove targets"),
         (
             ("outputs: [scale]",),
-            "r.yaml:6: the output scale needs node groups whose sizes can be written: "
-            "write nodeGroups: {clusterAPI: …} or {plugin: …}, or remove scale",
+            (
+                "r.yaml:6: the output scale needs node groups whose sizes can be written: "
+                "write nodeGroups: {clusterAPI: …} or {plugin: …}, or remove scale"
+            ),
         ),
         (
             ("outputs: [capacityBuffer]",),
