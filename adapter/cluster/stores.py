@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import threading
 from operator import attrgetter
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from adapter.cluster.facts import FactError, autoscaler_of, node_of
 from adapter.cluster.pods.selectors import pod_selector_of, selector_place
 from adapter.sources.stores import KubernetesObject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from adapter.cluster.forms import AutoscalerForm, NodeForm
     from adapter.cluster.pods.forms import SelectingForm
@@ -63,6 +63,12 @@ class ValueStore(Generic[F, V]):
         """Why objects are left out, one sentence each."""
         with self._lock:
             return tuple(self._problems.values())
+
+    @property
+    def refused(self) -> Mapping[_Key, str]:
+        """Why objects are left out, by namespace (empty for kinds without) and name."""
+        with self._lock:
+            return dict(self._problems)
 
     def replacement(self) -> _Replacement[F, V]:
         """Return an empty list; its commit replaces all values."""
@@ -146,9 +152,11 @@ class _Replacement(Generic[F, V]):
         self._store.replace(self._values, self._problems)
 
 
-def node_store(changed: Callable[[], None]) -> ValueStore[NodeForm, ClusterNode]:
-    """Return a store of nodes, ordered by name."""
-    return ValueStore(node_of, attrgetter("name"), changed)
+def node_store(
+    changed: Callable[[], None], convert: Callable[[Any], ClusterNode] = node_of
+) -> ValueStore[NodeForm, ClusterNode]:
+    """Return a store of nodes, ordered by name; `convert` may make more of a form with more fields."""
+    return ValueStore(convert, attrgetter("name"), changed)
 
 
 def autoscaler_store(changed: Callable[[], None]) -> ValueStore[AutoscalerForm, Autoscaler]:

@@ -18,6 +18,11 @@ from adapter.cluster.forms import AutoscalerForm, NameForm, NodeForm, SliceForm
 from adapter.cluster.pods.facts import pod_of
 from adapter.cluster.pods.forms import PodForm, SelectingForm
 from adapter.cluster.pods.store import PodStore
+from adapter.cluster.scheduling.forms import SchedulingPodForm
+from adapter.cluster.scheduling.live import SCHEDULING_WATCHES, scheduling_store, with_watched
+from adapter.cluster.scheduling.node_facts import sized_node_of
+from adapter.cluster.scheduling.object_forms import SizedNodeForm
+from adapter.cluster.scheduling.pod_facts import scheduled_pod_of
 from adapter.cluster.state import ClusterState, Unknown
 from adapter.cluster.stores import autoscaler_store, node_store, selector_store
 from adapter.cluster.task_pool import TaskPool, Work
@@ -31,9 +36,12 @@ from adapter.cluster.watch_facts import (
     placed_in,
     pods_in,
     selectors_in,
+    values_in,
 )
 from adapter.cluster.watch_plan import NODES, PODS, WatchPlan, plan_watches
 from adapter.cluster.watch_records import WatchRecords
+from adapter.cluster.whole_objects.served import ServedKinds
+from adapter.cluster.whole_objects.watching import object_watch
 from adapter.sources.kubernetes.list_watch import WHOLE_OBJECTS, ListWatch
 from adapter.sources.kubernetes.reflector import Reflector
 from adapter.sources.kubernetes.settings import WatchSettings
@@ -42,8 +50,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from adapter.cluster.pods.placed import PlacedPods
-    from adapter.cluster.state import ClusterNeeds, Observed
+    from adapter.cluster.scheduling.live import Refused, SchedulingStore
+    from adapter.cluster.state import ClusterNeeds, ObjectKind, Observed
     from adapter.cluster.watch_facts import AutoscalerStore, CountStore, NodeStore, SelectorStore
+    from adapter.cluster.whole_objects.watching import ObjectStore
     from adapter.sources.kubernetes.client import KubernetesClient
     from adapter.sources.kubernetes.cluster import StartTask
     from adapter.sources.stores import KubernetesObject, Store
@@ -57,9 +67,22 @@ _SILENCE_SECONDS = 45.0
 _HEALTHY_SECONDS = 10.0
 _PAGE_OF_WHOLE_OBJECTS = 100
 """A Node has 10 to 20 KiB, most of it the list of its images."""
-_NUMEROUS = frozenset({"pods", "services", "replicationcontrollers", "replicasets", "statefulsets"})
+_NUMEROUS = frozenset(
+    {
+        "pods",
+        "services",
+        "replicationcontrollers",
+        "replicasets",
+        "statefulsets",
+        "deployments",
+        "jobs",
+        "persistentvolumes",
+        "persistentvolumeclaims",
+    }
+)
 """Kinds of smaller objects, of which there are so many that small pages would take long."""
 
+K = TypeVar("K")
 S = TypeVar("S")
 
 
@@ -73,6 +96,8 @@ class _Watches:
     counts: Mapping[ListWatch, StoreWatch[CountStore]] = field(default_factory=dict)
     pods: Mapping[ListWatch, StoreWatch[PodStore]] = field(default_factory=dict)
     pod_selectors: Mapping[ListWatch, StoreWatch[SelectorStore]] = field(default_factory=dict)
+    scheduling: Mapping[ListWatch, StoreWatch[SchedulingStore]] = field(default_factory=dict)
+    objects: Mapping[ObjectKind, StoreWatch[ObjectStore]] = field(default_factory=dict)
 
     @property
     def running(self) -> tuple[RunningWatch, ...]:
@@ -83,6 +108,8 @@ class _Watches:
             *(watch.running for watch in self.counts.values()),
             *(watch.running for watch in self.pods.values()),
             *(watch.running for watch in self.pod_selectors.values()),
+            *(watch.running for watch in self.scheduling.values()),
+            *(watch.running for watch in self.objects.values()),
         )
 
 
@@ -107,6 +134,7 @@ class ClusterWatch:
         self._settings = _often_heard(settings or WatchSettings())
         self._records = WatchRecords(self._settings.telemetry)
         self._tasks = TaskPool(start, "watch cluster")
+        self._kinds = ServedKinds(client, self._settings.pace)
         self._lock = threading.Lock()
         self._watches = _Watches(WatchPlan())
         self.change(needs)
@@ -118,20 +146,26 @@ class ClusterWatch:
             before = self._watches
             now = self._watches = _Watches(
                 plan,
-                _continued(before.nodes, [plan.nodes] if plan.nodes else [], self._watch_nodes),
+                # Nodes and pods are kept with what was read of them.
+                _continued(
+                    before.nodes if plan.scheduling == before.plan.scheduling else {},
+                    [plan.nodes] if plan.nodes else [],
+                    partial(self._watch_nodes, plan),
+                ),
                 _continued(before.autoscalers, plan.autoscalers.values(), self._watch_autoscalers),
                 _continued(before.counts, plan.counted, self._watch_counted),
-                # Pods are kept with the one annotation that they were read with.
                 _continued(
-                    before.pods if plan.gpu_annotation == before.plan.gpu_annotation else {},
+                    before.pods if _reads_pods_alike(plan, before.plan) else {},
                     [plan.pods] if plan.pods else [],
-                    partial(self._watch_pods, plan.gpu_annotation),
+                    partial(self._watch_pods, plan),
                 ),
                 _continued(
                     before.pod_selectors,
                     plan.pod_selectors,
                     lambda which: self._watch_selectors(which, plan.pod_selectors[which]),
                 ),
+                _continued(before.scheduling, SCHEDULING_WATCHES if plan.scheduling else [], self._watch_scheduling),
+                _continued(before.objects, plan.objects, self._watch_objects),
             )
             for running in before.running:
                 if running not in now.running:
@@ -147,7 +181,7 @@ class ClusterWatch:
         now = self._watches
         plan = now.plan
         state = ClusterState()
-        return ClusterState(
+        found = ClusterState(
             nodes=nodes_in(now.nodes[NODES]) if plan.nodes else state.nodes,
             autoscalers=AutoscalersByNamespace(
                 {namespace: owners_in(now.autoscalers[which]) for namespace, which in plan.autoscalers.items()}
@@ -158,8 +192,10 @@ class ClusterWatch:
             },
             pods=pods_in(now.pods[PODS]) if plan.pods and with_pods else state.pods,
             pod_selectors=selectors_in(now.pod_selectors.values()) if plan.pod_selectors else state.pod_selectors,
+            objects={kind: values_in(now.objects[kind]) for kind in plan.objects},
             problems=tuple(_problems(now)),
         )
+        return with_watched(found, now.scheduling, _refused(now)) if plan.scheduling else found
 
     def placed_pods(self) -> Observed[PlacedPods] | Unknown:
         """Return the bound pods by place. It costs little after a change, unlike `pods` of the state."""
@@ -176,7 +212,10 @@ class ClusterWatch:
         for running in self._watches.running:
             running.reflector.tried.wait(max(0.0, until - monotonic()))
 
-    def _watch_nodes(self, which: ListWatch) -> StoreWatch[NodeStore]:
+    def _watch_nodes(self, plan: WatchPlan, which: ListWatch) -> StoreWatch[NodeStore]:
+        if plan.scheduling:
+            store = node_store(self._changed, sized_node_of)
+            return StoreWatch(self._started(which, SizedNodeForm, store), store)
         store = node_store(self._changed)
         return StoreWatch(self._started(which, NodeForm, store), store)
 
@@ -191,14 +230,28 @@ class ClusterWatch:
         names = NameStore(self._changed)
         return StoreWatch(self._started(which, NameForm, names), names)
 
-    def _watch_pods(self, gpu_annotation: str, which: ListWatch) -> StoreWatch[PodStore]:
-        convert = partial(pod_of, gpu_annotation=gpu_annotation)
+    def _watch_pods(self, plan: WatchPlan, which: ListWatch) -> StoreWatch[PodStore]:
+        convert = partial(scheduled_pod_of if plan.scheduling else pod_of, gpu_annotation=plan.gpu_annotation)
+        form = SchedulingPodForm if plan.scheduling else PodForm
         store = PodStore(convert, self._changed, self._settings.wall_clock)
-        return StoreWatch(self._started(which, PodForm, store), store)
+        return StoreWatch(self._started(which, form, store), store)
 
     def _watch_selectors(self, which: ListWatch, kind: str) -> StoreWatch[SelectorStore]:
         store = selector_store(kind, self._changed)
         return StoreWatch(self._started(which, SelectingForm, store), store)
+
+    def _watch_scheduling(self, which: ListWatch) -> StoreWatch[SchedulingStore]:
+        kind = SCHEDULING_WATCHES[which]
+        store = scheduling_store(kind, self._changed)
+        return StoreWatch(self._started(which, kind.form, store), store)
+
+    def _watch_objects(self, kind: ObjectKind) -> StoreWatch[ObjectStore]:
+        record = self._records.record(f"{kind.resource}.{kind.group}" if kind.group else kind.resource, self._changed)
+        settings = replace(self._settings, telemetry=record)
+        reflector, store = object_watch(kind, self._kinds, self._client, settings, self._changed)
+        work = Work(reflector.run)
+        self._tasks.run(work)
+        return StoreWatch(RunningWatch(reflector, record, work, kind.namespace or None), store)
 
     def _started(self, which: ListWatch, form: type[F], store: Store[F]) -> RunningWatch:
         record = self._records.record(which.resource.qualified, self._changed)
@@ -212,9 +265,13 @@ class ClusterWatch:
 
 
 def _continued(
-    before: Mapping[ListWatch, StoreWatch[S]], wanted: Iterable[ListWatch], start: Callable[[ListWatch], StoreWatch[S]]
-) -> dict[ListWatch, StoreWatch[S]]:
+    before: Mapping[K, StoreWatch[S]], wanted: Iterable[K], start: Callable[[K], StoreWatch[S]]
+) -> dict[K, StoreWatch[S]]:
     return {which: before.get(which) or start(which) for which in wanted}
+
+
+def _reads_pods_alike(plan: WatchPlan, before: WatchPlan) -> bool:
+    return (plan.gpu_annotation, plan.scheduling) == (before.gpu_annotation, before.scheduling)
 
 
 def _often_heard(settings: WatchSettings) -> WatchSettings:
@@ -239,3 +296,14 @@ def _problems(watches: _Watches) -> Iterable[str]:
     for selecting in watches.pod_selectors.values():
         yield from selecting.store.problems
         yield from left_out(selecting.running)
+    for whole in watches.objects.values():
+        yield from left_out(whole.running)
+
+
+def _refused(watches: _Watches) -> Mapping[str, Refused]:
+    """Return why nodes, pods and whole objects cannot be used, by kind."""
+    return {
+        **{kind.kind: watch.store.refused for kind, watch in watches.objects.items()},
+        "Node": {place: reason for watch in watches.nodes.values() for place, reason in watch.store.refused.items()},
+        "Pod": {place: reason for watch in watches.pods.values() for place, reason in watch.store.refused.items()},
+    }

@@ -134,6 +134,12 @@ def _missing(running: RunningWatch) -> Unknown | None:
     if isinstance(refusal, ForbiddenError):
         fix = f"allow list and watch on {resource.plural} in {group}"
         return Unknown(f"{resource.qualified}{where}: {fix}: {refusal}", is_refused=True)
+    if refusal is not None and not resource.version:
+        served = f"{resource.plural} of {group}"
+        return Unknown(
+            f"{resource.qualified}: the API server does not serve {served}: install the kind, or do without it",
+            is_refused=True,
+        )
     if refusal is not None:
         served = f"{resource.plural} in version {resource.version} of {group}"
         return Unknown(f"{resource.qualified}: the API server does not serve {served}", is_refused=True)

@@ -14,7 +14,7 @@ from adapter.sources.kubernetes.list_watch import METADATA_ONLY, WHOLE_OBJECTS, 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.cluster.state import ClusterNeeds, CountedKind
+    from adapter.cluster.state import ClusterNeeds, CountedKind, ObjectKind
 
 NODES = ListWatch(find_resource(BUILT_IN, "", "nodes"), WHOLE_OBJECTS)
 PODS = ListWatch(find_resource(BUILT_IN, "", "pods"), WHOLE_OBJECTS)
@@ -43,6 +43,9 @@ class WatchPlan:
     gpu_annotation: str = ""
     pod_selectors: Mapping[ListWatch, str] = field(default_factory=dict)
     """With the kind of object."""
+    scheduling: bool = False
+    """Whether nodes and pods are read with their constraints, and the kinds that scheduling depends on, too."""
+    objects: frozenset[ObjectKind] = frozenset()
 
     @property
     def counted(self) -> frozenset[ListWatch]:
@@ -75,6 +78,8 @@ def plan_watches(needs: ClusterNeeds) -> WatchPlan:
         pods=PODS if needs.pods else None,
         gpu_annotation=needs.gpu_annotation if needs.pods else "",
         pod_selectors=_SELECTING if needs.pod_selectors else {},
+        scheduling=needs.scheduling,
+        objects=needs.objects,
     )
 
 

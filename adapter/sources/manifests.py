@@ -9,6 +9,7 @@ by the same decoder from JSON, from YAML and from a watch.
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
@@ -134,7 +135,12 @@ def read_objects(
 
 def group_kind(manifest: Manifest) -> GroupKind:
     """Return the kind of an object."""
-    return GroupKind(sys.intern(manifest.api_version.rpartition("/")[0]), sys.intern(manifest.kind))
+    return _group_kind(manifest.api_version, manifest.kind)
+
+
+@lru_cache(maxsize=1024)
+def _group_kind(api_version: str, kind: str) -> GroupKind:
+    return GroupKind(sys.intern(api_version.rpartition("/")[0]), sys.intern(kind))
 
 
 def _guarded(parts: Iterator[list[FileObject]], leave_out: LeaveOut | None = None) -> Iterator[list[FileObject]]:

@@ -6,7 +6,7 @@ turn an API server that fails into a storm of calls.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from adapter.timing.backoff import Backoff
@@ -17,6 +17,7 @@ from recommender.outputs.results import ScaleResult
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from recommender.cluster_size.node_groups.cluster_api.removals import MachineRemoval
     from recommender.decisions.record import Record, TargetReference
 
 _NO_PLACE_SECONDS = 0.25
@@ -34,6 +35,10 @@ class Wish:
     """No call is sent after this time, in seconds since the Unix epoch."""
     reason: str = ""
     """The message of the decision."""
+    removals: tuple[MachineRemoval, ...] = ()
+    """Of a node group: Machines that are marked, one for each by which the size is lowered."""
+    withdraws: bool = False
+    """Of a CapacityBuffer: whether it gets back the size that it had before the first write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,5 +184,5 @@ def refused_targets(records: Iterable[Record]) -> tuple[tuple[str, TargetReferen
 
 
 def _same(one: Wish, other: Wish) -> bool:
-    """Whether both ask for the same size of the same target, on behalf of the same recommendation."""
-    return (one.recommendation, one.target, one.replicas) == (other.recommendation, other.target, other.replicas)
+    """Whether both ask for the same of the same target, on behalf of the same recommendation."""
+    return replace(one, valid_until=0.0, reason="") == replace(other, valid_until=0.0, reason="")

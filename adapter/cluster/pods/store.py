@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import threading
 from operator import attrgetter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from adapter.cluster.facts import FactError
 from adapter.cluster.pods.placed import PlacedPods, placed, pod_problems
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from adapter.cluster.pods.forms import PodForm
     from adapter.cluster.state import ClusterPod
@@ -30,7 +30,7 @@ class PodStore:
     """A store of pods. A pod of which no value can be made is left out, with the reason."""
 
     def __init__(
-        self, convert: Callable[[PodForm], ClusterPod], changed: Callable[[], None], wall_clock: Callable[[], float]
+        self, convert: Callable[[Any], ClusterPod], changed: Callable[[], None], wall_clock: Callable[[], float]
     ) -> None:
         """`convert` raises FactError. `changed` is called when a pod becomes another, not for its heartbeats."""
         self._convert = convert
@@ -78,6 +78,12 @@ class PodStore:
         """How many pods are left out, and why the first of them."""
         with self._lock:
             return pod_problems(self._problems.values())
+
+    @property
+    def refused(self) -> Mapping[tuple[str, str], str]:
+        """Why pods are left out, by namespace and name."""
+        with self._lock:
+            return dict(self._problems)
 
     def replacement(self) -> _PodReplacement:
         """Return an empty list; its commit replaces all pods."""

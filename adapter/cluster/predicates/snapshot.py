@@ -54,11 +54,7 @@ class Snapshot:
             if node.name not in self._nodes:
                 self._nodes.append(new_node_info(node, is_added=False))
         self.storage = storage_view(storage, self._nodes.values())
-        for pod in pods:
-            info = self._nodes.get(pod.node) if pod.node and not pod.has_ended else None
-            key = (pod.namespace, pod.name)
-            if info is not None and key not in self._places:
-                self._put(key, pod, info)
+        self._put_all(pods)
 
     @property
     def nodes(self) -> Mapping[str, NodeInfo]:
@@ -142,6 +138,23 @@ class Snapshot:
     def _forget(self, info: NodeInfo) -> None:
         self._nodes.forget(info)
         self.census.remove_node(info)
+
+    def _put_all(self, pods: Iterable[ClusterPod]) -> None:
+        by_name, places, shape_of, change = (
+            dict(self._nodes.items()),
+            self._places,
+            self._shapes.shape,
+            self.census.change,
+        )
+        for pod in pods:
+            info = by_name.get(pod.node)
+            key = (pod.namespace, pod.name)
+            if info is not None and not pod.has_ended and key not in places:
+                places[key] = info
+                info.pods[key] = pod
+                shape = shape_of(pod)
+                take(info, shape, 1)
+                change(shape, info, 1, is_terminating=pod.is_terminating)
 
     def _put(self, key: PodKey, pod: ClusterPod, info: NodeInfo) -> None:
         self._places[key] = info

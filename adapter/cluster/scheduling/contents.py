@@ -62,7 +62,7 @@ class SchedulingContents:
         """Keep what an object states, if its kind is needed."""
         manifest = found.manifest
         group = group_kind(manifest)
-        if any((kind.group, kind.kind) == group for kind in needs.objects):
+        if needs.objects and any((kind.group, kind.kind) == group for kind in needs.objects):
             self._set(self.objects.setdefault(group, {}), manifest, _whole(found))
         kind = _KINDS.get(group) if needs.scheduling else None
         if kind is None:

@@ -8,7 +8,7 @@ from recommender.cluster_size.limits.quotas import consume_quotas
 from recommender.cluster_size.model.answer import PodName, ScaleUp, SizeStep
 from recommender.cluster_size.scale_down.pod_kinds import is_daemon_set_pod
 from recommender.cluster_size.scale_up.exemplars import Exemplars
-from recommender.cluster_size.scale_up.new_nodes import add_new_node, free_name
+from recommender.cluster_size.scale_up.new_nodes import add_new_nodes
 from recommender.cluster_size.scale_up.pending import deleting_nodes, pending_pods, too_young
 from recommender.cluster_size.scale_up.placing import Placer
 from recommender.cluster_size.scale_up.preparation import (
@@ -80,14 +80,13 @@ def _enforce_min_sizes(state: SizingState, snapshot: Snapshot) -> None:
     """Add the nodes that groups lack to their minimum, as far as limits allow; a group of all or nothing gets all."""
     for name, group in state.groups.items():
         short = group.min_size - state.sizes[name]
-        if short <= 0 or name in state.obstacles or group.template is None:
+        if short <= 0 or name in state.obstacles:
             continue
         wanted = state.room(group) if group.options.zero_or_max else short
         verdict = state.checked(group, wanted)
         count = 0 if group.options.zero_or_max and verdict.allowed < wanted else verdict.allowed
         _, state.quotas = consume_quotas(state.quotas, name, state.node_counts(group), count)
-        for _ in range(count):
-            add_new_node(snapshot, group.template, free_name(snapshot, f"{name}-new"))
+        add_new_nodes(snapshot, group, count)
         state.sizes[name] += count
         state.increases[name] += count
         detail = f"{count} of {wanted} nodes to the minimum of {group.min_size}"

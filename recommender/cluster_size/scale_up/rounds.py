@@ -93,7 +93,7 @@ class Rounds:
         """Add the option's nodes and place pods; None, with everything as before, if no pod has got a place."""
         shares = shares_of(self._state, option, self._wanted(option))
         mark = self._snapshot.checkpoint()
-        added = added_nodes(self._snapshot, self._state, option.group.name, shares.nodes, option.estimate)
+        added = added_nodes(self._snapshot, self._state, option.group.name, shares.nodes)
         tried = place_estimated(self._snapshot, self._placer, added, option.estimate)
         estimated = set(map(id, option.estimate.pods)).difference(map(id, tried))
         waiting = [pod for group in groups for pod in group.pods if id(pod) not in estimated]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from adapter.cluster.state import Observed, Unknown
 from adapter.documents.tree import nearest
+from recommender.cluster_size.node_groups.daemon_sets import comes_with_the_node
 from recommender.cluster_size.what_if.model import Assumed, WhatIfError
 from recommender.cluster_size.what_if.workloads import new_pods, with_assumption
 
@@ -15,10 +16,6 @@ if TYPE_CHECKING:
 
     from adapter.cluster.state import ClusterPod, ClusterState
     from recommender.cluster_size.what_if.model import WhatIf
-
-_STAYS_WITH_NODE: Final = frozenset({"DaemonSet", "Node"})
-"""Controllers whose pods end with their node: nothing makes them elsewhere."""
-_MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 
 
 def assumed(cluster: ClusterState, question: WhatIf) -> Assumed:
@@ -59,9 +56,7 @@ def _moves(pod: ClusterPod) -> bool:
     """Whether a pod of a node that is gone would be pending: its controller makes another one."""
     if pod.has_ended or pod.is_terminating:
         return False
-    if pod.controller is not None and pod.controller.kind in _STAYS_WITH_NODE:
-        return False
-    return pod.facts is None or _MIRROR_ANNOTATION not in pod.facts.annotations
+    return not comes_with_the_node(pod)
 
 
 def _unbound(pod: ClusterPod) -> ClusterPod:
@@ -85,5 +80,5 @@ def _added(cluster: ClusterState, question: WhatIf, others: Iterable[ClusterPod]
                 f"--add-pods: {workload.kind} {workload.namespace}/{workload.name} has no number of replicas: "
                 "write a Deployment, StatefulSet, ReplicaSet or Job"
             )
-        found += new_pods(workload, workload.replicas, (), (*existing, *others, *found))
+        found += new_pods(workload, workload.replicas, "added")
     return found

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from adapter.cluster.state import ControllerReference, Observed, Unknown
+from adapter.cluster.state import Observed, Unknown
 from adapter.documents.tree import nearest
+from recommender.cluster_size.future.copies import copies, pods_by_workload, workload_key
 from recommender.cluster_size.what_if.model import Assumed, WhatIfError
 
 if TYPE_CHECKING:
@@ -17,11 +18,7 @@ if TYPE_CHECKING:
     from recommender.cluster_size.what_if.model import Assumption
 
 _DAEMON_SET: Final = "DaemonSet"
-_DEPLOYMENT: Final = "Deployment"
-_STATEFUL_SET: Final = "StatefulSet"
-_REPLICA_SET: Final = "ReplicaSet"
-_HASH_LABEL: Final = "pod-template-hash"
-_API_VERSIONS: Final = {"Job": "batch/v1", "ReplicationController": "v1"}
+_PURPOSE: Final = "assumed"
 
 
 def with_assumption(cluster: ClusterState, assumption: Assumption) -> Assumed:
@@ -30,70 +27,30 @@ def with_assumption(cluster: ClusterState, assumption: Assumption) -> Assumed:
     Fewer: pending pods go first, then the newest. Raises WhatIfError.
     """
     workload = _found(cluster, assumption)
-    bound = cluster.pods
-    if isinstance(bound, Unknown):
-        raise WhatIfError(f"{assumption}: pods are not known: {bound.reason}")
-    own = [pod for pod in bound.value if not pod.has_ended and not pod.is_terminating and is_pod_of(workload, pod)]
-    what = f"{workload.kind} {workload.namespace}/{workload.name}"
+    known = cluster.pods
+    if isinstance(known, Unknown):
+        raise WhatIfError(f"{assumption}: pods are not known: {known.reason}")
+    key = workload_key(workload)
+    own = [pod for pod in pods_by_workload(known.value, (key,))[key] if not pod.is_terminating]
     cluster = _with_replicas(cluster, workload, assumption.replicas)
     missing = assumption.replicas - len(own)
+    if missing == 0:
+        return Assumed(cluster, (), (f"{_named(workload)} has {assumption.replicas} pods, as it has now",))
+    note = f"{_named(workload)} has {assumption.replicas} pods instead of {len(own)}"
     if missing > 0:
-        pods = new_pods(workload, missing, own, bound.value)
-        return Assumed(cluster, pods, (f"{what} has {assumption.replicas} pods instead of {len(own)}",))
-    gone = {pod.uid or f"{pod.namespace}/{pod.name}" for pod in _going(own, -missing)}
-    left = tuple(pod for pod in bound.value if (pod.uid or f"{pod.namespace}/{pod.name}") not in gone)
-    notes = (f"{what} has {assumption.replicas} pods instead of {len(own)}",) if missing else ()
-    return Assumed(replace(cluster, pods=Observed(left, bound.time)), (), notes)
+        return Assumed(cluster, new_pods(workload, missing, _PURPOSE, own), (note,))
+    gone = {id(pod) for pod in _going(own, -missing)}
+    left = tuple(pod for pod in known.value if id(pod) not in gone)
+    return Assumed(replace(cluster, pods=Observed(left, known.time)), (), (note,))
 
 
 def new_pods(
-    workload: Workload, count: int, own: Iterable[ClusterPod], taken: Iterable[ClusterPod]
+    workload: Workload, count: int, purpose: str, existing: Iterable[ClusterPod] = ()
 ) -> tuple[ClusterPod, ...]:
-    """Return so many further pods of a workload, with its owner and with names that nobody has. Raises WhatIfError."""
-    template = workload.template
-    if template is None:
-        raise WhatIfError(
-            f"{workload.kind} {workload.namespace}/{workload.name} has no usable template: {workload.problem}"
-        )
-    example = next((pod for pod in own if pod.controller is not None), None)
-    controller = _controller(workload) if example is None else example.controller
-    labels = dict(template.labels)
-    if example is not None and _HASH_LABEL in example.labels:
-        labels[_HASH_LABEL] = example.labels[_HASH_LABEL]
-    names = {pod.name for pod in taken if pod.namespace == workload.namespace}
-    pods: list[ClusterPod] = []
-    number = 0
-    while len(pods) < count:
-        name = f"{workload.name}-{number}" if workload.kind == _STATEFUL_SET else f"{workload.name}-new-{number}"
-        number += 1
-        if name in names:
-            continue
-        pods.append(
-            replace(
-                template,
-                namespace=workload.namespace,
-                name=name,
-                uid=f"new/{workload.namespace}/{name}",
-                node="",
-                labels=labels,
-                controller=controller,
-                phase="Pending",
-            )
-        )
-    return tuple(pods)
-
-
-def is_pod_of(workload: Workload, pod: ClusterPod) -> bool:
-    """Whether a workload made the pod; a Deployment does so through its ReplicaSets, which are named after it."""
-    controller = pod.controller
-    if controller is None or pod.namespace != workload.namespace:
-        return False
-    if workload.kind != _DEPLOYMENT:
-        same = controller.uid == workload.uid if workload.uid else controller.name == workload.name
-        return controller.kind == workload.kind and same
-    prefix, _, suffix = controller.name.rpartition("-")
-    is_own = controller.kind == _REPLICA_SET and prefix == workload.name
-    return is_own and pod.labels.get(_HASH_LABEL, suffix) == suffix
+    """Return so many further pods of a workload, as its template makes them. Raises WhatIfError without a template."""
+    if workload.template is None:
+        raise WhatIfError(f"{_named(workload)} has no template that can be used: {workload.problem}")
+    return copies(workload, count, purpose, existing)
 
 
 def _found(cluster: ClusterState, assumption: Assumption) -> Workload:
@@ -110,12 +67,16 @@ def _found(cluster: ClusterState, assumption: Assumption) -> Workload:
         fix = f"did you mean {meant}?" if meant else "write a Deployment, StatefulSet or Job of this cluster"
         raise WhatIfError(f"{assumption}: there is no workload {text}: {fix}")
     if len(found) > 1:
-        names = " and ".join(f"{each.kind} {each.namespace}/{each.name}" for each in found)
+        names = " and ".join(map(_named, found))
         example = f"{found[0].kind}/{assumption.namespace}/{assumption.name}:{assumption.replicas}"
         raise WhatIfError(f"{assumption}: there are {names}: write which one, such as {example}")
     if found[0].kind == _DAEMON_SET:
         raise WhatIfError(f"{assumption}: a DaemonSet has a pod on each node, so its number cannot be assumed")
     return found[0]
+
+
+def _named(workload: Workload) -> str:
+    return f"{workload.kind} {workload.namespace}/{workload.name}"
 
 
 def _with_replicas(cluster: ClusterState, workload: Workload, replicas: int) -> ClusterState:
@@ -134,10 +95,3 @@ def _going(own: list[ClusterPod], count: int) -> list[ClusterPod]:
         return bool(pod.node), -(created if created is not None else pod.bound_at or 0.0), pod.name
 
     return sorted(own, key=order)[:count]
-
-
-def _controller(workload: Workload) -> ControllerReference:
-    """Return the owner of the pods of a workload that has none yet."""
-    kind = _REPLICA_SET if workload.kind == _DEPLOYMENT else workload.kind
-    api_version = _API_VERSIONS.get(workload.kind, "apps/v1")
-    return ControllerReference(api_version, kind, workload.name, workload.uid or f"new/{workload.name}")

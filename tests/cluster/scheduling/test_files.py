@@ -443,3 +443,12 @@ def test_a_followed_folder_states_the_same_as_its_files(tmp_path: Path) -> None:
     assert all(isinstance(one, Unknown) for one in (unread.workloads, unread.objects[MACHINES]))
     folder.refresh()
     assert folder.state(needs) == state_of(read_file(path, needs=needs), needs, NOW, tmp_path)
+
+
+def test_items_of_a_typed_list_need_no_kind(tmp_path: Path) -> None:
+    pods = [
+        {key: value for key, value in pod_object(name).items() if key not in {"kind", "apiVersion"}} for name in "ab"
+    ]
+    path = tmp_path / "pods.json"
+    path.write_text(json.dumps({"kind": "PodList", "apiVersion": "v1", "items": pods}))
+    assert list(pods_of(state_of(read_contents(path, needs=NEEDS), NEEDS, NOW, path))) == ["a", "b"]

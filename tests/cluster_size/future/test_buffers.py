@@ -70,7 +70,11 @@ def test_a_chunk_that_requests_nothing_is_an_error() -> None:
 
 
 def state(spec: dict[str, Any], status: dict[str, Any] | None = None, template: Any = None) -> ClusterState:  # noqa: ANN401 - JSON
-    buffer: dict[str, object] = {"metadata": {"namespace": "shop", "name": "reserve"}, "spec": spec, "status": status or {}}
+    buffer: dict[str, object] = {
+        "metadata": {"namespace": "shop", "name": "reserve"},
+        "spec": spec,
+        "status": status or {},
+    }
     resources = {"requests": {"cpu": "250m", "memory": "1Gi"}} if template is None else template
     made: dict[str, object] = {
         "metadata": {"namespace": "shop", "name": "chunk"},

@@ -181,11 +181,20 @@ def test_if_clusters_cannot_be_read_no_size_may_be_written() -> None:
     assert only(groups).paused == "whether its Cluster is paused is not known: 403"
 
 
-@pytest.mark.parametrize("kind", [kinds.machines(ALL), kinds.scalable_kind("MachineSet", ALL)])
-def test_without_machines_no_node_counts_as_missing(kind: ObjectKind) -> None:
-    groups = found(scalable(), more={kind: Unknown("403")})
-    assert groups.groups == ()
-    assert groups.problems == ("the node groups of Cluster API are not known: 403",)
+def test_without_machines_no_node_counts_as_missing() -> None:
+    pool = scalable("pool", 1, kind="MachinePool", status={"nodeRefs": [{"name": "n1"}]})
+    groups = found(scalable(), pool, more={kinds.machines(ALL): Unknown("403")})
+    assert [(group.problem, group.nodes) for group in groups.groups] == [
+        ("its Machines are not known: 403", ()),
+        ("", ("n1",)),
+    ]
+
+
+def test_without_machine_sets_machines_belong_to_the_deployment_that_their_label_names() -> None:
+    _, (one,) = machines_of("workers", "n1")
+    one["metadata"]["labels"] = {"cluster.x-k8s.io/deployment-name": "workers"}
+    groups = found(scalable(), one, more={kinds.scalable_kind("MachineSet", ALL): Unknown("403")})
+    assert only(groups).nodes == ("n1",)
 
 
 def test_a_kind_that_cannot_be_read_leaves_the_others() -> None:

@@ -54,6 +54,8 @@ class _Read:
 
     scalables: tuple[JsonObject, ...]
     members: Mapping[Owned, Members]
+    machines_missing: str
+    """Why Machines are not known; empty if they are."""
     clusters: Mapping[tuple[str, str], JsonObject] | Unknown
     """By namespace and name."""
     problems: tuple[str, ...]
@@ -77,8 +79,6 @@ def needed_kinds(stated: ClusterApiGroups, objects: Objects) -> frozenset[Object
 def cluster_api_groups(stated: ClusterApiGroups, world: World, seen: SeenAutoscaler | Unknown | None) -> Discovered:
     """Return the groups of the annotated objects; a kind that cannot be read leaves out what depends on it."""
     read = _read(stated, world)
-    if isinstance(read, Unknown):
-        return Discovered(problems=(f"the node groups of Cluster API are not known: {read.reason}",))
     problems = list(read.problems)
     groups = []
     for one in read.scalables:
@@ -103,15 +103,7 @@ def _is_group(one: JsonObject, stated: ClusterApiGroups) -> bool:
     return is_in_place and stated.cluster_name in {"", cluster_of(one)}
 
 
-def _read(stated: ClusterApiGroups, world: World) -> _Read | Unknown:
-    machines = world.listed(kinds.machines(stated))
-    sets = world.listed(kinds.scalable_kind("MachineSet", stated))
-    # Without them, nodes would count as missing.
-    for required in (machines, sets):
-        if isinstance(required, Unknown):
-            return required
-    assert not isinstance(machines, Unknown)
-    assert not isinstance(sets, Unknown)
+def _read(stated: ClusterApiGroups, world: World) -> _Read:
     problems: list[str] = []
     scalables: list[JsonObject] = []
     for kind in kinds.SCALABLE_RESOURCES:
@@ -120,11 +112,14 @@ def _read(stated: ClusterApiGroups, world: World) -> _Read | Unknown:
             problems.append(f"the {kind}s of Cluster API are not known, so none is a node group: {listed.reason}")
         else:
             scalables.extend(one for one in listed if _is_group(one, stated))
+    machines = world.listed(kinds.machines(stated))
     clusters = world.listed(kinds.clusters(stated))
     pools = [one for one in scalables if text(one, "kind") == "MachinePool"]
+    sets = _listed(world.objects, kinds.scalable_kind("MachineSet", stated))
     return _Read(
         tuple(scalables),
-        members_of(machines, sets, pools, world.nodes),
+        members_of(() if isinstance(machines, Unknown) else machines, sets, pools, world.nodes),
+        machines.reason if isinstance(machines, Unknown) else "",
         clusters if isinstance(clusters, Unknown) else {identity_of(one)[1:]: one for one in clusters},
         tuple(problems),
     )
@@ -150,6 +145,9 @@ def _group(one: JsonObject, read: _Read, stated: ClusterApiGroups, world: World)
         template = world.template(name, group.nodes, node, "template of Cluster API")
     except ScalableError as error:
         return replace(group, problem=str(error))
+    if read.machines_missing and text(one, "kind") != "MachinePool":
+        # Without them, all of its nodes would count as missing.
+        return replace(group, template=template, problem=f"its Machines are not known: {read.machines_missing}")
     if members.foreign and not members.nodes:
         foreign = f"its Machines are nodes of another cluster, such as {min(members.foreign)}"
         return replace(group, template=template, problem=f"{foreign}: set clusterAPI.clusterName")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from recommender.cluster_size.node_groups.fields import items, section, text
+from recommender.cluster_size.node_groups.kinds import CLUSTER_API_GROUP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from adapter.cluster.state import ClusterNode, JsonObject
+
+_DEPLOYMENT_LABEL: Final = f"{CLUSTER_API_GROUP}/deployment-name"
 
 Owned: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name."""
@@ -42,15 +45,16 @@ def identity_of(one: JsonObject) -> Owned:
 
 def members_of(
     machines: Iterable[JsonObject],
-    machine_sets: Iterable[JsonObject],
+    machine_sets: Sequence[JsonObject],
     machine_pools: Iterable[JsonObject],
     nodes: Mapping[str, ClusterNode],
 ) -> dict[Owned, Members]:
     """Return the nodes by the object that decides about their number.
 
-    A Machine of a MachineSet counts for the MachineDeployment that owns the set. Nodes are found by `status.nodeRef`,
-    else by `spec.providerID`.
+    A Machine of a MachineSet counts for the MachineDeployment that owns the set; of a set that is not listed, for the
+    one that its label names. Nodes are found by `status.nodeRef`, else by `spec.providerID`.
     """
+    listed = {identity_of(one) for one in machine_sets}
     deployment_of = {
         identity_of(one): owner
         for one in machine_sets
@@ -62,6 +66,8 @@ def members_of(
         owner = controller_of(machine)
         if owner is None:
             continue
+        if owner[0] == "MachineSet" and owner not in listed:
+            owner = _labelled(machine) or owner
         members = found.setdefault(deployment_of.get(owner, owner), Members())
         named = text(machine, "status", "nodeRef", "name")
         name = _node_of(named, text(machine, "spec", "providerID"), nodes, by_provider)
@@ -74,6 +80,11 @@ def members_of(
     for pool in machine_pools:
         _add_pool(found.setdefault(identity_of(pool), Members()), pool, nodes, by_provider)
     return found
+
+
+def _labelled(machine: JsonObject) -> Owned | None:
+    name = text(machine, "metadata", "labels", _DEPLOYMENT_LABEL)
+    return ("MachineDeployment", text(machine, "metadata", "namespace"), name) if name else None
 
 
 def _add_pool(
