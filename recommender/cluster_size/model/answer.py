@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from recommender.cluster_size.model.groups import ScalableReference
     from recommender.cluster_size.model.memory import ClusterSizeMemory
 
 
@@ -28,18 +29,20 @@ class GroupSize:
     """What a decision means for one group."""
 
     name: str
-    current: int
-    """The target size."""
+    current: int | None
+    """The target size; None while it is not known and the last recommendation is held."""
     recommended: int
     """With what pending pods need."""
     after_removals: int
     """And without the nodes that may go now."""
-    min_size: int
-    max_size: int
+    min_size: int | None
+    max_size: int | None
     reason: str
     """Why this size, in one sentence."""
     is_left_out: bool = False
     """Whether the group takes no part; the reason says why."""
+    scalable: ScalableReference | None = None
+    """Where the size can be written; None where it can only be recommended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,4 +181,6 @@ class ClusterSizeAnswer:
     notes: tuple[str, ...] = ()
     """What the user should know, one sentence each."""
     hold: str = ""
+    is_held: bool = False
+    """Whether only the sizes of an earlier decision are stated, since the facts are not known now."""
     memory: ClusterSizeMemory | None = None
