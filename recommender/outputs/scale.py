@@ -30,7 +30,7 @@ from recommender.outputs.target_paths import scale_path
 from recommender.outputs.wishes import Moment, Wishes, refused_targets, wishes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from adapter.objects.resources import ResolveResource
     from adapter.sources.kubernetes.lease_rules import LeaseTiming
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_READ_SECONDS = 5.0
+READ_SECONDS = 5.0
+"""How long a read before a write may take."""
 _IDLE_SECONDS = 1.0
 """How long the loop sleeps at most: a wish for a target can expire while nothing else happens."""
 MOST_OF_A_WRITE = 1.5
@@ -90,6 +91,26 @@ class ScaleHooks:
     """Called after each attempt."""
 
 
+@dataclass(frozen=True, slots=True)
+class SendingTerms:
+    """Under which conditions an attempt may write."""
+
+    refusal: Callable[[], ScaleResult | None]
+    """Why nothing may be sent for the wish any more; None if it may."""
+    store: Callable[[], bool]
+    """Stores what a write starts; nothing is sent unless it returns True."""
+    fence: Fence
+    """That of each write."""
+
+
+class Attempt(Protocol):
+    """One attempt to carry a wish out. Each write of it is sent at most once."""
+
+    def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
+        """Return what became of it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaleLimits:
     """How much the writer does at once."""
@@ -123,6 +144,70 @@ def longest_fenced_write_seconds(timing: LeaseTiming) -> float:
     return left / MOST_OF_A_WRITE
 
 
+class ScaleAttempt:
+    """Writes the size of a target to its scale subresource."""
+
+    def __init__(self, objects: ScaleClient, resolve: ResolveResource) -> None:
+        self._objects = objects
+        self._resolve = resolve
+
+    def __call__(self, wish: Wish, terms: SendingTerms) -> ScaleOutcome:
+        """Read the scale, and replace the version that was read unless it has the size already."""
+        try:
+            path = scale_path(wish.target, self._resolve)
+            scale = self._objects.get(path, seconds=READ_SECONDS).document
+            before = replicas_of(scale)
+        except (UnknownResourceError, ScaleDocumentError, KubernetesError) as error:
+            return failed(ScaleOutcome(wish, ScaleResult.ERROR), error)
+        found = ScaleOutcome(wish, ScaleResult.UNCHANGED, before, uid_of(scale))
+        if before == wish.replicas:
+            return found
+        stored = stored_first(found, terms)
+        if stored.result is not ScaleResult.OK:
+            return stored
+        document = rescaled(scale, wish.replicas)
+        return sent(found, terms, lambda fence: self._objects.replace(path, document, fence))
+
+
+def stored_first(found: ScaleOutcome, terms: SendingTerms) -> ScaleOutcome:
+    """Store what a write starts; the result is OK if the write may follow."""
+    refusal = terms.refusal()
+    if refusal is not None:
+        return replace(found, result=refusal)
+    if not terms.store():
+        message = "what the call starts could not be stored first, so it was not sent: see the log about the memory"
+        return replace(found, result=ScaleResult.ERROR, message=message)
+    return replace(found, result=ScaleResult.OK)
+
+
+def sent(found: ScaleOutcome, terms: SendingTerms, write: Callable[[Fence], object]) -> ScaleOutcome:
+    """Send a write within the terms, and return what became of it."""
+    refusals: list[ScaleResult] = []
+
+    def permit(seconds: float) -> bool:
+        # Reading and storing may have taken longer than the decision holds.
+        refusal = terms.refusal()
+        if refusal is not None:
+            refusals.append(refusal)
+        return refusal is None and terms.fence.permit(seconds)
+
+    try:
+        write(Fence(terms.fence.seconds, permit))
+    except FencedError as error:
+        return replace(found, result=(*refusals, ScaleResult.FENCED)[0], message=str(error))
+    except ConflictError as error:
+        return failed(replace(found, result=ScaleResult.CONFLICT), error)
+    except KubernetesError as error:
+        return failed(replace(found, result=ScaleResult.ERROR), error)
+    return replace(found, result=ScaleResult.OK)
+
+
+def failed(outcome: ScaleOutcome, error: Exception) -> ScaleOutcome:
+    """Return the outcome with the error's message, and the wait that the server asks for."""
+    retry_after = error.retry_after_seconds if isinstance(error, StatusError) else 0.0
+    return replace(outcome, message=str(error), retry_after_seconds=retry_after)
+
+
 class ScaleWriter:
     """Carries out the scale calls of the latest decisions. For any number of threads."""
 
@@ -133,12 +218,15 @@ class ScaleWriter:
         fence: Fence,
         hooks: ScaleHooks,
         *,
+        attempt: Attempt | None = None,
         limits: ScaleLimits = ScaleLimits(),
         effects: ScaleEffects = ScaleEffects(),
     ) -> None:
-        """`fence` is that of each write; `longest_fenced_write_seconds` says how long it may be for a leader."""
-        self._objects = objects
-        self._resolve = resolve
+        """`fence` is that of each write; `longest_fenced_write_seconds` says how long it may be for a leader.
+
+        `attempt` is what carries out a wish; by default, the scale subresource of its target is written.
+        """
+        self._make = ScaleAttempt(objects, resolve) if attempt is None else attempt
         self._fence = fence
         self._hooks = hooks
         self._limits = limits
@@ -157,10 +245,13 @@ class ScaleWriter:
         seconds since the Unix epoch.
         """
         decided = tuple(decided)
-        wishes = [wish for record, valid_until in decided for wish in wishes_of(record, valid_until)]
-        targets = {wish.target for wish in wishes}
         for name, _target in refused_targets(record for record, _ in decided):
             self._hooks.count(name, ScaleResult.REFUSED)
+        self.wanted(recommendation, [wish for record, until in decided for wish in wishes_of(record, until)])
+
+    def wanted(self, recommendation: str, wishes: Sequence[Wish]) -> None:
+        """Follow the wishes of a recommendation: older ones that are not repeated are dropped."""
+        targets = {wish.target for wish in wishes}
         with self._changed:
             for wish in wishes:
                 self._wishes.put(wish, self._now())
@@ -221,7 +312,7 @@ class ScaleWriter:
     def _attempt(self, start: Start) -> None:
         outcome = ScaleOutcome(start.wish, ScaleResult.ERROR, message="a fault of the program")
         try:
-            outcome = self._tried(start.wish)
+            outcome = self._make(start.wish, self._terms(start.wish))
         finally:
             self._ended(start, outcome)
         self._hooks.on_result(outcome)
@@ -235,44 +326,8 @@ class ScaleWriter:
         self._hooks.count(start.wish.recommendation, outcome.result)
         self._report(outcome)
 
-    def _tried(self, wish: Wish) -> ScaleOutcome:
-        try:
-            path = scale_path(wish.target, self._resolve)
-            scale = self._objects.get(path, seconds=_READ_SECONDS).document
-            before = replicas_of(scale)
-        except (UnknownResourceError, ScaleDocumentError, KubernetesError) as error:
-            return _failed(ScaleOutcome(wish, ScaleResult.ERROR), error)
-        found = ScaleOutcome(wish, ScaleResult.UNCHANGED, before, uid_of(scale))
-        if before == wish.replicas:
-            return found
-        refusal = self._refusal(wish)
-        if refusal is not None:
-            return replace(found, result=refusal)
-        if not self._hooks.before_write(wish):
-            message = "what the call starts could not be stored first, so it was not sent: see the log about the memory"
-            return replace(found, result=ScaleResult.ERROR, message=message)
-        return self._written(path, scale, found)
-
-    def _written(self, path: str, scale: Mapping[str, Any], found: ScaleOutcome) -> ScaleOutcome:
-        wish = found.wish
-        refusals: list[ScaleResult] = []
-
-        def permit(seconds: float) -> bool:
-            # Reading and storing may have taken longer than the decision holds.
-            refusal = self._refusal(wish)
-            if refusal is not None:
-                refusals.append(refusal)
-            return refusal is None and self._fence.permit(seconds)
-
-        try:
-            self._objects.replace(path, rescaled(scale, wish.replicas), Fence(self._fence.seconds, permit))
-        except FencedError as error:
-            return replace(found, result=(*refusals, ScaleResult.FENCED)[0], message=str(error))
-        except ConflictError as error:
-            return _failed(replace(found, result=ScaleResult.CONFLICT), error)
-        except KubernetesError as error:
-            return _failed(replace(found, result=ScaleResult.ERROR), error)
-        return replace(found, result=ScaleResult.OK)
+    def _terms(self, wish: Wish) -> SendingTerms:
+        return SendingTerms(partial(self._refusal, wish), partial(self._hooks.before_write, wish), self._fence)
 
     def _refusal(self, wish: Wish) -> ScaleResult | None:
         with self._changed:
@@ -292,12 +347,9 @@ class ScaleWriter:
         key = str(wish.target)
         if outcome.result is ScaleResult.ERROR:
             self._states.failed(key, f"a scale call failed and will be repeated: {outcome.message}", **about)
+        elif outcome.result is ScaleResult.REFUSED:
+            self._states.failed(key, f"the size is not written: {outcome.message}", level=logging.WARNING, **about)
         elif outcome.result in {ScaleResult.OK, ScaleResult.UNCHANGED}:
             self._states.recovered(key, "scale calls succeed again", **about)
         if outcome.result is ScaleResult.OK:
             _log.info("scaled", extra=fields(**about, before=outcome.before, reason=wish.reason))
-
-
-def _failed(outcome: ScaleOutcome, error: Exception) -> ScaleOutcome:
-    retry_after = error.retry_after_seconds if isinstance(error, StatusError) else 0.0
-    return replace(outcome, message=str(error), retry_after_seconds=retry_after)

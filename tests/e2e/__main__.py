@@ -18,6 +18,7 @@ from tests.e2e.asking import SOURCE as ORACLE
 from tests.e2e.controlplane import network, programs
 from tests.e2e.controlplane.building import build
 from tests.e2e.durations import RECORD
+from tests.e2e.judging import SOURCE as JUDGE
 
 FOLDER: Final = Path(__file__).parent
 CHECKOUT: Final = FOLDER.parents[1]
@@ -86,8 +87,9 @@ def _prepare(options: argparse.Namespace) -> None:
         os.environ["PROMETHEUS_BINARY"] = str(build(programs.PROMETHEUS) / "prometheus")
     _put_on_the_path("helm")
     browser.find()
-    # Fetches what the oracle is made of; its fixture builds it anew, from what is kept then.
+    # Fetches what these are made of; their fixtures build them anew, from what is kept then.
     toolchain.build(ORACLE, Path(os.devnull))
+    toolchain.build(JUDGE, Path(os.devnull))
     if options.build_only:
         sys.exit()
 

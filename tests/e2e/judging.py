@@ -21,21 +21,13 @@ Objects: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class NodeVerdict:
-    """What one node says to the pod."""
-
-    plugin: str = ""
-    """Empty if the node can take it."""
-    reasons: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
 class ClusterVerdict:
-    """What a cluster says to the pod."""
+    """What the nodes of a cluster say to the pod."""
 
     refused: frozenset[str] = frozenset()
     """Why no node was asked; empty if they were."""
-    nodes: Mapping[str, NodeVerdict] = field(default_factory=dict)
+    nodes: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By node, why it cannot take the pod; empty if it can."""
     message: str = ""
     """Of the event FailedScheduling; empty if a node can take the pod."""
 
@@ -88,9 +80,6 @@ def _verdict(answer: dict[str, Any]) -> ClusterVerdict:
     refused = answer.get("refused") or {}
     return ClusterVerdict(
         frozenset(refused.get("reasons", ())),
-        {
-            name: NodeVerdict(one.get("plugin", ""), frozenset(one.get("reasons", ())))
-            for name, one in answer["nodes"].items()
-        },
+        {name: frozenset(one.get("reasons", ())) for name, one in answer["nodes"].items()},
         answer.get("message", ""),
     )

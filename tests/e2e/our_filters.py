@@ -12,7 +12,7 @@ from adapter.cluster.predicates.filters import PodFilter
 from adapter.cluster.predicates.snapshot import Snapshot
 from adapter.cluster.state import ClusterNeeds, ClusterState, Observed
 from adapter.timing.pace import UNPACED
-from tests.e2e.judging import ClusterVerdict, NodeVerdict
+from tests.e2e.judging import ClusterVerdict
 
 if TYPE_CHECKING:
     from tests.e2e.judging import Objects
@@ -36,12 +36,12 @@ def our_verdict(cluster: Objects) -> ClusterVerdict:
     judged = PodFilter(snapshot, snapshot.shape(pending))
     if refused := judged.unschedulable():
         return ClusterVerdict(frozenset({refused.reason}))
-    found: dict[str, NodeVerdict] = {}
+    found: dict[str, frozenset[str]] = {}
     for name, info in snapshot.nodes.items():
         refusals = judged.refusals(info)
         assert judged.fits(info) == (not refusals)
         assert judged.room(info, 1) == (not refusals)
-        found[name] = NodeVerdict(refusals[0].plugin if refusals else "", frozenset(one.reason for one in refusals))
+        found[name] = frozenset(one.reason for one in refusals)
     return ClusterVerdict(nodes=found)
 
 

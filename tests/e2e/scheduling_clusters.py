@@ -83,7 +83,7 @@ _node_term = st.fixed_dictionaries(
         "matchFields": st.lists(_name_field, min_size=1, max_size=1),
     },
 )
-_label_selector = st.one_of(
+_label_selector: st.SearchStrategy[Any] = st.one_of(
     st.none(),
     st.just({}),
     st.fixed_dictionaries({"matchLabels": st.fixed_dictionaries({"app": st.sampled_from(APPS)})}),
@@ -165,12 +165,10 @@ def _node(draw: st.DrawFn, name: str) -> Object:
 
 @st.composite
 def _pod(draw: st.DrawFn, name: str, claims: tuple[str, ...]) -> Object:
-    containers = draw(
-        st.lists(
-            st.fixed_dictionaries({"resources": st.fixed_dictionaries({"requests": _requests})}), min_size=1, max_size=2
-        )
-    )
-    containers = [{"name": f"c{number}", "image": "image", **one} for number, one in enumerate(containers)]
+    requests = draw(st.lists(_requests, min_size=1, max_size=2))
+    containers: list[Object] = [
+        {"name": f"c{number}", "image": "image", "resources": {"requests": one}} for number, one in enumerate(requests)
+    ]
     containers[0]["ports"] = draw(rarely(st.lists(_port, min_size=1, max_size=1), [], one_in=5))
     affinity: Object = {}
     terms = st.lists(_pod_term, min_size=1, max_size=2)

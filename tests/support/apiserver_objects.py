@@ -38,6 +38,10 @@ LEASES: Kind = ("coordination.k8s.io", "leases")
 DEPLOYMENTS: Kind = ("apps", "deployments")
 STATEFUL_SETS: Kind = ("apps", "statefulsets")
 MACHINE_DEPLOYMENTS: Kind = ("cluster.x-k8s.io", "machinedeployments")
+MACHINE_POOLS: Kind = ("cluster.x-k8s.io", "machinepools")
+MACHINES: Kind = ("cluster.x-k8s.io", "machines")
+CLUSTERS: Kind = ("cluster.x-k8s.io", "clusters")
+CAPACITY_BUFFERS: Kind = ("autoscaling.x-k8s.io", "capacitybuffers")
 CONFIG_MAPS: Kind = ("", "configmaps")
 EVENTS: Kind = ("", "events")
 KINDS: dict[Kind, str] = {
@@ -47,6 +51,10 @@ KINDS: dict[Kind, str] = {
     DEPLOYMENTS: "Deployment",
     STATEFUL_SETS: "StatefulSet",
     MACHINE_DEPLOYMENTS: "MachineDeployment",
+    MACHINE_POOLS: "MachinePool",
+    MACHINES: "Machine",
+    CLUSTERS: "Cluster",
+    CAPACITY_BUFFERS: "CapacityBuffer",
     CONFIG_MAPS: "ConfigMap",
     EVENTS: "Event",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from adapter.cluster.predicates.domains import Domains
 from adapter.cluster.predicates.node_info import change_count
 from adapter.cluster.predicates.tallies import OpponentTally, SpreadTally, TermTally
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from adapter.cluster.predicates.node_info import NodeInfo, PodKey
     from adapter.cluster.predicates.node_table import NodeTable
     from adapter.cluster.predicates.shapes import PodShape
-    from adapter.cluster.predicates.tallies import Tally
-    from adapter.cluster.scheduling.constraints import PodTerm, SpreadConstraint
+    from adapter.cluster.predicates.tallies import PodTally
+    from adapter.cluster.scheduling.constraints import PodScheduling, PodTerm, SpreadConstraint
 
 
 @dataclass(slots=True, eq=False)
@@ -27,10 +28,10 @@ class _Alike:
     is_terminating: bool
     nodes: dict[NodeInfo, int] = field(default_factory=dict)
     """How many are on each node."""
-    tallies: list[tuple[Tally, tuple[str, ...]]] = field(default_factory=list)
+    tallies: list[tuple[PodTally, tuple[str, ...]]] = field(default_factory=list)
     """With the topology keys for which the tally counts these pods."""
 
-    def connect(self, tally: Tally) -> None:
+    def connect(self, tally: PodTally) -> None:
         """Let a tally count these pods from now on, if it is one that does, with those that are there already."""
         keys = tally.keys_of(self.shape, is_terminating=self.is_terminating)
         if not keys:
@@ -57,8 +58,9 @@ class Census:
         self._with_terms: list[_Alike] = []
         self._by_terms: dict[tuple[tuple[PodTerm, ...], bool], TermTally] = {}
         self._by_opponent: dict[PodShape, OpponentTally] = {}
-        self._by_constraint: dict[Hashable, SpreadTally] = {}
-        self._of_namespace: dict[str, list[Tally]] = {}
+        self._by_constraint: dict[tuple[str, SpreadConstraint, Domains], SpreadTally] = {}
+        self._domains: dict[Hashable, Domains] = {}
+        self._of_namespace: dict[str, list[PodTally]] = {}
         self._of_all_namespaces: list[TermTally] = []
 
     def change(self, shape: PodShape, info: NodeInfo, count: int, *, is_terminating: bool) -> None:
@@ -74,13 +76,13 @@ class Census:
 
     def add_node(self, info: NodeInfo) -> None:
         """Take note of a node that has no pods yet."""
-        for tally in self._by_constraint.values():
-            tally.add_node(info)
+        for domains in self._domains.values():
+            domains.add_node(info)
 
     def remove_node(self, info: NodeInfo) -> None:
         """Forget a node that has no pods any more."""
-        for tally in self._by_constraint.values():
-            tally.remove_node(info)
+        for domains in self._domains.values():
+            domains.remove_node(info)
 
     def of_terms(self, terms: tuple[PodTerm, ...], *, if_unknown: bool) -> TermTally:
         """Return the count of the pods that match all of a pod's terms."""
@@ -105,25 +107,30 @@ class Census:
 
     def of_spread(self, shape: PodShape, constraint: SpreadConstraint) -> SpreadTally:
         """Return the count of the pods that a spread constraint of a shape selects."""
-        own = shape.scheduling
-        affinity = (own.node_selector, own.node_terms) if constraint.honors_node_affinity else None
-        tolerations = own.tolerations if constraint.honors_node_taints else None
-        keys = frozenset(one.topology_key for one in own.spread)
-        key = (shape.namespace, constraint, keys, affinity, tolerations)
+        domains = self._domains_of(shape.scheduling, constraint)
+        key = (shape.namespace, constraint, domains)
         tally = self._by_constraint.get(key)
         if tally is None:
-            tally = self._by_constraint[key] = SpreadTally(shape, constraint)
-            for info in self._nodes.values():
-                tally.add_node(info)
+            tally = self._by_constraint[key] = SpreadTally(shape.namespace, constraint, domains)
             self._connect_in_namespaces(tally, tally.namespaces)
         return tally
 
-    def _connect_in_namespaces(self, tally: Tally, namespaces: frozenset[str]) -> None:
+    def _domains_of(self, scheduling: PodScheduling, constraint: SpreadConstraint) -> Domains:
+        affinity = (scheduling.node_selector, scheduling.node_terms) if constraint.honors_node_affinity else None
+        tolerations = scheduling.tolerations if constraint.honors_node_taints else None
+        keys = frozenset(one.topology_key for one in scheduling.spread)
+        key = (constraint.topology_key, keys, affinity, tolerations)
+        domains = self._domains.get(key)
+        if domains is None:
+            domains = self._domains[key] = Domains(scheduling, constraint, self._nodes.values())
+        return domains
+
+    def _connect_in_namespaces(self, tally: PodTally, namespaces: frozenset[str]) -> None:
         for namespace in namespaces:
             self._of_namespace.setdefault(namespace, []).append(tally)
             self._connect(tally, self._by_namespace.get(namespace, ()))
 
-    def _connect(self, tally: Tally, pods: Iterable[_Alike]) -> None:
+    def _connect(self, tally: PodTally, pods: Iterable[_Alike]) -> None:
         for alike in pods:
             alike.connect(tally)
 

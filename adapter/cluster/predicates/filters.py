@@ -39,6 +39,7 @@ class PodFilter:
         self._problem = self._first_problem()
         # Affinity is no hindrance to further pods on a node that one of them fits on.
         self._hinders_itself = bool(self._ports or scheduling.spread or scheduling.anti_affinity or has_volumes)
+        self._is_plain = not (self._hinders_itself or scheduling.affinity or self._problem)
 
     def unschedulable(self) -> Refusal | None:
         """Return why no node can take the pod whatever its place, such as a claim that is missing; None otherwise."""
@@ -55,11 +56,9 @@ class PodFilter:
 
     def fits(self, info: NodeInfo) -> bool:
         """Whether the node can take a pod. Faster than `refusals`."""
-        if not has_resources(info, self._shape) or self._problem is not None or self._static.refusals(info):
+        if not has_resources(info, self._shape) or self._static.refusals(info):
             return False
-        if self._ports and not has_ports(info, self._ports):
-            return False
-        return not self._later_refusals(info)
+        return self.is_independent or self._fits_among_others(info)
 
     def room(self, info: NodeInfo, at_most: int) -> int:
         """Return how many pods of the shape fit on the node one after another, if nothing else changes.
@@ -67,7 +66,9 @@ class PodFilter:
         By division where the shape has no constraint that depends on its own pods; otherwise one at a time.
         """
         room = room_by_resources(info, self._shape, at_most)
-        if room <= 0 or not self.fits(info):
+        if room <= 0 or self._static.refusals(info):
+            return 0
+        if not (self.is_independent or self._fits_among_others(info)):
             return 0
         if not self._hinders_itself:
             return room
@@ -84,7 +85,7 @@ class PodFilter:
 
         They have no ports, affinity, spread or volumes, and no pod in the snapshot has a term against them.
         """
-        return not self._hinders_itself and not self._shape.scheduling.affinity and not self._others.has_opponents
+        return self._is_plain and not self._others.has_opponents
 
     def first_fit(self, nodes: Iterable[NodeInfo]) -> NodeInfo | None:
         """Return the first node that can take a pod."""
@@ -94,6 +95,11 @@ class PodFilter:
         if self._ports and not has_ports(info, self._ports):
             return PORT_REFUSALS
         return () if has_resources(info, self._shape) else resource_refusals(info, self._shape)
+
+    def _fits_among_others(self, info: NodeInfo) -> bool:
+        if self._problem is not None or (self._ports and not has_ports(info, self._ports)):
+            return False
+        return not self._later_refusals(info)
 
     def _later_refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
         found = self._volumes.refusals(info) if self._volumes else ()

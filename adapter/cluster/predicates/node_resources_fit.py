@@ -43,9 +43,13 @@ def resource_refusals(info: NodeInfo, shape: PodShape) -> tuple[Refusal, ...]:
 
 def room_by_resources(info: NodeInfo, shape: PodShape, at_most: int) -> int:
     """Return how many pods fit, by division."""
-    room = min(at_most, info.allocatable.get(_PODS, 0) - info.pod_count)
+    allocatable, requested = info.allocatable, info.requested
+    room = min(at_most, allocatable.get(_PODS, 0) - info.pod_count)
     for name, amount in shape.requests.items():
-        room = min(room, (info.allocatable.get(name, 0) - info.requested.get(name, 0)) // amount)
+        left = allocatable.get(name, 0) - requested.get(name, 0)
+        if left < amount:
+            return 0
+        room = min(room, left // amount)
     return max(room, 0)
 
 

@@ -54,11 +54,7 @@ class Snapshot:
             if node.name not in self._nodes:
                 self._nodes.append(new_node_info(node, is_added=False))
         self.storage = storage_view(storage, self._nodes.values())
-        for pod in pods:
-            info = self._nodes.get(pod.node) if pod.node and not pod.has_ended else None
-            key = (pod.namespace, pod.name)
-            if info is not None and key not in self._places:
-                self._put(key, pod, info)
+        self._put_all(pods)
 
     @property
     def nodes(self) -> Mapping[str, NodeInfo]:
@@ -80,7 +76,7 @@ class Snapshot:
         return info
 
     def remove_node(self, name: str) -> tuple[ClusterPod, ...]:
-        """Remove a node and return its pods, which are in no place afterwards."""
+        """Remove a node and return its pods, which are in no place afterwards. Raises KeyError if there is none."""
         info = self._nodes[name]
         for key, pod in info.pods.items():
             del self._places[key]
@@ -91,7 +87,10 @@ class Snapshot:
         return tuple(info.pods.values())
 
     def place(self, pod: ClusterPod, node: str) -> None:
-        """Put a pod on a node, without a check. Namespace and name must not be in the snapshot yet."""
+        """Put a pod on a node, without a check.
+
+        Raises ValueError if a pod of this namespace and name has a node already, and KeyError if there is no such node.
+        """
         info = self._nodes[node]
         key = (pod.namespace, pod.name)
         if key in self._places:
@@ -100,7 +99,7 @@ class Snapshot:
         self._log.append(lambda: self._take(key, pod, info))
 
     def evict(self, pod: ClusterPod) -> None:
-        """Take a pod from its node."""
+        """Take a pod from its node. Raises KeyError if it has none."""
         key = (pod.namespace, pod.name)
         info = self._places.pop(key)
         before = info.pods
@@ -120,7 +119,10 @@ class Snapshot:
             self._log.pop()()
 
     def try_pods(self, shape: PodShape, info: NodeInfo, count: int, *, is_terminating: bool = False) -> None:
-        """Count pods of a shape on a node without naming them; the same with the negative count takes them back."""
+        """Count pods of a shape on a node without naming them; the same with the negative count takes them back.
+
+        The undo log does not know of them: the caller takes them back before it reverts changes or removes the node.
+        """
         take(info, shape, count)
         self.census.change(shape, info, count, is_terminating=is_terminating)
 
@@ -142,6 +144,23 @@ class Snapshot:
     def _forget(self, info: NodeInfo) -> None:
         self._nodes.forget(info)
         self.census.remove_node(info)
+
+    def _put_all(self, pods: Iterable[ClusterPod]) -> None:
+        by_name, places, shape_of, change = (
+            dict(self._nodes.items()),
+            self._places,
+            self._shapes.shape,
+            self.census.change,
+        )
+        for pod in pods:
+            info = by_name.get(pod.node)
+            key = (pod.namespace, pod.name)
+            if info is not None and not pod.has_ended and key not in places:
+                places[key] = info
+                info.pods[key] = pod
+                shape = shape_of(pod)
+                take(info, shape, 1)
+                change(shape, info, 1, is_terminating=pod.is_terminating)
 
     def _put(self, key: PodKey, pod: ClusterPod, info: NodeInfo) -> None:
         self._places[key] = info

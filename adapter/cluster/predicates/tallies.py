@@ -5,18 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from adapter.cluster.predicates.node_affinity import is_selected
 from adapter.cluster.predicates.node_info import change_count
-from adapter.cluster.predicates.taint_toleration import untolerated_taint
 
 if TYPE_CHECKING:
+    from adapter.cluster.predicates.domains import Domains
     from adapter.cluster.predicates.namespaces import Namespaces
     from adapter.cluster.predicates.node_info import NodeInfo
     from adapter.cluster.predicates.shapes import PodShape
-    from adapter.cluster.scheduling.constraints import PodScheduling, PodTerm, SpreadConstraint
+    from adapter.cluster.scheduling.constraints import PodTerm, SpreadConstraint
 
 
-class Tally(ABC):
+class PodTally(ABC):
     """Counts the pods of some shapes by the values of one or more node labels."""
 
     @abstractmethod
@@ -28,7 +27,7 @@ class Tally(ABC):
         """Count pods that came to a node, or with a negative count left it."""
 
 
-class TermTally(Tally):
+class TermTally(PodTally):
     """Counts the pods that match all of a pod's terms."""
 
     def __init__(self, terms: tuple[PodTerm, ...], namespaces: Namespaces, *, if_unknown: bool) -> None:
@@ -55,12 +54,13 @@ class TermTally(Tally):
         self.total += _change(self.counts, info, keys, count)
 
     def _is_meant(self, term: PodTerm, shape: PodShape) -> bool:
-        if term.selector is None or not term.selector.matches(shape.labels):
+        # The namespace first, which is cheaper to compare.
+        if not self._namespaces.are_listed(term, shape.namespace, if_unknown=self._if_unknown):
             return False
-        return self._namespaces.are_listed(term, shape.namespace, if_unknown=self._if_unknown)
+        return term.selector is not None and term.selector.matches(shape.labels)
 
 
-class OpponentTally(Tally):
+class OpponentTally(PodTally):
     """Counts the pods that have a required anti-affinity term against a shape."""
 
     def __init__(self, shape: PodShape, namespaces: Namespaces) -> None:
@@ -82,94 +82,60 @@ class OpponentTally(Tally):
         self.total += _change(self.counts, info, keys, count)
 
     def _is_meant(self, term: PodTerm) -> bool:
-        if term.selector is None or not term.selector.matches(self._shape.labels):
+        # The namespace first, which is cheaper to compare.
+        if not self._namespaces.are_selected(term, self._shape.namespace):
             return False
-        return self._namespaces.are_selected(term, self._shape.namespace)
+        return term.selector is not None and term.selector.matches(self._shape.labels)
 
 
-class SpreadTally(Tally):
-    """Counts the pods of one spread constraint by domain, and knows the smallest count of all domains.
+class SpreadTally(PodTally):
+    """Counts the pods of one spread constraint by domain, and knows the smallest count of all domains."""
 
-    A domain is a value of the topology key on a node that has the keys of all constraints of the pod and that the
-    policies of the constraint include, whether or not the node can hold the pod.
-    """
-
-    def __init__(self, shape: PodShape, constraint: SpreadConstraint) -> None:
-        scheduling = shape.scheduling
-        self.namespaces = frozenset({shape.namespace})
+    def __init__(self, namespace: str, constraint: SpreadConstraint, domains: Domains) -> None:
+        self.namespaces = frozenset({namespace})
         self.counts: dict[str, int] = {}
-        self._constraint = constraint
-        self._keys = tuple({one.topology_key: None for one in scheduling.spread})
-        self._scheduling: PodScheduling = scheduling
-        self._domains: dict[NodeInfo, str] = {}
-        self._nodes: dict[str, int] = {}
+        """Domains without pods are absent."""
+        self._selector = constraint.selector
+        self._keys = (constraint.topology_key,)
+        self._min_domains = constraint.min_domains
+        self._domains = domains
         self._levels: dict[int, int] = {}
-        self._minimum = 0
+        """How many domains have each of the counts."""
+        self._lowest = 0
+        """The smallest of the counts."""
 
     @property
     def minimum(self) -> int:
         """The smallest count of all domains; 0 if there are fewer domains than the constraint demands."""
-        return 0 if len(self.counts) < max(self._constraint.min_domains, 1) else self._minimum
+        domains = len(self._domains.node_counts)
+        return 0 if len(self.counts) < domains or domains < self._min_domains else self._lowest
 
     def keys_of(self, shape: PodShape, *, is_terminating: bool) -> tuple[str, ...]:
         """Return the topology key, if the pods count. Pods that are being deleted do not.
 
         As in the scheduler, a selector without requirements counts no pods that are there already.
         """
-        selector = self._constraint.selector
+        selector = self._selector
         if is_terminating or selector is None or not selector.requirements or shape.namespace not in self.namespaces:
             return ()
-        return (self._constraint.topology_key,) if selector.matches(shape.labels) else ()
+        return self._keys if selector.matches(shape.labels) else ()
 
     def change(self, info: NodeInfo, keys: tuple[str, ...], count: int) -> None:
         """Count pods if the node belongs to a domain."""
         del keys
-        value = self._domains.get(info)
-        if value is not None:
-            before = self.counts[value]
-            self.counts[value] = before + count
-            self._move(before, before + count)
-
-    def add_node(self, info: NodeInfo) -> None:
-        """Take note of a node that has no pods yet."""
-        if not self._is_included(info):
-            return
-        value = info.node.labels[self._constraint.topology_key]
-        self._domains[info] = value
-        self._nodes[value] = self._nodes.get(value, 0) + 1
-        if value not in self.counts:
-            self.counts[value] = 0
-            self._move(None, 0)
-
-    def remove_node(self, info: NodeInfo) -> None:
-        """Forget a node that has no pods any more."""
-        value = self._domains.pop(info, None)
+        value = self._domains.values.get(info)
         if value is None:
             return
-        self._nodes[value] -= 1
-        if not self._nodes[value]:
-            del self._nodes[value]
-            self._move(self.counts.pop(value), None)
-
-    def _is_included(self, info: NodeInfo) -> bool:
-        node, constraint = info.node, self._constraint
-        if any(key not in node.labels for key in self._keys):
-            return False
-        if constraint.honors_node_affinity and not is_selected(node, self._scheduling):
-            return False
-        return not constraint.honors_node_taints or untolerated_taint(node, self._scheduling.tolerations) is None
-
-    def _move(self, before: int | None, after: int | None) -> None:
-        """Take note that the count of one domain changes; None stands for no domain."""
         levels = self._levels
-        if after is not None:
+        before = self.counts.get(value, 0)
+        after = before + count
+        change_count(self.counts, value, count)
+        if after:
             levels[after] = levels.get(after, 0) + 1
-        if before is not None:
-            levels[before] -= 1
-            if not levels[before]:
-                del levels[before]
-        if self._minimum not in levels or (after is not None and after < self._minimum):
-            self._minimum = min(levels, default=0)
+        if before:
+            change_count(levels, before, -1)
+        if self._lowest not in levels or 0 < after < self._lowest:
+            self._lowest = min(levels, default=0)
 
 
 def _namespaces_of(terms: tuple[PodTerm, ...]) -> frozenset[str] | None:

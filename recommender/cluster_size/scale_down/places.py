@@ -1,7 +1,7 @@
 """Places for pods that must move: which node takes the next pod of a shape.
 
-A node that cannot hold a shape is not asked again until something on it has been undone. So the work is the number of
-shapes times nodes, once, and not that of pods times nodes.
+A node that cannot hold a shape is not asked again until something on it has been undone, and a block of nodes that has
+no room for it is passed over as a whole. So the work is far less than pods times nodes.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.cluster.predicates.filters import PodFilter
+from recommender.cluster_size.scale_down.rooms import BLOCK, BlockRooms, asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 _ACROSS_NODES: Final = frozenset({"PodTopologySpread", "InterPodAffinity", "VolumeRestrictions"})
 """Plugins whose verdict on a node depends on pods of other nodes."""
 
+_CHECKS_TO_TIGHTEN: Final = 4
+"""Below this, making a bound exact costs more than it saves."""
+
+FULL: Final = "none of the other nodes has room for it"
 _OPEN: Final = 0
 _CLOSED: Final = 1
 
@@ -27,13 +32,14 @@ _CLOSED: Final = 1
 class _Search:
     """What is known of the places for one shape."""
 
-    __slots__ = ("across", "closed", "filter", "is_independent", "refusal", "requests", "starts")
+    __slots__ = ("across", "closed", "cpu", "filter", "is_independent", "memory", "refusal", "requests", "starts")
 
     def __init__(self, snapshot: Snapshot, shape: PodShape, count: int) -> None:
         self.filter = PodFilter(snapshot, shape)
         self.is_independent = self.filter.is_independent
         self.refusal = self.filter.unschedulable()
         self.requests = tuple(shape.requests.items())
+        self.cpu, self.memory = asked(shape)
         self.closed = bytearray(count)
         """By destination, whether it can take no further pod whatever happens elsewhere."""
         self.across = bytearray(count)
@@ -56,33 +62,44 @@ class _Search:
 class Places:
     """Destinations in the order in which they are tried, with what has been found of them.
 
-    Between `begin` and `commit` or `roll_back`, pods leave nodes and take places. After `roll_back` the snapshot must
-    be put back, too.
+    Between `begin` and `commit` or `roll_back`, pods leave nodes and take places. Before `roll_back` the snapshot must
+    have been put back.
     """
 
     def __init__(self, snapshot: Snapshot, destinations: Sequence[str], most_checks: int) -> None:
-        """At most `most_checks` times a filter is asked; then `is_exhausted`, and no further place is found."""
+        """At most `most_checks` times a filter is asked; then `is_exhausted`, and no further place is found.
+
+        Destinations that are not in the snapshot count as gone.
+        """
         self._snapshot = snapshot
-        self._names = tuple(destinations)
+        self._names = tuple(name for name in destinations if name in snapshot.nodes)
         self._numbers = {name: number for number, name in enumerate(self._names)}
         self._gone = bytearray(len(self._names))
         self._searches: dict[PodShape, _Search] = {}
         self._checks_left = most_checks
         self._leaving: tuple[int, ...] = ()
         self._taken: set[int] = set()
-        self._closings: list[tuple[_Search, int]] = []
+        self._closings: list[tuple[_Search, int, int]] = []
+        """Searches with the range of destinations that they closed."""
+        self._rooms = BlockRooms(snapshot, self._names)
 
     @property
     def is_exhausted(self) -> bool:
         """Whether the bound on the work has been reached."""
         return self._checks_left <= 0
 
-    def prepare(self, shape: PodShape) -> str:
-        """Learn a shape while all its pods are in place; return why it can go nowhere, and the empty text otherwise."""
+    def prepare(self, shape: PodShape) -> str | None:
+        """Learn a shape while all its pods are in place; return why it can go nowhere, None if it may."""
         search = self._searches.get(shape)
         if search is None:
             search = self._searches[shape] = _Search(self._snapshot, shape, len(self._names))
-        return search.refusal.reason if search.refusal else ""
+        if search.refusal:
+            return search.refusal.reason
+        return FULL if search.closed.find(_OPEN) < 0 else None
+
+    def is_independent(self, shape: PodShape) -> bool:
+        """Whether places for the shape depend on nothing but what is left on each node."""
+        return self._searches[shape].is_independent
 
     def begin(self, leaving: Iterable[str]) -> None:
         """Begin to empty nodes, none of which takes a pod from now on."""
@@ -97,13 +114,15 @@ class Places:
         self._leaving = ()
 
     def roll_back(self) -> None:
-        """Forget what has been done since `begin`."""
+        """Forget what has been done since `begin`; the snapshot has been put back already."""
         for number in self._leaving:
             self._gone[number] = _OPEN
         reopened = self._taken.union(self._leaving)
-        for search, number in self._closings:
-            if number in reopened:
-                search.closed[number] = _OPEN
+        for search, start, end in self._closings:
+            for number in reopened:
+                if start <= number < end:
+                    search.closed[number] = _OPEN
+        self._rooms.widen(reopened)
         self._leaving = ()
 
     def place(self, pod: ClusterPod, shape: PodShape, zone: str) -> str | None:
@@ -125,19 +144,35 @@ class Places:
     def _first(self, search: _Search, start: int, end: int) -> int | None:
         nodes, closed = self._snapshot.nodes, search.closed
         number = closed.find(_OPEN, start, end)
+        asked_block, checks = -1, 0
         while number >= 0 and self._checks_left > 0:
+            block = number // BLOCK
+            if block != asked_block:
+                self._leave(asked_block, checks)
+                asked_block, checks = block, 0
+                if not self._rooms.may_hold(block, search.cpu, search.memory):
+                    self._close(search, number, min((block + 1) * BLOCK, len(closed)))
+                    number = closed.find(_OPEN, number + 1, end)
+                    continue
+            checks += 1
             if self._gone[number]:
-                self._close(search, number)
+                self._close(search, number, number + 1)
             else:
                 self._checks_left -= 1
                 info = nodes[self._names[number]]
                 if search.filter.fits(info):
                     return number
                 if search.refuses_for_good(number, info):
-                    self._close(search, number)
+                    self._close(search, number, number + 1)
             number = closed.find(_OPEN, number + 1, end)
+        self._leave(asked_block, checks)
         return None
 
-    def _close(self, search: _Search, number: int) -> None:
-        search.closed[number] = _CLOSED
-        self._closings.append((search, number))
+    def _leave(self, block: int, checks: int) -> None:
+        """Learn what is left in a block that has been looked at in vain."""
+        if checks >= _CHECKS_TO_TIGHTEN:
+            self._rooms.tighten(block)
+
+    def _close(self, search: _Search, start: int, end: int) -> None:
+        search.closed[start:end] = b"\x01" * (end - start)
+        self._closings.append((search, start, end))

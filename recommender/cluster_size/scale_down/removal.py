@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from adapter.objects.pod_requests import CPU, MEMORY
 from recommender.cluster_size.scale_down.drainability import DrainOutcome, ignores_budgets
 from recommender.cluster_size.scale_down.reasons import BlockingPodReason, KeepReason
+from recommender.cluster_size.scale_down.rooms import asked
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
+    from adapter.cluster.predicates.shapes import PodShape
     from adapter.cluster.predicates.snapshot import NodeInfo, Snapshot
     from adapter.cluster.state import ClusterPod
     from recommender.cluster_size.scale_down.disruptions import RemainingDisruptions
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from recommender.cluster_size.scale_down.places import Places
 
 ZONE_LABEL: Final = "topology.kubernetes.io/zone"
+_TOGETHER: Final = "none of the other nodes can take it beside the pods that move already"
+
+_PodOfShape: TypeAlias = "tuple[ClusterPod, PodShape]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +101,15 @@ class RemovalSimulator:
 
         Where it fails the snapshot is as before.
         """
-        refusal = self._not_allowed(plans) or self._hopeless(plans)
+        waiting = [self._pods(plan) for plan in plans]
+        refusal = self._not_allowed(plans) or self._hopeless(waiting)
         if refusal:
             return refusal
         mark = self._snapshot.checkpoint()
         self._places.begin(plan.node for plan in plans)
         moves: list[Move] = []
-        for plan in plans:
-            failure = self._empty(plan, moves)
+        for plan, pods in zip(plans, waiting, strict=True):
+            failure = self._empty(plan, pods, moves)
             if failure:
                 self._snapshot.revert(mark)
                 self._places.roll_back()
@@ -128,38 +133,42 @@ class RemovalSimulator:
             BlockingPodReason.NOT_ENOUGH_PDB, f"{pod.namespace}/{pod.name} must not be moved: {why}", pod
         )
 
-    def _hopeless(self, plans: Sequence[DrainPlan]) -> Unremovable | None:
+    def _hopeless(self, waiting: Iterable[Sequence[_PodOfShape]]) -> Unremovable | None:
         """Learn the shapes of all pods before one has left; return a pod that could not be scheduled anywhere."""
-        for plan in plans:
-            for pod in self._pods(plan):
-                why = self._places.prepare(self._snapshot.shape(pod))
-                if why:
+        for pods in waiting:
+            for pod, shape in pods:
+                why = self._places.prepare(shape)
+                if why is not None:
                     return self._no_place(pod, why)
         return None
 
-    def _pods(self, plan: DrainPlan) -> tuple[ClusterPod, ...]:
-        """Return all pods that need a place: also those which earlier removals have moved to the node."""
+    def _pods(self, plan: DrainPlan) -> list[_PodOfShape]:
+        """Return all pods that need a place, the largest first: also those that earlier removals have moved here."""
         here = self._snapshot.nodes[plan.node].pods
         moved = [pod for pod in here.values() if pod.node != plan.node]
-        return (*plan.own, *moved) if moved else plan.own
+        found = [(pod, self._snapshot.shape(pod)) for pod in (*plan.own, *moved)]
+        return sorted(found, key=_size, reverse=True)
 
-    def _empty(self, plan: DrainPlan, moves: list[Move]) -> Unremovable | None:
-        pods = sorted(self._pods(plan), key=_size, reverse=True)
-        for pod in pods:
-            self._snapshot.evict(pod)
-        for pod in pods:
-            target = self._places.place(pod, self._snapshot.shape(pod), plan.zone)
+    def _empty(self, plan: DrainPlan, pods: Sequence[_PodOfShape], moves: list[Move]) -> Unremovable | None:
+        # A node that goes is still a domain of spread constraints while its pods are placed, as in the cluster.
+        is_domain = not all(self._places.is_independent(shape) for _, shape in pods)
+        if is_domain:
+            for pod, _ in pods:
+                self._snapshot.evict(pod)
+        else:
+            self._snapshot.remove_node(plan.node)
+        for pod, shape in pods:
+            target = self._places.place(pod, shape, plan.zone)
             if target is None:
-                return self._exhausted() if self._places.is_exhausted else self._no_place(pod, "")
+                return self._exhausted() if self._places.is_exhausted else self._no_place(pod, _TOGETHER)
             moves.append(Move(pod, plan.node, target))
-        self._snapshot.remove_node(plan.node)
+        if is_domain:
+            self._snapshot.remove_node(plan.node)
         return None
 
     def _no_place(self, pod: ClusterPod, why: str) -> Unremovable:
-        detail = why or "none of the other nodes can take it together with the pods that move already"
-        return Unremovable(
-            KeepReason.NO_PLACE_TO_MOVE_PODS, f"{pod.namespace}/{pod.name} finds no other place: {detail}", pod
-        )
+        detail = f"{pod.namespace}/{pod.name} finds no other place: {why}"
+        return Unremovable(KeepReason.NO_PLACE_TO_MOVE_PODS, detail, pod)
 
     def _exhausted(self) -> Unremovable:
         return Unremovable(
@@ -167,6 +176,5 @@ class RemovalSimulator:
         )
 
 
-def _size(pod: ClusterPod) -> tuple[int, int]:
-    requests = pod.resources.requests
-    return requests.get(CPU, 0), requests.get(MEMORY, 0)
+def _size(one: _PodOfShape) -> tuple[int, int]:
+    return asked(one[1])

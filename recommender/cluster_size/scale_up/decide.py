@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from recommender.cluster_size.limits.quotas import consume_quotas
 from recommender.cluster_size.model.answer import PodName, ScaleUp, SizeStep
 from recommender.cluster_size.scale_down.pod_kinds import is_daemon_set_pod
+from recommender.cluster_size.scale_up.distance import optimum_bound
 from recommender.cluster_size.scale_up.exemplars import Exemplars
-from recommender.cluster_size.scale_up.new_nodes import add_new_node, free_name
+from recommender.cluster_size.scale_up.new_nodes import add_new_nodes
 from recommender.cluster_size.scale_up.pending import deleting_nodes, pending_pods, too_young
 from recommender.cluster_size.scale_up.placing import Placer
 from recommender.cluster_size.scale_up.preparation import (
@@ -71,6 +72,7 @@ def _decided(situation: ClusterSituation, settings: ClusterSizeSettings, snapsho
         waiting=tuple(PodName(pod.namespace, pod.name) for pod in sought if (pod.namespace, pod.name) in young),
         fitting_pods=sum(not is_daemon_set_pod(pod) for pod in pending.pods) - len(sought),
         helped_pods=len(old) - sum(len(group.pods) for group in left),
+        bound=optimum_bound(old, rounds.added, rounds.used, state.groups, snapshot),
         binding=_binding(state, remaining),
         memory=health.memory,
     )
@@ -80,14 +82,13 @@ def _enforce_min_sizes(state: SizingState, snapshot: Snapshot) -> None:
     """Add the nodes that groups lack to their minimum, as far as limits allow; a group of all or nothing gets all."""
     for name, group in state.groups.items():
         short = group.min_size - state.sizes[name]
-        if short <= 0 or name in state.obstacles or group.template is None:
+        if short <= 0 or name in state.obstacles:
             continue
         wanted = state.room(group) if group.options.zero_or_max else short
         verdict = state.checked(group, wanted)
         count = 0 if group.options.zero_or_max and verdict.allowed < wanted else verdict.allowed
         _, state.quotas = consume_quotas(state.quotas, name, state.node_counts(group), count)
-        for _ in range(count):
-            add_new_node(snapshot, group.template, free_name(snapshot, f"{name}-new"))
+        add_new_nodes(snapshot, group, count)
         state.sizes[name] += count
         state.increases[name] += count
         detail = f"{count} of {wanted} nodes to the minimum of {group.min_size}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recommender.cluster_size.scale_up.new_nodes import add_new_node, free_name
+from recommender.cluster_size.scale_up.new_nodes import add_new_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,10 +34,9 @@ class Exemplars:
         return {key: asked[key] if key in asked else self._known[group.name, key] for key in distinct}
 
     def _asked(self, group: NodeGroup, shapes: list[PodShape]) -> dict[int, tuple[Refusal, ...]]:
-        assert group.template is not None, "groups without a template are left out"
         found: dict[int, tuple[Refusal, ...]] = {}
         mark = self._snapshot.checkpoint()
-        info = add_new_node(self._snapshot, group.template, free_name(self._snapshot, group.name))
+        (info,) = add_new_nodes(self._snapshot, group, 1)
         for shape in shapes:
             judge = self._placer.filter_of(shape)
             never = judge.unschedulable()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 from recommender.cluster_size.balancing.spread import GroupRoom, balanced, within_quotas
 from recommender.cluster_size.model.answer import SizeStep
-from recommender.cluster_size.scale_up.new_nodes import add_new_node, free_name
+from recommender.cluster_size.scale_up.new_nodes import add_new_nodes
 from recommender.cluster_size.scale_up.state import exceeded_limits
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from adapter.cluster.state import ClusterPod
     from recommender.cluster_size.estimator.model import Estimate, ExpansionOption
     from recommender.cluster_size.limits.quotas import Quota
-    from recommender.cluster_size.model.groups import NodeGroup
     from recommender.cluster_size.scale_up.placing import Placer
     from recommender.cluster_size.scale_up.state import SizingState
 
@@ -58,21 +56,10 @@ def shares_of(state: SizingState, option: ExpansionOption, wanted: int) -> Share
     )
 
 
-def added_nodes(
-    snapshot: Snapshot, state: SizingState, chosen: str, shares: Mapping[str, int], estimated: Estimate
-) -> list[NodeInfo]:
-    """Add the nodes of each group's share to the snapshot, with the names of the estimate; the chosen group first."""
+def added_nodes(snapshot: Snapshot, state: SizingState, chosen: str, shares: Mapping[str, int]) -> list[NodeInfo]:
+    """Add the nodes of each group's share to the snapshot, those of the chosen group first."""
     groups = sorted(shares, key=lambda name: name != chosen)
-    owners = chain.from_iterable(repeat(state.groups[name], shares[name]) for name in groups)
-    names = chain((node.name for node in estimated.new_nodes), repeat(""))
-    return [_added(snapshot, group, name) for group, name in zip(owners, names, strict=False)]
-
-
-def _added(snapshot: Snapshot, group: NodeGroup, name: str) -> NodeInfo:
-    assert group.template is not None, "groups without a template are left out"
-    if not name or name in snapshot.nodes:
-        name = free_name(snapshot, f"{group.name}-new")
-    return add_new_node(snapshot, group.template, name)
+    return [info for name in groups for info in add_new_nodes(snapshot, state.groups[name], shares[name])]
 
 
 def place_estimated(
@@ -80,7 +67,8 @@ def place_estimated(
 ) -> list[ClusterPod]:
     """Place pods where the estimate has them, in its order, as far as the nodes have been added and take them.
 
-    Return those that are not placed. A node can belong to another group than the estimate is of, so each is asked.
+    The added nodes stand for those of the estimate in their order. One can belong to another group than the estimate is
+    of, so each is asked. Return the pods that are not placed.
     """
     opened = dict(zip((node.name for node in estimated.new_nodes), added, strict=False))
     places = {id(pod): opened.get(node.name) for node in estimated.new_nodes for pod in node.pods}

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count, islice
 from typing import TYPE_CHECKING
 
 from adapter.cluster.scheduling.constraints import HOSTNAME_LABEL
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from adapter.cluster.predicates.snapshot import NodeInfo, Snapshot
     from adapter.cluster.state import ClusterNode, ClusterPod
-    from recommender.cluster_size.model.groups import NodeTemplate
+    from recommender.cluster_size.model.groups import NodeGroup, NodeTemplate
 
 
 def add_new_node(snapshot: Snapshot, template: NodeTemplate, name: str) -> NodeInfo:
@@ -21,12 +22,16 @@ def add_new_node(snapshot: Snapshot, template: NodeTemplate, name: str) -> NodeI
     return snapshot.add_node(node, _own_pods(template, name, ()))
 
 
-def free_name(snapshot: Snapshot, prefix: str) -> str:
-    """Return `PREFIX-0`, or the next number that no node of the snapshot has."""
-    number = 0
-    while f"{prefix}-{number}" in snapshot.nodes:
-        number += 1
-    return f"{prefix}-{number}"
+def free_names(snapshot: Snapshot, prefix: str) -> Iterator[str]:
+    """Yield `PREFIX-0`, `PREFIX-1` and so on, without the names that nodes of the snapshot have."""
+    return (name for place in count() if (name := f"{prefix}-{place}") not in snapshot.nodes)
+
+
+def add_new_nodes(snapshot: Snapshot, group: NodeGroup, number: int, suffix: str = "new") -> list[NodeInfo]:
+    """Add nodes of a group, which must have a template; they are called `GROUP-SUFFIX-0` and so on."""
+    assert group.template is not None, "groups without a template are left out"
+    names = islice(free_names(snapshot, f"{group.name}-{suffix}"), number)
+    return [add_new_node(snapshot, group.template, name) for name in names]
 
 
 def make_ready(snapshot: Snapshot, node: ClusterNode, template: NodeTemplate) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from recommender.cluster_size.balancing.similar import difference, similar_groups
 from recommender.cluster_size.estimator.estimate import estimate
@@ -15,34 +16,38 @@ from recommender.cluster_size.estimator.limiter import (
     merged_limit,
 )
 from recommender.cluster_size.estimator.model import ExpansionOption
+from recommender.cluster_size.limits.amounts import amounts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from adapter.cluster.predicates.snapshot import Snapshot
     from recommender.cluster_size.estimator.model import Estimate, PodGroup
-    from recommender.cluster_size.model.groups import NodeGroup
+    from recommender.cluster_size.model.groups import NodeGroup, NodeTemplate
     from recommender.cluster_size.model.settings import ClusterSizeSettings
     from recommender.cluster_size.scale_up.exemplars import Exemplars
     from recommender.cluster_size.scale_up.placing import Placer
     from recommender.cluster_size.scale_up.state import SizingState
 
 
+_Signature: TypeAlias = tuple[frozenset[tuple[str, int]], frozenset[tuple[str, int]], int]
+"""What new nodes have and what their own pods take: it decides alone how many independent pods a node holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Estimated:
-    """An estimate, and what it was made from."""
+    """An estimate of pods that depend on no other pods, and what it was made from."""
 
     groups: tuple[PodGroup, ...]
+    """Kept, so that no other group can get the identity of one of them."""
     max_nodes: int
     result: Estimate
 
-    def answers(self, groups: tuple[PodGroup, ...], max_nodes: int) -> bool:
-        """Whether it is the estimate of these groups too, none of which depends on other pods."""
-        if list(map(id, groups)) != list(map(id, self.groups)):
-            return False
-        return max_nodes == self.max_nodes or (
-            not self.result.limit and (max_nodes == 0 or max_nodes >= self.result.node_count)
-        )
+    def answers(self, max_nodes: int) -> bool:
+        """Whether it is the estimate with this limit, too."""
+        if max_nodes == self.max_nodes:
+            return True
+        return not self.result.limit and (max_nodes == NO_LIMIT or max_nodes >= self.result.node_count)
 
 
 class Options:
@@ -53,7 +58,8 @@ class Options:
         self._snapshot = snapshot
         self._placer = placer
         self._exemplars = exemplars
-        self._estimated: dict[str, _Estimated] = {}
+        self._estimated: dict[tuple[_Signature, tuple[int, ...]], _Estimated] = {}
+        self._signatures: dict[str, _Signature] = {}
         self._differences: dict[tuple[str, str], str] = {}
 
     def of_round(self, state: SizingState, pods: Sequence[PodGroup]) -> list[ExpansionOption]:
@@ -96,14 +102,26 @@ class Options:
         return ExpansionOption(group, self._estimate(group, pods, limit.nodes), similar)
 
     def _estimate(self, group: NodeGroup, pods: tuple[PodGroup, ...], max_nodes: int) -> Estimate:
-        known = self._estimated.get(group.name)
-        independent = all(self._placer.filter_of(each.shape).is_independent for each in pods)
-        if known is not None and independent and known.answers(pods, max_nodes):
-            return known.result
+        """Return the estimate; nodes that offer the same have the same one, if no pod depends on another."""
         assert group.template is not None, "groups without a template are left out"
+        key = self._signature(group.name, group.template), tuple(map(id, pods))
+        known = self._estimated.get(key)
+        if known is not None and known.answers(max_nodes):
+            return known.result
         result = estimate(self._snapshot, pods, group.template, name_prefix=f"{group.name}-new", max_nodes=max_nodes)
-        self._estimated[group.name] = _Estimated(pods, max_nodes, result)
+        if all(self._placer.filter_of(each.shape).is_independent for each in pods):
+            self._estimated[key] = _Estimated(pods, max_nodes, result)
         return result
+
+    def _signature(self, name: str, template: NodeTemplate) -> _Signature:
+        known = self._signatures.get(name)
+        if known is None:
+            taken: Counter[str] = Counter()
+            for pod in template.pods:
+                taken.update(self._snapshot.shape(pod).requests)
+            offered = frozenset(amounts_of(template.node.allocatable).items())
+            known = self._signatures[name] = (offered, frozenset(taken.items()), len(template.pods))
+        return known
 
     def _similar(
         self, state: SizingState, group: NodeGroup, schedulable: Mapping[str, frozenset[int]]

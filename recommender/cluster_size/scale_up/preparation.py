@@ -10,7 +10,7 @@ from recommender.cluster_size.health.readiness import Readiness, health_problem,
 from recommender.cluster_size.health.requests import GroupRequest, provision_seconds_of, requests_of
 from recommender.cluster_size.limits.totals import quota_of
 from recommender.cluster_size.model.answer import SizeStep
-from recommender.cluster_size.scale_up.new_nodes import add_new_node, free_name, make_ready
+from recommender.cluster_size.scale_up.new_nodes import add_new_nodes, make_ready
 from recommender.cluster_size.scale_up.pending import deleting_nodes
 from recommender.cluster_size.scale_up.state import SizingState
 
@@ -130,6 +130,4 @@ def add_upcoming(
         if stays and is_starting(node, situation.now, provision_seconds_of(group, settings)):
             make_ready(snapshot, node, group.template)
     for name, group in state.groups.items():
-        for _ in range(health.requests[name].missing):
-            if group.template is not None:
-                add_new_node(snapshot, group.template, free_name(snapshot, f"{name}-upcoming"))
+        add_new_nodes(snapshot, group, health.requests[name].missing, "upcoming")

@@ -162,7 +162,7 @@ def filters_of(snapshot: Snapshot, kinds: list[ClusterPod]) -> list[PodFilter]:
     return [PodFilter(snapshot, snapshot.shape(kind)) for kind in kinds]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(data=st.data(), kinds=st.lists(kinds, min_size=3, max_size=6))
 def test_counts_that_follow_changes_are_those_of_a_new_snapshot(data: st.DataObject, kinds: list[ClusterPod]) -> None:
     bound = [replace(one, name=f"b{index}", node=f"n{index % 4}") for index, one in enumerate(kinds)]
@@ -187,7 +187,7 @@ def test_counts_that_follow_changes_are_those_of_a_new_snapshot(data: st.DataObj
     assert verdicts(current.snapshot, late) == verdicts_before
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(kinds=st.lists(kinds, min_size=1, max_size=3), at_most=st.integers(0, 12))
 def test_room_is_what_can_be_placed_one_by_one(kinds: list[ClusterPod], at_most: int) -> None:
     snapshot = world([replace(one, name=f"b{index}", node="n0") for index, one in enumerate(kinds[1:])]).snapshot

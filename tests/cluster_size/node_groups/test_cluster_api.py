@@ -3,6 +3,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
 
 from adapter.cluster.state import Unknown
 from recommender.cluster_size.model.groups import GroupOptions, ScalableReference
@@ -181,11 +184,20 @@ def test_if_clusters_cannot_be_read_no_size_may_be_written() -> None:
     assert only(groups).paused == "whether its Cluster is paused is not known: 403"
 
 
-@pytest.mark.parametrize("kind", [kinds.machines(ALL), kinds.scalable_kind("MachineSet", ALL)])
-def test_without_machines_no_node_counts_as_missing(kind: ObjectKind) -> None:
-    groups = found(scalable(), more={kind: Unknown("403")})
-    assert groups.groups == ()
-    assert groups.problems == ("the node groups of Cluster API are not known: 403",)
+def test_without_machines_no_node_counts_as_missing() -> None:
+    pool = scalable("pool", 1, kind="MachinePool", status={"nodeRefs": [{"name": "n1"}]})
+    groups = found(scalable(), pool, more={kinds.machines(ALL): Unknown("403")})
+    assert [(group.problem, group.nodes) for group in groups.groups] == [
+        ("its Machines are not known: 403", ()),
+        ("", ("n1",)),
+    ]
+
+
+def test_without_machine_sets_machines_belong_to_the_deployment_that_their_label_names() -> None:
+    _, (one,) = machines_of("workers", "n1")
+    one["metadata"]["labels"] = {"cluster.x-k8s.io/deployment-name": "workers"}
+    groups = found(scalable(), one, more={kinds.scalable_kind("MachineSet", ALL): Unknown("403")})
+    assert only(groups).nodes == ("n1",)
 
 
 def test_a_kind_that_cannot_be_read_leaves_the_others() -> None:
@@ -324,3 +336,25 @@ def test_an_object_of_another_form_does_no_harm_to_the_others(broken: Json) -> N
     owned, machines = machines_of("workers", "n1")
     groups = found(broken, scalable(), owned, *machines)
     assert next(group for group in groups.groups if group.name == NAME).nodes == ("n1",)
+
+
+KEYS = (
+    "name", "namespace", "kind", "controller", "annotations", "labels", "ownerReferences", "replicas", "nodeRef",
+    "nodeRefs", "providerID", "providerIDList", "clusterName", "topology", "workers", "machineDeployments", "template",
+    "spec", "metadata", "infrastructureRef", "taints", "paused", "capacity",
+)  # fmt: skip
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["", "x", "n1", "Machine", "MachineSet"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@examples(max_examples=60)
+@given(st.sampled_from(["MachineDeployment", "MachineSet", "MachinePool", "Machine", "Cluster"]), JSON, JSON, JSON)
+def test_whatever_an_object_contains_the_others_stay(kind: str, metadata: object, spec: object, status: object) -> None:
+    annotated = {"name": "odd", "annotations": BOUNDS} | (metadata if isinstance(metadata, dict) else {})
+    owned, machines = machines_of("workers", "n1")
+    odd = {"kind": kind, "metadata": annotated, "spec": spec, "status": status}
+    groups = found(odd, scalable(), owned, *machines, cluster())
+    assert next(group for group in groups.groups if group.name == NAME).nodes[:1] == ("n1",)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from adapter.cluster.state import Unknown
 from recommender.cluster_size.model.groups import NodeGroup
@@ -34,18 +34,18 @@ from recommender.cluster_size.node_groups.cluster_api.scalables import (
     write_problem,
 )
 from recommender.cluster_size.node_groups.fields import text
+from recommender.cluster_size.node_groups.kinds import objects_of
 from recommender.cluster_size.node_groups.world import NO_TEMPLATE, Discovered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.cluster.state import ClusterNode, JsonObject, ObjectKind, Observed
+    from adapter.cluster.state import ClusterNode, JsonObject, ObjectKind
     from recommender.cluster_size.model.settings import ClusterApiGroups
     from recommender.cluster_size.node_groups.autoscalers import SeenAutoscaler
     from recommender.cluster_size.node_groups.cluster_api.machines import Owned
-    from recommender.cluster_size.node_groups.world import World
-
-Objects: TypeAlias = "Mapping[ObjectKind, Observed[tuple[JsonObject, ...]] | Unknown]"
+    from recommender.cluster_size.node_groups.kinds import Objects
+    from recommender.cluster_size.node_groups.world import DiscoveryFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,8 @@ class _Read:
 
     scalables: tuple[JsonObject, ...]
     members: Mapping[Owned, Members]
+    machines_missing: str
+    """Why Machines are not known; empty if they are."""
     clusters: Mapping[tuple[str, str], JsonObject] | Unknown
     """By namespace and name."""
     problems: tuple[str, ...]
@@ -67,18 +69,18 @@ def needed_kinds(stated: ClusterApiGroups, objects: Objects) -> frozenset[Object
     scalables = (kinds.scalable_kind(kind, stated) for kind in kinds.SCALABLE_RESOURCES)
     found = {*scalables, kinds.machines(stated), kinds.clusters(stated), kinds.STATUS_CONFIG_MAP}
     for kind in kinds.SCALABLE_RESOURCES:
-        for one in _listed(objects, kinds.scalable_kind(kind, stated)):
+        for one in objects_of(objects, kinds.scalable_kind(kind, stated)):
             reference = infrastructure_of(one)
             if reference is not None and _is_group(one, stated) and not states_capacity(one):
                 found.add(kinds.infrastructure(reference.api_group, reference.kind, stated))
     return frozenset(found)
 
 
-def cluster_api_groups(stated: ClusterApiGroups, world: World, seen: SeenAutoscaler | Unknown | None) -> Discovered:
+def cluster_api_groups(
+    stated: ClusterApiGroups, world: DiscoveryFacts, seen: SeenAutoscaler | Unknown | None
+) -> Discovered:
     """Return the groups of the annotated objects; a kind that cannot be read leaves out what depends on it."""
     read = _read(stated, world)
-    if isinstance(read, Unknown):
-        return Discovered(problems=(f"the node groups of Cluster API are not known: {read.reason}",))
     problems = list(read.problems)
     groups = []
     for one in read.scalables:
@@ -87,11 +89,6 @@ def cluster_api_groups(stated: ClusterApiGroups, world: World, seen: SeenAutosca
         found = replace(_group(one, read, stated, world), options=options)
         groups.append(_with_autoscaler(found, seen, world))
     return Discovered(tuple(groups), tuple(problems))
-
-
-def _listed(objects: Objects, kind: ObjectKind) -> tuple[JsonObject, ...]:
-    found = objects.get(kind)
-    return () if found is None or isinstance(found, Unknown) else found.value
 
 
 def _is_group(one: JsonObject, stated: ClusterApiGroups) -> bool:
@@ -103,15 +100,7 @@ def _is_group(one: JsonObject, stated: ClusterApiGroups) -> bool:
     return is_in_place and stated.cluster_name in {"", cluster_of(one)}
 
 
-def _read(stated: ClusterApiGroups, world: World) -> _Read | Unknown:
-    machines = world.listed(kinds.machines(stated))
-    sets = world.listed(kinds.scalable_kind("MachineSet", stated))
-    # Without them, nodes would count as missing.
-    for required in (machines, sets):
-        if isinstance(required, Unknown):
-            return required
-    assert not isinstance(machines, Unknown)
-    assert not isinstance(sets, Unknown)
+def _read(stated: ClusterApiGroups, world: DiscoveryFacts) -> _Read:
     problems: list[str] = []
     scalables: list[JsonObject] = []
     for kind in kinds.SCALABLE_RESOURCES:
@@ -120,17 +109,20 @@ def _read(stated: ClusterApiGroups, world: World) -> _Read | Unknown:
             problems.append(f"the {kind}s of Cluster API are not known, so none is a node group: {listed.reason}")
         else:
             scalables.extend(one for one in listed if _is_group(one, stated))
+    machines = world.listed(kinds.machines(stated))
     clusters = world.listed(kinds.clusters(stated))
     pools = [one for one in scalables if text(one, "kind") == "MachinePool"]
+    sets = objects_of(world.objects, kinds.scalable_kind("MachineSet", stated))
     return _Read(
         tuple(scalables),
-        members_of(machines, sets, pools, world.nodes),
+        members_of(() if isinstance(machines, Unknown) else machines, sets, pools, world.nodes),
+        machines.reason if isinstance(machines, Unknown) else "",
         clusters if isinstance(clusters, Unknown) else {identity_of(one)[1:]: one for one in clusters},
         tuple(problems),
     )
 
 
-def _group(one: JsonObject, read: _Read, stated: ClusterApiGroups, world: World) -> NodeGroup:
+def _group(one: JsonObject, read: _Read, stated: ClusterApiGroups, world: DiscoveryFacts) -> NodeGroup:
     name, members = group_name(one), read.members.get(identity_of(one), Members())
     group = NodeGroup(
         name=name,
@@ -150,6 +142,9 @@ def _group(one: JsonObject, read: _Read, stated: ClusterApiGroups, world: World)
         template = world.template(name, group.nodes, node, "template of Cluster API")
     except ScalableError as error:
         return replace(group, problem=str(error))
+    if read.machines_missing and text(one, "kind") != "MachinePool":
+        # Without them, all of its nodes would count as missing.
+        return replace(group, template=template, problem=f"its Machines are not known: {read.machines_missing}")
     if members.foreign and not members.nodes:
         foreign = f"its Machines are nodes of another cluster, such as {min(members.foreign)}"
         return replace(group, template=template, problem=f"{foreign}: set clusterAPI.clusterName")
@@ -157,13 +152,13 @@ def _group(one: JsonObject, read: _Read, stated: ClusterApiGroups, world: World)
     return replace(group, template=template, problem=missing)
 
 
-def _node_from_zero(one: JsonObject, stated: ClusterApiGroups, world: World) -> ClusterNode | None:
+def _node_from_zero(one: JsonObject, stated: ClusterApiGroups, world: DiscoveryFacts) -> ClusterNode | None:
     reference = infrastructure_of(one)
     template = None
     if reference is not None:
         kind = kinds.infrastructure(reference.api_group, reference.kind, stated)
         place = (reference.kind, reference.namespace, reference.name)
-        template = next((each for each in _listed(world.objects, kind) if identity_of(each) == place), None)
+        template = next((each for each in objects_of(world.objects, kind) if identity_of(each) == place), None)
     return node_from_zero(one, template)
 
 
@@ -173,7 +168,7 @@ def _paused(one: JsonObject, read: _Read) -> str:
     return write_problem(one, read.clusters.get((text(one, "metadata", "namespace"), cluster_of(one))))
 
 
-def _with_autoscaler(group: NodeGroup, seen: SeenAutoscaler | Unknown | None, world: World) -> NodeGroup:
+def _with_autoscaler(group: NodeGroup, seen: SeenAutoscaler | Unknown | None, world: DiscoveryFacts) -> NodeGroup:
     """Name the autoscaler that has the group in its charge.
 
     Cluster Autoscaler opts groups in by the same annotations. So each is its group, unless what it publishes names its

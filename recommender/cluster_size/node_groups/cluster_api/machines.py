@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from recommender.cluster_size.node_groups.fields import items, section, text
+from recommender.cluster_size.node_groups.kinds import CLUSTER_API_GROUP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from adapter.cluster.state import ClusterNode, JsonObject
+
+_DEPLOYMENT_LABEL: Final = f"{CLUSTER_API_GROUP}/deployment-name"
 
 Owned: TypeAlias = tuple[str, str, str]
 """Kind, namespace and name."""
@@ -42,26 +45,29 @@ def identity_of(one: JsonObject) -> Owned:
 
 def members_of(
     machines: Iterable[JsonObject],
-    machine_sets: Iterable[JsonObject],
+    machine_sets: Sequence[JsonObject],
     machine_pools: Iterable[JsonObject],
     nodes: Mapping[str, ClusterNode],
 ) -> dict[Owned, Members]:
     """Return the nodes by the object that decides about their number.
 
-    A Machine of a MachineSet counts for the MachineDeployment that owns the set. Nodes are found by `status.nodeRef`,
-    else by `spec.providerID`.
+    A Machine of a MachineSet counts for the MachineDeployment that owns the set; of a set that is not listed, for the
+    one that its label names. Nodes are found by `status.nodeRef`, else by `spec.providerID`.
     """
+    listed = {identity_of(one) for one in machine_sets}
     deployment_of = {
         identity_of(one): owner
         for one in machine_sets
         if (owner := controller_of(one)) is not None and owner[0] == "MachineDeployment"
     }
-    by_provider = {node.provider_id: node.name for node in nodes.values() if node.provider_id}
+    by_provider = {_same_case(node.provider_id): node.name for node in nodes.values() if node.provider_id}
     found: dict[Owned, Members] = {}
     for machine in machines:
         owner = controller_of(machine)
         if owner is None:
             continue
+        if owner[0] == "MachineSet" and owner not in listed:
+            owner = _labelled(machine) or owner
         members = found.setdefault(deployment_of.get(owner, owner), Members())
         named = text(machine, "status", "nodeRef", "name")
         name = _node_of(named, text(machine, "spec", "providerID"), nodes, by_provider)
@@ -76,6 +82,11 @@ def members_of(
     return found
 
 
+def _labelled(machine: JsonObject) -> Owned | None:
+    name = text(machine, "metadata", "labels", _DEPLOYMENT_LABEL)
+    return ("MachineDeployment", text(machine, "metadata", "namespace"), name) if name else None
+
+
 def _add_pool(
     members: Members, pool: JsonObject, nodes: Mapping[str, ClusterNode], by_provider: Mapping[str, str]
 ) -> None:
@@ -87,8 +98,8 @@ def _add_pool(
             members.foreign.add(name)
     listed = section(pool, "spec").get("providerIDList")
     for provider_id in listed if isinstance(listed, list) else ():
-        if isinstance(provider_id, str) and provider_id in by_provider:
-            members.nodes.setdefault(by_provider[provider_id], None)
+        if isinstance(provider_id, str) and _same_case(provider_id) in by_provider:
+            members.nodes.setdefault(by_provider[_same_case(provider_id)], None)
 
 
 def _node_of(named: str, provider_id: str, nodes: Mapping[str, ClusterNode], by_provider: Mapping[str, str]) -> str:
@@ -97,6 +108,13 @@ def _node_of(named: str, provider_id: str, nodes: Mapping[str, ClusterNode], by_
     A management cluster also has Machines of other clusters, whose nodes may have the same names.
     """
     node = nodes.get(named)
-    if node is not None and not (provider_id and node.provider_id and provider_id != node.provider_id):
+    if node is not None and "" in {provider_id, node.provider_id}:
         return named
-    return by_provider.get(provider_id, "") if provider_id else ""
+    if node is not None and _same_case(provider_id) == _same_case(node.provider_id):
+        return named
+    return by_provider.get(_same_case(provider_id), "") if provider_id else ""
+
+
+def _same_case(provider_id: str) -> str:
+    """Return a provider ID as it is compared: Azure's differ in case between the Machine and the node."""
+    return provider_id.lower()

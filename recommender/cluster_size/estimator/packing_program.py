@@ -1,0 +1,104 @@
+"""Packing as a linear program: nodes and pods may be divided, so its optimum is never above that of whole ones.
+
+For each option g there are n(g) nodes, and x(s, g) pods of each shape s on them. Each row states what n(g) nodes hold:
+of one resource, of pods, of one shape, and of the pods' sizes under dual feasible functions, of which the sum over the
+pods of a node is at most 1 (Fekete and Schepers, "New classes of fast lower bounds for bin packing problems", 2001).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+POD_COUNT: Final = "pods"
+_PARTS: Final = (1, 2, 3)
+"""Of the functions: into so many parts a node is divided. Sizes up to 1 / (parts + 1) count nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Pods of one shape."""
+
+    count: int
+    requests: Mapping[str, int]
+    """With 1 of `pods`."""
+    rooms: Mapping[int, int]
+    """By index of the option, how many of them one empty node holds; options that hold none are absent."""
+
+
+@dataclass(slots=True)
+class _Rows:
+    """A sparse matrix of rows `sum of entries <= 0`."""
+
+    rows: list[int] = field(default_factory=list)
+    columns: list[int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, entries: Mapping[int, float]) -> None:
+        for column, value in entries.items():
+            self.rows.append(self.count)
+            self.columns.append(column)
+            self.values.append(value)
+        self.count += 1
+
+
+def least_cost(demands: Sequence[Demand], free: Sequence[Mapping[str, int]], costs: Sequence[float]) -> float:
+    """Return a cost that no mix of nodes holding all pods is below.
+
+    `free` is what an empty node of each option offers, by resource, and `costs` what one costs. Demands without an
+    option are left out, and 0 is returned if the solver gives up.
+    """
+    # Takes about a second and 50 MiB, and most decisions need no new node.
+    from scipy.optimize import linprog  # noqa: PLC0415
+    from scipy.sparse import coo_array  # noqa: PLC0415
+
+    held = [demand for demand in demands if demand.rooms]
+    if not held:
+        return 0.0
+    columns = _columns(held, len(free))
+    limits, totals = _Rows(), _Rows()
+    for option, offered in enumerate(free):
+        for shares in _shares(held, option, offered):
+            limits.add({option: -1.0} | {columns[index, option]: share for index, share in shares.items()})
+    for index, demand in enumerate(held):
+        totals.add({columns[index, option]: 1.0 for option in demand.rooms})
+    width = len(free) + len(columns)
+    found = linprog(
+        [*costs, *[0.0] * len(columns)],
+        A_ub=coo_array((limits.values, (limits.rows, limits.columns)), shape=(limits.count, width)),
+        b_ub=[0.0] * limits.count,
+        A_eq=coo_array((totals.values, (totals.rows, totals.columns)), shape=(totals.count, width)),
+        b_eq=[float(demand.count) for demand in held],
+        method="highs",
+    )
+    return float(found.fun) if found.status == 0 else 0.0
+
+
+def _columns(demands: Sequence[Demand], options: int) -> dict[tuple[int, int], int]:
+    """Return the column of each demand on each option that holds it; the first columns are the options' nodes."""
+    pairs = [(index, option) for index, demand in enumerate(demands) for option in demand.rooms]
+    return {pair: options + place for place, pair in enumerate(pairs)}
+
+
+def _shares(demands: Sequence[Demand], option: int, offered: Mapping[str, int]) -> Iterator[dict[int, float]]:
+    """Yield shares of one node of an option that a pod of each demand takes; on no node is their sum above 1."""
+    held = {index: demand for index, demand in enumerate(demands) if option in demand.rooms}
+    for index, demand in held.items():
+        yield {index: 1.0 / demand.rooms[option]}
+    for resource in dict.fromkeys(resource for demand in held.values() for resource in demand.requests):
+        amount = offered.get(resource, 0)
+        asked = {index: demand.requests[resource] for index, demand in held.items() if resource in demand.requests}
+        if amount <= 0:
+            continue
+        yield {index: request / amount for index, request in asked.items()}
+        for parts in _PARTS:
+            yield {index: _in_parts(request, amount, parts) for index, request in asked.items()}
+
+
+def _in_parts(request: int, amount: int, parts: int) -> float:
+    whole, rest = divmod((parts + 1) * request, amount)
+    return whole / parts if rest else request / amount

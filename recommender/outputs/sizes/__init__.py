@@ -1,0 +1,1 @@
+"""Sizes of node groups: written to Cluster API, or as the chunks of a CapacityBuffer."""
