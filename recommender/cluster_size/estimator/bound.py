@@ -95,10 +95,11 @@ def _whole(requests: Mapping[str, int], free: Mapping[str, int]) -> int:
 
 def _room(judge: PodFilter, shape: PodShape, info: NodeInfo, whole: int) -> int:
     """Return the most pods of a shape that a node can ever hold."""
-    if not is_passing(shape):
-        return judge.room(info, whole)
-    # Further pods can make place for others where affinity or spread refuses them now.
-    return whole if all(refusal.plugin in PASSING_PLUGINS for refusal in judge.refusals(info)) else 0
+    refusals = judge.refusals(info)
+    if any(refusal.plugin not in PASSING_PLUGINS for refusal in refusals):
+        return 0
+    # Where other pods are the reason, they may be elsewhere in the best answer; the snapshot may hold this very pod.
+    return whole if refusals or is_passing(shape) else judge.room(info, whole)
 
 
 def _below(found: float) -> float:
