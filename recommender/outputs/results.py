@@ -17,7 +17,7 @@ class ScaleResult(StrEnum):
     ERROR = "error"
     """The attempt failed; it is repeated after a back-off."""
     REFUSED = "refused"
-    """Something else owns the size of the target."""
+    """Something else owns the size of the target, or limits and pauses of now forbid it."""
     SUPERSEDED = "superseded"
     """A newer decision exists, so this one is not carried out."""
     FENCED = "fenced"

@@ -347,6 +347,8 @@ class ScaleWriter:
         key = str(wish.target)
         if outcome.result is ScaleResult.ERROR:
             self._states.failed(key, f"a scale call failed and will be repeated: {outcome.message}", **about)
+        elif outcome.result is ScaleResult.REFUSED:
+            self._states.failed(key, f"the size is not written: {outcome.message}", level=logging.WARNING, **about)
         elif outcome.result in {ScaleResult.OK, ScaleResult.UNCHANGED}:
             self._states.recovered(key, "scale calls succeed again", **about)
         if outcome.result is ScaleResult.OK:

@@ -35,6 +35,8 @@ class Wish:
     """No call is sent after this time, in seconds since the Unix epoch."""
     reason: str = ""
     """The message of the decision."""
+    known_size: int | None = None
+    """Of a node group: the size at which this was decided. At another one it is not written."""
     removals: tuple[MachineRemoval, ...] = ()
     """Of a node group: Machines that are marked, one for each by which the size is lowered."""
     withdraws: bool = False
@@ -123,13 +125,17 @@ class Wishes:
         return ScaleResult.EXPIRED if self._is_over(entry, entry.wish, now) else None
 
     def ended(self, wish: Wish, result: ScaleResult, now: Moment, at_least_seconds: float = 0.0) -> None:
-        """Record the result of an attempt; `at_least_seconds` is the wait that the server asked for."""
+        """Record the result of an attempt; `at_least_seconds` is the wait that the server asked for.
+
+        A refusal ends the wish as a success does: the next decision is made from what it was refused for.
+        """
         entry = self._entries[wish.target]
         entry.running = None
         is_current = entry.wish is not None and _same(entry.wish, wish)
-        if is_current and result in {ScaleResult.OK, ScaleResult.UNCHANGED, ScaleResult.EXPIRED}:
+        is_answered = result in {ScaleResult.OK, ScaleResult.UNCHANGED, ScaleResult.REFUSED}
+        if is_current and (is_answered or result is ScaleResult.EXPIRED):
             entry.wish = None
-        if result in {ScaleResult.OK, ScaleResult.UNCHANGED}:
+        if is_answered:
             entry.backoff.reset()
             self._due.set(wish.target, now.monotonic)
             self._forget_if_idle(wish.target, entry)

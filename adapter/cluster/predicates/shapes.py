@@ -28,8 +28,6 @@ class PodShape:
     """CPU in milli, memory and storage in bytes, others as counts; resources of which the pod asks 0 are absent."""
     scheduling: PodScheduling
     priority: int
-    requests_anything: bool
-    """Whether the spec asks for anything at all: a pod that does not fits by its count alone."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -85,7 +83,7 @@ class ShapeTable:
         )
         shape = self._by_value.get(value)
         if shape is None:
-            shape = PodShape(pod.namespace, pod.labels, requests, shared, pod.priority, bool(requests))
+            shape = PodShape(pod.namespace, pod.labels, requests, shared, pod.priority)
             self._by_value[value] = shape
         return shape
 

@@ -5,24 +5,27 @@ Source of the arithmetic: `pkg/capacitybuffer/translators` of Cluster Autoscaler
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from adapter.cluster.facts import FactError
 from adapter.cluster.pods.facts import resources_of
 from adapter.cluster.pods.forms import PodSpecForm
-from adapter.cluster.state import JsonObject, ObjectKind, Unknown
-from recommender.cluster_size.node_groups.fields import section, text
+from adapter.cluster.state import JsonObject, ObjectKind, Observed, Unknown
+from adapter.objects.pod_requests import units_of
+from adapter.objects.quantities import QuantityError, parse_quantity
+from recommender.cluster_size.node_groups.fields import section, text, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from adapter.cluster.scheduling.workloads import Workload
     from adapter.cluster.state import ClusterPod, ClusterState
     from recommender.cluster_size.model.settings import BufferSettings
 
-GROUP = "autoscaling.x-k8s.io"
+GROUP: Final = "autoscaling.x-k8s.io"
 
 
 class ChunkError(ValueError):
@@ -71,6 +74,46 @@ def buffer_kinds(stated: BufferSettings) -> frozenset[ObjectKind]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class BufferSize:
+    """The size of a CapacityBuffer."""
+
+    replicas: int
+    """What is to be written."""
+    granted: int
+    """How many chunks its controller makes of it: more by a percentage, or fewer by limits."""
+    detail: str
+    """The calculation, in one sentence."""
+
+
+def buffer_size(stated: BufferSettings, cluster: ClusterState, pods: Sequence[ClusterPod]) -> BufferSize:
+    """Return the size by which a buffer holds the pods of the future. Raises ChunkError if that cannot be known."""
+    chunk = chunk_of(stated, cluster)
+    replicas = chunks_for(pods, chunk)
+    buffer = _one("CapacityBuffer", stated.namespace, stated.name, cluster)
+    limits = _limits(buffer)
+    target = None
+    if isinstance(cluster.workloads, Observed):
+        workload = _named_workload(buffer, stated.namespace, cluster.workloads.value)
+        target = None if workload is None else workload.replicas
+    granted = chunks_asked(replicas, whole(buffer, "spec", "percentage"), target, limits, chunk)
+    detail = f"{replicas} chunks request what {len(pods)} pods of the future do"
+    if granted < replicas:
+        detail += f"; the limits of CapacityBuffer {stated.namespace}/{stated.name} allow {granted}"
+    return BufferSize(replicas, granted, detail)
+
+
+def _limits(buffer: JsonObject) -> Mapping[str, int]:
+    where = f"CapacityBuffer {text(buffer, 'metadata', 'namespace')}/{text(buffer, 'metadata', 'name')}: spec.limits"
+    try:
+        return {
+            name: units_of(name, parse_quantity(str(amount)))
+            for name, amount in section(buffer, "spec", "limits").items()
+        }
+    except QuantityError as error:
+        raise ChunkError(f"{where}: {error}") from error
+
+
 def chunk_of(stated: BufferSettings, cluster: ClusterState) -> Mapping[str, int]:
     """Return what a chunk of a buffer requests, CPU in milli. Raises ChunkError if that is not known.
 
@@ -82,12 +125,8 @@ def chunk_of(stated: BufferSettings, cluster: ClusterState) -> Mapping[str, int]
     template = text(spec, "podTemplateRef", "name") or text(status, "podTemplateRef", "name")
     if template:
         return _requests(_one("PodTemplate", stated.namespace, template, cluster))
-    kind, name = text(spec, "scalableRef", "kind"), text(spec, "scalableRef", "name")
-    workload = (
-        None
-        if isinstance(cluster.workloads, Unknown)
-        else _workload(kind, stated.namespace, name, cluster.workloads.value)
-    )
+    known = cluster.workloads
+    workload = None if isinstance(known, Unknown) else _named_workload(buffer, stated.namespace, known.value)
     if workload is None or workload.template is None:
         raise ChunkError(
             f"CapacityBuffer {stated.namespace}/{stated.name} names neither a pod template nor a workload that is known"
@@ -115,6 +154,8 @@ def _requests(template: JsonObject) -> Mapping[str, int]:
         raise ChunkError(f"{where}: {error}") from error
 
 
-def _workload(kind: str, namespace: str, name: str, workloads: Iterable[Workload]) -> Workload | None:
-    wanted = (kind, namespace, name)
+def _named_workload(buffer: JsonObject, namespace: str, workloads: Iterable[Workload]) -> Workload | None:
+    """Return the workload that a buffer names; None if it names none that is known."""
+    reference = section(buffer, "spec", "scalableRef")
+    wanted = (text(reference, "kind"), namespace, text(reference, "name"))
     return next((one for one in workloads if (one.kind, one.namespace, one.name) == wanted), None)

@@ -91,7 +91,7 @@ class SizeStep:
     """One step on the way to the answer."""
 
     step: str
-    """`round/N`, or the name of a limit or brake."""
+    """`round/N`, or the name of a limit or brake, such as `limits.cores`, `minSize` or `maxNodeProvisionTime`."""
     group: str
     """Empty where it concerns no single one."""
     value: float
@@ -128,7 +128,8 @@ class ScaleUp:
     """What pending pods need."""
 
     increases: Mapping[str, int]
-    """New nodes by group; groups without any are absent."""
+    """New nodes by group; groups without any are absent. Negative where requested nodes did not come in time, so that
+    the size is put right."""
     steps: tuple[SizeStep, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
     """By group, why it grows or not."""
@@ -141,7 +142,7 @@ class ScaleUp:
     """Pending pods that the new nodes hold."""
     bound: LowerBound | None = None
     binding: str | None = None
-    """Which limit keeps pods pending, or the last round's expander."""
+    """Name of the limit that keeps pods pending, else of the last step; None without steps."""
     hold: str = ""
     """Why nothing is decided, such as too many unready nodes; empty otherwise."""
     memory: ClusterSizeMemory | None = None

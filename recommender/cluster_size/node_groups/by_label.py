@@ -11,12 +11,12 @@ from recommender.cluster_size.node_groups.world import NO_TEMPLATE, Discovered
 if TYPE_CHECKING:
     from recommender.cluster_size.model.settings import LabelGroups
     from recommender.cluster_size.node_groups.autoscalers import SeenAutoscaler
-    from recommender.cluster_size.node_groups.world import World
+    from recommender.cluster_size.node_groups.world import DiscoveryFacts
 
 _UNKNOWN_AUTOSCALER: Final = "the autoscaler of the cloud (byLabel)"
 
 
-def label_groups(stated: LabelGroups, world: World, seen: SeenAutoscaler | None) -> Discovered:
+def label_groups(stated: LabelGroups, world: DiscoveryFacts, seen: SeenAutoscaler | None) -> Discovered:
     """Return a group for each value of the label. It is named after the value; its target size is its nodes."""
     members: dict[str, list[str]] = {}
     for name, node in world.nodes.items():

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recommender.cluster_size.model.groups import NodeGroup
     from recommender.cluster_size.model.settings import NodeGroupSources
     from recommender.cluster_size.node_groups.plugin_reading import PluginReading
-    from recommender.cluster_size.node_groups.world import Discovered, World
+    from recommender.cluster_size.node_groups.world import Discovered, DiscoveryFacts
 
 
 def object_kinds(sources: NodeGroupSources, cluster: ClusterState | None = None) -> frozenset[ObjectKind]:
@@ -65,7 +65,7 @@ def node_groups(
 
 
 def _sources(
-    sources: NodeGroupSources, cluster: ClusterState, world: World, plugin: PluginReading | None
+    sources: NodeGroupSources, cluster: ClusterState, world: DiscoveryFacts, plugin: PluginReading | None
 ) -> Iterator[Discovered]:
     seen = cluster_autoscaler(cluster, world.now)
     known = None if isinstance(seen, Unknown) else seen

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from adapter.cluster.state import ObjectKind
+from adapter.cluster.state import ObjectKind, Unknown
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from adapter.cluster.state import JsonObject, Observed
     from recommender.cluster_size.model.settings import ClusterApiGroups
+
+Objects: TypeAlias = "Mapping[ObjectKind, Observed[tuple[JsonObject, ...]] | Unknown]"
 
 CLUSTER_API_GROUP: Final = "cluster.x-k8s.io"
 STATUS_CONFIG_MAP: Final = ObjectKind("", "configmaps", "ConfigMap", "kube-system", "cluster-autoscaler-status")
@@ -40,3 +45,9 @@ def infrastructure(api_group: str, kind: str, groups: ClusterApiGroups) -> Objec
     plural = kind.lower()
     plural += "es" if plural.endswith(("s", "x", "ch", "sh")) else "s"
     return ObjectKind(api_group, plural, kind, groups.namespace)
+
+
+def objects_of(objects: Objects, kind: ObjectKind) -> tuple[JsonObject, ...]:
+    """Return the objects of a kind; none if they are not known."""
+    found = objects.get(kind, Unknown(f"{kind.resource} are not read"))
+    return () if isinstance(found, Unknown) else found.value

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from adapter.cluster.state import ClusterNode
     from recommender.cluster_size.node_groups.autoscalers import SeenAutoscaler
     from recommender.cluster_size.node_groups.plugin_reading import PluginGroup, PluginReading
-    from recommender.cluster_size.node_groups.world import World
+    from recommender.cluster_size.node_groups.world import DiscoveryFacts
 
 
-def plugin_groups(reading: PluginReading, world: World, seen: SeenAutoscaler | None) -> Discovered:
+def plugin_groups(reading: PluginReading, world: DiscoveryFacts, seen: SeenAutoscaler | None) -> Discovered:
     """Return the groups of a plugin; none, with the problem, if it has not answered."""
     if reading.problem:
         return Discovered(problems=(f"the node groups of the plugin {reading.plugin} are left out: {reading.problem}",))
@@ -28,7 +28,7 @@ def plugin_groups(reading: PluginReading, world: World, seen: SeenAutoscaler | N
     return Discovered(tuple(_group(one, tuple(members.get(one.name, ())), world, seen) for one in reading.groups))
 
 
-def _group(one: PluginGroup, members: tuple[str, ...], world: World, seen: SeenAutoscaler | None) -> NodeGroup:
+def _group(one: PluginGroup, members: tuple[str, ...], world: DiscoveryFacts, seen: SeenAutoscaler | None) -> NodeGroup:
     stated = None if one.template is None else _stated(one.name, one.template)
     template = world.template(one.name, members, stated, "template of the plugin")
     going = {each.provider_id for each in one.instances if each.state is InstanceState.DELETING}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from importlib.metadata import entry_points
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from adapter.cluster.state import ClusterNode
     from recommender.cluster_size.model.settings import PluginGroups
     from recommender.cluster_size.node_groups.protocol import CloudProvider
+
+_log = logging.getLogger(__name__)
 
 _SECONDS = 10.0
 """How long a plugin may take for one answer."""
@@ -77,9 +80,13 @@ class PluginHost:
 
     def close(self) -> None:
         """Let the plugin release what it holds, unless a call hangs in it."""
-        if self._provider is not None and (self._running is None or not self._running.is_alive()):
-            provider, self._provider = self._provider, None
+        if self._provider is None or (self._running is not None and self._running.is_alive()):
+            return
+        provider, self._provider = self._provider, None
+        try:
             provider.close()
+        except Exception as error:  # noqa: BLE001 - code of others, while the program ends
+            _log.warning("the plugin %s could not be closed: %s: %s", self._settings.name, type(error).__name__, error)
 
     def _ask(self, nodes: tuple[ProviderNode, ...]) -> None:
         try:

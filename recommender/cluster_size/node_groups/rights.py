@@ -17,6 +17,7 @@ INFRASTRUCTURE_GROUP: Final = "infrastructure.cluster.x-k8s.io"
 _WATCH: Final = ("list", "watch")
 _GET: Final = ("get",)
 _KEEP: Final = ("get", "update")
+_CREATE: Final = ("create",)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -64,6 +65,7 @@ def _of_scaling(stated: ClusterApiGroups) -> Iterator[SizeRight]:
         yield SizeRight(stated.namespace, CLUSTER_API_GROUP, resource, "", _GET)
         yield SizeRight(stated.namespace, CLUSTER_API_GROUP, resource, "scale", _KEEP)
     yield SizeRight(stated.namespace, CLUSTER_API_GROUP, "clusters", "", _GET)
+    yield SizeRight(stated.namespace, "", "events", "", _CREATE)
     if stated.mark_machines:
         yield SizeRight(stated.namespace, CLUSTER_API_GROUP, "machines", "", _KEEP)
 
@@ -71,3 +73,4 @@ def _of_scaling(stated: ClusterApiGroups) -> Iterator[SizeRight]:
 def _of_buffer(stated: BufferSettings) -> Iterator[SizeRight]:
     yield SizeRight(stated.namespace, BUFFERS, "capacitybuffers", "", (*_WATCH, *_KEEP), (stated.name,))
     yield SizeRight(stated.namespace, "", "podtemplates", "", _WATCH)
+    yield SizeRight(stated.namespace, "", "events", "", _CREATE)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from adapter.cluster.state import ClusterNode
     from recommender.cluster_size.model.settings import StaticGroup
     from recommender.cluster_size.node_groups.autoscalers import SeenAutoscaler
-    from recommender.cluster_size.node_groups.world import World
+    from recommender.cluster_size.node_groups.world import DiscoveryFacts
 
 
-def static_groups(stated: Iterable[StaticGroup], world: World, seen: SeenAutoscaler | None) -> Discovered:
+def static_groups(stated: Iterable[StaticGroup], world: DiscoveryFacts, seen: SeenAutoscaler | None) -> Discovered:
     """Return the groups of the configuration. The target size of each is the number of its nodes."""
     groups, problems = [], []
     for one in stated:

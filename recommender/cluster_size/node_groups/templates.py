@@ -62,16 +62,18 @@ def template_name(group: str) -> str:
 def best_example(nodes: Iterable[ClusterNode], now: float) -> ClusterNode | None:
     """Return the node from which a template is made; None if there is none that is ready.
 
-    Schedulable nodes come first, then those older than a minute, then the newest, which shows the group as it is now.
+    Schedulable nodes come first, then those older than a minute, then those that offer the most resources, since a
+    device plugin may not run yet, then the newest, which shows the group as it is now.
     """
     usable = [node for node in nodes if node.ready and not node.is_terminating and CPU in node.allocatable]
     return min(usable, key=lambda node: _preference(node, now), default=None)
 
 
-def _preference(node: ClusterNode, now: float) -> tuple[bool, bool, float, str]:
+def _preference(node: ClusterNode, now: float) -> tuple[bool, bool, int, float, str]:
     created = node.created or 0.0
     leaves = node.unschedulable or any(is_passing(taint) for taint in node.taints)
-    return leaves, now - created < STABLE_SECONDS, -created, node.name
+    offered = sum(amount.nanos > 0 for amount in node.allocatable.values())
+    return leaves, now - created < STABLE_SECONDS, -offered, -created, node.name
 
 
 def template_of_node(group: str, node: ClusterNode, pods: Iterable[ClusterPod]) -> NodeTemplate:

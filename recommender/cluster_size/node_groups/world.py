@@ -28,7 +28,7 @@ class Discovered:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class DiscoveryFacts:
     """The facts that groups are found in."""
 
     now: float
@@ -60,7 +60,7 @@ class World:
         return NodeTemplate(node, pods_on(node, self.daemons), source)
 
 
-def world_of(cluster: ClusterState, now: float) -> World | Unknown:
+def world_of(cluster: ClusterState, now: float) -> DiscoveryFacts | Unknown:
     """Return the facts arranged for discovery; Unknown if nodes or pods are not known."""
     if isinstance(cluster.nodes, Unknown):
         return cluster.nodes
@@ -77,7 +77,7 @@ def world_of(cluster: ClusterState, now: float) -> World | Unknown:
         problems = (f"DaemonSets are not known, so {consequence}: {cluster.workloads.reason}",)
     else:
         daemons = daemon_pods(cluster.workloads.value)
-    return World(
+    return DiscoveryFacts(
         now=now,
         nodes={node.name: node for node in cluster.nodes.value},
         daemons=daemons,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from recommender.cluster_size.limits.quotas import consume_quotas
 from recommender.cluster_size.model.answer import PodName, ScaleUp, SizeStep
 from recommender.cluster_size.scale_down.pod_kinds import is_daemon_set_pod
+from recommender.cluster_size.scale_up.distance import optimum_bound
 from recommender.cluster_size.scale_up.exemplars import Exemplars
 from recommender.cluster_size.scale_up.new_nodes import add_new_nodes
 from recommender.cluster_size.scale_up.pending import deleting_nodes, pending_pods, too_young
@@ -71,6 +72,7 @@ def _decided(situation: ClusterSituation, settings: ClusterSizeSettings, snapsho
         waiting=tuple(PodName(pod.namespace, pod.name) for pod in sought if (pod.namespace, pod.name) in young),
         fitting_pods=sum(not is_daemon_set_pod(pod) for pod in pending.pods) - len(sought),
         helped_pods=len(old) - sum(len(group.pods) for group in left),
+        bound=optimum_bound(old, rounds.added, rounds.used, state.groups, snapshot),
         binding=_binding(state, remaining),
         memory=health.memory,
     )

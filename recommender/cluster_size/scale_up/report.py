@@ -71,7 +71,7 @@ def group_reasons(state: SizingState, left_out: Mapping[str, str], *, has_pendin
     for name, group in state.groups.items():
         obstacle = state.obstacle(group)
         if name in state.reasons:
-            reasons[name] = "; ".join(state.reasons[name])
+            reasons[name] = "; ".join([*state.reasons[name], *filter(None, [state.obstacles.get(name)])])
         elif obstacle is not None and (has_pending or name in state.obstacles):
             reasons[name] = obstacle.reason
         elif has_pending:

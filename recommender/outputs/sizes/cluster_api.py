@@ -170,6 +170,8 @@ def _refusal(wish: Wish, group: _Group) -> str:
 
 def _removal_refusal(wish: Wish, group: _Group) -> str:
     if not wish.removals:
+        if wish.known_size not in {None, group.size}:
+            return f"its size is {group.size}, and {wish.replicas} was decided at {wish.known_size}"
         ready = whole(group.document, "status", "readyReplicas") or 0
         if wish.replicas < group.size and wish.replicas < ready:
             return f"{ready} of its nodes are ready, and none is marked to go"

@@ -59,7 +59,7 @@ def group_wishes(
         if target is None or refusal:
             refusals[group.name] = refusal
         else:
-            wishes.append(Wish(recommendation, target, size, valid_until, reason, removals))
+            wishes.append(Wish(recommendation, target, size, valid_until, reason, group.target_size, removals))
     return GroupWishes(tuple(wishes), refusals)
 
 

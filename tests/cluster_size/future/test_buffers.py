@@ -7,7 +7,14 @@ import pytest
 
 from adapter.cluster.scheduling.workloads import Workload
 from adapter.cluster.state import ClusterState, Observed, Unknown
-from recommender.cluster_size.future.buffers import ChunkError, buffer_kinds, chunk_of, chunks_asked, chunks_for
+from recommender.cluster_size.future.buffers import (
+    ChunkError,
+    buffer_kinds,
+    buffer_size,
+    chunk_of,
+    chunks_asked,
+    chunks_for,
+)
 from recommender.cluster_size.model.settings import BufferSettings
 from tests.cluster_size.builders import pod
 from tests.cluster_size.cases import cases
@@ -119,3 +126,23 @@ def test_the_size_of_a_chunk_is_known_from_what_the_buffer_names(cluster: Cluste
 def test_a_chunk_whose_size_is_not_known_is_a_named_error(cluster: ClusterState, problem: str) -> None:
     with pytest.raises(ChunkError, match=problem):
         chunk_of(STATED, cluster)
+
+
+@pytest.mark.parametrize(
+    ("spec", "replicas", "granted"),
+    [
+        ({"podTemplateRef": {"name": "chunk"}}, 4, 4),
+        ({"podTemplateRef": {"name": "chunk"}, "limits": {"cpu": "500m"}}, 4, 2),
+        ({"scalableRef": {"kind": "Deployment", "name": "web"}, "percentage": 300}, 1, 9),
+    ],
+)
+def test_a_buffer_holds_the_pods_of_the_future(spec: dict[str, Any], replicas: int, granted: int) -> None:
+    found = buffer_size(STATED, state(spec), tuple(pod(f"p{number}", "500m", "64Mi") for number in range(2)))
+    assert (found.replicas, found.granted) == (replicas, granted)
+    assert ("limits of CapacityBuffer shop/reserve allow 2" in found.detail) == (granted < replicas)
+
+
+def test_limits_that_cannot_be_read_are_named() -> None:
+    spec = {"podTemplateRef": {"name": "chunk"}, "limits": {"cpu": "much"}}
+    with pytest.raises(ChunkError, match=r"CapacityBuffer shop/reserve: spec.limits: 'much'"):
+        buffer_size(STATED, state(spec), ())

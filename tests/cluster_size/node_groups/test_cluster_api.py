@@ -3,6 +3,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
 
 from adapter.cluster.state import Unknown
 from recommender.cluster_size.model.groups import GroupOptions, ScalableReference
@@ -333,3 +336,25 @@ def test_an_object_of_another_form_does_no_harm_to_the_others(broken: Json) -> N
     owned, machines = machines_of("workers", "n1")
     groups = found(broken, scalable(), owned, *machines)
     assert next(group for group in groups.groups if group.name == NAME).nodes == ("n1",)
+
+
+KEYS = (
+    "name", "namespace", "kind", "controller", "annotations", "labels", "ownerReferences", "replicas", "nodeRef",
+    "nodeRefs", "providerID", "providerIDList", "clusterName", "topology", "workers", "machineDeployments", "template",
+    "spec", "metadata", "infrastructureRef", "taints", "paused", "capacity",
+)  # fmt: skip
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["", "x", "n1", "Machine", "MachineSet"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@examples(max_examples=60)
+@given(st.sampled_from(["MachineDeployment", "MachineSet", "MachinePool", "Machine", "Cluster"]), JSON, JSON, JSON)
+def test_whatever_an_object_contains_the_others_stay(kind: str, metadata: object, spec: object, status: object) -> None:
+    annotated = {"name": "odd", "annotations": BOUNDS} | (metadata if isinstance(metadata, dict) else {})
+    owned, machines = machines_of("workers", "n1")
+    odd = {"kind": kind, "metadata": annotated, "spec": spec, "status": status}
+    groups = found(odd, scalable(), owned, *machines, cluster())
+    assert next(group for group in groups.groups if group.name == NAME).nodes[:1] == ("n1",)

@@ -21,12 +21,14 @@ READ = {
     "list,watch /configmaps[cluster-autoscaler-status]",
 }
 SCALE = {
+    "create /events",
     *(f"get cluster.x-k8s.io/{each}" for each in ("machinedeployments", "machinesets", "machinepools", "clusters")),
     *(f"get,update cluster.x-k8s.io/{each}/scale" for each in ("machinedeployments", "machinesets", "machinepools")),
 }
 BUFFER = {
     "list,watch,get,update autoscaling.x-k8s.io/capacitybuffers[reserve]",
     "list,watch /podtemplates",
+    "create /events",
 }
 CAPI = ClusterApiGroups(namespace="capi")
 MARKING = ClusterApiGroups(namespace="capi", mark_machines=True)

@@ -316,3 +316,15 @@ def test_broken_priorities_do_not_stop_anything_and_are_said() -> None:
     answer = decided(situation(groups, pods=pods(1)), expanders=("priority",), priorities={1: ("(",)})
     assert len(answer.increases) == 1
     assert "a pattern of priority 1 cannot be used" in answer.steps[0].detail
+
+
+def test_the_answer_states_how_far_from_the_optimum_it_can_be() -> None:
+    groups = [group("a", price=2.0), group("b", price=3.0)]
+    answer = decided(situation(groups, pods=pods(9)), expanders=("priority",), priorities={1: ("b",)})
+    assert answer.bound is not None
+    assert (answer.bound.nodes, answer.bound.bound, answer.bound.cost) == (3, 3, 9.0)
+    assert answer.bound.cost_bound == pytest.approx(4.5, rel=1e-4)
+
+
+def test_without_new_nodes_there_is_no_bound() -> None:
+    assert decided(situation([group("a")])).bound is None

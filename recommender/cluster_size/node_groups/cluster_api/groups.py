@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from adapter.cluster.state import Unknown
 from recommender.cluster_size.model.groups import NodeGroup
@@ -34,18 +34,18 @@ from recommender.cluster_size.node_groups.cluster_api.scalables import (
     write_problem,
 )
 from recommender.cluster_size.node_groups.fields import text
+from recommender.cluster_size.node_groups.kinds import objects_of
 from recommender.cluster_size.node_groups.world import NO_TEMPLATE, Discovered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.cluster.state import ClusterNode, JsonObject, ObjectKind, Observed
+    from adapter.cluster.state import ClusterNode, JsonObject, ObjectKind
     from recommender.cluster_size.model.settings import ClusterApiGroups
     from recommender.cluster_size.node_groups.autoscalers import SeenAutoscaler
     from recommender.cluster_size.node_groups.cluster_api.machines import Owned
-    from recommender.cluster_size.node_groups.world import World
-
-Objects: TypeAlias = "Mapping[ObjectKind, Observed[tuple[JsonObject, ...]] | Unknown]"
+    from recommender.cluster_size.node_groups.kinds import Objects
+    from recommender.cluster_size.node_groups.world import DiscoveryFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,16 @@ def needed_kinds(stated: ClusterApiGroups, objects: Objects) -> frozenset[Object
     scalables = (kinds.scalable_kind(kind, stated) for kind in kinds.SCALABLE_RESOURCES)
     found = {*scalables, kinds.machines(stated), kinds.clusters(stated), kinds.STATUS_CONFIG_MAP}
     for kind in kinds.SCALABLE_RESOURCES:
-        for one in _listed(objects, kinds.scalable_kind(kind, stated)):
+        for one in objects_of(objects, kinds.scalable_kind(kind, stated)):
             reference = infrastructure_of(one)
             if reference is not None and _is_group(one, stated) and not states_capacity(one):
                 found.add(kinds.infrastructure(reference.api_group, reference.kind, stated))
     return frozenset(found)
 
 
-def cluster_api_groups(stated: ClusterApiGroups, world: World, seen: SeenAutoscaler | Unknown | None) -> Discovered:
+def cluster_api_groups(
+    stated: ClusterApiGroups, world: DiscoveryFacts, seen: SeenAutoscaler | Unknown | None
+) -> Discovered:
     """Return the groups of the annotated objects; a kind that cannot be read leaves out what depends on it."""
     read = _read(stated, world)
     problems = list(read.problems)
@@ -89,11 +91,6 @@ def cluster_api_groups(stated: ClusterApiGroups, world: World, seen: SeenAutosca
     return Discovered(tuple(groups), tuple(problems))
 
 
-def _listed(objects: Objects, kind: ObjectKind) -> tuple[JsonObject, ...]:
-    found = objects.get(kind)
-    return () if found is None or isinstance(found, Unknown) else found.value
-
-
 def _is_group(one: JsonObject, stated: ClusterApiGroups) -> bool:
     """Whether an object is a node group that is asked for. A set of a MachineDeployment is part of that."""
     owner = controller_of(one)
@@ -103,7 +100,7 @@ def _is_group(one: JsonObject, stated: ClusterApiGroups) -> bool:
     return is_in_place and stated.cluster_name in {"", cluster_of(one)}
 
 
-def _read(stated: ClusterApiGroups, world: World) -> _Read:
+def _read(stated: ClusterApiGroups, world: DiscoveryFacts) -> _Read:
     problems: list[str] = []
     scalables: list[JsonObject] = []
     for kind in kinds.SCALABLE_RESOURCES:
@@ -115,7 +112,7 @@ def _read(stated: ClusterApiGroups, world: World) -> _Read:
     machines = world.listed(kinds.machines(stated))
     clusters = world.listed(kinds.clusters(stated))
     pools = [one for one in scalables if text(one, "kind") == "MachinePool"]
-    sets = _listed(world.objects, kinds.scalable_kind("MachineSet", stated))
+    sets = objects_of(world.objects, kinds.scalable_kind("MachineSet", stated))
     return _Read(
         tuple(scalables),
         members_of(() if isinstance(machines, Unknown) else machines, sets, pools, world.nodes),
@@ -125,7 +122,7 @@ def _read(stated: ClusterApiGroups, world: World) -> _Read:
     )
 
 
-def _group(one: JsonObject, read: _Read, stated: ClusterApiGroups, world: World) -> NodeGroup:
+def _group(one: JsonObject, read: _Read, stated: ClusterApiGroups, world: DiscoveryFacts) -> NodeGroup:
     name, members = group_name(one), read.members.get(identity_of(one), Members())
     group = NodeGroup(
         name=name,
@@ -155,13 +152,13 @@ def _group(one: JsonObject, read: _Read, stated: ClusterApiGroups, world: World)
     return replace(group, template=template, problem=missing)
 
 
-def _node_from_zero(one: JsonObject, stated: ClusterApiGroups, world: World) -> ClusterNode | None:
+def _node_from_zero(one: JsonObject, stated: ClusterApiGroups, world: DiscoveryFacts) -> ClusterNode | None:
     reference = infrastructure_of(one)
     template = None
     if reference is not None:
         kind = kinds.infrastructure(reference.api_group, reference.kind, stated)
         place = (reference.kind, reference.namespace, reference.name)
-        template = next((each for each in _listed(world.objects, kind) if identity_of(each) == place), None)
+        template = next((each for each in objects_of(world.objects, kind) if identity_of(each) == place), None)
     return node_from_zero(one, template)
 
 
@@ -171,7 +168,7 @@ def _paused(one: JsonObject, read: _Read) -> str:
     return write_problem(one, read.clusters.get((text(one, "metadata", "namespace"), cluster_of(one))))
 
 
-def _with_autoscaler(group: NodeGroup, seen: SeenAutoscaler | Unknown | None, world: World) -> NodeGroup:
+def _with_autoscaler(group: NodeGroup, seen: SeenAutoscaler | Unknown | None, world: DiscoveryFacts) -> NodeGroup:
     """Name the autoscaler that has the group in its charge.
 
     Cluster Autoscaler opts groups in by the same annotations. So each is its group, unless what it publishes names its

@@ -60,7 +60,7 @@ def members_of(
         for one in machine_sets
         if (owner := controller_of(one)) is not None and owner[0] == "MachineDeployment"
     }
-    by_provider = {node.provider_id: node.name for node in nodes.values() if node.provider_id}
+    by_provider = {_same_case(node.provider_id): node.name for node in nodes.values() if node.provider_id}
     found: dict[Owned, Members] = {}
     for machine in machines:
         owner = controller_of(machine)
@@ -98,8 +98,8 @@ def _add_pool(
             members.foreign.add(name)
     listed = section(pool, "spec").get("providerIDList")
     for provider_id in listed if isinstance(listed, list) else ():
-        if isinstance(provider_id, str) and provider_id in by_provider:
-            members.nodes.setdefault(by_provider[provider_id], None)
+        if isinstance(provider_id, str) and _same_case(provider_id) in by_provider:
+            members.nodes.setdefault(by_provider[_same_case(provider_id)], None)
 
 
 def _node_of(named: str, provider_id: str, nodes: Mapping[str, ClusterNode], by_provider: Mapping[str, str]) -> str:
@@ -108,6 +108,13 @@ def _node_of(named: str, provider_id: str, nodes: Mapping[str, ClusterNode], by_
     A management cluster also has Machines of other clusters, whose nodes may have the same names.
     """
     node = nodes.get(named)
-    if node is not None and not (provider_id and node.provider_id and provider_id != node.provider_id):
+    if node is not None and "" in {provider_id, node.provider_id}:
         return named
-    return by_provider.get(provider_id, "") if provider_id else ""
+    if node is not None and _same_case(provider_id) == _same_case(node.provider_id):
+        return named
+    return by_provider.get(_same_case(provider_id), "") if provider_id else ""
+
+
+def _same_case(provider_id: str) -> str:
+    """Return a provider ID as it is compared: Azure's differ in case between the Machine and the node."""
+    return provider_id.lower()

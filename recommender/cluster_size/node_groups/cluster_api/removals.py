@@ -10,11 +10,12 @@ from recommender.cluster_size.node_groups import kinds
 from recommender.cluster_size.node_groups.cluster_api.machines import members_of
 from recommender.cluster_size.node_groups.cluster_api.scalables import group_name, is_rolling_out
 from recommender.cluster_size.node_groups.fields import text
+from recommender.cluster_size.node_groups.kinds import objects_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from adapter.cluster.state import ClusterState, JsonObject, ObjectKind
+    from adapter.cluster.state import ClusterState, JsonObject
     from recommender.cluster_size.model.groups import NodeGroup
     from recommender.cluster_size.model.settings import ClusterApiGroups
 
@@ -73,7 +74,7 @@ def _reason_against(group: NodeGroup, stated: ClusterApiGroups, cluster: Cluster
         return "the machines of a MachinePool cannot be chosen" if group.scalable else "it is no group of Cluster API"
     if group.problem or group.paused or group.autoscaler:
         return group.problem or group.paused or f"{group.autoscaler} has the group in its charge"
-    objects = _listed(cluster, kinds.scalable_kind(group.scalable.kind, stated))
+    objects = objects_of(cluster.objects, kinds.scalable_kind(group.scalable.kind, stated))
     if any(group_name(one) == group.name and is_rolling_out(one) for one in objects):
         return "the group is rolling out a new version"
     return ""
@@ -84,16 +85,11 @@ def _machines(group: NodeGroup, stated: ClusterApiGroups, cluster: ClusterState)
     if isinstance(cluster.nodes, Unknown) or group.scalable is None:
         return {}
     found = members_of(
-        _listed(cluster, kinds.machines(stated)),
-        _listed(cluster, kinds.scalable_kind("MachineSet", stated)),
+        objects_of(cluster.objects, kinds.machines(stated)),
+        objects_of(cluster.objects, kinds.scalable_kind("MachineSet", stated)),
         (),
         {node.name: node for node in cluster.nodes.value},
     )
     of = group.scalable
     members = found.get((of.kind, of.namespace, of.name))
     return {} if members is None else members.nodes
-
-
-def _listed(cluster: ClusterState, kind: ObjectKind) -> tuple[JsonObject, ...]:
-    found = cluster.objects.get(kind)
-    return () if found is None or isinstance(found, Unknown) else found.value

@@ -108,8 +108,15 @@ class SizeWorld:
         self.stored += 1
         return True
 
-    def resize(self, replicas: int, *removals: MachineRemoval, target: TargetReference = GROUP) -> ScaleOutcome:
-        self.groups.wanted("nodes", [Wish("nodes", target, replicas, self.now + 60.0, removals=removals)])
+    def resize(
+        self,
+        replicas: int,
+        *removals: MachineRemoval,
+        target: TargetReference = GROUP,
+        known_size: int | None = None,
+    ) -> ScaleOutcome:
+        wish = Wish("nodes", target, replicas, self.now + 60.0, known_size=known_size, removals=removals)
+        self.groups.wanted("nodes", [wish])
         self.groups.step()
         return self.outcomes[-1]
 

@@ -57,13 +57,14 @@ REFUSALS: list[tuple[Callable[[SizeWorld], object], str]] = [
 
 @pytest.mark.parametrize(("change", "message"), REFUSALS)
 def test_limits_and_pauses_that_are_set_after_the_decision_hold(
-    change: Callable[[SizeWorld], object], message: str
+    change: Callable[[SizeWorld], object], message: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     world = SizeWorld()
     change(world)
     outcome = world.resize(6)
     assert (outcome.result, world.size, world.objects.written) == (ScaleResult.REFUSED, 4, [])
     assert message in outcome.message
+    assert [record.getMessage() for record in caplog.records] == [f"the size is not written: {outcome.message}"]
 
 
 def test_a_limit_that_is_set_between_read_and_write_is_a_conflict() -> None:
@@ -77,6 +78,8 @@ def test_a_limit_that_is_set_between_read_and_write_is_a_conflict() -> None:
     assert world.resize(6).result is ScaleResult.CONFLICT
     world.wait(3)
     assert world.outcomes[-1].result is ScaleResult.REFUSED
+    world.wait(3)
+    assert len(world.outcomes) == 2, "a refusal is not repeated before the next decision"
     assert world.size == 4
 
 
@@ -154,6 +157,15 @@ def test_a_size_that_has_changed_since_the_decision_stops_the_removal() -> None:
     outcome = world.resize(3, removal(2))
     assert (outcome.result, outcome.message) == (ScaleResult.REFUSED, "its size is 6, and the removal was decided at 4")
     assert (world.size, world.marked) == (6, [])
+
+
+def test_a_group_that_somebody_has_resized_since_the_decision_keeps_that_size() -> None:
+    world = SizeWorld()
+    world.change(MACHINE_DEPLOYMENTS, "capi", "workers", lambda one: one["spec"].update(replicas=8))
+    outcome = world.resize(6, known_size=4)
+    assert (outcome.result, outcome.message) == (ScaleResult.REFUSED, "its size is 8, and 6 was decided at 4")
+    assert world.size == 8
+    assert world.resize(9, known_size=8).result is ScaleResult.OK
 
 
 def test_a_removal_stops_at_the_minimum() -> None:

@@ -32,7 +32,7 @@ def wishes(size: int, plan: RemovalPlan | None = None, **changed: Any) -> GroupW
 
 
 def test_a_group_that_should_grow_is_written() -> None:
-    assert wishes(6).wishes == (Wish("nodes", GROUP, 6, 60.0, "why"),)
+    assert wishes(6).wishes == (Wish("nodes", GROUP, 6, 60.0, "why", 4),)
 
 
 def test_a_group_that_has_the_size_is_not() -> None:
@@ -40,11 +40,11 @@ def test_a_group_that_has_the_size_is_not() -> None:
 
 
 def test_a_group_is_lowered_by_the_machines_of_its_plan() -> None:
-    assert wishes(4, PLAN).wishes == (Wish("nodes", GROUP, 3, 60.0, "why", (REMOVAL,)),)
+    assert wishes(4, PLAN).wishes == (Wish("nodes", GROUP, 3, 60.0, "why", 4, (REMOVAL,)),)
 
 
 def test_a_group_that_grows_removes_nothing() -> None:
-    assert wishes(6, PLAN).wishes == (Wish("nodes", GROUP, 6, 60.0, "why"),)
+    assert wishes(6, PLAN).wishes == (Wish("nodes", GROUP, 6, 60.0, "why", 4),)
 
 
 @pytest.mark.parametrize(
