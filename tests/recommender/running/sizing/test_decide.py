@@ -46,6 +46,7 @@ SETTINGS = ClusterSizeSettings(
     )
 )
 NOTHING, FREE = Memory(), Brakes()
+POLICY = RecommendationPolicy("workers", "clusterSize")
 WEB = Workload("ReplicaSet", "shop", "web", "uid-of-ReplicaSet-web", 9, None, "not needed")
 
 
@@ -77,8 +78,7 @@ def decided(
     brakes: Brakes = FREE,
     last: ClusterSizeAnswer | None = None,
 ) -> Decision:
-    policy = RecommendationPolicy("workers", "clusterSize", brakes=brakes)
-    question = SizeQuestion(policy, SETTINGS, waits=True, writes=False)
+    question = SizeQuestion(replace(POLICY, brakes=brakes), SETTINGS, waits=True, writes=False)
     return decide_cluster_size(question, SizeInputs(Inputs(state)), memory, now, last)
 
 
