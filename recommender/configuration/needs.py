@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.cluster.state import ClusterNeeds, CountQuery
+from recommender.cluster_size.future.buffers import buffer_kinds
 from recommender.cluster_size.model.settings import ClusterSizeSettings
 from recommender.cluster_size.node_groups.discover import object_kinds
 from recommender.decisions.settings import Output
@@ -46,7 +47,10 @@ def needs_of(configuration: Configuration, cluster: ClusterState | None = None) 
         ),
         pods=bool(sized),
         scheduling=bool(sized),
-        objects=frozenset().union(*(object_kinds(subject.node_groups, cluster) for subject in sized)),
+        objects=frozenset().union(
+            *(object_kinds(subject.node_groups, cluster) for subject in sized),
+            *(buffer_kinds(subject.buffer) for subject in sized if subject.buffer is not None),
+        ),
     )
 
 

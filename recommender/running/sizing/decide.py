@@ -17,6 +17,8 @@ from recommender.decisions.loop import Decision
 from recommender.decisions.record import Record, Status, Step
 from recommender.decisions.settings import Output
 from recommender.decisions.times import is_fresh, rfc3339
+from recommender.outputs.sizes.group_wishes import GroupWishes
+from recommender.running.sizing.outcome import SizeDecision, buffer_size, remembered_writes, wished_sizes
 from recommender.running.sizing.situation import known_cluster, notes_about, situation_of
 
 if TYPE_CHECKING:
@@ -87,7 +89,17 @@ def decide_cluster_size(
     answer = decide_size(situation, settings)
     whole = frozenset(group.name for group in groups.groups if group.options.zero_or_max)
     limited = braked(answer, policy.brakes, before, now, whole)
-    answer = replace(limited.answer, notes=(*limited.answer.notes, *future.notes, *notes_about(known.cluster)))
+    until = known.confirmed + policy.stale_after_seconds
+    wishes = (
+        wished_sizes(policy.name, limited.answer, groups, settings, known.cluster, until)
+        if question.writes_sizes
+        else GroupWishes()
+    )
+    buffer = buffer_size(settings, future.pods, known.cluster)
+    refused = tuple(f"node group {name} is not scaled: {reason}" for name, reason in wishes.refusals.items())
+    problem = (f"the CapacityBuffer is not sized: {buffer.problem}",) if buffer is not None and buffer.problem else ()
+    notes = (*limited.answer.notes, *refused, *problem, *future.notes, *notes_about(known.cluster))
+    answer = replace(limited.answer, notes=notes)
     holds = (*limited.holds, *((answer.hold,) if answer.hold else ()))
     record = Record(
         policy.name,
@@ -100,7 +112,8 @@ def decide_cluster_size(
         binding=answer.binding,
         size=answer,
     )
-    return Decision(record, replace(memory, cluster_size=_remembered(answer, before, known.confirmed, now)))
+    remembered = remembered_writes(_remembered(answer, before, known.confirmed, now), wishes, groups, now)
+    return SizeDecision(record, replace(memory, cluster_size=remembered), wishes, buffer, until)
 
 
 def _usable(memory: ClusterSizeMemory | None, now: float) -> ClusterSizeMemory:

@@ -45,6 +45,8 @@ SETTINGS = ClusterSizeSettings(
         )
     )
 )
+NOTHING, FREE = Memory(), Brakes()
+POLICY = RecommendationPolicy("workers", "clusterSize")
 WEB = Workload("ReplicaSet", "shop", "web", "uid-of-ReplicaSet-web", 9, None, "not needed")
 
 
@@ -58,27 +60,25 @@ def cluster(now: float, running: int = 3, pending: int = 0) -> ClusterState:
     pods += [
         pod(f"wait-{number}", "4", "1Gi", namespace="shop", controller="web", created=2.0) for number in range(pending)
     ]
-    empty = Observed({}, now)
     return ClusterState(
         nodes=Observed(nodes, now),
         pods=Observed(tuple(pods), now),
         workloads=Observed((WEB,), now),
         disruption_budgets=Observed((), now),
         namespace_labels=Observed({"shop": {}}, now),
-        storage=Storage(empty, empty, empty, empty),
+        storage=Storage(Observed({}, now), Observed({}, now), Observed({}, now), Observed({}, now)),
     )
 
 
 def decided(
     state: ClusterState,
     now: float = NOW,
-    memory: Memory = Memory(),
+    memory: Memory = NOTHING,
     *,
-    brakes: Brakes = Brakes(),
+    brakes: Brakes = FREE,
     last: ClusterSizeAnswer | None = None,
 ) -> Decision:
-    policy = RecommendationPolicy("workers", "clusterSize", brakes=brakes)
-    question = SizeQuestion(policy, SETTINGS, waits=True, writes=False)
+    question = SizeQuestion(replace(POLICY, brakes=brakes), SETTINGS, waits=True, writes=False)
     return decide_cluster_size(question, SizeInputs(Inputs(state)), memory, now, last)
 
 
