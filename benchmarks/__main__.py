@@ -25,6 +25,7 @@ END_SECONDS = 20.0
 
 BENCHMARKS: Mapping[str, Sequence[str]] = {
     "adapter_load": ("--hpas", "10000", "--seconds", "60"),
+    "cluster_size": ("--nodes", "5000", "--pods", "150000", "--pending", "1000", "--gaps", "200"),
     "control_plane": ("--hpas", "200", "--seconds", "60"),
     "discovery_lists": ("--metrics", "5000", "--seconds", "60"),
     "extender": ("--names", "5000"),

@@ -212,7 +212,7 @@ def _scheduled_pod(found: FileObject, form: SchedulingPodForm, gpu_annotation: s
     return _or_problem(partial(scheduled_pod_of, gpu_annotation=gpu_annotation), form)
 
 
-def _pod_selector(kind: str, manifest: Manifest, whole: object) -> PodSelector | None:
+def _pod_selector(kind: str, manifest: Manifest, whole: msgspec.Struct | None) -> PodSelector | None:
     if isinstance(whole, SelectingForm):
         return pod_selector_of(kind, whole)
     if not isinstance(whole, ScaledForm):

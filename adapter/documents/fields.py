@@ -13,7 +13,7 @@ from adapter.documents.tree import DocumentError, MappingNode, unknown_key
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from adapter.documents.tree import DocumentProblem, MappingEntry, Node
+    from adapter.documents.tree import DocumentProblem, Node
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -29,16 +29,14 @@ class MappingReader:
         problems: list[DocumentProblem],
         *,
         path: str = "",
-        later: Iterable[str] = (),
     ) -> None:
-        """`path` names the mapping in messages; `later` are keys that a later version will support."""
+        """`path` names the mapping in messages."""
         self.node = node
         self.problems = problems
         self._path = path
-        self._later = frozenset(later)
         known = tuple(known)
         for entry in node.unknown(known):
-            self.problems.append(self._unknown(entry, known))
+            self.problems.append(unknown_key(entry, known))
 
     def read(self, key: str, reader: Callable[[Node], T], default: D) -> T | D:
         """Return what the reader makes of the value; the default if the key is absent, null or wrong."""
@@ -56,11 +54,6 @@ class MappingReader:
         if self.node.get(key) is None:
             self.problems.append(self.node.problem(f"{self._named(key)} is missing", f"write {key}: {example}"))
         return self.read(key, reader, default)
-
-    def _unknown(self, entry: MappingEntry, known: tuple[str, ...]) -> DocumentProblem:
-        if entry.name in self._later:
-            return entry.key.problem(f"{self._named(entry.name)} is not supported by this version yet", "remove it")
-        return unknown_key(entry, known)
 
     def _named(self, key: str) -> str:
         return f"{self._path}.{key}" if self._path else key

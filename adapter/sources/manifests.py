@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -74,7 +74,7 @@ class FileObject(NamedTuple):
     """An object of a file."""
 
     manifest: Manifest
-    whole: msgspec.Struct | KindObject | None
+    whole: msgspec.Struct | None
     """The object in the form of its kind; None if its kind has no form."""
     content: bytes | msgspec.Raw = b""
     """The object in JSON, where it was read as a whole; it must not be kept."""
@@ -222,8 +222,8 @@ class _ObjectReader:
     def __init__(self, forms: ObjectForms, leave_out: LeaveOut | None) -> None:
         self._forms = forms
         self._leave_out = leave_out
-        self._decoders: dict[type[msgspec.Struct], msgspec.json.Decoder[KindObject] | None] = {}
-        self._expected: tuple[GroupKind, msgspec.json.Decoder[KindObject]] | None = None
+        self._decoders: dict[type[msgspec.Struct], msgspec.json.Decoder[Any] | None] = {}
+        self._expected: tuple[GroupKind, msgspec.json.Decoder[Any]] | None = None
 
     def read(self, content: bytes | msgspec.Raw, around: ListHead) -> FileObject | None:
         """Return an object of a list; None if it is left out. Raises ManifestError and ItemsError."""
@@ -247,7 +247,7 @@ class _ObjectReader:
             self._leave_out(UnreadableObject(manifest, content, str(error)))
             return None
 
-    def _decoder(self, form: type[msgspec.Struct]) -> msgspec.json.Decoder[KindObject] | None:
+    def _decoder(self, form: type[msgspec.Struct]) -> msgspec.json.Decoder[Any] | None:
         if form not in self._decoders:
             self._decoders[form] = msgspec.json.Decoder(form) if states_kind(form) else None
         return self._decoders[form]
@@ -261,11 +261,13 @@ class _ObjectReader:
             whole = decoder.decode(content)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return None
-        metadata = whole.metadata
-        manifest = Manifest(
-            whole.kind, whole.api_version, ManifestMetadata(metadata.name, metadata.namespace, metadata.labels)
-        )
+        manifest = _manifest_of(whole)
         return FileObject(manifest, whole, content) if group_kind(manifest) == kind else None
+
+
+def _manifest_of(whole: KindObject) -> Manifest:
+    metadata = whole.metadata
+    return Manifest(whole.kind, whole.api_version, ManifestMetadata(metadata.name, metadata.namespace, metadata.labels))
 
 
 def _salvaged(content: object) -> Manifest:

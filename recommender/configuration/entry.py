@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.documents.fields import MappingReader, mapping_of
 from adapter.documents.tree import DocumentError, MappingNode, nearest, problems_within
+from recommender.cluster_size.model.settings import BufferSettings, ClusterSizeSettings
+from recommender.cluster_size.reading.settings import read_cluster_size
 from recommender.configuration import brakes
 from recommender.configuration.model import Recommendation, RefusedRecommendation
 from recommender.configuration.needs import has_queries
@@ -17,19 +19,20 @@ from recommender.predictive.reading.settings import missing_for_running, read_pr
 from recommender.proportional.reading.settings import read_proportional
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from adapter.documents.tree import DocumentProblem, Node
     from recommender.configuration.model import Subject
 
+_CLUSTER_SIZE: Final = "clusterSize"
 _READERS: Final[dict[str, Callable[[Node, list[DocumentProblem]], Subject | None]]] = {
     "proportional": read_proportional,
     "predictive": read_predictive,
+    _CLUSTER_SIZE: read_cluster_size,
 }
 """The kinds of recommendations, by their keys."""
-_LATER_KINDS: Final = ("clusterSize",)
-_LATER_OUTPUTS: Final = ("capacityBuffer",)
-_KEYS: Final = ("name", *_READERS, "targets", "outputs", *brakes.KEYS)
+_KEYS: Final = ("name", *_READERS, "targets", "outputs", "capacityBuffer", *brakes.KEYS)
+_BUFFER_KEYS: Final = ("namespace", "name")
 _TARGET_KEYS: Final = ("apiVersion", "kind", "namespace", "name")
 
 Entry: TypeAlias = "Recommendation | RefusedRecommendation"
@@ -53,7 +56,7 @@ def read_entry(node: Node, shared: Shared) -> Entry:
         mapping = mapping_of(node, "the recommendation", ("name", *_READERS))
     except DocumentError as error:
         return RefusedRecommendation("", (*problems, error.problem), line=node.line)
-    fields = MappingReader(mapping, _KEYS, problems, later=(*_LATER_KINDS, *_LATER_OUTPUTS))
+    fields = MappingReader(mapping, _KEYS, problems)
     name = fields.require("name", label, "", "NAME")
     kind, subject = _subject(fields)
     predictive = mapping.get("predictive")
@@ -63,7 +66,11 @@ def read_entry(node: Node, shared: Shared) -> Entry:
     targets = fields.read("targets", lambda each: _targets(each, problems, has_for_each=has_for_each), ())
     outputs = fields.read("outputs", _outputs, frozenset({Output.METRIC}))
     limits = brakes.read_brakes(fields)
-    if not mapping.get("targets") and not has_for_each and Output.SCALE in outputs:
+    buffer = fields.read("capacityBuffer", lambda each: _buffer(each, problems), None)
+    problems += _mismatches(mapping, kind, subject, outputs)
+    if isinstance(subject, ClusterSizeSettings):
+        subject = replace(subject, buffer=buffer)
+    elif not mapping.get("targets") and not has_for_each and Output.SCALE in outputs and kind != _CLUSTER_SIZE:
         problems.append(node.problem("the output scale has no targets", "list them under targets"))
     if subject is not None and has_queries(subject) and not (shared.has_prometheus or shared.for_backtest):
         problems.append(node.problem("a query needs Prometheus", "write prometheus: {url: …} at the top of the file"))
@@ -85,7 +92,7 @@ def _name(mapping: MappingNode) -> str:
 
 def _subject(fields: MappingReader) -> tuple[str, Subject | None]:
     """Return the key of the kind, and the settings; none after a problem."""
-    kinds = [key for key in (*_READERS, *_LATER_KINDS) if fields.node.entry(key)]
+    kinds = [key for key in _READERS if fields.node.entry(key)]
     kind = kinds[0] if kinds else ""
     if not kinds:
         fix = f"write one of {', '.join(_READERS)}"
@@ -93,11 +100,44 @@ def _subject(fields: MappingReader) -> tuple[str, Subject | None]:
     elif len(kinds) > 1:
         fix = "write an entry with a name of its own for each"
         fields.problems.append(fields.node.problem(f"{' and '.join(kinds)} are both in one recommendation", fix))
-    if kind not in _READERS:
+    if not kind:
         return kind, None
     if fields.node.get(kind) is None:
         fields.problems.append(fields.node.problem(f"{kind} is empty", "write its parameters"))
     return kind, fields.read(kind, lambda node: _READERS[kind](node, fields.problems), None)
+
+
+def _mismatches(
+    mapping: MappingNode, kind: str, subject: Subject | None, outputs: frozenset[Output]
+) -> Iterator[DocumentProblem]:
+    """Yield what does not go together with the kind of the recommendation."""
+    place = mapping.get("outputs") or mapping
+    buffer = mapping.get("capacityBuffer")
+    if kind != _CLUSTER_SIZE:
+        if buffer is not None or Output.CAPACITY_BUFFER in outputs:
+            message = f"a CapacityBuffer holds nodes, which {kind or 'this recommendation'} does not size"
+            yield (buffer or place).problem(message, f"move it to an entry with {_CLUSTER_SIZE}")
+        return
+    if (targets := mapping.get("targets")) is not None:
+        yield targets.problem(f"{_CLUSTER_SIZE} has no targets: it sizes its node groups", "remove targets")
+    if Output.CAPACITY_BUFFER in outputs and buffer is None:
+        yield place.problem("the output capacityBuffer has no object", "write capacityBuffer: {namespace, name}")
+    if buffer is not None and Output.CAPACITY_BUFFER not in outputs:
+        yield buffer.problem("`capacityBuffer` has no effect without the output of this name", "add it to outputs")
+    if Output.SCALE in outputs and isinstance(subject, ClusterSizeSettings) and not _has_scalable(subject):
+        message = "the output scale needs node groups whose sizes can be written"
+        yield place.problem(message, "write nodeGroups: {clusterAPI: …} or {plugin: …}, or remove scale")
+
+
+def _has_scalable(subject: ClusterSizeSettings) -> bool:
+    return subject.node_groups.cluster_api is not None or subject.node_groups.plugin is not None
+
+
+def _buffer(node: Node, problems: list[DocumentProblem]) -> BufferSettings:
+    path = "capacityBuffer"
+    fields = MappingReader(mapping_of(node, path, _BUFFER_KEYS), _BUFFER_KEYS, problems, path=path)
+    namespace = fields.require("namespace", label, "", "NAMESPACE")
+    return BufferSettings(namespace, fields.require("name", object_name, "", "NAME"))
 
 
 def _targets(node: Node, problems: list[DocumentProblem], *, has_for_each: bool) -> tuple[TargetReference, ...]:
@@ -128,8 +168,6 @@ def _outputs(node: Node) -> frozenset[Output]:
 
 def _output(node: Node) -> Output:
     value = node.text()
-    if value in _LATER_OUTPUTS:
-        raise DocumentError(node.problem(f"the output {value} is not supported by this version yet", "remove it"))
     if value not in set(Output):
         meant = nearest(value, [each.value for each in Output])
         fix = f"did you mean {meant}?" if meant else f"the outputs are {', '.join(Output)}"

@@ -11,12 +11,13 @@ from recommender.decisions.settings import Owners
 if TYPE_CHECKING:
     from adapter.documents.tree import DocumentProblem
     from adapter.sources.prometheus.settings import PrometheusSettings
+    from recommender.cluster_size.model.settings import ClusterSizeSettings
     from recommender.decisions.settings import RecommendationPolicy
     from recommender.predictive.settings import PredictiveSettings
     from recommender.proportional.parameters import ProportionalSettings
 
 
-Subject: TypeAlias = "ProportionalSettings | PredictiveSettings"
+Subject: TypeAlias = "ProportionalSettings | PredictiveSettings | ClusterSizeSettings"
 """What a recommendation calculates. Each kind of recommendation adds its settings here."""
 
 

@@ -5,20 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adapter.cluster.state import ClusterNeeds, CountQuery
+from recommender.cluster_size.future.buffers import buffer_kinds
+from recommender.cluster_size.model.settings import ClusterSizeSettings
+from recommender.cluster_size.node_groups.discover import object_kinds
 from recommender.decisions.settings import Output
 from recommender.predictive.settings import PredictiveSettings
 from recommender.proportional.parameters import DriverQuery, ProportionalSettings
 
 if TYPE_CHECKING:
+    from adapter.cluster.state import ClusterState
     from recommender.configuration.model import Configuration, Subject
     from recommender.decisions.record import TargetReference
     from recommender.predictive.settings import ForEach
     from recommender.proportional.parameters import ParametersConfigMap
 
 
-def needs_of(configuration: Configuration) -> ClusterNeeds:
-    """Return what has to be known of the cluster."""
+def needs_of(configuration: Configuration, cluster: ClusterState | None = None) -> ClusterNeeds:
+    """Return what has to be known of the cluster.
+
+    `cluster` is what is known of it already: objects of Cluster API name others that are needed too.
+    """
     subjects = [each.subject for each in configuration.recommendations]
+    sized = [subject for subject in subjects if isinstance(subject, ClusterSizeSettings)]
     return ClusterNeeds(
         nodes=any(_needs_nodes(subject) for subject in subjects),
         # HPAs own targets, and their tolerance swallows metrics: both outputs need them.
@@ -37,6 +45,12 @@ def needs_of(configuration: Configuration) -> ClusterNeeds:
             for driver in subject.drivers
             if isinstance(driver.source, CountQuery)
         ),
+        pods=bool(sized),
+        scheduling=bool(sized),
+        objects=frozenset().union(
+            *(object_kinds(subject.node_groups, cluster) for subject in sized),
+            *(buffer_kinds(subject.buffer) for subject in sized if subject.buffer is not None),
+        ),
     )
 
 
@@ -53,7 +67,10 @@ def queries_of(configuration: Configuration) -> frozenset[str]:
 def config_maps_of(configuration: Configuration) -> frozenset[tuple[str, str]]:
     """Return namespaces and names of the ConfigMaps that hold parameters."""
     found = (config_map_in(each.subject) for each in configuration.recommendations)
-    return frozenset((config_map.namespace, config_map.name) for config_map in found if config_map)
+    priorities = (priorities_in(each.subject) for each in configuration.recommendations)
+    return frozenset((config_map.namespace, config_map.name) for config_map in found if config_map) | frozenset(
+        filter(None, priorities)
+    )
 
 
 def queries_in(subject: Subject) -> frozenset[str]:
@@ -64,6 +81,8 @@ def queries_in(subject: Subject) -> frozenset[str]:
     """
     if isinstance(subject, PredictiveSettings):
         return frozenset({subject.freeze_unless} if subject.freeze_unless else ())
+    if isinstance(subject, ClusterSizeSettings):
+        return frozenset()
     return frozenset(driver.source.expr for driver in subject.drivers if isinstance(driver.source, DriverQuery))
 
 
@@ -85,8 +104,15 @@ def config_map_in(subject: Subject) -> ParametersConfigMap | None:
     return subject.config_map if isinstance(subject, ProportionalSettings) else None
 
 
+def priorities_in(subject: Subject) -> tuple[str, str] | None:
+    """Return namespace and name of the ConfigMap with the priorities of node groups, if they come from one."""
+    return subject.priorities_config_map if isinstance(subject, ClusterSizeSettings) else None
+
+
 def _needs_nodes(subject: Subject) -> bool:
     """Whether nodes or cores can have a part in the result; what a ConfigMap holds is not known beforehand."""
+    if isinstance(subject, ClusterSizeSettings):
+        return True
     if isinstance(subject, PredictiveSettings):
         return False
     return subject.mode is not None or subject.config_map is not None or bool(subject.resources)

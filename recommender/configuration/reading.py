@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from adapter.documents.fields import MappingReader, mapping_of
 from adapter.documents.load import load_documents
-from adapter.documents.tree import DocumentError, DocumentProblem, problems_within
+from adapter.documents.tree import DocumentError, DocumentProblem, nearest, problems_within
+from recommender.cluster_size.model.settings import ClusterSizeSettings
 from recommender.configuration.entry import Shared, read_entry
 from recommender.configuration.merging import with_rivals
 from recommender.configuration.model import (
@@ -44,6 +45,7 @@ _KEYS: Final = (
     "leaderElection",
     "recommendations",
 )
+_PREDICTIVE: Final = "predictive"
 _HOUR_SECONDS: Final = 3600.0
 _LEAST_STALE_SECONDS: Final = 60.0
 """A watch without changes is heard every 20 to 45 s: with less, the facts of a healthy cluster would count as stale."""
@@ -161,4 +163,26 @@ def _entries(node: Node, shared: Shared) -> tuple[Entry, ...]:
         elif name:
             lines[name] = item.line
         entries.append(entry)
-    return tuple(entries)
+    return tuple(_with_known_forecasts(entry, node, entries) for entry in entries)
+
+
+def _with_known_forecasts(entry: Entry, node: Node, entries: Sequence[Entry]) -> Entry:
+    """Return the entry; refused if it is to follow forecasts of an entry that the file does not have."""
+    if not isinstance(entry, Recommendation) or not isinstance(entry.subject, ClusterSizeSettings):
+        return entry
+    types = {each.policy.name: each.policy.type for each in entries if isinstance(each, Recommendation)}
+    # One that is refused has its last good version, or no forecast.
+    types |= {each.name: each.type for each in entries if isinstance(each, RefusedRecommendation) and each.name}
+    problems = []
+    for forecast in entry.subject.forecasts:
+        found = types.get(forecast.recommendation)
+        if found != _PREDICTIVE:
+            predictive = [name for name, kind in types.items() if kind == _PREDICTIVE]
+            meant = nearest(forecast.recommendation, predictive)
+            fix = f"did you mean {meant}?" if meant else "write the name of an entry with predictive"
+            what = "no entry with predictive" if found is None else f"{found}, which forecasts nothing"
+            message = f"`forecasts` names {forecast.recommendation!r}, which is {what}"
+            problems.append(DocumentProblem(node.file, entry.line, 1, message, fix))
+    if not problems:
+        return entry
+    return RefusedRecommendation(entry.policy.name, tuple(problems), entry.policy.type, entry.line)

@@ -5,11 +5,12 @@ The chart derives the same rights from its values (`helm/tidewatch/templates/_ri
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from adapter.objects.resources import UnknownResourceError
-from recommender.configuration.needs import config_map_in, for_each_in, needs_of, targets_of
+from recommender.configuration.needs import config_map_in, for_each_in, needs_of, priorities_in, targets_of
+from recommender.configuration.rights_of_sizes import rights_of_sizes
+from recommender.configuration.role_rules import CREATE, GET, KEEP, WATCH, RoleRule
 from recommender.decisions.settings import Output
 
 if TYPE_CHECKING:
@@ -18,33 +19,12 @@ if TYPE_CHECKING:
     from adapter.objects.resources import ResolveResource
     from recommender.configuration.model import Configuration, Recommendation
 
-_GET: Final = ("get",)
-_CREATE: Final = ("create",)
-_KEEP: Final = ("get", "update", "patch")
-_WATCH: Final = ("list", "watch")
 _COUNTED: Final = {"endpoints": ("discovery.k8s.io", "endpointslices")}
 """API group and resource by which a kind is counted, where that is not the core group's resource of the same name."""
 
 
 MemoryName: TypeAlias = "Callable[[str, int | None], str]"
 """(recommendation, number of the shard or None)."""
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class RoleRule:
-    """A right, as one rule of a Role or ClusterRole grants it."""
-
-    namespace: str
-    """Empty: in the whole cluster."""
-    api_group: str
-    """Empty: the core group."""
-    resource: str
-    """The plural name."""
-    subresource: str
-    """Empty: the object itself."""
-    verbs: tuple[str, ...]
-    names: tuple[str, ...] = ()
-    """Empty: all objects of the resource. RBAC cannot limit `create`, `list` and `watch` by name."""
 
 
 def rights_of(
@@ -67,6 +47,7 @@ def rights_of(
             *_of_parameters(configuration),
             *_of_process(configuration, namespace, memory_name),
             *_of_facts(configuration),
+            *rights_of_sizes(configuration),
         )
     )
 
@@ -80,13 +61,13 @@ def _of_targets(configuration: Configuration, resolve: ResolveResource) -> Itera
         for target in each.policy.targets
     }
     for target in targets_of(configuration):
-        yield RoleRule(target.namespace, "", "events", "", _CREATE)
+        yield RoleRule(target.namespace, "", "events", "", CREATE)
         plural = _plural(target.api_version, target.kind, resolve)
         if plural is not None:
             group = target.api_version.rpartition("/")[0]
-            yield RoleRule(target.namespace, group, plural, "", _GET, (target.name,))
+            yield RoleRule(target.namespace, group, plural, "", GET, (target.name,))
             if target in scaled:
-                yield RoleRule(target.namespace, group, plural, "scale", _KEEP, (target.name,))
+                yield RoleRule(target.namespace, group, plural, "scale", KEEP, (target.name,))
 
 
 def _of_series(configuration: Configuration, resolve: ResolveResource) -> Iterator[RoleRule]:
@@ -95,12 +76,12 @@ def _of_series(configuration: Configuration, resolve: ResolveResource) -> Iterat
         for_each = for_each_in(each.subject)
         if for_each is None or Output.SCALE not in each.policy.outputs:
             continue
-        yield RoleRule("", "", "events", "", _CREATE)
+        yield RoleRule("", "", "events", "", CREATE)
         plural = _plural(for_each.api_version, for_each.kind, resolve)
         if plural is not None:
             group = for_each.api_version.rpartition("/")[0]
-            yield RoleRule("", group, plural, "", _GET)
-            yield RoleRule("", group, plural, "scale", _KEEP)
+            yield RoleRule("", group, plural, "", GET)
+            yield RoleRule("", group, plural, "scale", KEEP)
 
 
 def _plural(api_version: str, kind: str, resolve: ResolveResource) -> str | None:
@@ -115,10 +96,13 @@ def _plural(api_version: str, kind: str, resolve: ResolveResource) -> str | None
 def _of_parameters(configuration: Configuration) -> Iterator[RoleRule]:
     for each in configuration.recommendations:
         config_map = config_map_in(each.subject)
+        priorities = priorities_in(each.subject)
+        if priorities is not None:
+            yield RoleRule(priorities[0], "", "configmaps", "", GET, (priorities[1],))
         if config_map is not None:
-            yield RoleRule(config_map.namespace, "", "configmaps", "", _GET, (config_map.name,))
+            yield RoleRule(config_map.namespace, "", "configmaps", "", GET, (config_map.name,))
             if config_map.default_params is not None:
-                yield RoleRule(config_map.namespace, "", "configmaps", "", _CREATE)
+                yield RoleRule(config_map.namespace, "", "configmaps", "", CREATE)
 
 
 def _of_process(configuration: Configuration, namespace: str, memory_name: MemoryName) -> Iterator[RoleRule]:
@@ -126,11 +110,11 @@ def _of_process(configuration: Configuration, namespace: str, memory_name: Memor
     election = configuration.leader_election
     place = election.namespace or namespace
     for each in configuration.recommendations:
-        yield RoleRule(place, "", "configmaps", "", _CREATE)
-        yield RoleRule(place, "", "configmaps", "", _KEEP, _memory_names(each, memory_name))
+        yield RoleRule(place, "", "configmaps", "", CREATE)
+        yield RoleRule(place, "", "configmaps", "", KEEP, _memory_names(each, memory_name))
     if election.enabled:
-        yield RoleRule(place, "coordination.k8s.io", "leases", "", _CREATE)
-        yield RoleRule(place, "coordination.k8s.io", "leases", "", _KEEP, (election.name,))
+        yield RoleRule(place, "coordination.k8s.io", "leases", "", CREATE)
+        yield RoleRule(place, "coordination.k8s.io", "leases", "", KEEP, (election.name,))
 
 
 def _memory_names(recommendation: Recommendation, memory_name: MemoryName) -> tuple[str, ...]:
@@ -145,14 +129,14 @@ def _of_facts(configuration: Configuration) -> Iterator[RoleRule]:
     """Yield the rights to watch nodes, HPAs, and what is counted."""
     needs = needs_of(configuration)
     if needs.nodes:
-        yield RoleRule("", "", "nodes", "", _WATCH)
+        yield RoleRule("", "", "nodes", "", WATCH)
     for namespace in needs.autoscaler_namespaces:
-        yield RoleRule(namespace, "autoscaling", "horizontalpodautoscalers", "", _WATCH)
+        yield RoleRule(namespace, "autoscaling", "horizontalpodautoscalers", "", WATCH)
     everywhere = {count.kind for count in needs.counts if not count.namespace}
     for count in needs.counts:
         group, resource = _COUNTED.get(count.kind, ("", count.kind))
         if not count.namespace or count.kind not in everywhere:
-            yield RoleRule(count.namespace, group, resource, "", _WATCH)
+            yield RoleRule(count.namespace, group, resource, "", WATCH)
 
 
 def _merged(rights: Iterable[RoleRule]) -> tuple[RoleRule, ...]:

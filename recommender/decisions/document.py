@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from recommender.decisions.printed.size_document import size_keys
 from recommender.decisions.texts import plain
 from recommender.decisions.times import rfc3339
 
@@ -38,6 +39,7 @@ def _item(record: Record) -> dict[str, object]:
         "binding": record.binding,
         "targets": [_target(outcome) for outcome in record.targets],
         **(_prediction(record.prediction) if record.type == "predictive" else {}),
+        **(size_keys(record.size) if record.type == "clusterSize" else {}),
     }
 
 

@@ -10,7 +10,7 @@ from adapter.cluster.state import ClusterState
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adapter.cluster.state import Observed, Unknown
+    from adapter.cluster.state import ClusterPod, Observed, Unknown
     from adapter.cluster.targets import ReplicasManager
     from recommender.decisions.loads.inputs import LoadInputs
     from recommender.decisions.record import TargetReference
@@ -53,3 +53,5 @@ class Inputs:
     """None: there is no such object."""
     loads: Mapping[str, LoadInputs | Unknown] = field(default_factory=dict)
     """By the name of a predictive recommendation; Unknown: nothing is known of its load as a whole."""
+    assumed_pods: tuple[ClusterPod, ...] = ()
+    """Pods that do not exist, and that a what-if question adds; cluster sizes alone look at them."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from recommender.cluster_size.model.memory import ClusterSizeMemory
     from recommender.decisions.record import TargetReference
 
 
@@ -43,5 +44,7 @@ class Memory:
     """By driver, the value that hysteresis holds."""
     policy: Mapping[str, float] = field(default_factory=dict)
     """What the policy of a predictive recommendation remembers: capacities and times, by name."""
+    cluster_size: ClusterSizeMemory | None = None
+    """Of a cluster size recommendation: timers, cool-downs, back-offs, and what it recommended last."""
     by_target: Mapping[TargetReference, Memory] = field(default_factory=dict)
     """With `forEach`: the memory of each target, which holds no further targets."""

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from recommender.cluster_size.model.answer import ClusterSizeAnswer
+
 
 class Status(StrEnum):
     """Whether a recommendation can be followed."""
@@ -135,5 +137,7 @@ class Record:
     targets: tuple[TargetOutcome, ...] = ()
     prediction: Prediction | None = None
     """Of predictive recommendations alone."""
+    size: ClusterSizeAnswer | None = None
+    """Of cluster size recommendations alone."""
     each: TargetReference | None = None
     """With `forEach`: the target that this record is about. Several records then have this name."""

@@ -17,6 +17,7 @@ class Output(StrEnum):
 
     METRIC = "metric"
     SCALE = "scale"
+    CAPACITY_BUFFER = "capacityBuffer"
 
 
 class Direction(StrEnum):

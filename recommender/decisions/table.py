@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING, Final
 
 from adapter.reports.terminal import printable
+from recommender.decisions.printed.columns import GAP, columns, wrapped
+from recommender.decisions.printed.size_table import size_lines
 from recommender.decisions.record import Status, TargetAction
 from recommender.decisions.summary import WORST_FIRST, summary_of, worst_first
 from recommender.decisions.texts import prediction_rows, replicas_text, shown, value_text
@@ -17,11 +18,8 @@ if TYPE_CHECKING:
 
 _COLOURS: Final = {Status.OK: "32", Status.HELD: "33", Status.STALE: "31", Status.ERROR: "31"}
 _BOLD: Final = "1"
-_GAP: Final = "  "
 _MOST_TARGETS: Final = 50
 """Of a recommendation with `forEach`, in the table of its targets."""
-_NARROWEST: Final = 20
-"""Characters that the last column has, even if the line then is longer than the terminal."""
 
 
 def as_text(records: Sequence[Record], *, width: int | None = None, colour: bool = False) -> str:
@@ -54,7 +52,7 @@ def _grouped(records: Sequence[Record]) -> list[list[Record]]:
 def _summary(groups: Sequence[list[Record]], width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
     rows = [("RECOMMENDATION", "STATUS", "VALUE", "DECIDED BY"), *map(_summary_row, groups)]
     colours = {place: _COLOURS[summary_of(group).worst] for place, group in enumerate(groups, 1)}
-    return _columns(rows, width, lambda place, column, text: _status(place, column, text, colours, paint))
+    return columns(rows, width, lambda place, column, text: _status(place, column, text, colours, paint))
 
 
 def _summary_row(group: Sequence[Record]) -> tuple[str, str, str, str]:
@@ -76,11 +74,11 @@ def _targets(group: Sequence[Record], width: int | None, paint: Callable[[str, s
     worst = worst_first(group, _MOST_TARGETS)
     rows = [("TARGET", "STATUS", "NOW", "VALUE", "LOAD", "EXPECTED", "MODEL", "DECIDED BY"), *map(_target_row, worst)]
     colours = {place: _COLOURS[record.status] for place, record in enumerate(worst, 1)}
-    yield from _columns(
-        rows, width, lambda place, column, text: _status(place, column, text, colours, paint), indent=_GAP
+    yield from columns(
+        rows, width, lambda place, column, text: _status(place, column, text, colours, paint), indent=GAP
     )
     if len(group) > len(worst):
-        yield f"{_GAP}and {len(group) - len(worst)} more: -o json has all of them"
+        yield f"{GAP}and {len(group) - len(worst)} more: -o json has all of them"
 
 
 def _target_row(record: Record) -> tuple[str, ...]:
@@ -112,61 +110,34 @@ def _status(place: int, column: int, text: str, colours: dict[int, str], paint: 
 
 def _details(record: Record, width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
     if record.message:
-        yield from _wrapped(printable(record.message), width, _GAP)
+        yield from wrapped(printable(record.message), width, GAP)
     if record.prediction is not None:
-        yield from _columns(list(prediction_rows(record.prediction)), width, lambda _p, _c, text: text, indent=_GAP)
+        yield from columns(list(prediction_rows(record.prediction)), width, lambda _p, _c, text: text, indent=GAP)
     elif record.inputs:
         inputs = ", ".join(f"{name} {shown(value)}" for name, value in record.inputs.items())
-        yield from _wrapped(printable(f"inputs: {inputs}"), width, _GAP)
-    if record.steps:
+        yield from wrapped(printable(f"inputs: {inputs}"), width, GAP)
+    if record.size is not None:
+        yield from size_lines(record.size, width, paint)
+    elif record.steps:
         rows = [("STEP", "VALUE", "DETAIL")]
         rows += [(step.step, shown(step.value), step.detail) for step in record.steps]
         binding = {place for place, step in enumerate(record.steps, 1) if step.step == record.binding}
-        yield from _columns(
+        yield from columns(
             rows,
             width,
             lambda place, column, text: paint(text, _BOLD) if column == 0 and place in binding else text,
-            indent=_GAP,
+            indent=GAP,
         )
     if record.targets:
         rows_of_targets = [("TARGET", "NOW", "ACTION", "NOTE")]
         for outcome in record.targets:
             current = "unknown" if outcome.current_replicas is None else str(outcome.current_replicas)
             rows_of_targets.append((str(outcome.target), current, outcome.action.value, outcome.message))
-        yield from _columns(rows_of_targets, width, lambda _place, _column, text: text, indent=_GAP)
+        yield from columns(rows_of_targets, width, lambda _place, _column, text: text, indent=GAP)
     for container, kinds in (record.resources or {}).items():
         for kind, quantities in kinds.items():
             sizes = ", ".join(f"{resource} {quantity}" for resource, quantity in quantities.items())
-            yield from _wrapped(printable(f"{container} {kind}: {sizes}"), width, _GAP)
-
-
-def _columns(
-    rows: Sequence[tuple[str, ...]],
-    width: int | None,
-    finish: Callable[[int, int, str], str],
-    indent: str = "",
-) -> Iterator[str]:
-    """Yield the rows with aligned columns, the last one wrapped. `finish` gets each padded cell with its place."""
-    safe = [tuple(map(printable, row)) for row in rows]
-    widths = [max(len(row[column]) for row in safe) for column in range(len(rows[0]) - 1)]
-    start = len(indent) + sum(widths) + len(_GAP) * len(widths)
-    for place, row in enumerate(safe):
-        cells = [finish(place, column, row[column].ljust(size)) for column, size in enumerate(widths)]
-        first, *rest = _wrapped(row[-1], width if width is None else max(width - start, _NARROWEST), "") or [""]
-        yield indent + _GAP.join([*cells, first])
-        yield from (" " * start + line for line in rest)
-
-
-def _wrapped(text: str, width: int | None, indent: str) -> list[str]:
-    if width is None:
-        return [indent + text]
-    return textwrap.wrap(
-        text,
-        max(width, _NARROWEST),
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_on_hyphens=False,
-    )
+            yield from wrapped(printable(f"{container} {kind}: {sizes}"), width, GAP)
 
 
 def _plain(text: str, _code: str) -> str:

@@ -10,6 +10,7 @@ from recommender.decisions.times import rfc3339
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from recommender.cluster_size.model.answer import ClusterSizeAnswer
     from recommender.decisions.record import Prediction, Record, TargetOutcome
 
 
@@ -19,7 +20,16 @@ def value_text(record: Record) -> str:
         return replicas_text(record.replicas)
     if record.resources is not None:
         return f"sizes of {len(record.resources)} container{'' if len(record.resources) == 1 else 's'}"
+    if record.size is not None:
+        return sizes_text(record.size)
     return "no value"
+
+
+def sizes_text(answer: ClusterSizeAnswer) -> str:
+    """Return how many nodes the groups should have together, after removals: `8 nodes in 3 groups`."""
+    groups = [group for group in answer.groups if not group.is_left_out]
+    nodes = sum(group.after_removals for group in groups)
+    return f"{nodes} node{'' if nodes == 1 else 's'} in {len(groups)} group{'' if len(groups) == 1 else 's'}"
 
 
 def replicas_text(replicas: int) -> str:
@@ -70,6 +80,7 @@ def log_fields(record: Record) -> dict[str, object]:
         "recommendation": record.name,
         "status": record.status.value,
         "replicas": record.replicas,
+        "nodes": None if record.size is None else sizes_text(record.size),
         "binding": record.binding,
         "reason": record.message,
         "refused": "; ".join(each.message for each in record.targets if each.action is TargetAction.REFUSED),

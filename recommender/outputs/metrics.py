@@ -15,6 +15,7 @@ from recommender.decisions.record import Status
 from recommender.decisions.summary import WORST_FIRST
 from recommender.outputs.metric_text import exposition_of, label, of_recommendation, of_target, of_targets
 from recommender.outputs.prediction_metrics import PREDICTION_FAMILIES, prediction_samples
+from recommender.outputs.size_metrics import SIZE_FAMILIES, size_samples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -37,6 +38,7 @@ _HELP: Final = {
     "tidewatch_recommendation_status": "1 for the present status of a recommendation, 0 for the others. With forEach "
     "each target has the sample of its present status alone.",
     **PREDICTION_FAMILIES,
+    **SIZE_FAMILIES,
 }
 """In the order in which they are served."""
 
@@ -85,6 +87,7 @@ def _samples(records: Sequence[Record]) -> dict[str, Samples]:
         "tidewatch_recommendation_timestamp_seconds": _timestamps(valid),
         "tidewatch_recommendation_status": _statuses(records),
         **prediction_samples(valid),
+        **size_samples(valid),
     }
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
+from recommender.decisions.printed.kept import kept_by_reason, listed
 from recommender.decisions.record import Status, TargetAction
 from recommender.decisions.summary import WORST_FIRST, grouped
 from recommender.page import axes, targets
@@ -53,6 +54,8 @@ class PageRenderer:
             "change": _change,
             "when": _when,
             "ratio_text": _ratio_text,
+            "kept_by_reason": kept_by_reason,
+            "listed": listed,
         }
         environment.globals |= {"version": version, "axes": axes, "most_shown": targets.MOST_SHOWN}
         self._template = environment.get_template("page.html")

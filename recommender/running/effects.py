@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from recommender.decisions.record import Record, TargetReference
     from recommender.outputs.events import EventWriter
     from recommender.outputs.scale import ScaleWriter
+    from recommender.running.sizing.writers import SizeWriters
 
 
 class RecordHistory(Protocol):
@@ -29,8 +30,15 @@ class RecordHistory(Protocol):
 class ClusterEffects:
     """Carries decisions out in a cluster. For one thread."""
 
-    def __init__(self, writer: ScaleWriter, events: EventWriter, history: RecordHistory) -> None:
+    def __init__(
+        self,
+        writer: ScaleWriter,
+        events: EventWriter,
+        history: RecordHistory,
+        size_writers: SizeWriters | None = None,
+    ) -> None:
         self._writer = writer
+        self._size_writers = size_writers
         self._events = events
         self._history = history
         self._before: dict[tuple[str, TargetReference | None], Record] = {}
@@ -50,6 +58,8 @@ class ClusterEffects:
                 found.append((decision.record, since + configuration.stale_after_seconds))
         for name, dated in due.items():
             self._writer.decided(name, dated)
+        if self._size_writers is not None:
+            self._size_writers.act(configuration, decisions)
         self._announce(records)
         self._history.add(now, records)
 
@@ -60,10 +70,14 @@ class ClusterEffects:
         """
         policies = [each.policy for each in configuration.recommendations if Output.SCALE in each.policy.outputs]
         self._writer.retain_listed(frozenset((policy.name, target) for policy in policies for target in policy.targets))
+        if self._size_writers is not None:
+            self._size_writers.reconfigured(configuration)
 
     def stand_down(self) -> None:
         """Abandon what is under way: another process leads."""
         self._writer.clear()
+        if self._size_writers is not None:
+            self._size_writers.clear()
         self._before.clear()
 
     def _announce(self, records: Sequence[Record]) -> None:

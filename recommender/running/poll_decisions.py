@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from adapter.cluster.state import Unknown
 from adapter.service.runtime.logs import fields
+from recommender.cluster_size.future.forecasts import PredictedReplicas
 from recommender.configuration.merging import identity_of
 from recommender.decisions.failures import failed_record
 from recommender.decisions.loop import Decision, decide
@@ -18,16 +19,20 @@ from recommender.decisions.memory import Memory
 from recommender.decisions.settings import Output
 from recommender.running.expansion import Expansion, ListedTargets, listed_targets
 from recommender.running.memory.store import MemoryUnavailableError
+from recommender.running.sizing.background import SizesAtOnce
+from recommender.running.sizing.decide import SizeInputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from adapter.timing.clock import Clock
+    from recommender.cluster_size.model.settings import ClusterSizeSettings
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.record import TargetReference
     from recommender.decisions.settings import RecommendationPolicy
     from recommender.running.memory.memories import Memories
     from recommender.running.plans import PollPlan
+    from recommender.running.sizing.background import SizeDecisions
 
 _log = logging.getLogger(__name__)
 
@@ -58,8 +63,12 @@ class Decided:
 class PollDecisions:
     """Makes the decisions of a poll. For one thread."""
 
-    def __init__(self, memories: Memories, telemetry: DecisionTelemetry, clock: Clock) -> None:
+    def __init__(
+        self, memories: Memories, telemetry: DecisionTelemetry, clock: Clock, sizes: SizeDecisions | None = None
+    ) -> None:
+        """`sizes` makes the decisions of cluster sizes; without it they are made at once, without waiting."""
         self._memories = memories
+        self._sizes = sizes or SizesAtOnce()
         self._telemetry = telemetry
         self._clock = clock
         self._expansions: dict[str, Expansion] = {}
@@ -75,10 +84,20 @@ class PollDecisions:
         }
         self._expansions = {name: self._expansion(plan, policies[name]) for name in listed}
         rivals = _rivals(policies, listed)
-        return [
-            self._one(plan, policy, inputs, memories[name], now, listed.get(name), rivals.get(name, {}))
+        found = {
+            name: self._one(plan, policy, inputs, memories[name], now, listed.get(name), rivals.get(name, {}))
             for name, policy in policies.items()
-        ]
+            if name not in plan.sizes
+        }
+        # Sizes follow forecasts, so they are decided last.
+        for name, settings in plan.sizes.items():
+            size_inputs = SizeInputs(inputs, predictions_of(settings, found))
+            found[name] = self._size(policies[name], settings, size_inputs, memories[name], now)
+        return [found[name] for name in policies]
+
+    def forget(self) -> None:
+        """Drop what is under way: another process leads."""
+        self._sizes.forget()
 
     def _loaded(self, names: tuple[str, ...], plan: PollPlan) -> dict[str, Memory | MemoryUnavailableError]:
         found: dict[str, Memory | MemoryUnavailableError] = {}
@@ -121,6 +140,41 @@ class PollDecisions:
             return Decided(policy.name, (Decision(failed_record(policy, now, message), memory),), memory)
         finally:
             self._telemetry.decided(policy.name, self._clock.monotonic() - started)
+
+    def _size(
+        self,
+        policy: RecommendationPolicy,
+        settings: ClusterSizeSettings,
+        inputs: SizeInputs,
+        memory: Memory | MemoryUnavailableError,
+        now: float,
+    ) -> Decided:
+        """Return the decision of a cluster's size. What its own thread raises is part of it already."""
+        if isinstance(memory, MemoryUnavailableError):
+            return Decided(policy.name, (Decision(failed_record(policy, now, str(memory)), Memory()),), None)
+        started = self._clock.monotonic()
+        try:
+            decision = self._sizes.decided(policy, settings, inputs, memory, now)
+            return Decided(policy.name, (decision,), decision.memory)
+        except Exception as error:  # noqa: BLE001 - the supervisor: one recommendation must not stop the others
+            _log.exception("a decision failed by a fault of the program", extra=fields(recommendation=policy.name))
+            message = f"the decision failed by a fault of the program: {type(error).__name__}: {error}"
+            return Decided(policy.name, (Decision(failed_record(policy, now, message), memory),), memory)
+        finally:
+            self._telemetry.decided(policy.name, self._clock.monotonic() - started)
+
+
+def predictions_of(settings: ClusterSizeSettings, decided: Mapping[str, Decided]) -> tuple[PredictedReplicas, ...]:
+    """Return what the forecasts that a cluster size follows state for each of their targets."""
+    found: list[PredictedReplicas] = []
+    for forecast in settings.forecasts:
+        one = decided.get(forecast.recommendation)
+        for decision in one.decisions if one is not None else ():
+            record = decision.record
+            reason = "" if record.replicas is not None else record.message
+            targets = [record.each] if record.each is not None else [outcome.target for outcome in record.targets]
+            found += [PredictedReplicas(record.name, target, record.replicas, reason) for target in targets]
+    return tuple(found)
 
 
 def _rivals(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from recommender.running.leadership import Leadership
     from recommender.running.memory.memories import Memories
     from recommender.running.plans import PollPlan
+    from recommender.running.sizing.background import SizeDecisions
 
 _log = logging.getLogger(__name__)
 
@@ -100,6 +101,8 @@ class RunnerParts:
     clock: Clock
     wake: threading.Event
     """Set when an input has changed: a poll follows soon."""
+    sizes: SizeDecisions | None = None
+    """Makes the decisions of cluster sizes; None: they are made in this thread."""
     report_poll: Callable[[Sequence[Record]], None] = lambda _: None
     """Called with the records of each poll; with none while another process leads."""
 
@@ -109,7 +112,7 @@ class Runner:
 
     def __init__(self, parts: RunnerParts) -> None:
         self._parts = parts
-        self._decisions = PollDecisions(parts.memories, parts.telemetry, parts.clock)
+        self._decisions = PollDecisions(parts.memories, parts.telemetry, parts.clock, parts.sizes)
         self._turns = TargetTurns()
         self._last: dict[str, tuple[object, ...]] = {}
         """What was logged last of each recommendation."""
@@ -176,6 +179,7 @@ class Runner:
         """Publish that another process leads, and forget what it will change."""
         self._parts.effects.stand_down()
         self._parts.memories.forget()
+        self._decisions.forget()
         self._last.clear()
         self._parts.latest.publish(Publication(leader=self._parts.leadership.holder()))
         # What failed while this process led is another's business now.
@@ -215,6 +219,11 @@ def _scales(recommendation: Recommendation) -> bool:
 
 def _worth_a_line(record: Record) -> tuple[object, ...]:
     """Return what is logged when it changes. Ages and counts are left out, since they change with every poll."""
+    if record.size is not None:
+        sizes = tuple(
+            (group.name, group.recommended, group.after_removals, group.is_left_out) for group in record.size.groups
+        )
+        return record.status, sizes, record.binding, len(record.size.unschedulable)
     refused = tuple((each.target, each.owner) for each in record.targets if each.action is TargetAction.REFUSED)
     return record.status, record.replicas, record.binding, refused, note_of(record)
 

@@ -15,7 +15,8 @@ from adapter.service.server.addresses import Address
 from recommender.commands.run.flags import RUN
 from recommender.commands.run.settings import server_options
 from recommender.configuration.reading import read_configuration
-from recommender.configuration.rights import RoleRule, rights_of
+from recommender.configuration.rights import rights_of
+from recommender.configuration.role_rules import RoleRule
 from recommender.running.memory.store import NAME_PREFIX, memory_object_name
 from tests.helm.chart import CHART, NAMESPACE, Object, Release, component_of, helm, render, selector_of
 from tests.helm.fields import MODELS, check_fields

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from recommender.configuration.rights import RoleRule
+    from recommender.configuration.role_rules import RoleRule
     from tests.e2e.controlplane.audit import AuditEvent
     from tests.e2e.controlplane.client import Document
     from tests.e2e.controlplane.cluster import Cluster

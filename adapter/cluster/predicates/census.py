@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from adapter.cluster.predicates.node_info import NodeInfo, PodKey
     from adapter.cluster.predicates.node_table import NodeTable
     from adapter.cluster.predicates.shapes import PodShape
-    from adapter.cluster.predicates.tallies import Tally
+    from adapter.cluster.predicates.tallies import PodTally
     from adapter.cluster.scheduling.constraints import PodScheduling, PodTerm, SpreadConstraint
 
 
@@ -28,10 +28,10 @@ class _Alike:
     is_terminating: bool
     nodes: dict[NodeInfo, int] = field(default_factory=dict)
     """How many are on each node."""
-    tallies: list[tuple[Tally, tuple[str, ...]]] = field(default_factory=list)
+    tallies: list[tuple[PodTally, tuple[str, ...]]] = field(default_factory=list)
     """With the topology keys for which the tally counts these pods."""
 
-    def connect(self, tally: Tally) -> None:
+    def connect(self, tally: PodTally) -> None:
         """Let a tally count these pods from now on, if it is one that does, with those that are there already."""
         keys = tally.keys_of(self.shape, is_terminating=self.is_terminating)
         if not keys:
@@ -60,7 +60,7 @@ class Census:
         self._by_opponent: dict[PodShape, OpponentTally] = {}
         self._by_constraint: dict[tuple[str, SpreadConstraint, Domains], SpreadTally] = {}
         self._domains: dict[Hashable, Domains] = {}
-        self._of_namespace: dict[str, list[Tally]] = {}
+        self._of_namespace: dict[str, list[PodTally]] = {}
         self._of_all_namespaces: list[TermTally] = []
 
     def change(self, shape: PodShape, info: NodeInfo, count: int, *, is_terminating: bool) -> None:
@@ -125,12 +125,12 @@ class Census:
             domains = self._domains[key] = Domains(scheduling, constraint, self._nodes.values())
         return domains
 
-    def _connect_in_namespaces(self, tally: Tally, namespaces: frozenset[str]) -> None:
+    def _connect_in_namespaces(self, tally: PodTally, namespaces: frozenset[str]) -> None:
         for namespace in namespaces:
             self._of_namespace.setdefault(namespace, []).append(tally)
             self._connect(tally, self._by_namespace.get(namespace, ()))
 
-    def _connect(self, tally: Tally, pods: Iterable[_Alike]) -> None:
+    def _connect(self, tally: PodTally, pods: Iterable[_Alike]) -> None:
         for alike in pods:
             alike.connect(tally)
 

@@ -28,8 +28,6 @@ class PodShape:
     """CPU in milli, memory and storage in bytes, others as counts; resources of which the pod asks 0 are absent."""
     scheduling: PodScheduling
     priority: int
-    requests_anything: bool
-    """Whether the spec asks for anything at all: a pod that does not fits by its count alone."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -57,8 +55,8 @@ class ShapeTable:
     """
 
     def __init__(self) -> None:
+        # With the values themselves: the identity of a value that is gone may be given to another.
         self._by_identity: dict[_Identity, tuple[PodShape, tuple[object, ...]]] = {}
-        # Keeps what the identities stand for alive, as an identity of a value that is gone may be given again.
         self._by_value: dict[_Value, PodShape] = {}
         self._schedulings: dict[PodScheduling, PodScheduling] = {}
 
@@ -85,7 +83,7 @@ class ShapeTable:
         )
         shape = self._by_value.get(value)
         if shape is None:
-            shape = PodShape(pod.namespace, pod.labels, requests, shared, pod.priority, bool(requests))
+            shape = PodShape(pod.namespace, pod.labels, requests, shared, pod.priority)
             self._by_value[value] = shape
         return shape
 

@@ -76,7 +76,7 @@ class Snapshot:
         return info
 
     def remove_node(self, name: str) -> tuple[ClusterPod, ...]:
-        """Remove a node and return its pods, which are in no place afterwards."""
+        """Remove a node and return its pods, which are in no place afterwards. Raises KeyError if there is none."""
         info = self._nodes[name]
         for key, pod in info.pods.items():
             del self._places[key]
@@ -87,7 +87,10 @@ class Snapshot:
         return tuple(info.pods.values())
 
     def place(self, pod: ClusterPod, node: str) -> None:
-        """Put a pod on a node, without a check. Namespace and name must not be in the snapshot yet."""
+        """Put a pod on a node, without a check.
+
+        Raises ValueError if a pod of this namespace and name has a node already, and KeyError if there is no such node.
+        """
         info = self._nodes[node]
         key = (pod.namespace, pod.name)
         if key in self._places:
@@ -96,7 +99,7 @@ class Snapshot:
         self._log.append(lambda: self._take(key, pod, info))
 
     def evict(self, pod: ClusterPod) -> None:
-        """Take a pod from its node."""
+        """Take a pod from its node. Raises KeyError if it has none."""
         key = (pod.namespace, pod.name)
         info = self._places.pop(key)
         before = info.pods
@@ -116,7 +119,10 @@ class Snapshot:
             self._log.pop()()
 
     def try_pods(self, shape: PodShape, info: NodeInfo, count: int, *, is_terminating: bool = False) -> None:
-        """Count pods of a shape on a node without naming them; the same with the negative count takes them back."""
+        """Count pods of a shape on a node without naming them; the same with the negative count takes them back.
+
+        The undo log does not know of them: the caller takes them back before it reverts changes or removes the node.
+        """
         take(info, shape, count)
         self.census.change(shape, info, count, is_terminating=is_terminating)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from adapter.cluster.observed import Observed, Unknown
     from adapter.cluster.scheduling.constraints import NodeSelectorTerm
-    from adapter.cluster.state import Observed, Unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from adapter.cluster.state import ClusterPod
+    from adapter.cluster.pods.model import ClusterPod
     from adapter.objects.selectors import Selector
 
 

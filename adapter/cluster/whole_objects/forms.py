@@ -13,16 +13,20 @@ if TYPE_CHECKING:
     from adapter.objects.resources import Resource
 
 
-class AnyMeta(ObjectMeta, gc=False, rename="camel", omit_defaults=True):
-    """The metadata of an object without `managedFields`, which may be larger than the rest."""
+class AnyMeta(
+    ObjectMeta,
+    gc=False,
+    rename={"created": "creationTimestamp", "deleted": "deletionTimestamp", "owners": "ownerReferences"},
+    omit_defaults=True,
+):
+    """The metadata of an object without `managedFields`, which may be larger than the rest, and finalizers."""
 
     uid: str = ""
     annotations: dict[str, str] | None = None
-    creation_timestamp: str | None = None
-    deletion_timestamp: str | None = None
+    created: str | None = None
+    deleted: str | None = None
     generation: int | None = None
-    finalizers: list[str] | None = None
-    owner_references: list[dict[str, Any]] | None = None
+    owners: list[dict[str, Any]] | None = None
 
 
 class AnyObjectForm(msgspec.Struct, omit_defaults=True):

@@ -32,7 +32,7 @@ class _Object(msgspec.Struct):
     metadata: _Named
 
 
-class LeftOut:
+class UnreadObjects:
     """The objects of one kind that are left out now. One thread writes; any thread may call `count`."""
 
     def __init__(self, resource: str, telemetry: WatchTelemetry) -> None:

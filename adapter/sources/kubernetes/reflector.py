@@ -35,7 +35,7 @@ from adapter.sources.kubernetes.errors import (
     error_of_status,
 )
 from adapter.sources.kubernetes.items import ItemsError, JsonList
-from adapter.sources.kubernetes.left_out import LeftOut, named
+from adapter.sources.kubernetes.left_out import UnreadObjects, named
 from adapter.sources.kubernetes.list_watch import NO_VERSIONS, Versioned, WatchEvent
 from adapter.sources.kubernetes.streams import Interruptible, in_rounds, lines_of, when_set
 from adapter.sources.stores import KubernetesObject
@@ -92,7 +92,7 @@ class Reflector(Generic[T]):
         self._events = msgspec.json.Decoder(WatchEvent)
         self._items = msgspec.json.Decoder(form)
         self._versions = msgspec.json.Decoder(Versioned)
-        self._left_out = LeftOut(self.resource.qualified, settings.telemetry)
+        self._left_out = UnreadObjects(self.resource.qualified, settings.telemetry)
         self._version: str | None = None
         self._synced = False
         self._stood_since: float | None = None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from recommender.cluster_size.model.groups import ScalableReference
     from recommender.cluster_size.model.memory import ClusterSizeMemory
 
 
@@ -28,18 +29,20 @@ class GroupSize:
     """What a decision means for one group."""
 
     name: str
-    current: int
-    """The target size."""
+    current: int | None
+    """The target size; None while it is not known and the last recommendation is held."""
     recommended: int
     """With what pending pods need."""
     after_removals: int
     """And without the nodes that may go now."""
-    min_size: int
-    max_size: int
+    min_size: int | None
+    max_size: int | None
     reason: str
     """Why this size, in one sentence."""
     is_left_out: bool = False
     """Whether the group takes no part; the reason says why."""
+    scalable: ScalableReference | None = None
+    """Where the size can be written; None where it can only be recommended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ class SizeStep:
     """One step on the way to the answer."""
 
     step: str
-    """`round/N`, or the name of a limit or brake."""
+    """`round/N`, or the name of a limit or brake, such as `limits.cores`, `minSize` or `maxNodeProvisionTime`."""
     group: str
     """Empty where it concerns no single one."""
     value: float
@@ -125,7 +128,8 @@ class ScaleUp:
     """What pending pods need."""
 
     increases: Mapping[str, int]
-    """New nodes by group; groups without any are absent."""
+    """New nodes by group; groups without any are absent. Negative where requested nodes did not come in time, so that
+    the size is put right."""
     steps: tuple[SizeStep, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
     """By group, why it grows or not."""
@@ -138,7 +142,7 @@ class ScaleUp:
     """Pending pods that the new nodes hold."""
     bound: LowerBound | None = None
     binding: str | None = None
-    """Which limit keeps pods pending, or the last round's expander."""
+    """Name of the limit that keeps pods pending, else of the last step; None without steps."""
     hold: str = ""
     """Why nothing is decided, such as too many unready nodes; empty otherwise."""
     memory: ClusterSizeMemory | None = None
@@ -177,4 +181,6 @@ class ClusterSizeAnswer:
     notes: tuple[str, ...] = ()
     """What the user should know, one sentence each."""
     hold: str = ""
+    is_held: bool = False
+    """Whether only the sizes of an earlier decision are stated, since the facts are not known now."""
     memory: ClusterSizeMemory | None = None

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from recommender.cluster_size.model.answer import KeptNode, Removal, ScaleDown
+from recommender.cluster_size.model.answer import Advice, KeptNode, Removal, ScaleDown
+from recommender.cluster_size.scale_down.advice import advice, staying_nodes
 from recommender.cluster_size.scale_down.disruptions import RemainingDisruptions
 from recommender.cluster_size.scale_down.drainability import DrainRules
 from recommender.cluster_size.scale_down.due import WaitingNodes, waiting_nodes
 from recommender.cluster_size.scale_down.minimums import Minimums
-from recommender.cluster_size.scale_down.reasons import WaitReason, duration_of, percent_of
+from recommender.cluster_size.scale_down.reasons import KeepReason, WaitReason, duration_of, percent_of
 from recommender.cluster_size.scale_down.removal import Unremovable
+from recommender.cluster_size.scale_down.replacement import Replacer
 from recommender.cluster_size.scale_down.sequence import RemovalSequence, new_simulator, simulate
 from recommender.cluster_size.scale_down.survey import nodes_being_deleted, survey
 from recommender.cluster_size.scale_down.timers import (
@@ -22,7 +25,7 @@ from recommender.cluster_size.scale_down.timers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from adapter.cluster.predicates.snapshot import Snapshot
     from recommender.cluster_size.model.answer import ScaleUp
@@ -30,7 +33,15 @@ if TYPE_CHECKING:
     from recommender.cluster_size.model.settings import ClusterSizeSettings
     from recommender.cluster_size.model.situation import ClusterSituation
     from recommender.cluster_size.scale_down.sequence import SimulatedRemoval
-    from recommender.cluster_size.scale_down.survey import RemovalCandidate, Survey
+    from recommender.cluster_size.scale_down.survey import NodeSurvey, RemovalCandidate
+
+_ADVISED: Final = {
+    KeepReason.NOT_UNDERUTILIZED,
+    KeepReason.NO_PLACE_TO_MOVE_PODS,
+    KeepReason.RECENTLY_UNREMOVABLE,
+    KeepReason.UNNEEDED_LIMIT_REACHED,
+}
+"""Why a node stays that might go together with others, or for a smaller one."""
 
 
 def scale_down(
@@ -53,15 +64,34 @@ def scale_down(
     waiting = waiting_nodes(situation, settings.scale_down, scaled, sequence.removed, since)
     waiting = _confirmed(situation, snapshot, found, sequence.removed, waiting)
     prices = _prices(situation.groups)
+    kept = _in_order(situation, (*found.kept, *sequence.kept))
+    going = [one for one in sequence.removed if _is_due(one, waiting)]
     result = ScaleDown(
         removals=tuple(_removals(situation, sequence.removed, waiting, since, prices)),
-        kept=_in_order(situation, (*found.kept, *sequence.kept)),
+        kept=kept,
+        advice=() if waiting.hold else _advice(situation, snapshot, rules, found, (kept, going, prices)),
         unneeded_since=since,
         unremovable_until=_unremovable_until(situation, sequence),
         hold=str(waiting.hold) if waiting.hold else "",
     )
     snapshot.revert(start)
     return result
+
+
+def _advice(
+    situation: ClusterSituation,
+    snapshot: Snapshot,
+    rules: DrainRules,
+    found: NodeSurvey,
+    decided: tuple[Sequence[KeptNode], Sequence[SimulatedRemoval], Mapping[str, float]],
+) -> tuple[Advice, ...]:
+    """Return what would be cheaper than the nodes that only their utilisation or a missing place keeps."""
+    kept, going, prices = decided
+    names = [one.node for one in kept if one.reason.partition(":")[0] in _ADVISED]
+    nodes = staying_nodes(situation, snapshot, rules, names, prices)
+    gone = Counter(one.group.name for removal in going for one in removal.unit)
+    replacer = Replacer(snapshot, found.destinations, situation.groups.groups, prices, gone)
+    return advice(nodes, replacer, RemainingDisruptions(situation.budgets))
 
 
 def _minimums(situation: ClusterSituation, settings: ClusterSizeSettings) -> Minimums:
@@ -73,7 +103,7 @@ def _minimums(situation: ClusterSituation, settings: ClusterSizeSettings) -> Min
 def _confirmed(
     situation: ClusterSituation,
     snapshot: Snapshot,
-    found: Survey,
+    found: NodeSurvey,
     removed: tuple[SimulatedRemoval, ...],
     waiting: WaitingNodes,
 ) -> WaitingNodes:

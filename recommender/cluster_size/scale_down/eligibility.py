@@ -15,8 +15,6 @@ from recommender.cluster_size.scale_down.utilization import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from adapter.cluster.predicates.snapshot import NodeInfo
     from adapter.cluster.state import ClusterNode
     from recommender.cluster_size.model.groups import NodeGroup
@@ -46,7 +44,6 @@ def eligibility(
     group: NodeGroup | None,
     settings: ScaleDownSettings,
     now: float,
-    gpu_resources: Collection[str] = (),
 ) -> Eligibility:
     """Return whether a node may be looked at, by the peer's rules in their order."""
     if group is None:
@@ -55,7 +52,7 @@ def eligibility(
     if outright:
         return outright
     try:
-        utilization = node_utilization(info, _options(group, settings, now, gpu_resources))
+        utilization = node_utilization(info, _options(group, settings, now))
     except UtilizationError as error:
         return Eligibility(None, KeepReason.UNEXPECTED_ERROR, f"its utilisation is not known: {error}")
     if not settings.unready_enabled and not info.node.ready:
@@ -88,15 +85,12 @@ def _no_group() -> Eligibility:
     return Eligibility(None, KeepReason.NOT_AUTOSCALED, "the node belongs to no node group")
 
 
-def _options(
-    group: NodeGroup, settings: ScaleDownSettings, now: float, gpu_resources: Collection[str]
-) -> UtilizationOptions:
+def _options(group: NodeGroup, settings: ScaleDownSettings, now: float) -> UtilizationOptions:
     ignored = group.options.ignore_daemon_sets_utilization
     return UtilizationOptions(
         now=now,
         ignore_daemon_sets=settings.ignore_daemon_sets_utilization if ignored is None else ignored,
         ignore_mirror_pods=settings.ignore_mirror_pods_utilization,
-        gpu_resources=gpu_resources,
     )
 
 

@@ -67,9 +67,12 @@ class Places:
     """
 
     def __init__(self, snapshot: Snapshot, destinations: Sequence[str], most_checks: int) -> None:
-        """At most `most_checks` times a filter is asked; then `is_exhausted`, and no further place is found."""
+        """At most `most_checks` times a filter is asked; then `is_exhausted`, and no further place is found.
+
+        Destinations that are not in the snapshot count as gone.
+        """
         self._snapshot = snapshot
-        self._names = tuple(destinations)
+        self._names = tuple(name for name in destinations if name in snapshot.nodes)
         self._numbers = {name: number for number, name in enumerate(self._names)}
         self._gone = bytearray(len(self._names))
         self._searches: dict[PodShape, _Search] = {}

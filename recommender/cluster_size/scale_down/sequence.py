@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from recommender.cluster_size.model.settings import ScaleDownSettings
     from recommender.cluster_size.model.situation import ClusterSituation
     from recommender.cluster_size.scale_down.minimums import Minimums
-    from recommender.cluster_size.scale_down.survey import RemovalUnit, Survey
+    from recommender.cluster_size.scale_down.survey import NodeSurvey, RemovalUnit
 
 MOST_CHECKS: Final = 10_000_000
 """How often one decision asks whether a pod fits on a node; about 20 s on one core. Nodes beyond that stay."""
@@ -50,7 +50,7 @@ def simulate(
     situation: ClusterSituation,
     settings: ScaleDownSettings,
     snapshot: Snapshot,
-    found: Survey,
+    found: NodeSurvey,
     minimums: Minimums,
 ) -> RemovalSequence:
     """Remove all candidates that can go, in their order. The snapshot is left without them."""

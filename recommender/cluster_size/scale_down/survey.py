@@ -41,7 +41,7 @@ RemovalUnit: TypeAlias = tuple[RemovalCandidate, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class NodeSurvey:
     """All nodes of the cluster at one moment."""
 
     units: tuple[RemovalUnit, ...]
@@ -59,7 +59,7 @@ def survey(
     snapshot: Snapshot,
     rules: DrainRules,
     minimums: Minimums,
-) -> Survey:
+) -> NodeSurvey:
     """Judge every node by the rules that need no simulation."""
     groups = {group.name: group for group in situation.groups.groups}
     candidates: list[RemovalCandidate] = []
@@ -67,7 +67,7 @@ def survey(
     shares: dict[str, float] = {}
     for name, info in _real_nodes(situation, snapshot):
         group = groups.get(situation.groups.group_of.get(name, ""))
-        judged = eligibility(info, group, settings.scale_down, situation.now, settings.limits.gpus)
+        judged = eligibility(info, group, settings.scale_down, situation.now)
         if judged.reason is not KeepReason.CURRENTLY_BEING_DELETED and info.node.ready:
             shares[name] = judged.utilization.ratio if judged.utilization else 0.0
         if judged.reason or judged.utilization is None or group is None:
@@ -84,7 +84,7 @@ def survey(
             candidates.append(RemovalCandidate(info.node, group, judged.utilization, plan, since))
     units, incomplete = _units(candidates)
     kept += incomplete
-    return Survey(units, tuple(kept), _destinations(shares, units))
+    return NodeSurvey(units, tuple(kept), _destinations(shares, units))
 
 
 def kept_node(node: ClusterNode, group: NodeGroup | None, reason: str) -> KeptNode:

@@ -9,12 +9,13 @@ from adapter.objects.pod_requests import CPU, MEMORY
 from recommender.cluster_size.scale_down.pod_kinds import is_daemon_set_pod, is_long_terminating, is_mirror_pod
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
     from adapter.cluster.predicates.snapshot import NodeInfo
     from adapter.cluster.state import ClusterPod
 
 _GPU_SUFFIX: Final = "/gpu"
+_GPU_PREFIXES: Final = ("nvidia.com/mig-", "gpu.intel.com/")
 
 
 class UtilizationError(ValueError):
@@ -39,8 +40,6 @@ class UtilizationOptions:
     """Seconds since the Unix epoch, for pods that should have ended long ago."""
     ignore_daemon_sets: bool = False
     ignore_mirror_pods: bool = False
-    gpu_resources: Collection[str] = ()
-    """Names of resources that are GPUs, beside those that end with `/gpu`."""
 
 
 def node_utilization(info: NodeInfo, options: UtilizationOptions) -> Utilization:
@@ -48,7 +47,7 @@ def node_utilization(info: NodeInfo, options: UtilizationOptions) -> Utilization
 
     GPUs that the node does not offer now count as unused. Raises UtilizationError if the node offers no CPU or memory.
     """
-    gpus = tuple(_gpu_resources(info, options.gpu_resources))
+    gpus = tuple(_gpu_resources(info))
     if gpus:
         shares = [(_gpu_share(info, resource, options), resource) for resource in gpus]
         ratio, resource = max(shares)
@@ -57,10 +56,11 @@ def node_utilization(info: NodeInfo, options: UtilizationOptions) -> Utilization
     return Utilization(cpu, CPU) if cpu > memory else Utilization(memory, MEMORY)
 
 
-def _gpu_resources(info: NodeInfo, named: Collection[str]) -> Iterator[str]:
+def _gpu_resources(info: NodeInfo) -> Iterator[str]:
+    """Return the names of the GPUs, or parts of GPUs, that the node has."""
     present = {name for name, amount in info.node.capacity.items() if amount.nanos > 0}
     present |= {name for name, amount in info.allocatable.items() if amount > 0}
-    return (name for name in sorted(present) if name.endswith(_GPU_SUFFIX) or name in named)
+    return (name for name in sorted(present) if name.endswith(_GPU_SUFFIX) or name.startswith(_GPU_PREFIXES))
 
 
 def _gpu_share(info: NodeInfo, resource: str, options: UtilizationOptions) -> float:

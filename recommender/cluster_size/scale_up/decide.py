@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from recommender.cluster_size.limits.quotas import consume_quotas
 from recommender.cluster_size.model.answer import PodName, ScaleUp, SizeStep
 from recommender.cluster_size.scale_down.pod_kinds import is_daemon_set_pod
+from recommender.cluster_size.scale_up.distance import optimum_bound
 from recommender.cluster_size.scale_up.exemplars import Exemplars
 from recommender.cluster_size.scale_up.new_nodes import add_new_nodes
 from recommender.cluster_size.scale_up.pending import deleting_nodes, pending_pods, too_young
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from adapter.cluster.predicates.snapshot import Snapshot
     from recommender.cluster_size.model.settings import ClusterSizeSettings
     from recommender.cluster_size.model.situation import ClusterSituation
-    from recommender.cluster_size.scale_up.preparation import Health
+    from recommender.cluster_size.scale_up.preparation import ClusterHealth
     from recommender.cluster_size.scale_up.report import LeftPending
     from recommender.cluster_size.scale_up.state import SizingState
 
@@ -45,7 +46,9 @@ def scale_up(situation: ClusterSituation, settings: ClusterSizeSettings, snapsho
     return _decided(situation, settings, snapshot, health)
 
 
-def _decided(situation: ClusterSituation, settings: ClusterSizeSettings, snapshot: Snapshot, health: Health) -> ScaleUp:
+def _decided(
+    situation: ClusterSituation, settings: ClusterSizeSettings, snapshot: Snapshot, health: ClusterHealth
+) -> ScaleUp:
     pending = pending_pods(situation, settings)
     state = sizing_state(situation, settings, health)
     placer = Placer(snapshot)
@@ -71,6 +74,7 @@ def _decided(situation: ClusterSituation, settings: ClusterSizeSettings, snapsho
         waiting=tuple(PodName(pod.namespace, pod.name) for pod in sought if (pod.namespace, pod.name) in young),
         fitting_pods=sum(not is_daemon_set_pod(pod) for pod in pending.pods) - len(sought),
         helped_pods=len(old) - sum(len(group.pods) for group in left),
+        bound=optimum_bound(old, rounds.added, rounds.used, state.groups, snapshot),
         binding=_binding(state, remaining),
         memory=health.memory,
     )

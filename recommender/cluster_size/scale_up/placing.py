@@ -6,6 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from adapter.cluster.predicates.filters import PodFilter
+from adapter.cluster.predicates.node_resources_fit import has_resources
 from recommender.cluster_size.estimator.estimate import is_passing
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ class Placer:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._filters: dict[int, PodFilter] = {}
+        self._candidates: dict[int, list[NodeInfo]] = {}
+        """By shape that depends on other pods: nodes that had resources for a pod when they were last asked."""
 
     def filter_of(self, shape: PodShape) -> PodFilter:
         """Return the filter of a shape."""
@@ -36,8 +39,8 @@ class Placer:
     ) -> list[ClusterPod]:
         """Place pods on the first nodes that take them, those with the highest priority first; return the others.
 
-        Pods that are alike are placed one after the other. Where only the nodes in `changed` can have become emptier
-        since these pods were refused, pods that do not depend on others are tried on them alone.
+        Pods that are alike are placed one after the other. `changed` are the nodes that have come since these pods were
+        refused, if they were; others can only have become fuller since then.
         """
         batches: dict[int, tuple[PodShape, list[ClusterPod]]] = {}
         for pod in sorted(pods, key=lambda pod: -pod.priority):
@@ -49,7 +52,7 @@ class Placer:
             if judge.unschedulable() is not None:
                 left += batch
             elif is_passing(shape):
-                left += batch[self._one_by_one(judge, batch, nodes) :]
+                left += batch[self._one_by_one(judge, batch, self._with_resources(shape, nodes, changed)) :]
             else:
                 left += batch[self._filled(judge, batch, nodes if changed is None else changed) :]
         return left
@@ -72,6 +75,17 @@ class Placer:
             if placed == len(batch):
                 break
         return placed
+
+    def _with_resources(
+        self, shape: PodShape, nodes: Sequence[NodeInfo], changed: Sequence[NodeInfo] | None
+    ) -> list[NodeInfo]:
+        """Return the nodes that have resources for a pod of the shape: those of the last time, and changed ones."""
+        known = self._candidates.get(id(shape))
+        asked = nodes if known is None or changed is None else [*known, *changed]
+        present = self._snapshot.nodes
+        found = [info for info in asked if has_resources(info, shape) and present.get(info.node.name) is info]
+        self._candidates[id(shape)] = found
+        return found
 
     def _one_by_one(self, judge: PodFilter, batch: Sequence[ClusterPod], nodes: Sequence[NodeInfo]) -> int:
         """Place pods each on the next node that takes it, beginning after the one that took the last."""

@@ -56,7 +56,7 @@ def left_pending(
             if refusals[id(shape)]:
                 refused[id(shape)][name] = refusal_text(refusals[id(shape)])
             elif obstacle is None:
-                refused[id(shape)][name] = "a further round could hold it"
+                refused[id(shape)][name] = "one more node could hold it, but no further round is made"
             else:
                 refused[id(shape)][name] = obstacle.reason
                 if obstacle.step:
@@ -71,7 +71,7 @@ def group_reasons(state: SizingState, left_out: Mapping[str, str], *, has_pendin
     for name, group in state.groups.items():
         obstacle = state.obstacle(group)
         if name in state.reasons:
-            reasons[name] = "; ".join(state.reasons[name])
+            reasons[name] = "; ".join([*state.reasons[name], *filter(None, [state.obstacles.get(name)])])
         elif obstacle is not None and (has_pending or name in state.obstacles):
             reasons[name] = obstacle.reason
         elif has_pending:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from recommender.cluster_size.estimator.equivalence import pod_groups
@@ -59,6 +60,10 @@ class Rounds:
         self._placer = placer
         self._context = context
         self._options = Options(settings, snapshot, placer, exemplars)
+        self.added: list[NodeInfo] = []
+        """Nodes of all rounds so far."""
+        self.used: Counter[str] = Counter()
+        """How many of them each group has; groups without any are absent."""
 
     def run(self, pods: Sequence[ClusterPod], usable: Sequence[NodeInfo]) -> tuple[PodGroup, ...]:
         """Add nodes for the pods, round by round; return the pods that have no place then.
@@ -103,6 +108,7 @@ class Rounds:
             self._snapshot.revert(mark)
             return None
         nodes += added
+        self.added += added
         self._record(number, choice, option, shares, count - len(left))
         return _reduced(groups, left)
 
@@ -122,6 +128,7 @@ class Rounds:
         for name, count in shares.nodes.items():
             state.sizes[name] += count
             state.increases[name] += count
+            self.used[name] += count
             nodes = "1 node" if count == 1 else f"{count} nodes"
             why = choice.reason if name == chosen else f"balanced with {chosen}, since they are alike"
             detail = f"{nodes} for {pods}; {why}" if name == chosen else f"{nodes}; {why}"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from adapter.sources.kubernetes.access_rights import Subject
     from adapter.sources.kubernetes.writing import ObjectClient
-    from recommender.configuration.rights import RoleRule
+    from recommender.configuration.role_rules import RoleRule
 
 _NEVER_SENT: Final = frozenset({"patch"})
 """Granted beside `update` by convention; nothing is lost without it."""

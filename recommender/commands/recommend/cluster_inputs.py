@@ -30,8 +30,14 @@ def inputs_of_cluster(client: KubernetesClient, configuration: Configuration) ->
     objects = ObjectClient(client)
     stop = threading.Event()
     try:
-        watch = ClusterWatch(client, needs_of(configuration), _threads(stop))
+        needs = needs_of(configuration)
+        watch = ClusterWatch(client, needs, _threads(stop))
         watch.await_first_lists(_LISTS_SECONDS)
+        further = needs_of(configuration, watch.state())
+        if further != needs:
+            # Groups of Cluster API name the kinds of their templates.
+            watch.change(further)
+            watch.await_first_lists(_LISTS_SECONDS)
         config_maps = ParameterConfigMaps(objects, lambda _namespace, _name: None, lambda _seconds: False, Clock())
         return Inputs(
             watch.state(),

@@ -31,6 +31,7 @@ from recommender.commands.recommend.cluster_inputs import inputs_of_cluster
 from recommender.commands.recommend.defaults import with_defaults
 from recommender.commands.recommend.file_inputs import inputs_of_files
 from recommender.commands.recommend.load_inputs import QUERY_SECONDS, load_inputs
+from recommender.commands.recommend.what_if import WHAT_IF_FLAGS, what_if_of, with_assumptions
 from recommender.configuration.needs import queries_of
 from recommender.decisions.document import recommendation_list
 from recommender.decisions.failures import refused_record
@@ -81,6 +82,7 @@ RECOMMEND = CommandFlags(
             default="text",
             help="How the result is printed; table is another name for text.",
         ),
+        *WHAT_IF_FLAGS,
         *CLUSTER_FLAGS,
         *LOG_FLAGS,
     ),
@@ -94,7 +96,8 @@ def recommend(arguments: Sequence[str]) -> NoReturn:
     try:
         _, configuration = configuration_or_exit(values)
         configuration = _selected(configuration, values.texts("recommendation"))
-        inputs = _inputs(values, configuration)
+        question = what_if_of(values, configuration)
+        configuration, inputs = with_assumptions(configuration, _inputs(values, configuration), question)
     except (UsageError, ClusterFilesError, KubernetesError) as error:
         exit_for_usage(PROGRAM, str(error))
     now = time.time()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from adapter.cluster.files import ClusterFilesError, cluster_files, read_contents, state_of
-from adapter.cluster.state import Observed
-from adapter.sources.manifests import GroupKind, ManifestError, read_objects
-from adapter.timing.file_contents import read_regular
-from adapter.timing.pace import UNPACED
+from adapter.cluster.files import read_contents, state_of
+from adapter.cluster.state import ObjectKind, Observed
 from recommender.configuration.needs import config_maps_of, needs_of, targets_of
 from recommender.decisions.inputs import ConfigMapData, Inputs
 from recommender.running.target_states import target_input
@@ -18,13 +16,15 @@ from recommender.running.target_states import target_input
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from adapter.cluster.state import ClusterNeeds, ClusterState
     from recommender.configuration.model import Configuration
 
-_LARGEST_BYTES = 512 << 20
-_CONFIG_MAP = GroupKind("", "ConfigMap")
+_CONFIG_MAPS: Final = ObjectKind("", "configmaps", "ConfigMap")
 
 
 class _Meta(msgspec.Struct, gc=False, rename={"resource_version": "resourceVersion"}):
+    name: str = ""
+    namespace: str = "default"
     resource_version: str = ""
 
 
@@ -35,37 +35,36 @@ class _ConfigMap(msgspec.Struct, gc=False):
 
 def inputs_of_files(path: Path, configuration: Configuration, now: float) -> Inputs:
     """Return what a file or a folder states, as of `now`. Raises ClusterFilesError."""
-    contents = read_contents(path)
     wanted = config_maps_of(configuration)
-    config_maps = _config_maps(path) if wanted else {}
+    needs = _with_config_maps(needs_of(configuration)) if wanted else needs_of(configuration)
+    contents = read_contents(path, needs=needs)
+    state = state_of(contents, needs, now, path)
+    further = needs_of(configuration, state).objects | needs.objects
+    if further != needs.objects:
+        # Groups of Cluster API name the kinds of their templates.
+        needs = replace(needs, objects=further)
+        state = state_of(read_contents(path, needs=needs), needs, now, path)
+    config_maps = _config_maps(state) if wanted else {}
     return Inputs(
-        state_of(contents, needs_of(configuration), now, path),
+        state,
         config_maps={name: Observed(config_maps.get(name), now) for name in wanted},
         targets={target: target_input(contents.target(target, now)) for target in targets_of(configuration)},
     )
 
 
-def _config_maps(path: Path) -> dict[tuple[str, str], ConfigMapData]:
-    """Return the ConfigMaps; that the files can be read is known by now. Raises ClusterFilesError."""
+def _with_config_maps(needs: ClusterNeeds) -> ClusterNeeds:
+    return replace(needs, objects=needs.objects | {_CONFIG_MAPS})
+
+
+def _config_maps(state: ClusterState) -> dict[tuple[str, str], ConfigMapData]:
+    """Return the ConfigMaps; one that cannot be read counts as missing, and the state names it."""
     found: dict[tuple[str, str], ConfigMapData] = {}
-    for file in cluster_files(path):
+    objects = state.objects.get(_CONFIG_MAPS)
+    for document in objects.value if isinstance(objects, Observed) else ():
         try:
-            found |= _config_maps_of(read_regular(file, _LARGEST_BYTES))
-        except OSError as error:
-            raise ClusterFilesError(f"{file}: the file cannot be read: {error.strerror}") from error
-        except ManifestError as error:
-            raise ClusterFilesError(f"{file}:{error.line or 1}: {error}") from error
-    return found
-
-
-def _config_maps_of(body: bytes) -> dict[tuple[str, str], ConfigMapData]:
-    found: dict[tuple[str, str], ConfigMapData] = {}
-    is_json = body.lstrip()[:1] == b"{"
-    for part in read_objects(body, {_CONFIG_MAP: _ConfigMap}, is_json=is_json, pace=UNPACED):
-        for each in part:
-            if isinstance(each.whole, _ConfigMap):
-                metadata = each.manifest.metadata
-                found[metadata.namespace or "default", metadata.name] = ConfigMapData(
-                    each.whole.data or {}, each.whole.metadata.resource_version
-                )
+            config_map = msgspec.convert(document, _ConfigMap)
+        except msgspec.ValidationError:
+            continue
+        name = (config_map.metadata.namespace, config_map.metadata.name)
+        found[name] = ConfigMapData(config_map.data or {}, config_map.metadata.resource_version)
     return found

@@ -20,6 +20,8 @@ from recommender.configuration.needs import config_map_in
 from recommender.outputs.event_rules import event_of_scale_call
 from recommender.outputs.events import EventWriter
 from recommender.outputs.scale import MOST_OF_A_WRITE, ScaleHooks, ScaleWriter, longest_fenced_write_seconds
+from recommender.outputs.sizes.capacity_buffer import CapacityBufferAttempt
+from recommender.outputs.sizes.cluster_api import ClusterApiAttempt
 from recommender.running.effects import ClusterEffects, HistoryAlone
 from recommender.running.leadership import WakingEvents, WithoutLease
 from recommender.running.lookups import TargetLookups
@@ -27,6 +29,7 @@ from recommender.running.memory.config_maps import ConfigMapMemoryStore
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.store import ProcessMemoryStore
 from recommender.running.parameter_config_maps import ParameterConfigMaps
+from recommender.running.sizing.writers import SizeWriters
 from recommender.running.writes import Writes
 
 if TYPE_CHECKING:
@@ -170,10 +173,28 @@ def _effects(context: WorkerContext, parts: SharedParts, writing: _Writing) -> C
         on_result=partial(_announce, events, parts.scaled),
     )
     writer = ScaleWriter(writing.objects, writing.resolve, writing.fence, hooks)
+    groups = ScaleWriter(
+        writing.objects,
+        writing.resolve,
+        writing.fence,
+        hooks,
+        attempt=ClusterApiAttempt(writing.objects, writing.resolve),
+    )
+    buffers = ScaleWriter(
+        writing.objects,
+        writing.resolve,
+        writing.fence,
+        hooks,
+        attempt=CapacityBufferAttempt(writing.objects, writing.resolve),
+    )
     context.tasks.running("scale calls", lambda stop: writer.run(stop.event))
+    context.tasks.running("sizes of node groups", lambda stop: groups.run(stop.event))
+    context.tasks.running("CapacityBuffers", lambda stop: buffers.run(stop.event))
+    size_writers = SizeWriters(groups, buffers, writing.resolve)
     # The last callback runs first: no write may begin once the Lease is being released.
     context.on_stopping(writer.clear)
-    return ClusterEffects(writer, events, parts.history)
+    context.on_stopping(size_writers.clear)
+    return ClusterEffects(writer, events, parts.history, size_writers)
 
 
 def _announce(events: EventWriter, scaled: Callable[[ScaleOutcome], None], outcome: ScaleOutcome) -> None:

@@ -37,6 +37,9 @@ from recommender.running.loads.parts import Loads
 from recommender.running.plans import plan_of
 from recommender.running.query_values import QueryValues
 from recommender.running.runner import Latest, Runner, RunnerParts
+from recommender.running.sizing.background import SizesInBackground
+from recommender.running.sizing.needs import FollowedNeeds
+from recommender.running.sizing.plugins import PluginHosts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,6 +59,8 @@ _log = logging.getLogger(__name__)
 
 LOOK_UP_THREADS = 6
 SLOW_LOOK_UP_THREADS = 3
+SIZE_THREADS = 2
+"""Decisions of huge clusters at once: each is busy for seconds, and one thread runs at a time."""
 QUERY_SECONDS = 5.0
 READY_WITHOUT_LISTS_SECONDS = 10.0
 """Readiness must not depend on the API server: metrics and page are served in any case."""
@@ -84,7 +89,11 @@ def make_worker(
     context.on_stopping(children.close)
     loads = Loads(queries, source.current.state, context.registry, parts.clock, children.run)
     loads.use(source.current)
-    sources = InputSources(world.cluster, queries.value, world.config_map, world.targets, loads.load)
+    plugins = PluginHosts()
+    context.on_stop(plugins.close)
+    sources = InputSources(
+        FollowedNeeds(plans.current, world).cluster, queries.value, world.config_map, world.targets, loads.load
+    )
     runner = Runner(
         RunnerParts(
             plan=plans.current,
@@ -96,6 +105,9 @@ def make_worker(
             telemetry=parts.telemetry,
             clock=parts.clock,
             wake=parts.wake,
+            sizes=SizesInBackground(
+                DaemonThreads("cluster size", SIZE_THREADS).submit, plugins, parts.wake.set, writes=settings.writes
+            ),
             report_poll=watchers.polled,
         )
     )

@@ -19,6 +19,7 @@ import msgspec
 
 from recommender.decisions.memory import LastParameters, LastValue, Memory
 from recommender.decisions.record import TargetReference
+from recommender.running.memory.size_document import SizeContent, content_of, size_memory, size_numbers
 from recommender.running.memory.store import StoredShard
 
 if TYPE_CHECKING:
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
 
 API_VERSION = "tidewatch.io/v1alpha1"
 KIND = "RecommendationMemory"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _FIRST_VERSION = 1
 """Of memories without `policy` and `targets`, so that an older version of this program reads what it knows."""
+_SECOND_VERSION = 2
+"""Likewise of those without `clusterSize`."""
 
 _COMPRESSION = 6
 _GZIP = 16 + 15
@@ -65,6 +68,8 @@ class _Memory(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     rungs: dict[str, int]
     policy: dict[str, float] = {}
     """Absent in documents of versions without predictive recommendations."""
+    cluster_size: SizeContent | None = msgspec.field(default=None, name="clusterSize")
+    """Likewise without cluster size recommendations."""
 
 
 class _Target(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
@@ -116,9 +121,10 @@ def _encoded(recommendation: str, memory: Memory, *, shards: int) -> bytes:
         for target, each in sorted(memory.by_target.items(), key=lambda item: (item[0].namespace, item[0].name))
     ]
     content = msgspec.json.encode(
-        _Whole(whole.last, whole.changes, whole.parameters, whole.rungs, whole.policy, targets)
+        _Whole(whole.last, whole.changes, whole.parameters, whole.rungs, whole.policy, whole.cluster_size, targets)
     )
-    version = SCHEMA_VERSION if whole.policy or targets or shards else _FIRST_VERSION
+    version = _SECOND_VERSION if whole.policy or targets or shards else _FIRST_VERSION
+    version = version if whole.cluster_size is None else SCHEMA_VERSION
     document = _Document(API_VERSION, KIND, version, recommendation, _checksum(content), msgspec.Raw(content), shards)
     return msgspec.json.encode(document)
 
@@ -128,6 +134,8 @@ def _numbers(memory: Memory) -> Iterable[float]:
     yield from memory.policy.values()
     if memory.last:
         yield from (memory.last.decided, memory.last.confirmed)
+    if memory.cluster_size is not None:
+        yield from size_numbers(memory.cluster_size)
     for each in memory.by_target.values():
         yield from _numbers(each)
 
@@ -140,6 +148,7 @@ def _content(memory: Memory) -> _Memory:
         parameters=_Parameters(parameters.mode, parameters.text, parameters.resource_version) if parameters else None,
         rungs=dict(sorted(memory.rungs.items())),
         policy=dict(sorted(memory.policy.items())),
+        cluster_size=None if memory.cluster_size is None else content_of(memory.cluster_size),
     )
 
 
@@ -197,6 +206,7 @@ def _memory(content: _Memory) -> Memory:
         else None,
         rungs=content.rungs,
         policy=content.policy,
+        cluster_size=None if content.cluster_size is None else size_memory(content.cluster_size),
     )
 
 

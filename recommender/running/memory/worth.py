@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from recommender.cluster_size.model.memory import ClusterSizeMemory
     from recommender.decisions.memory import Memory
 
 _LEAST_TIME: Final = 1e9
@@ -27,7 +28,20 @@ def is_worth_a_write(stored: Memory, newest: Memory) -> bool:
         return True
     if (stored.changes, stored.parameters, stored.rungs) != (newest.changes, newest.parameters, newest.rungs):
         return True
+    if _size_facts(stored.cluster_size) != _size_facts(newest.cluster_size):
+        return True
     return is_urgent(stored, newest) or _has_moved(stored, newest)
+
+
+def _size_facts(memory: ClusterSizeMemory | None) -> tuple[object, ...]:
+    """Return what the next leader must know of a cluster's size: all but the time of the last decision.
+
+    Which nodes are simulated again only after a while is not stored.
+    """
+    if memory is None:
+        return ()
+    cool_downs = (memory.last_scale_up, memory.last_delete, memory.last_failure)
+    return (memory.unneeded_since, cool_downs, memory.requested, memory.back_offs, memory.sizes, memory.changes)
 
 
 def is_urgent(stored: Memory, newest: Memory) -> bool:

@@ -18,7 +18,7 @@ from recommender.cluster_size.scale_down.disruptions import RemainingDisruptions
 from recommender.cluster_size.scale_down.drainability import DrainOutcome, DrainRules, ignores_budgets
 from recommender.cluster_size.scale_down.pod_kinds import SCALE_DOWN_DISABLED, TO_BE_DELETED_TAINT
 from recommender.cluster_size.scale_down.timers import unneeded_limit
-from recommender.cluster_size.scale_down.utilization import UtilizationOptions, node_utilization
+from recommender.cluster_size.scale_down.utilization import UtilizationError, UtilizationOptions, node_utilization
 from tests.cluster_size.builders import READY, controller, node, pod
 from tests.cluster_size.cases import Case, cases
 from tests.cluster_size.scale_down.world import NOW, World, group, kept, waits, workloads_of
@@ -205,3 +205,20 @@ def test_an_option_of_a_group_replaces_the_setting_for_all() -> None:
     assert kept(World((one, node("t")), (busy,), (lenient, group("t", ["t"], least=1))).decide()) == {
         "t": "NodeGroupMinSizeReached"
     }
+
+
+@pytest.mark.parametrize(
+    ("resource", "offered", "expected"),
+    [("nvidia.com/gpu", "0", 0.0), ("nvidia.com/mig-1g.5gb", "4", 0.5), ("example.com/licence", "4", 0.75)],
+)
+def test_a_node_with_gpus_is_judged_by_them_alone(resource: str, offered: str, expected: float) -> None:
+    one = node("n", extended={resource: "4"}, allocatable={resource: offered})
+    busy = pod("p", "3", node="n", extended={resource: "2"})
+    assert node_utilization(Snapshot([one], [busy]).nodes["n"], UtilizationOptions(NOW)).ratio == expected
+
+
+def test_what_a_node_does_not_offer_makes_its_utilisation_unknown() -> None:
+    agent = pod("agent", "4", node="n", controller=controller("agent", "DaemonSet"))
+    one = Snapshot([node("n")], [agent]).nodes["n"]
+    with pytest.raises(UtilizationError, match="ask for all cpu"):
+        node_utilization(one, UtilizationOptions(NOW, ignore_daemon_sets=True))

@@ -77,7 +77,7 @@ def test_one_round_is_the_single_decision_of_the_peer() -> None:
     ]
     answer = decided(situation(groups, pods=waiting), rounds=1, expanders=("most-pods",))
     assert answer.increases == {"large": 1}
-    assert answer.unschedulable[0].groups["small"] == "a further round could hold it"
+    assert answer.unschedulable[0].groups["small"] == "one more node could hold it, but no further round is made"
 
 
 def test_when_a_group_is_full_the_next_one_takes_the_rest() -> None:
@@ -316,3 +316,23 @@ def test_broken_priorities_do_not_stop_anything_and_are_said() -> None:
     answer = decided(situation(groups, pods=pods(1)), expanders=("priority",), priorities={1: ("(",)})
     assert len(answer.increases) == 1
     assert "a pattern of priority 1 cannot be used" in answer.steps[0].detail
+
+
+def test_the_answer_states_how_far_from_the_optimum_it_can_be() -> None:
+    groups = [group("a", price=2.0), group("b", price=3.0)]
+    answer = decided(situation(groups, pods=pods(9)), expanders=("priority",), priorities={1: ("b",)})
+    assert answer.bound is not None
+    assert (answer.bound.nodes, answer.bound.bound, answer.bound.cost) == (3, 3, 9.0)
+    assert answer.bound.cost_bound == pytest.approx(4.5, rel=1e-4)
+
+
+def test_without_new_nodes_there_is_no_bound() -> None:
+    assert decided(situation([group("a")])).bound is None
+
+
+def test_pods_whose_names_are_like_those_of_a_new_nodes_own_pods_do_no_harm() -> None:
+    own = pod("agent", namespace="kube-system", controller=controller("agent", "DaemonSet"))
+    nameless = [pod("", namespace="kube-system", controller=controller(name, "DaemonSet")) for name in "xy"]
+    its = group("a", node_template=template(pods=[own, *nameless]))
+    waiting = [pod(name, "1", namespace="kube-system") for name in ("agent-a-new-0", "-a-new-0", "agent")]
+    assert decided(situation([its], pods=waiting)).helped_pods == 3

@@ -95,6 +95,8 @@ def test_sizes_stay_within_limits_and_every_pod_is_accounted_for(
         assert all(amount <= info.allocatable.get(resource, 0) for resource, amount in info.requested.items())
     left = sum(len(each.pods) for each in answer.unschedulable)
     assert answer.fitting_pods + answer.helped_pods + left == len(its.pods)
+    if answer.bound is not None:
+        assert answer.bound.bound <= answer.bound.nodes
     assert scale_up(its, chosen, snapshot_of(its)) == answer
 
 

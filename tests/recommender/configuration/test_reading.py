@@ -175,15 +175,15 @@ def test_a_secret_in_the_wrong_place_is_not_repeated(line: str) -> None:
             "predictive: {horizon: 1m, loadPerReplica: 1}",
             "r.yaml:5: `predictive.load` is missing: write load: sum(",
         ),
-        ((), "clusterSize: {}", "r.yaml:5: clusterSize is not supported by this version yet: remove it"),
-        (("capacityBuffer: {}",), None, "r.yaml:6: capacityBuffer is not supported by this version yet: remove it"),
+        ((), "clusterSize: {}", "r.yaml:5: `clusterSize.nodeGroups` is missing: write nodeGroups: "),
+        (("capacityBuffer: {}",), None, "r.yaml:6: capacityBuffer.namespace is missing: write namespace: NAMESPACE"),
         (("outputs: []",), None, "r.yaml:6: outputs is empty: write metric, scale or both; to stop it, paused: true"),
         (("outputs: [metrics]",), None, "r.yaml:6: unknown output 'metrics': did you mean metric?"),
         (("outputs: [x]",), None, "r.yaml:6: unknown output 'x': the outputs are metric, scale"),
         (
             ("outputs: [capacityBuffer]",),
             None,
-            "r.yaml:6: the output capacityBuffer is not supported by this version yet: remove it",
+            "r.yaml:6: a CapacityBuffer holds nodes, which proportional does not size: move it to an entry with",
         ),
         (("outputs: [scale]",), None, "r.yaml:4: the output scale has no targets: list them under targets"),
         (
@@ -236,7 +236,10 @@ def test_a_name_belongs_to_the_first_entry_that_has_it() -> None:
 
 def test_an_entry_that_is_no_mapping_is_refused() -> None:
     assert problems_of(whole("- coredns\n")) == [
-        "r.yaml:4: the recommendation is not a mapping: write a mapping with name, proportional, predictive"
+        (
+            "r.yaml:4: the recommendation is not a mapping: "
+            "write a mapping with name, proportional, predictive, clusterSize"
+        )
     ]
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from adapter.objects.resources import BUILT_IN, find_resource
 from recommender.configuration.reading import read_configuration
-from recommender.configuration.rights import RoleRule, rights_of
+from recommender.configuration.rights import rights_of
+from recommender.configuration.role_rules import RoleRule
 from recommender.running.memory.store import memory_object_name
 from tests.recommender.configuration.files import LINEAR, whole
 

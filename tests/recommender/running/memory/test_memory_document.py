@@ -79,7 +79,7 @@ def test_the_same_memory_is_the_same_text_whatever_the_order_of_its_rungs() -> N
 
 def test_a_document_of_a_newer_schema_is_refused_as_such() -> None:
     newer = json.dumps({**json.loads(encode_memory("web", MEMORY)), "schemaVersion": SCHEMA_VERSION + 1, "more": {}})
-    with pytest.raises(NewerMemoryError, match="schema version 3, and this program reads up to 2"):
+    with pytest.raises(NewerMemoryError, match="schema version 4, and this program reads up to 3"):
         decode_memory("web", newer)
 
 

@@ -1,0 +1,1 @@
+"""Reads `clusterSize:` of the configuration file."""

@@ -1,0 +1,98 @@
+"""The flags of what-if questions, and the inputs as they would be."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from adapter.cluster.files import read_contents, state_of
+from adapter.cluster.state import ClusterNeeds, Observed
+from adapter.service.flags.parsing import UsageError
+from adapter.service.flags.table import PATH, TEXT, Flag, Repeat
+from recommender.cluster_size.model.settings import ClusterSizeSettings
+from recommender.cluster_size.what_if.apply import assumed
+from recommender.cluster_size.what_if.model import WhatIf, WhatIfError, parse_assumption
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from adapter.cluster.scheduling.workloads import Workload
+    from adapter.cluster.state import ClusterPod
+    from adapter.service.flags.table import FlagValues
+    from recommender.configuration.model import Configuration
+    from recommender.decisions.inputs import Inputs
+
+_GROUP: Final = "What if"
+_ADDED: Final = ClusterNeeds(pods=True, scheduling=True)
+
+WHAT_IF_FLAGS: Final = (
+    Flag(
+        name="assume",
+        kind=TEXT,
+        help="NAMESPACE/NAME:REPLICAS, such as shop/web:40: the workload has so many pods. With KIND/ in front where "
+        "two have the name. May be repeated.",
+        repeat=Repeat.EACH,
+        group=_GROUP,
+    ),
+    Flag(
+        name="without-node",
+        kind=TEXT,
+        help="The node is gone, and its pods need another place. May be repeated.",
+        repeat=Repeat.EACH,
+        group=_GROUP,
+    ),
+    Flag(
+        name="add-pods",
+        kind=PATH,
+        help="Pods, or workloads with all of their pods, that are there too: a file or a folder as for --cluster.",
+        group=_GROUP,
+    ),
+)
+
+
+def what_if_of(values: FlagValues, configuration: Configuration) -> WhatIf:
+    """Return the questions. Raises UsageError, and ClusterFilesError for the file of `--add-pods`."""
+    path = values.path("add-pods")
+    pods, workloads = _added(path) if path is not None else ((), ())
+    try:
+        assumptions = tuple(map(parse_assumption, values.texts("assume")))
+    except WhatIfError as error:
+        raise UsageError(f"--assume: {error}") from error
+    question = WhatIf(assumptions, values.texts("without-node"), pods, workloads)
+    subjects = [each.subject for each in configuration.recommendations]
+    if question.asks and not any(isinstance(subject, ClusterSizeSettings) for subject in subjects):
+        raise UsageError("--assume, --without-node and --add-pods need a recommendation with clusterSize")
+    return question
+
+
+def with_assumptions(configuration: Configuration, inputs: Inputs, question: WhatIf) -> tuple[Configuration, Inputs]:
+    """Return both as the questions change them; a note in each record says what is assumed. Raises UsageError."""
+    if not question.asks:
+        return configuration, inputs
+    try:
+        found = assumed(inputs.cluster, question)
+    except WhatIfError as error:
+        raise UsageError(str(error)) from error
+    note = f"what if: {', '.join(found.notes)}" if found.notes else ""
+    recommendations = tuple(
+        replace(each, policy=replace(each.policy, note="; ".join(filter(None, (each.policy.note, note)))))
+        for each in configuration.recommendations
+    )
+    return (
+        replace(configuration, recommendations=recommendations),
+        replace(inputs, cluster=found.cluster, assumed_pods=found.pods),
+    )
+
+
+def _added(path: Path) -> tuple[tuple[ClusterPod, ...], tuple[Workload, ...]]:
+    """Return pods and workloads of a file; what is wrong with one of them is an error, since somebody asks for it."""
+    contents = read_contents(path, needs=_ADDED)
+    state = state_of(contents, _ADDED, time.time(), path)
+    pods = state.pods.value if isinstance(state.pods, Observed) else ()
+    workloads = state.workloads.value if isinstance(state.workloads, Observed) else ()
+    if state.left_out:
+        raise UsageError(f"--add-pods: {state.left_out[0].reason}")
+    if not pods and not workloads:
+        raise UsageError(f"--add-pods: {path} contains no pods and no workloads: write Pods or Deployments")
+    return pods, workloads

@@ -1,0 +1,28 @@
+"""One right in the cluster, and the verbs that go together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+GET: Final = ("get",)
+CREATE: Final = ("create",)
+KEEP: Final = ("get", "update", "patch")
+WATCH: Final = ("list", "watch")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RoleRule:
+    """A right, as one rule of a Role or ClusterRole grants it."""
+
+    namespace: str
+    """Empty: in the whole cluster."""
+    api_group: str
+    """Empty: the core group."""
+    resource: str
+    """The plural name."""
+    subresource: str
+    """Empty: the object itself."""
+    verbs: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    """Empty: all objects of the resource. RBAC cannot limit `create`, `list` and `watch` by name."""

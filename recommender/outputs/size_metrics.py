@@ -1,0 +1,64 @@
+"""Metrics of cluster size recommendations. Their labels are those of node groups alone: pods and nodes have none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from recommender.outputs.metric_text import label, of_recommendation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from recommender.cluster_size.model.answer import ClusterSizeAnswer, GroupSize
+    from recommender.decisions.record import Record
+    from recommender.outputs.metric_text import Samples
+
+SIZE_FAMILIES: Final = {
+    "tidewatch_recommended_nodes": "Nodes that a node group should have for all pending pods, before removals.",
+    "tidewatch_recommended_nodes_after_removals": "Likewise without the nodes that may go now.",
+    "tidewatch_node_group_nodes": "The size that was asked for of a node group when the value was decided.",
+    "tidewatch_removable_nodes": "Nodes that may go, now or after a timer or a cool-down.",
+    "tidewatch_unschedulable_pods": "Pending pods that no node group can hold.",
+    "tidewatch_pending_pods": "Pods without a node when the sizes were decided; those of forecasts and reserves count.",
+    "tidewatch_removals_saved_per_hour": "What the removal of the nodes that may go now saves, in the currency of the "
+    "prices.",
+}
+"""In the order in which they are served."""
+
+
+def size_samples(records: Iterable[Record]) -> dict[str, Samples]:
+    """Return the samples of each family; a group that is left out has none, since it is not sized."""
+    sized = [(record, record.size) for record in records if record.size is not None]
+    return {
+        "tidewatch_recommended_nodes": {labels: float(group.recommended) for labels, group in _groups(sized)},
+        "tidewatch_recommended_nodes_after_removals": {
+            labels: float(group.after_removals) for labels, group in _groups(sized)
+        },
+        "tidewatch_node_group_nodes": {
+            labels: float(group.current) for labels, group in _groups(sized) if group.current is not None
+        },
+        # An answer that is held has no groups of a snapshot, so it knows of no pods either.
+        "tidewatch_removable_nodes": {
+            of_recommendation(record): float(len(answer.removals)) for record, answer in sized if not answer.is_held
+        },
+        "tidewatch_unschedulable_pods": {
+            of_recommendation(record): float(sum(len(alike.pods) for alike in answer.unschedulable))
+            for record, answer in sized
+            if not answer.is_held
+        },
+        "tidewatch_pending_pods": {
+            of_recommendation(record): float(answer.pending_pods) for record, answer in sized if not answer.is_held
+        },
+        "tidewatch_removals_saved_per_hour": {
+            of_recommendation(record): answer.saved_per_hour
+            for record, answer in sized
+            if answer.saved_per_hour is not None
+        },
+    }
+
+
+def _groups(sized: Iterable[tuple[Record, ClusterSizeAnswer]]) -> Iterator[tuple[str, GroupSize]]:
+    for record, answer in sized:
+        for group in answer.groups:
+            if not group.is_left_out:
+                yield f"{label('node_group', group.name)},{of_recommendation(record)}", group

@@ -1,0 +1,147 @@
+"""From the inputs of a poll to what a cluster size decision is made from. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from adapter.cluster.state import Observed, Unknown
+from recommender.cluster_size.expanders.priorities import CONFIG_MAP_KEY, PrioritiesError, parse_priorities
+from recommender.cluster_size.model.memory import ClusterSizeMemory
+from recommender.cluster_size.model.situation import ClusterSituation
+from recommender.decisions.calculation import InputMissingError
+from recommender.decisions.times import age_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from adapter.cluster.scheduling.storage import Storage
+    from adapter.cluster.state import ClusterState, LeftOut
+    from recommender.cluster_size.model.groups import NodeGroups
+    from recommender.cluster_size.model.settings import ClusterSizeSettings
+    from recommender.decisions.inputs import Inputs
+
+_NOT_READ: Final = Unknown("it has not been read")
+_SHOWN: Final = 3
+"""Names in a note."""
+_STORAGE_PARTS: Final = {
+    "claims": "PersistentVolumeClaims",
+    "volumes": "PersistentVolumes",
+    "classes": "StorageClasses",
+    "csi_nodes": "CSINodes",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCluster:
+    """The essential facts, once it is certain that they are known and recent."""
+
+    cluster: ClusterState
+    confirmed: float
+    """The time of the oldest of them, in seconds since the Unix epoch."""
+
+
+def known_cluster(cluster: ClusterState, stale_after_seconds: float, now: float) -> KnownCluster:
+    """Return the facts if nodes and pods are known and recent enough. Raises InputMissingError."""
+    times = []
+    for what, fact in (("nodes", cluster.nodes), ("pods", cluster.pods)):
+        if isinstance(fact, Unknown):
+            raise InputMissingError(f"{what} are not known: {fact.reason}")
+        times.append(fact.time)
+    # What is known must be recent, too; what is unknown only keeps nodes from going, and is named.
+    times += [
+        fact.time
+        for fact in (cluster.workloads, cluster.disruption_budgets, cluster.namespace_labels)
+        if isinstance(fact, Observed)
+    ]
+    age = age_seconds(min(times), now) if max(times) <= now else max(age_seconds(time, now) for time in times)
+    if age == float("inf"):
+        raise InputMissingError("the facts of the cluster have a time in the future, so their age is unknown")
+    if age > stale_after_seconds:
+        raise InputMissingError(
+            f"the facts of the cluster are {age:.0f} s old, and {stale_after_seconds:g} s are allowed"
+        )
+    return KnownCluster(cluster, min(*times, now))
+
+
+def situation_of(
+    known: KnownCluster,
+    groups: NodeGroups,
+    settings: ClusterSizeSettings,
+    inputs: Inputs,
+    memory: ClusterSizeMemory | None,
+    now: float,
+) -> ClusterSituation:
+    """Return the situation of a program that waits and writes nothing; `groups` are found beforehand."""
+    cluster = known.cluster
+    assert isinstance(cluster.nodes, Observed), "known facts"
+    assert isinstance(cluster.pods, Observed), "known facts"
+    priorities, problem = _priorities(settings, inputs)
+    budgets = cluster.disruption_budgets
+    return ClusterSituation(
+        now=now,
+        nodes=cluster.nodes.value,
+        pods=tuple(pod for pod in cluster.pods.value if not pod.has_ended),
+        groups=groups,
+        workloads=cluster.workloads.value if isinstance(cluster.workloads, Observed) else (),
+        budgets=budgets.value if isinstance(budgets, Observed) else None,
+        namespace_labels=cluster.namespace_labels.value if isinstance(cluster.namespace_labels, Observed) else {},
+        storage=cluster.storage,
+        priorities=priorities,
+        priorities_problem=problem,
+        memory=memory or ClusterSizeMemory(),
+        future_pods=inputs.assumed_pods,
+    )
+
+
+def _priorities(settings: ClusterSizeSettings, inputs: Inputs) -> tuple[Mapping[int, tuple[str, ...]] | None, str]:
+    """Return the priorities of the priority expander, and what is wrong with them: without any, nothing is filtered."""
+    if settings.priorities is not None or settings.priorities_config_map is None:
+        return settings.priorities, ""
+    namespace, name = settings.priorities_config_map
+    place = f"ConfigMap {namespace}/{name}"
+    found = inputs.config_maps.get(settings.priorities_config_map, _NOT_READ)
+    if isinstance(found, Unknown):
+        return None, f"the {place} is not known: {found.reason}"
+    if found.value is None:
+        return None, f"there is no {place}: write it, or `priorities`"
+    text = found.value.data.get(CONFIG_MAP_KEY)
+    if text is None:
+        return None, f"the {place} has no key {CONFIG_MAP_KEY}"
+    try:
+        return parse_priorities(text, place), ""
+    except PrioritiesError as error:
+        return None, str(error)
+
+
+def notes_about(cluster: ClusterState) -> tuple[str, ...]:
+    """Return what is not known or left out, one sentence each: the answer may be too careful because of it."""
+    return (*cluster.problems, *_left_out(cluster.left_out), *_unknown(cluster))
+
+
+def _unknown(cluster: ClusterState) -> Iterator[str]:
+    if isinstance(cluster.workloads, Unknown):
+        yield f"workloads are not known, so nodes with their pods are kept: {cluster.workloads.reason}"
+    if isinstance(cluster.disruption_budgets, Unknown):
+        yield f"PodDisruptionBudgets are not known, so no pod is moved: {cluster.disruption_budgets.reason}"
+    if isinstance(cluster.namespace_labels, Unknown):
+        yield f"labels of namespaces are not known: {cluster.namespace_labels.reason}"
+    if cluster.storage is not None:
+        yield from _unknown_storage(cluster.storage)
+
+
+def _unknown_storage(storage: Storage) -> Iterator[str]:
+    for name, kind in _STORAGE_PARTS.items():
+        part = getattr(storage, name)
+        if isinstance(part, Unknown):
+            yield f"{kind} are not known, so what they restrict is not looked at: {part.reason}"
+
+
+def _left_out(found: Iterable[LeftOut]) -> Iterator[str]:
+    """Yield for each kind how many objects are left out, with the first ones and their reasons."""
+    counts = Counter(one.kind for one in found)
+    for kind, count in sorted(counts.items()):
+        examples = [one.reason for one in found if one.kind == kind][:_SHOWN]
+        more = f"; and {count - len(examples)} more" if count > len(examples) else ""
+        yield f"{count} {kind}{'' if count == 1 else 's'} left out: {'; '.join(examples)}{more}"

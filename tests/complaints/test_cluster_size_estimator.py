@@ -1,0 +1,59 @@
+"""What users of Cluster Autoscaler asked for that estimates answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from adapter.cluster.predicates.filters import PodFilter
+from adapter.cluster.predicates.snapshot import Snapshot
+from adapter.cluster.scheduling.constraints import HOSTNAME_LABEL, PodScheduling, PodTerm
+from adapter.objects.selectors import parse_selector
+from recommender.cluster_size.estimator.equivalence import pod_groups
+from recommender.cluster_size.estimator.estimate import estimate
+from recommender.cluster_size.model.groups import NodeTemplate
+from tests.cluster_size.builders import node, pod
+
+if TYPE_CHECKING:
+    import pytest
+
+    from adapter.cluster.predicates.snapshot import NodeInfo
+    from adapter.cluster.state import ClusterPod
+
+
+def copies(first: ClusterPod, count: int) -> list[ClusterPod]:
+    return [replace(first, name=f"{first.name}-{number}") for number in range(count)]
+
+
+def test_pods_that_repel_each_other_get_one_node_each_and_no_more__autoscaler_4099() -> None:
+    term = PodTerm(HOSTNAME_LABEL, parse_selector("app=db"), frozenset({"default"}))
+    repelling = pod("db", "1", labels={"app": "db"}, controller="db", scheduling=PodScheduling(anti_affinity=(term,)))
+    beside = pod("web", "1", labels={"app": "web"}, controller="web")
+    snapshot = Snapshot([], [])
+    groups = pod_groups([*copies(repelling, 10), *copies(beside, 30)], snapshot)
+    found = estimate(snapshot, groups, NodeTemplate(node("template", "4")), name_prefix="new", max_nodes=0)
+    assert (found.node_count, len(found.pods)) == (10, 40)
+
+
+def test_thousands_of_pending_pods_ask_each_node_a_few_times_only__autoscaler_3835(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+    room = PodFilter.room
+
+    def counted(judge: PodFilter, info: NodeInfo, at_most: int) -> int:
+        asked.append(info.node.name)
+        return room(judge, info, at_most)
+
+    monkeypatch.setattr(PodFilter, "room", counted)
+    snapshot = Snapshot([], [])
+    pods = [
+        each
+        for kind in range(5)
+        for each in copies(pod(f"job-{kind}", f"{kind + 1}00m", controller=f"job-{kind}"), 800)
+    ]
+    found = estimate(
+        snapshot, pod_groups(pods, snapshot), NodeTemplate(node("template", "4")), name_prefix="new", max_nodes=0
+    )
+    assert len(found.pods) == 4000
+    assert len(asked) <= 3 * 5 * found.node_count

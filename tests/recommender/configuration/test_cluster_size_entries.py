@@ -1,0 +1,93 @@
+"""Entries with `clusterSize`: what goes together with it, and what follows for the cluster."""
+
+from __future__ import annotations
+
+import pytest
+
+from recommender.cluster_size.model.settings import BufferSettings, ClusterSizeSettings
+from recommender.configuration.needs import config_maps_of, needs_of
+from recommender.configuration.reading import read_configuration
+from recommender.decisions.settings import Output
+from tests.recommender.configuration.files import TARGET, entry, problems_of, whole
+
+STATIC = "clusterSize: {nodeGroups: [{name: a, max: 3, selector: {pool: a}}]}"
+CLUSTER_API = "clusterSize: {nodeGroups: {clusterAPI: {}}}"
+PREDICTIVE = "predictive: {load: l, loadPerReplica: 1, horizon: 1m}"
+PROMETHEUS = "prometheus: {url: 'http://p'}\n"
+
+
+def test_the_buffer_of_an_entry_is_part_of_its_settings() -> None:
+    lines = ("outputs: [metric, scale, capacityBuffer]", "capacityBuffer: {namespace: infra, name: reserve}")
+
+    [found] = read_configuration(whole(entry("w", *lines, kind=CLUSTER_API)), "r.yaml").recommendations
+
+    assert isinstance(found.subject, ClusterSizeSettings)
+    assert found.subject.buffer == BufferSettings("infra", "reserve")
+    assert found.policy.outputs == frozenset(Output)
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        ((f"targets: [{TARGET}]",), "r.yaml:6: clusterSize has no targets: it sizes its node groups: remove targets"),
+        (
+            ("outputs: [scale]",),
+            (
+                "r.yaml:6: the output scale needs node groups whose sizes can be written: "
+                "write nodeGroups: {clusterAPI: …} or {plugin: …}, or remove scale"
+            ),
+        ),
+        (
+            ("outputs: [capacityBuffer]",),
+            "r.yaml:6: the output capacityBuffer has no object: write capacityBuffer: {namespace, name}",
+        ),
+        (
+            ("capacityBuffer: {namespace: a, name: b}",),
+            "r.yaml:6: `capacityBuffer` has no effect without the output of this name: add it to outputs",
+        ),
+    ],
+)
+def test_what_does_not_go_together_is_refused(lines: tuple[str, ...], problem: str) -> None:
+    assert problems_of(whole(entry("w", *lines, kind=STATIC))) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("other", "problem"),
+    [
+        (entry("chat", kind=PREDICTIVE), None),
+        (
+            entry("chats", kind=PREDICTIVE),
+            "r.yaml:6: `forecasts` names 'chat', which is no entry with predictive: did you mean chats?",
+        ),
+        (
+            entry("chat"),
+            (
+                "r.yaml:6: `forecasts` names 'chat', which is proportional, which forecasts nothing: "
+                "write the name of an entry with predictive"
+            ),
+        ),
+    ],
+)
+def test_forecasts_are_those_of_predictive_entries(other: str, problem: str | None) -> None:
+    kind = "clusterSize: {nodeGroups: {clusterAPI: {}}, forecasts: [chat]}"
+
+    found = problems_of(whole(other, entry("w", kind=kind), top=PROMETHEUS))
+
+    assert [text.replace("r.yaml:7", "r.yaml:6") for text in found] == ([problem] if problem else [])
+
+
+def test_sizes_need_nodes_pods_and_what_restricts_them_and_the_objects_of_the_groups() -> None:
+    configuration = read_configuration(whole(entry("w", kind=CLUSTER_API)), "r.yaml")
+
+    needs = needs_of(configuration)
+
+    assert (needs.nodes, needs.pods, needs.scheduling) == (True, True, True)
+    assert {"machinedeployments", "machinesets", "machinepools"} <= {kind.resource for kind in needs.objects}
+
+
+def test_the_priorities_of_the_peer_are_read_only_where_they_are_used() -> None:
+    by_size = read_configuration(whole(entry("w", kind=STATIC)), "r.yaml")
+    by_priority = read_configuration(whole(entry("w", kind=STATIC.replace("}]}", "}], expander: priority}"))), "r.yaml")
+
+    assert config_maps_of(by_size) == frozenset()
+    assert config_maps_of(by_priority) == {("kube-system", "cluster-autoscaler-priority-expander")}

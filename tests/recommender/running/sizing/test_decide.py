@@ -1,0 +1,195 @@
+"""A cluster size decision as a whole: what is remembered, held and refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from adapter.cluster.scheduling.storage import Storage
+from adapter.cluster.scheduling.workloads import Workload
+from adapter.cluster.state import ClusterState, LeftOut, Observed, Unknown
+from adapter.objects.selectors import parse_selector
+from recommender.cluster_size.model.memory import ClusterSizeMemory
+from recommender.cluster_size.model.settings import ClusterSizeSettings, NodeGroupSources, StaticGroup
+from recommender.decisions.inputs import Inputs
+from recommender.decisions.memory import Memory
+from recommender.decisions.record import Status
+from recommender.decisions.settings import Brakes, Direction, Pause, RecommendationPolicy
+from recommender.running.memory.document import decode_memory, encode_memory
+from recommender.running.memory.worth import is_worth_a_write
+from recommender.running.sizing.decide import SizeInputs, SizeQuestion, decide_cluster_size
+from tests.cluster_size.builders import node, pod
+
+if TYPE_CHECKING:
+    from recommender.cluster_size.model.answer import ClusterSizeAnswer
+    from recommender.decisions.loop import Decision
+
+NOW = 1_800_000_000.0
+MINUTE = 60.0
+GIB = 1 << 30
+POOL = {"pool": "a"}
+SETTINGS = ClusterSizeSettings(
+    NodeGroupSources(
+        static=(
+            StaticGroup(
+                "a",
+                0,
+                9,
+                parse_selector("pool=a"),
+                price=0.5,
+                capacity={"cpu": 4000, "memory": 16 * GIB, "pods": 110},
+                labels=POOL,
+            ),
+        )
+    )
+)
+NOTHING, FREE = Memory(), Brakes()
+POLICY = RecommendationPolicy("workers", "clusterSize")
+WEB = Workload("ReplicaSet", "shop", "web", "uid-of-ReplicaSet-web", 9, None, "not needed")
+
+
+def cluster(now: float, running: int = 3, pending: int = 0) -> ClusterState:
+    """Return three nodes, of which some are full, and pods without a node."""
+    nodes = tuple(node(f"n{number}", labels=POOL, created=1.0) for number in range(3))
+    pods = [
+        pod(f"web-{number}", "4", "1Gi", namespace="shop", node=f"n{number}", controller="web", created=2.0)
+        for number in range(running)
+    ]
+    pods += [
+        pod(f"wait-{number}", "4", "1Gi", namespace="shop", controller="web", created=2.0) for number in range(pending)
+    ]
+    return ClusterState(
+        nodes=Observed(nodes, now),
+        pods=Observed(tuple(pods), now),
+        workloads=Observed((WEB,), now),
+        disruption_budgets=Observed((), now),
+        namespace_labels=Observed({"shop": {}}, now),
+        storage=Storage(Observed({}, now), Observed({}, now), Observed({}, now), Observed({}, now)),
+    )
+
+
+def decided(
+    state: ClusterState,
+    now: float = NOW,
+    memory: Memory = NOTHING,
+    *,
+    brakes: Brakes = FREE,
+    last: ClusterSizeAnswer | None = None,
+) -> Decision:
+    question = SizeQuestion(replace(POLICY, brakes=brakes), SETTINGS, waits=True, writes=False)
+    return decide_cluster_size(question, SizeInputs(Inputs(state)), memory, now, last)
+
+
+def restarted(memory: Memory) -> Memory:
+    """Return what a process that was killed finds again."""
+    return decode_memory("workers", encode_memory("workers", memory))
+
+
+def sizes(decision: Decision) -> tuple[int, int]:
+    assert decision.record.size is not None
+    [group] = decision.record.size.groups
+    return group.recommended, group.after_removals
+
+
+def test_pending_pods_make_the_group_grow() -> None:
+    found = decided(cluster(NOW, pending=2))
+
+    assert sizes(found) == (5, 5)
+    assert found.record.status is Status.OK
+    assert found.memory.cluster_size is not None
+    assert found.memory.cluster_size.sizes == {"a": 5}
+
+
+def test_a_timer_at_nine_of_ten_minutes_survives_the_end_of_the_process() -> None:
+    first = decided(cluster(NOW, running=2))
+    later = decided(cluster(NOW + 9 * MINUTE, running=2), NOW + 9 * MINUTE, first.memory)
+
+    after = decided(cluster(NOW + 10.1 * MINUTE, running=2), NOW + 10.1 * MINUTE, restarted(later.memory))
+
+    assert [sizes(each) for each in (first, later, after)] == [(3, 3), (3, 3), (3, 2)]
+    assert after.record.size is not None
+    assert [removal.node for removal in after.record.size.removals if removal.is_due] == ["n2"]
+
+
+def test_without_its_memory_the_timer_would_begin_again() -> None:
+    assert sizes(decided(cluster(NOW + 10.1 * MINUTE, running=2), NOW + 10.1 * MINUTE)) == (3, 3)
+
+
+def test_a_node_that_becomes_unneeded_is_worth_a_write_and_a_later_look_at_it_is_not() -> None:
+    first = decided(cluster(NOW, running=2)).memory
+    second = decided(cluster(NOW + MINUTE, running=2), NOW + MINUTE, first).memory
+
+    assert is_worth_a_write(Memory(), first)
+    assert not is_worth_a_write(first, second)
+
+
+def test_a_memory_from_the_future_lets_no_node_go_early() -> None:
+    memory = Memory(cluster_size=ClusterSizeMemory(unneeded_since={"n2": NOW + 7200}))
+
+    found = decided(cluster(NOW, running=2), NOW, memory)
+
+    assert found.memory.cluster_size is not None
+    assert found.memory.cluster_size.unneeded_since["n2"] <= NOW
+
+
+@pytest.mark.parametrize(
+    ("state", "reason"),
+    [
+        (ClusterState(nodes=Unknown("no rights")), "nodes are not known: no rights"),
+        (replace(cluster(NOW), pods=Unknown("no rights")), "pods are not known: no rights"),
+        (replace(cluster(NOW), nodes=Observed((), NOW - 100)), "the facts of the cluster are 130 s old"),
+    ],
+)
+def test_without_facts_the_last_sizes_are_held_and_no_node_goes(state: ClusterState, reason: str) -> None:
+    before = decided(cluster(NOW, pending=2))
+    now = NOW + 30
+    assert before.record.size is not None
+
+    for last in (before.record.size, None):
+        held = decided(state, now, before.memory, last=last)
+
+        assert held.record.status is Status.HELD
+        assert reason in held.record.message
+        assert sizes(held) == (5, 5)
+        assert held.record.time == NOW
+        assert held.memory == before.memory
+
+
+def test_sizes_that_are_held_too_long_are_stale() -> None:
+    before = decided(cluster(NOW, pending=2))
+
+    found = decided(ClusterState(nodes=Unknown("no rights")), NOW + 61, before.memory)
+
+    assert (found.record.status, found.record.size) == (Status.STALE, None)
+
+
+def test_a_pause_holds_and_says_so() -> None:
+    found = decided(cluster(NOW, pending=2), brakes=Brakes(paused=Pause(Direction.BOTH)))
+
+    assert (found.record.status, sizes(found)) == (Status.HELD, (3, 3))
+    assert "paused by the configuration" in found.record.message
+
+
+def test_what_is_unknown_or_left_out_is_named_and_keeps_nodes() -> None:
+    state = replace(
+        cluster(NOW, running=2),
+        disruption_budgets=Unknown("no rights"),
+        left_out=tuple(LeftOut("Pod", "shop", f"x{number}", f"pod shop/x{number}: bad") for number in range(5)),
+    )
+
+    answer = decided(state).record.size
+
+    assert answer is not None
+    assert "PodDisruptionBudgets are not known, so no pod is moved: no rights" in answer.notes
+    assert "5 Pods left out: pod shop/x0: bad; pod shop/x1: bad; pod shop/x2: bad; and 2 more" in answer.notes
+
+
+def test_changes_of_sizes_are_remembered() -> None:
+    first = decided(cluster(NOW, pending=2))
+    same = decided(cluster(NOW + 10, pending=2), NOW + 10, first.memory)
+    other = decided(cluster(NOW + 20, pending=3), NOW + 20, same.memory)
+
+    memories = [each.memory.cluster_size for each in (first, same, other)]
+    assert [memory.changes for memory in memories if memory] == [(), (), (NOW + 20,)]
