@@ -9,8 +9,8 @@ from adapter.cluster.scheduling.workloads import Workload
 from adapter.cluster.state import ClusterState, Observed, Unknown
 from recommender.cluster_size.future.buffers import (
     ChunkError,
+    buffer_chunks,
     buffer_kinds,
-    buffer_size,
     chunk_of,
     chunks_asked,
     chunks_for,
@@ -137,7 +137,7 @@ def test_a_chunk_whose_size_is_not_known_is_a_named_error(cluster: ClusterState,
     ],
 )
 def test_a_buffer_holds_the_pods_of_the_future(spec: dict[str, Any], replicas: int, granted: int) -> None:
-    found = buffer_size(STATED, state(spec), tuple(pod(f"p{number}", "500m", "64Mi") for number in range(2)))
+    found = buffer_chunks(STATED, state(spec), tuple(pod(f"p{number}", "500m", "64Mi") for number in range(2)))
     assert (found.replicas, found.granted) == (replicas, granted)
     assert ("limits of CapacityBuffer shop/reserve allow 2" in found.detail) == (granted < replicas)
 
@@ -145,4 +145,4 @@ def test_a_buffer_holds_the_pods_of_the_future(spec: dict[str, Any], replicas: i
 def test_limits_that_cannot_be_read_are_named() -> None:
     spec = {"podTemplateRef": {"name": "chunk"}, "limits": {"cpu": "much"}}
     with pytest.raises(ChunkError, match=r"CapacityBuffer shop/reserve: spec.limits: 'much'"):
-        buffer_size(STATED, state(spec), ())
+        buffer_chunks(STATED, state(spec), ())
