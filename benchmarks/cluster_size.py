@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from adapter.cluster.files import read_contents, state_of
-from adapter.cluster.predicates.snapshot import Snapshot
 from adapter.cluster.state import ClusterNeeds, Observed, Unknown
 from adapter.objects.selectors import parse_selector
 from benchmarks.cluster_objects import GROUP_LABEL, GROUPS, ClusterPlan, cores_of, write_cluster
@@ -29,18 +28,23 @@ from benchmarks.packing_gaps import gap_rows, peer_estimate
 from benchmarks.report import report
 from benchmarks.running import run
 from benchmarks.usage import usage
-from recommender.cluster_size.model.settings import ClusterSizeSettings, NodeGroupSources, StaticGroup
+from recommender.cluster_size.calculate import decide_size
+from recommender.cluster_size.model.settings import (
+    ClusterSizeSettings,
+    NodeGroupSources,
+    ScaleDownSettings,
+    StaticGroup,
+)
 from recommender.cluster_size.model.situation import ClusterSituation
 from recommender.cluster_size.node_groups.discover import node_groups
-from recommender.cluster_size.scale_down.decide import scale_down
-from recommender.cluster_size.scale_up.decide import scale_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adapter.cluster.state import ClusterState
     from benchmarks.progress import Progress
-    from benchmarks.report import Report, Row
+    from benchmarks.report import Cell, Report, Row
+    from recommender.cluster_size.model.answer import ClusterSizeAnswer
 
 NAME: Final = "cluster_size"
 PEER_SECONDS: Final = 3.13
@@ -125,35 +129,35 @@ def cluster_rows(plan: ClusterPlan) -> list[Row]:
 
 def _decision_rows(state: ClusterState, plan: ClusterPlan, about: Row) -> list[Row]:
     settings = ClusterSizeSettings(NodeGroupSources(static=_groups(plan)))
-    began, cpu = time.perf_counter(), time.process_time()
-    situation = _situation(state, settings)
-    snapshot = Snapshot(situation.nodes, situation.pods, situation.storage, situation.namespace_labels)
-    scaled = scale_up(situation, settings, snapshot)
-    up, up_cpu = time.perf_counter() - began, time.process_time() - cpu
-    removable = scale_down(situation, settings, snapshot, scaled)
-    whole, whole_cpu = time.perf_counter() - began, time.process_time() - cpu
-    up_row: Row = {
-        "case": "scale-up",
+    without = replace(settings, scale_down=ScaleDownSettings(enabled=False))
+    grown, growing = _decided("recommendation without scale-down", state, without)
+    answer, whole = _decided("recommendation with scale-down", state, settings)
+    new_nodes = sum(group.recommended - group.current for group in grown.groups)
+    bound = grown.bound
+    growing |= {
         **about,
-        "seconds": round(up, 2),
-        "cpu_seconds": round(up_cpu, 2),
-        "new_nodes": sum(scaled.increases.values()),
-        "bound_nodes": None if scaled.bound is None else scaled.bound.bound,
-        "helped_pods": scaled.helped_pods,
-        "fitting_pods": scaled.fitting_pods,
-        "errors": 0 if scaled.increases or not plan.pending else 1,
+        "new_nodes": new_nodes,
+        "bound_nodes": None if bound is None else bound.bound,
+        "unschedulable_pods": sum(len(alike.pods) for alike in grown.unschedulable),
+        "errors": 0 if new_nodes or not plan.pending else 1,
     }
-    whole_row: Row = {
-        "case": "scale-up and scale-down",
+    whole |= {
         **about,
-        "seconds": round(whole, 2),
-        "cpu_seconds": round(whole_cpu, 2),
-        "removable_nodes": len(removable.removals),
-        "kept_nodes": len(removable.kept),
+        "removable_nodes": len(answer.removals),
+        "kept_nodes": len(answer.kept),
         "peak_mib": usage(os.getpid()).peak_mib,
-        "errors": 0 if len(removable.removals) + len(removable.kept) == plan.nodes else 1,
+        "errors": 0 if len(answer.removals) + len(answer.kept) == plan.nodes else 1,
     }
-    return [up_row, whole_row]
+    return [growing, whole]
+
+
+def _decided(
+    case: str, state: ClusterState, settings: ClusterSizeSettings
+) -> tuple[ClusterSizeAnswer, dict[str, Cell]]:
+    began, cpu = time.perf_counter(), time.process_time()
+    answer = decide_size(_situation(state, settings), settings)
+    seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu
+    return answer, {"case": case, "seconds": round(seconds, 2), "cpu_seconds": round(cpu_seconds, 2)}
 
 
 def _situation(state: ClusterState, settings: ClusterSizeSettings) -> ClusterSituation:

@@ -32,7 +32,11 @@ def test_padding_makes_the_file_larger_by_what_was_asked() -> None:
 
 def test_cluster_is_read_and_decided_on_without_an_error() -> None:
     rows = cluster_rows(PLAN)
-    assert [row["case"] for row in rows] == ["read the cluster from a JSON file", "scale-up", "scale-up and scale-down"]
+    assert [row["case"] for row in rows] == [
+        "read the cluster from a JSON file",
+        "recommendation without scale-down",
+        "recommendation with scale-down",
+    ]
     assert all(row["errors"] == 0 for row in rows)
 
 

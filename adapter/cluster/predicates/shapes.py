@@ -55,8 +55,8 @@ class ShapeTable:
     """
 
     def __init__(self) -> None:
+        # With the values themselves: the identity of a value that is gone may be given to another.
         self._by_identity: dict[_Identity, tuple[PodShape, tuple[object, ...]]] = {}
-        # Keeps what the identities stand for alive, as an identity of a value that is gone may be given again.
         self._by_value: dict[_Value, PodShape] = {}
         self._schedulings: dict[PodScheduling, PodScheduling] = {}
 

@@ -52,7 +52,8 @@ def _objects(
         resource = f"{kind.resource}.{kind.group}" if kind.group else kind.resource
         command = f"kubectl get {resource} -A -o json"
         return Unknown(f"{where} contains no {kind.kind}: add the output of `{command}`", is_refused=True)
-    objects = (found[place] for place in sorted(found) if kind.namespace in {"", place[0]})
+    places = (place for place in sorted(found) if kind.namespace in {"", place[0]} and kind.name in {"", place[1]})
+    objects = (found[place] for place in places)
     return Observed(tuple(one for one in objects if not isinstance(one, str)), time)
 
 

@@ -37,7 +37,8 @@ def object_watch(
 
     def reflector(resource: Resource, failed: Callable[[KubernetesError], None]) -> Reflector[AnyObjectForm]:
         served[:] = [resource]
-        which = ListWatch(resource, WHOLE_OBJECTS, kind.namespace or None)
+        selector = f"metadata.name={kind.name}" if kind.name else ""
+        which = ListWatch(resource, WHOLE_OBJECTS, kind.namespace or None, field_selector=selector)
         return Reflector(client, which, AnyObjectForm, store, settings, failed)
 
     return ServedReflector(kind, kinds, reflector, settings), store

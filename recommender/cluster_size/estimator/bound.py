@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from adapter.cluster.predicates.filters import PodFilter
-from adapter.cluster.scheduling.constraints import HOSTNAME_LABEL
 from recommender.cluster_size.estimator.estimate import PASSING_PLUGINS, is_passing
+from recommender.cluster_size.estimator.opened import add_new_node
 from recommender.cluster_size.estimator.packing_program import POD_COUNT, Demand, least_cost
 
 if TYPE_CHECKING:
@@ -78,9 +77,7 @@ def _empty_node(template: NodeTemplate, index: int, snapshot: Snapshot) -> NodeI
     name = f"bound-{index}"
     while name in snapshot.nodes:
         name += "-"
-    node = replace(template.node, name=name, labels={**template.node.labels, HOSTNAME_LABEL: name})
-    pods = [replace(pod, name=f"{pod.name}-{name}", uid="", node=name) for pod in template.pods]
-    return snapshot.add_node(node, pods)
+    return add_new_node(snapshot, template, name)
 
 
 def _free(info: NodeInfo) -> dict[str, int]:
@@ -95,10 +92,11 @@ def _whole(requests: Mapping[str, int], free: Mapping[str, int]) -> int:
 
 def _room(judge: PodFilter, shape: PodShape, info: NodeInfo, whole: int) -> int:
     """Return the most pods of a shape that a node can ever hold."""
-    if not is_passing(shape):
-        return judge.room(info, whole)
-    # Further pods can make place for others where affinity or spread refuses them now.
-    return whole if all(refusal.plugin in PASSING_PLUGINS for refusal in judge.refusals(info)) else 0
+    refusals = judge.refusals(info)
+    if any(refusal.plugin not in PASSING_PLUGINS for refusal in refusals):
+        return 0
+    # Where other pods are the reason, they may be elsewhere in the best answer; the snapshot may hold this very pod.
+    return whole if refusals or is_passing(shape) else judge.room(info, whole)
 
 
 def _below(found: float) -> float:

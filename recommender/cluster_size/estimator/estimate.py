@@ -6,13 +6,14 @@ give the same result: a node that is full for one of them is not asked again, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from adapter.cluster.predicates.filters import PodFilter
 from adapter.cluster.scheduling.constraints import HOSTNAME_LABEL
 from recommender.cluster_size.estimator.limiter import EstimateLimit
 from recommender.cluster_size.estimator.model import Estimate, NewNode
+from recommender.cluster_size.estimator.opened import add_new_node
 from recommender.cluster_size.estimator.order import ordered
 
 if TYPE_CHECKING:
@@ -200,11 +201,7 @@ class _Packing:
         self._on_node.setdefault(info.node.name, []).extend(pods)
 
     def _open(self) -> NodeInfo:
-        name = self._new_name()
-        template = self._template.node
-        node = replace(template, name=name, labels={**template.labels, HOSTNAME_LABEL: name})
-        pods = [replace(pod, name=f"{pod.name}-{name}", uid="", node=name) for pod in self._template.pods]
-        info = self._snapshot.add_node(node, pods)
+        info = add_new_node(self._snapshot, self._template, self._new_name())
         self._opened.append(info)
         return info
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Readiness:
+class NodeReadiness:
     """Nodes by their state. Nodes that are being deleted are in none of them."""
 
     ready: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ def readiness_of(
     now: float,
     startup_seconds: Mapping[str, float],
     default_seconds: float,
-) -> dict[str, Readiness]:
+) -> dict[str, NodeReadiness]:
     """Return the readiness by group; nodes outside of groups are under the empty name.
 
     `startup_seconds` is how long nodes of a group may take to become ready, where it is not the default.
@@ -57,7 +57,7 @@ def readiness_of(
             starting.append(node.name)
         else:
             unready.append(node.name)
-    return {group: Readiness(*map(tuple, lists)) for group, lists in states.items()}
+    return {group: NodeReadiness(*map(tuple, lists)) for group, lists in states.items()}
 
 
 def health_problem(unready: int, total: int, allowed: Unready) -> str:

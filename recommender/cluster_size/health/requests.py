@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from recommender.cluster_size.health.back_off import after_failure, is_forgotten
-from recommender.cluster_size.health.readiness import Readiness
+from recommender.cluster_size.health.readiness import NodeReadiness
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +30,7 @@ class GroupRequest:
 
 
 def group_request(
-    group: NodeGroup, readiness: Readiness, requested: RequestedNodes | None, now: float, provision_seconds: float
+    group: NodeGroup, readiness: NodeReadiness, requested: RequestedNodes | None, now: float, provision_seconds: float
 ) -> GroupRequest:
     """Return what is on its way to a group of which this program wrote the size, if `requested` states one.
 
@@ -55,7 +55,7 @@ def provision_seconds_of(group: NodeGroup, settings: ClusterSizeSettings) -> flo
 
 
 def requests_of(
-    situation: ClusterSituation, settings: ClusterSizeSettings, readiness: Mapping[str, Readiness]
+    situation: ClusterSituation, settings: ClusterSizeSettings, readiness: Mapping[str, NodeReadiness]
 ) -> tuple[dict[str, GroupRequest], ClusterSizeMemory | None]:
     """Return what is on its way by group, and the memory with what follows from it; None if nothing changed.
 
@@ -69,7 +69,7 @@ def requests_of(
     for group in situation.groups.groups:
         request = requested.get(group.name)
         seconds = provision_seconds_of(group, settings)
-        state = readiness.get(group.name, Readiness())
+        state = readiness.get(group.name, NodeReadiness())
         its = found[group.name] = group_request(group, state, request, situation.now, seconds)
         if request is None:
             continue

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from adapter.objects.selectors import Operator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from adapter.cluster.scheduling.workloads import DisruptionBudget
     from adapter.cluster.state import ClusterPod
+    from adapter.objects.selectors import Selector
+
+_NO_LABEL: Final = ("", "")
 
 
 class RemainingDisruptions:
@@ -20,10 +25,11 @@ class RemainingDisruptions:
         self.are_known = budgets is not None
         self._budgets = tuple(budgets or ())
         self._left = [budget.disruptions_allowed for budget in self._budgets]
-        self._of_namespace: defaultdict[str, list[int]] = defaultdict(list)
+        self._by_label: defaultdict[tuple[str, str, str], list[int]] = defaultdict(list)
+        """By namespace, and key and value of a label that all pods of the budget have; empty where there is none."""
         for number, budget in enumerate(self._budgets):
             if budget.selector is not None:
-                self._of_namespace[budget.namespace].append(number)
+                self._by_label[(budget.namespace, *_required_label(budget.selector))].append(number)
         self._matching: dict[tuple[str, int], tuple[int, ...]] = {}
 
     def has_budget(self, pod: ClusterPod) -> bool:
@@ -47,15 +53,15 @@ class RemainingDisruptions:
                 self._left[number] -= 1
 
     def _numbers(self, pod: ClusterPod) -> tuple[int, ...]:
-        numbers = self._of_namespace.get(pod.namespace)
-        if not numbers:
+        if not self._budgets:
             return ()
         # Pods of one controller share their labels, and pods outlive this object.
         key = (pod.namespace, id(pod.labels))
         found = self._matching.get(key)
         if found is None:
-            found = tuple(number for number in numbers if self._selects(number, pod))
-            self._matching[key] = found
+            labels = [_NO_LABEL, *pod.labels.items()]
+            numbers = [one for label in labels for one in self._by_label.get((pod.namespace, *label), ())]
+            found = self._matching[key] = tuple(one for one in sorted(set(numbers)) if self._selects(one, pod))
         return found
 
     def _selects(self, number: int, pod: ClusterPod) -> bool:
@@ -72,3 +78,11 @@ class RemainingDisruptions:
             f"the PodDisruptionBudget {budget.namespace}/{budget.name} allows "
             f"{allowed} disruption{'' if allowed == 1 else 's'}{beside}{together}"
         )
+
+
+def _required_label(selector: Selector) -> tuple[str, str]:
+    """Return a label without which the selector does not match."""
+    for one in selector.requirements:
+        if one.operator in {Operator.EQUALS, Operator.DOUBLE_EQUALS}:
+            return one.key, one.values[0]
+    return _NO_LABEL

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from adapter.cluster.predicates.snapshot import Snapshot
     from recommender.cluster_size.model.settings import ClusterSizeSettings
     from recommender.cluster_size.model.situation import ClusterSituation
-    from recommender.cluster_size.scale_up.preparation import Health
+    from recommender.cluster_size.scale_up.preparation import ClusterHealth
     from recommender.cluster_size.scale_up.report import LeftPending
     from recommender.cluster_size.scale_up.state import SizingState
 
@@ -46,7 +46,9 @@ def scale_up(situation: ClusterSituation, settings: ClusterSizeSettings, snapsho
     return _decided(situation, settings, snapshot, health)
 
 
-def _decided(situation: ClusterSituation, settings: ClusterSizeSettings, snapshot: Snapshot, health: Health) -> ScaleUp:
+def _decided(
+    situation: ClusterSituation, settings: ClusterSizeSettings, snapshot: Snapshot, health: ClusterHealth
+) -> ScaleUp:
     pending = pending_pods(situation, settings)
     state = sizing_state(situation, settings, health)
     placer = Placer(snapshot)

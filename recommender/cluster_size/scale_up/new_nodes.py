@@ -6,20 +6,14 @@ from dataclasses import replace
 from itertools import count, islice
 from typing import TYPE_CHECKING
 
-from adapter.cluster.scheduling.constraints import HOSTNAME_LABEL
+from recommender.cluster_size.estimator.opened import add_new_node, own_pods
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
     from adapter.cluster.predicates.snapshot import NodeInfo, Snapshot
-    from adapter.cluster.state import ClusterNode, ClusterPod
+    from adapter.cluster.state import ClusterNode
     from recommender.cluster_size.model.groups import NodeGroup, NodeTemplate
-
-
-def add_new_node(snapshot: Snapshot, template: NodeTemplate, name: str) -> NodeInfo:
-    """Add a node made by a template, with a hostname and pods of its own. The name must be free."""
-    node = replace(template.node, name=name, labels={**template.node.labels, HOSTNAME_LABEL: name})
-    return snapshot.add_node(node, _own_pods(template, name, ()))
 
 
 def free_names(snapshot: Snapshot, prefix: str) -> Iterator[str]:
@@ -43,13 +37,4 @@ def make_ready(snapshot: Snapshot, node: ClusterNode, template: NodeTemplate) ->
     controllers = [pod.controller.uid for pod in present.pods.values() if pod.controller is not None]
     ready = replace(template.node, name=node.name, labels={**template.node.labels, **node.labels})
     pods = snapshot.remove_node(node.name)
-    snapshot.add_node(ready, (*pods, *_own_pods(template, node.name, controllers)))
-
-
-def _own_pods(template: NodeTemplate, node: str, present: Collection[str]) -> list[ClusterPod]:
-    """Return the template's pods for one node, without those of controllers that have one there already."""
-    return [
-        replace(pod, name=f"{pod.name}-{node}", uid="", node=node)
-        for pod in template.pods
-        if pod.controller is None or pod.controller.uid not in present
-    ]
+    snapshot.add_node(ready, (*pods, *own_pods(template, node.name, controllers)))

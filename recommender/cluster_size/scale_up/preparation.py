@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from recommender.cluster_size.health.readiness import Readiness, health_problem, is_starting, readiness_of
+from recommender.cluster_size.health.readiness import NodeReadiness, health_problem, is_starting, readiness_of
 from recommender.cluster_size.health.requests import GroupRequest, provision_seconds_of, requests_of
 from recommender.cluster_size.limits.totals import quota_of
 from recommender.cluster_size.model.answer import SizeStep
@@ -28,18 +28,18 @@ NO_TEMPLATE = "it has neither a ready node nor a template, so it is not known wh
 
 
 @dataclass(frozen=True, slots=True)
-class Health:
+class ClusterHealth:
     """What is known of nodes beside what they can hold."""
 
     problem: str
     """Why nothing may be decided; empty if the cluster is healthy."""
-    readiness: Mapping[str, Readiness]
+    readiness: Mapping[str, NodeReadiness]
     requests: Mapping[str, GroupRequest]
     memory: ClusterSizeMemory | None
     """With back-offs and requests as they are now; None if nothing changed."""
 
 
-def health_of(situation: ClusterSituation, settings: ClusterSizeSettings) -> Health:
+def health_of(situation: ClusterSituation, settings: ClusterSizeSettings) -> ClusterHealth:
     """Return the health of the cluster, and what is on its way."""
     startup = {group.name: provision_seconds_of(group, settings) for group in situation.groups.groups}
     readiness = readiness_of(
@@ -53,7 +53,7 @@ def health_of(situation: ClusterSituation, settings: ClusterSizeSettings) -> Hea
     unready = sum(len(state.unready) for state in readiness.values())
     total = sum(state.total for state in readiness.values())
     requests, memory = requests_of(situation, settings, readiness)
-    return Health(health_problem(unready, total, settings.unready), readiness, requests, memory)
+    return ClusterHealth(health_problem(unready, total, settings.unready), readiness, requests, memory)
 
 
 def left_out_groups(situation: ClusterSituation) -> dict[str, str]:
@@ -65,7 +65,7 @@ def left_out_groups(situation: ClusterSituation) -> dict[str, str]:
     }
 
 
-def sizing_state(situation: ClusterSituation, settings: ClusterSizeSettings, health: Health) -> SizingState:
+def sizing_state(situation: ClusterSituation, settings: ClusterSizeSettings, health: ClusterHealth) -> SizingState:
     """Return sizes and limits before anything is added; nodes on their way count for limits like those that exist."""
     left_out = left_out_groups(situation)
     groups = {group.name: group for group in situation.groups.groups if group.name not in left_out}
@@ -94,13 +94,13 @@ def _put_right(state: SizingState, group: NodeGroup, request: GroupRequest) -> N
 
 
 def _obstacles(
-    situation: ClusterSituation, settings: ClusterSizeSettings, groups: Iterable[NodeGroup], health: Health
+    situation: ClusterSituation, settings: ClusterSizeSettings, groups: Iterable[NodeGroup], health: ClusterHealth
 ) -> dict[str, str]:
     back_offs = (health.memory or situation.memory).back_offs
     found: dict[str, str] = {}
     for group in groups:
         back_off = back_offs.get(group.name)
-        state = health.readiness.get(group.name, Readiness())
+        state = health.readiness.get(group.name, NodeReadiness())
         unhealthy = health_problem(len(state.unready), state.total, settings.unready)
         if back_off is not None and situation.now < back_off.until:
             until = datetime.fromtimestamp(back_off.until, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -119,7 +119,11 @@ def evict_present(snapshot: Snapshot, pods: Iterable[ClusterPod]) -> None:
 
 
 def add_upcoming(
-    situation: ClusterSituation, settings: ClusterSizeSettings, snapshot: Snapshot, state: SizingState, health: Health
+    situation: ClusterSituation,
+    settings: ClusterSizeSettings,
+    snapshot: Snapshot,
+    state: SizingState,
+    health: ClusterHealth,
 ) -> None:
     """Make starting nodes ready, and add those that were requested and do not exist yet."""
     for node in situation.nodes:

@@ -56,7 +56,7 @@ def left_pending(
             if refusals[id(shape)]:
                 refused[id(shape)][name] = refusal_text(refusals[id(shape)])
             elif obstacle is None:
-                refused[id(shape)][name] = "a further round could hold it"
+                refused[id(shape)][name] = "one more node could hold it, but no further round is made"
             else:
                 refused[id(shape)][name] = obstacle.reason
                 if obstacle.step:

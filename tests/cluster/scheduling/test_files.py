@@ -415,7 +415,8 @@ def test_whole_objects_are_read_in_any_version(tmp_path: Path) -> None:
     )
     elsewhere = ObjectKind(MACHINES.group, MACHINES.resource, MACHINES.kind, "other")
     absent = ObjectKind("cluster.x-k8s.io", "machinepools", "MachinePool")
-    needs = ClusterNeeds(objects=frozenset({MACHINES, elsewhere, absent}))
+    other = ObjectKind(MACHINES.group, MACHINES.resource, MACHINES.kind, "infra", "other")
+    needs = ClusterNeeds(objects=frozenset({MACHINES, elsewhere, other, absent}))
     found = state(tmp_path, machines, needs=needs).objects
     objects = found[MACHINES]
     assert isinstance(objects, Observed)
@@ -429,6 +430,7 @@ def test_whole_objects_are_read_in_any_version(tmp_path: Path) -> None:
         "annotations": {"a": "b"},
     }
     assert found[elsewhere] == Observed((), NOW)
+    assert found[other] == Observed((), NOW)
     missing = found[absent]
     assert isinstance(missing, Unknown)
     assert missing.is_refused

@@ -139,6 +139,21 @@ def test_whole_objects_are_watched_in_the_version_that_is_served(
     until(lambda: objects_of(watch.state()) == [f"{GROUP}/v1beta1"])
 
 
+def test_one_object_of_a_kind_is_watched_by_its_name_alone(
+    server: FakeApiServer, client: KubernetesClient, tasks: Tasks
+) -> None:
+    server.define(machine_kind("v1beta1"))
+    put(server, machines("v1beta1"))
+    put(server, machines("v1beta1", "other"))
+    one = replace(POOLS, namespace="infra", name="other")
+    watch = watching(client, tasks, ClusterNeeds(objects=frozenset({one})))
+    found = watch.state().objects[one]
+    assert isinstance(found, Observed)
+    assert [each["metadata"]["name"] for each in found.value] == ["other"]  # type: ignore[index] # a dictionary
+    server.store.remove(machine_kind("v1beta1"), "infra", "other")
+    until(lambda: objects_of(watch.state(), one) == [])
+
+
 def test_a_kind_that_is_not_installed_is_unknown_until_it_is(
     server: FakeApiServer, client: KubernetesClient, tasks: Tasks, monkeypatch: pytest.MonkeyPatch
 ) -> None:

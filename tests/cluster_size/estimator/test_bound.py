@@ -15,7 +15,7 @@ from recommender.cluster_size.estimator.equivalence import pod_groups
 from recommender.cluster_size.estimator.estimate import estimate
 from recommender.cluster_size.model.groups import NodeGroup, NodeTemplate
 from tests.cluster_size.builders import node, pod
-from tests.cluster_size.estimator.clusters import MIB, SELECTOR, groups_of, snapshot_of
+from tests.cluster_size.estimator.clusters import MIB, SELECTOR, ZONE, groups_of, snapshot_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,6 +72,17 @@ def test_pods_that_repel_each_other_need_a_node_each() -> None:
     snapshot = Snapshot([], [])
     groups = pod_groups([replace(first, name=f"a-{number}") for number in range(5)], snapshot)
     assert lower_bound(groups, [option("a", 64, 64)], snapshot) == 5
+
+
+def test_pods_that_have_a_place_in_the_snapshot_do_not_raise_the_bound() -> None:
+    term = PodTerm(ZONE, SELECTOR, frozenset({"default"}))
+    first = pod("a", labels={"app": "estimatee"}, controller="a", scheduling=PodScheduling(anti_affinity=(term,)))
+    snapshot = Snapshot([node("new-0", labels={ZONE: "x"})], [])
+    snapshot.place(first, "new-0")
+    options = [option("x", 4, 16, 1.0, labels={ZONE: "x"}), option("y", 4, 16, 10.0, labels={ZONE: "y"})]
+    cost = lower_cost_bound(pod_groups([first], snapshot), options, snapshot)
+    assert cost is not None
+    assert cost <= 1.0
 
 
 @pytest.mark.parametrize(

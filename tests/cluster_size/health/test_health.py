@@ -1,4 +1,4 @@
-"""Readiness, the health gate, back-off, and requested nodes that do not come."""
+"""NodeReadiness, the health gate, back-off, and requested nodes that do not come."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from recommender.cluster_size.health.back_off import after_failure, is_forgotten
-from recommender.cluster_size.health.readiness import Readiness, health_problem, readiness_of
+from recommender.cluster_size.health.readiness import NodeReadiness, health_problem, readiness_of
 from recommender.cluster_size.health.requests import GroupRequest, group_request, requests_of
 from recommender.cluster_size.model.groups import NodeGroups
 from recommender.cluster_size.model.memory import BackOff, ClusterSizeMemory, RequestedNodes
@@ -35,9 +35,9 @@ def test_nodes_are_ready_starting_or_unready_by_group_and_those_that_go_are_none
     group_of = {its.name: "b" if its.name == "patient" else "a" for its in nodes if its.name != "outside"}
     found = readiness_of(nodes, group_of, frozenset({"going"}), NOW, {"b": 2000.0}, 900.0)
     assert found == {
-        "a": Readiness(("ready",), ("new",), ("old", "ageless")),
-        "": Readiness(("outside",)),
-        "b": Readiness(starting=("patient",)),
+        "a": NodeReadiness(("ready",), ("new",), ("old", "ageless")),
+        "": NodeReadiness(("outside",)),
+        "b": NodeReadiness(starting=("patient",)),
     }
 
 
@@ -95,13 +95,13 @@ def test_requested_nodes_are_on_their_way_until_they_are_late(
     present: int, starting: int, age: float, minimum: int, found: GroupRequest
 ) -> None:
     names = tuple(f"n{number}" for number in range(present + starting))
-    readiness = Readiness(names[:present], names[present:])
+    readiness = NodeReadiness(names[:present], names[present:])
     its = group("a", size=5, min_size=minimum, nodes=names)
     assert group_request(its, readiness, RequestedNodes(5, NOW - age), NOW, 900.0) == found
 
 
 def test_without_a_request_of_this_program_nothing_is_on_its_way() -> None:
-    assert group_request(group("a", size=5), Readiness(), None, NOW, 900.0) == GroupRequest(5)
+    assert group_request(group("a", size=5), NodeReadiness(), None, NOW, 900.0) == GroupRequest(5)
 
 
 def _situation(memory: ClusterSizeMemory, *, writes_sizes: bool = True, size: int = 2) -> ClusterSituation:
@@ -111,7 +111,7 @@ def _situation(memory: ClusterSizeMemory, *, writes_sizes: bool = True, size: in
 
 def test_a_group_whose_requested_nodes_do_not_come_backs_off_and_its_request_is_forgotten() -> None:
     memory = ClusterSizeMemory(requested={"a": RequestedNodes(2, NOW - 901)}, last_delete=7.0)
-    found, changed = requests_of(_situation(memory), SETTINGS, {"a": Readiness(("n0",))})
+    found, changed = requests_of(_situation(memory), SETTINGS, {"a": NodeReadiness(("n0",))})
     assert found == {"a": GroupRequest(1, late=1)}
     back_off = BackOff(NOW + 300, 300.0, NOW, "1 requested node was not ready within 900 s")
     assert changed == replace(memory, requested={}, back_offs={"a": back_off})
@@ -120,19 +120,19 @@ def test_a_group_whose_requested_nodes_do_not_come_backs_off_and_its_request_is_
 def test_a_request_that_is_fulfilled_and_a_back_off_of_long_ago_are_forgotten() -> None:
     old = BackOff(1.0, 1.0, 1.0, "long ago")
     memory = ClusterSizeMemory(requested={"a": RequestedNodes(1, NOW - 10)}, back_offs={"b": old})
-    _, changed = requests_of(_situation(memory, size=1), SETTINGS, {"a": Readiness(("n0",))})
+    _, changed = requests_of(_situation(memory, size=1), SETTINGS, {"a": NodeReadiness(("n0",))})
     assert changed == ClusterSizeMemory()
 
 
 def test_a_size_that_has_been_written_but_is_not_read_yet_stays_requested() -> None:
     memory = ClusterSizeMemory(requested={"a": RequestedNodes(2, NOW - 1)})
-    found, changed = requests_of(_situation(memory, size=1), SETTINGS, {"a": Readiness(("n0",))})
+    found, changed = requests_of(_situation(memory, size=1), SETTINGS, {"a": NodeReadiness(("n0",))})
     assert found == {"a": GroupRequest(1)}
     assert changed is None
 
 
 def test_where_nobody_acts_on_a_size_nothing_is_requested() -> None:
     memory = ClusterSizeMemory(requested={"a": RequestedNodes(2, NOW - 901)})
-    found, changed = requests_of(_situation(memory, writes_sizes=False), SETTINGS, {"a": Readiness(("n0",))})
+    found, changed = requests_of(_situation(memory, writes_sizes=False), SETTINGS, {"a": NodeReadiness(("n0",))})
     assert found == {"a": GroupRequest(2)}
     assert changed is None

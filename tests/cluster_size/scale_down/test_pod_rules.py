@@ -9,8 +9,9 @@ import pytest
 
 from adapter.cluster.scheduling.constraints import LocalVolume, PodScheduling
 from adapter.cluster.scheduling.workloads import DisruptionBudget
-from adapter.objects.selectors import EVERYTHING
+from adapter.objects.selectors import EVERYTHING, parse_selector
 from recommender.cluster_size.model.settings import ScaleDownSettings
+from recommender.cluster_size.scale_down.disruptions import RemainingDisruptions
 from tests.cluster_size.builders import controller, node, pod
 from tests.cluster_size.scale_down.world import NOW, World, due, group, kept, workloads_of
 
@@ -183,3 +184,28 @@ def test_without_known_budgets_only_empty_nodes_go() -> None:
     decision = unknown.decide()
     assert due(decision) == ["empty"]
     assert "PodDisruptionBudgets are not known" in decision.kept[0].reason
+
+
+@pytest.mark.parametrize(
+    ("selector", "covered"),
+    [
+        ("app=web", True),
+        ("app==web,tier in (a,b)", True),
+        ("tier in (a)", True),
+        ("!gone", True),
+        ("", True),
+        ("app=db", False),
+        ("app=web,!tier", False),
+    ],
+)
+@pytest.mark.parametrize("namespace", ["shop", "elsewhere"])
+def test_a_budget_covers_the_pods_that_it_selects_in_its_namespace(
+    selector: str, namespace: str, *, covered: bool
+) -> None:
+    one = pod("p", node="n", namespace="shop", controller="web", labels={"app": "web", "tier": "a"})
+    budgets = (DisruptionBudget(namespace, "budget", parse_selector(selector), 0),)
+    assert RemainingDisruptions(budgets).has_budget(one) is (covered and namespace == "shop")
+
+
+def test_a_budget_without_selector_covers_no_pod() -> None:
+    assert not RemainingDisruptions((DisruptionBudget("shop", "budget", None, 0),)).has_budget(running())

@@ -24,6 +24,7 @@ from recommender.cluster_size.scale_down.disruptions import RemainingDisruptions
 from recommender.cluster_size.scale_down.drainability import DrainRules
 from recommender.cluster_size.scale_down.minimums import Minimums
 from recommender.cluster_size.scale_down.removal import ZONE_LABEL
+from recommender.cluster_size.scale_down.rooms import BLOCK
 from recommender.cluster_size.scale_down.sequence import simulate
 from recommender.cluster_size.scale_down.survey import survey
 from tests.cluster_size.builders import node, pod
@@ -116,3 +117,51 @@ def test_budgets_and_smallest_sizes_are_respected_by_all_removals_together(world
             one for one in world.pods if one.node in going and budget.selector and budget.selector.matches(one.labels)
         ]
         assert len(away) <= budget.disruptions_allowed
+
+
+@st.composite
+def plain_worlds(draw: st.DrawFn) -> World:
+    """Return more nodes than a block has, with pods of several sizes and no constraints."""
+    count = draw(st.integers(BLOCK - 2, BLOCK + 8))
+    sizes = draw(st.lists(st.sampled_from([100, 300, 400, 700, 1100, 1900, 2500]), min_size=count, max_size=3 * count))
+    at = draw(st.lists(st.integers(0, count - 1), min_size=len(sizes), max_size=len(sizes)))
+    pods = [
+        pod(f"p{number}", f"{size}m", "64Mi", node=f"n{where}", controller="web")
+        for number, (size, where) in enumerate(zip(sizes, at, strict=True))
+    ]
+    nodes = tuple(node(f"n{number}", "3") for number in range(count))
+    return World(nodes, tuple(pods), settings=ScaleDownSettings(utilization_threshold_ratio=1.0))
+
+
+@settings(max_examples=25, deadline=None)
+@given(plain_worlds())
+def test_what_is_remembered_of_full_nodes_changes_no_decision(world: World) -> None:
+    situation, sizes, snapshot = world.situation(), world.sizes(), world.snapshot()
+    rules = DrainRules(sizes.scale_down, situation.workloads, RemainingDisruptions(situation.budgets), situation.now)
+    minimums = Minimums({"g": situation.groups.groups[0]}, world.nodes, sizes.limits)
+    found = survey(situation, sizes, snapshot, rules, minimums)
+    sequence = simulate(situation, sizes.scale_down, snapshot, found, minimums)
+    free = {one.name: 3000 for one in world.nodes}
+    where: dict[str, dict[str, int]] = {one.name: {} for one in world.nodes}
+    for one in world.pods:
+        where[one.node][one.name] = one.resources.requests["cpu"]
+        free[one.node] -= one.resources.requests["cpu"]
+    gone = [unit[0].node.name for unit in found.units if moves_all(unit[0].node.name, found.destinations, free, where)]
+    assert [one.unit[0].node.name for one in sequence.removed] == gone
+
+
+def moves_all(name: str, destinations: tuple[str, ...], free: dict[str, int], where: dict[str, dict[str, int]]) -> bool:
+    """Move all pods of a node, each to the first destination with room, without any memory; all or none."""
+    left, moved = dict(free), []
+    for one, cpu in sorted(where[name].items(), key=lambda item: item[1], reverse=True):
+        target = next((other for other in destinations if other in left and other != name and left[other] >= cpu), None)
+        if target is None:
+            return False
+        left[target] -= cpu
+        moved.append((one, cpu, target))
+    del left[name], where[name]
+    free.clear()
+    free.update(left)
+    for one, cpu, target in moved:
+        where[target][one] = cpu
+    return True

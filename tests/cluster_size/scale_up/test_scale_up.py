@@ -77,7 +77,7 @@ def test_one_round_is_the_single_decision_of_the_peer() -> None:
     ]
     answer = decided(situation(groups, pods=waiting), rounds=1, expanders=("most-pods",))
     assert answer.increases == {"large": 1}
-    assert answer.unschedulable[0].groups["small"] == "a further round could hold it"
+    assert answer.unschedulable[0].groups["small"] == "one more node could hold it, but no further round is made"
 
 
 def test_when_a_group_is_full_the_next_one_takes_the_rest() -> None:
@@ -328,3 +328,11 @@ def test_the_answer_states_how_far_from_the_optimum_it_can_be() -> None:
 
 def test_without_new_nodes_there_is_no_bound() -> None:
     assert decided(situation([group("a")])).bound is None
+
+
+def test_pods_whose_names_are_like_those_of_a_new_nodes_own_pods_do_no_harm() -> None:
+    own = pod("agent", namespace="kube-system", controller=controller("agent", "DaemonSet"))
+    nameless = [pod("", namespace="kube-system", controller=controller(name, "DaemonSet")) for name in "xy"]
+    its = group("a", node_template=template(pods=[own, *nameless]))
+    waiting = [pod(name, "1", namespace="kube-system") for name in ("agent-a-new-0", "-a-new-0", "agent")]
+    assert decided(situation([its], pods=waiting)).helped_pods == 3
