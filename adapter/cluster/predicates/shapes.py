@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from adapter.cluster.state import ClusterPod
     from adapter.objects.pod_requests import PodResources
 
-_OWN_RESOURCES: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
+_OWN_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 _PREFIXES: Final = ("hugepages-", "attachable-volumes-")
 
 
@@ -90,9 +90,12 @@ class ShapeTable:
 
 def _requests(resources: PodResources) -> dict[str, int]:
     """Return what counts for the scheduler, in the order in which it checks: its own resources, then by name."""
-    asked = {name: amount for name, amount in resources.requests.items() if amount > 0}
-    own = {name: asked[name] for name in ("cpu", "memory", "ephemeral-storage") if name in asked}
-    return own | {name: asked[name] for name in sorted(asked.keys() - _OWN_RESOURCES) if _is_counted(name)}
+    asked = resources.requests
+    found = {name: asked[name] for name in _OWN_RESOURCES if asked.get(name, 0) > 0}
+    others = asked.keys() - _OWN_RESOURCES
+    if others:
+        found |= {name: asked[name] for name in sorted(others) if asked[name] > 0 and _is_counted(name)}
+    return found
 
 
 def _is_counted(resource: str) -> bool:
