@@ -132,7 +132,7 @@ def _decision_rows(state: ClusterState, plan: ClusterPlan, about: Row) -> list[R
     without = replace(settings, scale_down=ScaleDownSettings(enabled=False))
     grown, growing = _decided("recommendation without scale-down", state, without)
     answer, whole = _decided("recommendation with scale-down", state, settings)
-    new_nodes = sum(group.recommended - group.current for group in grown.groups)
+    new_nodes = sum(group.recommended - (group.current or 0) for group in grown.groups)
     bound = grown.bound
     growing |= {
         **about,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from recommender.decisions.record import TargetAction
 from recommender.decisions.settings import Output
 from recommender.outputs.event_rules import events_of_record
+from recommender.outputs.size_events import events_of_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -89,7 +90,7 @@ class ClusterEffects:
             self._before[key] = record
             if record.each is not None and not _is_news(last, record):
                 continue
-            for event in events_of_record(last, record):
+            for event in (*events_of_record(last, record), *events_of_sizes(last, record)):
                 self._events.add(event)
 
 

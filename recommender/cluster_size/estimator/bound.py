@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.cluster.predicates.filters import PodFilter
 from recommender.cluster_size.estimator.estimate import PASSING_PLUGINS, is_passing
 from recommender.cluster_size.estimator.opened import add_new_node
-from recommender.cluster_size.estimator.packing_program import POD_COUNT, Demand, least_cost
+from recommender.cluster_size.estimator.packing_program import POD_COUNT, ShapeDemand, least_cost
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -51,7 +51,7 @@ def _templates(options: Iterable[NodeGroup]) -> list[NodeTemplate]:
 
 def _program(
     groups: Sequence[PodGroup], templates: Sequence[NodeTemplate], snapshot: Snapshot
-) -> tuple[list[Demand], list[dict[str, int]]]:
+) -> tuple[list[ShapeDemand], list[dict[str, int]]]:
     """Return the demand of each shape, and what an empty node of each template offers."""
     counts: Counter[int] = Counter()
     shapes: dict[int, PodShape] = {}
@@ -67,7 +67,9 @@ def _program(
             judge = PodFilter(snapshot, shape)
             requests = {**shape.requests, POD_COUNT: 1}
             found = (_room(judge, shape, info, _whole(requests, free[place])) for place, info in enumerate(infos))
-            demands.append(Demand(counts[key], requests, {place: room for place, room in enumerate(found) if room}))
+            demands.append(
+                ShapeDemand(counts[key], requests, {place: room for place, room in enumerate(found) if room})
+            )
         return demands, free
     finally:
         snapshot.revert(mark)

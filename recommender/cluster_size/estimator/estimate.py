@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from adapter.cluster.predicates.filters import PodFilter
+from adapter.cluster.predicates.node_resources_fit import has_resources
 from adapter.cluster.scheduling.constraints import HOSTNAME_LABEL
 from recommender.cluster_size.estimator.limiter import EstimateLimit
 from recommender.cluster_size.estimator.model import Estimate, NewNode
@@ -17,7 +18,7 @@ from recommender.cluster_size.estimator.opened import add_new_node
 from recommender.cluster_size.estimator.order import ordered
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from adapter.cluster.predicates.shapes import PodShape
     from adapter.cluster.predicates.snapshot import NodeInfo, Snapshot
@@ -38,7 +39,7 @@ def estimate(
     Opened nodes are called `NAME_PREFIX-0` and so on, past names that are taken. At most `max_nodes` are opened: 0 is
     no limit, and a negative number allows none. The snapshot is as before afterwards.
     """
-    packing = _Packing(snapshot, template, name_prefix, EstimateLimit(nodes=max_nodes))
+    packing = _Packing(snapshot, groups, template, name_prefix, EstimateLimit(nodes=max_nodes))
     mark = snapshot.checkpoint()
     try:
         for group in ordered(groups, template.node):
@@ -63,19 +64,28 @@ class _ShapeProgress:
     candidates: list[NodeInfo] = field(default_factory=list)
     """Opened nodes that may take a pod yet, where a refusal need not be for good."""
     elsewhere: list[NodeInfo] | None = None
-    """Likewise all nodes of the snapshot, once they are needed; opened ones come with `candidates`."""
+    """Likewise the nodes that existed before, once they are needed; opened ones come with `candidates`."""
 
 
 class _Packing:
     """The state of one estimate."""
 
-    def __init__(self, snapshot: Snapshot, template: NodeTemplate, name_prefix: str, limit: EstimateLimit) -> None:
-        self._snapshot, self._template = snapshot, template
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        groups: Sequence[PodGroup],
+        template: NodeTemplate,
+        name_prefix: str,
+        limit: EstimateLimit,
+    ) -> None:
+        self._snapshot, self._groups, self._template = snapshot, groups, template
         self._name_prefix, self._next_number = name_prefix, 0
         self._limit = limit
         self._is_at_limit = False
         self._opened: list[NodeInfo] = []
         self._existing = tuple(snapshot.nodes.values())
+        self._roomy: list[NodeInfo] | None = None
+        """Existing nodes that have resources for the smallest pod, once they are needed."""
         self._progress: dict[int, _ShapeProgress] = {}
         self._placed: list[ClusterPod] = []
         self._on_node: dict[str, list[ClusterPod]] = {}
@@ -190,7 +200,9 @@ class _Packing:
         if all(refusal.reason != SPREAD_REFUSAL for refusal in progress.filter.refusals(last)):
             return None
         if progress.elsewhere is None:
-            progress.elsewhere = list(self._existing)
+            if self._roomy is None:
+                self._roomy = _roomy(self._existing, [group.shape for group in self._groups])
+            progress.elsewhere = [info for info in self._roomy if has_resources(info, progress.shape)]
         return _first_fit(progress.filter, progress.elsewhere) or self._first_opened(progress)
 
     def _place(self, progress: _ShapeProgress, info: NodeInfo, pods: Sequence[ClusterPod]) -> None:
@@ -216,6 +228,18 @@ class _Packing:
 def is_passing(shape: PodShape) -> bool:
     """Whether a node that refuses a pod of the shape may take it once further pods have a place."""
     return bool(shape.scheduling.affinity or shape.scheduling.spread)
+
+
+def _roomy(nodes: Iterable[NodeInfo], shapes: Sequence[PodShape]) -> list[NodeInfo]:
+    """Return the nodes that have at least the smallest amount of each resource that the shapes ask for."""
+    resources = {resource for shape in shapes for resource in shape.requests}
+    least = {resource: min(shape.requests.get(resource, 0) for shape in shapes) for resource in resources}
+    asked = [(resource, amount) for resource, amount in least.items() if amount]
+    return [
+        info
+        for info in nodes
+        if all(amount <= info.allocatable.get(name, 0) - info.requested.get(name, 0) for name, amount in asked)
+    ]
 
 
 def _first_fit(judge: PodFilter, candidates: list[NodeInfo]) -> NodeInfo | None:

@@ -19,7 +19,7 @@ _PARTS: Final = (1, 2, 3)
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class ShapeDemand:
     """Pods of one shape."""
 
     count: int
@@ -46,7 +46,7 @@ class _Rows:
         self.count += 1
 
 
-def least_cost(demands: Sequence[Demand], free: Sequence[Mapping[str, int]], costs: Sequence[float]) -> float:
+def least_cost(demands: Sequence[ShapeDemand], free: Sequence[Mapping[str, int]], costs: Sequence[float]) -> float:
     """Return a cost that no mix of nodes holding all pods is below.
 
     `free` is what an empty node of each option offers, by resource, and `costs` what one costs. Demands without an
@@ -78,13 +78,13 @@ def least_cost(demands: Sequence[Demand], free: Sequence[Mapping[str, int]], cos
     return float(found.fun) if found.status == 0 else 0.0
 
 
-def _columns(demands: Sequence[Demand], options: int) -> dict[tuple[int, int], int]:
+def _columns(demands: Sequence[ShapeDemand], options: int) -> dict[tuple[int, int], int]:
     """Return the column of each demand on each option that holds it; the first columns are the options' nodes."""
     pairs = [(index, option) for index, demand in enumerate(demands) for option in demand.rooms]
     return {pair: options + place for place, pair in enumerate(pairs)}
 
 
-def _shares(demands: Sequence[Demand], option: int, offered: Mapping[str, int]) -> Iterator[dict[int, float]]:
+def _shares(demands: Sequence[ShapeDemand], option: int, offered: Mapping[str, int]) -> Iterator[dict[int, float]]:
     """Yield shares of one node of an option that a pod of each demand takes; on no node is their sum above 1."""
     held = {index: demand for index, demand in enumerate(demands) if option in demand.rooms}
     for index, demand in held.items():

@@ -21,7 +21,7 @@ from recommender.cluster_size.node_groups.fields import section, text, whole
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from adapter.cluster.scheduling.workloads import Workload
+    from adapter.cluster.scheduling.workloads import WorkloadFacts
     from adapter.cluster.state import ClusterPod, ClusterState
     from recommender.cluster_size.model.settings import BufferSettings
 
@@ -75,7 +75,7 @@ def buffer_kinds(stated: BufferSettings) -> frozenset[ObjectKind]:
 
 
 @dataclass(frozen=True, slots=True)
-class BufferSize:
+class BufferChunks:
     """The size of a CapacityBuffer."""
 
     replicas: int
@@ -86,7 +86,7 @@ class BufferSize:
     """The calculation, in one sentence."""
 
 
-def buffer_size(stated: BufferSettings, cluster: ClusterState, pods: Sequence[ClusterPod]) -> BufferSize:
+def buffer_chunks(stated: BufferSettings, cluster: ClusterState, pods: Sequence[ClusterPod]) -> BufferChunks:
     """Return the size by which a buffer holds the pods of the future. Raises ChunkError if that cannot be known."""
     chunk = chunk_of(stated, cluster)
     replicas = chunks_for(pods, chunk)
@@ -100,7 +100,7 @@ def buffer_size(stated: BufferSettings, cluster: ClusterState, pods: Sequence[Cl
     detail = f"{replicas} chunks request what {len(pods)} pods of the future do"
     if granted < replicas:
         detail += f"; the limits of CapacityBuffer {stated.namespace}/{stated.name} allow {granted}"
-    return BufferSize(replicas, granted, detail)
+    return BufferChunks(replicas, granted, detail)
 
 
 def _limits(buffer: JsonObject) -> Mapping[str, int]:
@@ -154,7 +154,7 @@ def _requests(template: JsonObject) -> Mapping[str, int]:
         raise ChunkError(f"{where}: {error}") from error
 
 
-def _named_workload(buffer: JsonObject, namespace: str, workloads: Iterable[Workload]) -> Workload | None:
+def _named_workload(buffer: JsonObject, namespace: str, workloads: Iterable[WorkloadFacts]) -> WorkloadFacts | None:
     """Return the workload that a buffer names; None if it names none that is known."""
     reference = section(buffer, "spec", "scalableRef")
     wanted = (text(reference, "kind"), namespace, text(reference, "name"))

@@ -83,7 +83,7 @@ def _decided(
 def _enforce_min_sizes(state: SizingState, snapshot: Snapshot) -> None:
     """Add the nodes that groups lack to their minimum, as far as limits allow; a group of all or nothing gets all."""
     for name, group in state.groups.items():
-        short = group.min_size - state.sizes[name]
+        short = min(group.min_size, group.max_size) - state.sizes[name]
         if short <= 0 or name in state.obstacles:
             continue
         wanted = state.room(group) if group.options.zero_or_max else short

@@ -98,7 +98,8 @@ def decide_cluster_size(
     buffer = buffer_size(settings, future.pods, known.cluster)
     refused = tuple(f"node group {name} is not scaled: {reason}" for name, reason in wishes.refusals.items())
     problem = (f"the CapacityBuffer is not sized: {buffer.problem}",) if buffer is not None and buffer.problem else ()
-    notes = (*limited.answer.notes, *refused, *problem, *future.notes, *notes_about(known.cluster))
+    priorities = (f"priorities are not used: {situation.priorities_problem}",) if situation.priorities_problem else ()
+    notes = (*limited.answer.notes, *priorities, *refused, *problem, *future.notes, *notes_about(known.cluster))
     answer = replace(limited.answer, notes=notes)
     holds = (*limited.holds, *((answer.hold,) if answer.hold else ()))
     record = Record(

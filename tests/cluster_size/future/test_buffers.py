@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adapter.cluster.scheduling.workloads import Workload
+from adapter.cluster.scheduling.workloads import WorkloadFacts
 from adapter.cluster.state import ClusterState, Observed, Unknown
 from recommender.cluster_size.future.buffers import (
     ChunkError,
+    buffer_chunks,
     buffer_kinds,
-    buffer_size,
     chunk_of,
     chunks_asked,
     chunks_for,
@@ -88,7 +88,7 @@ def state(spec: dict[str, Any], status: dict[str, Any] | None = None, template: 
         "template": {"spec": {"containers": [{"name": "c", "resources": resources}]}},
     }
     held: dict[str, tuple[dict[str, object], ...]] = {"CapacityBuffer": (buffer,), "PodTemplate": (made,)}
-    web = Workload("Deployment", "shop", "web", "uid", 3, replace(pod("", "2"), namespace="shop"))
+    web = WorkloadFacts("Deployment", "shop", "web", "uid", 3, replace(pod("", "2"), namespace="shop"))
     return ClusterState(
         objects={kind: Observed(held[kind.kind], 0.0) for kind in buffer_kinds(STATED)},
         workloads=Observed((web,), 0.0),
@@ -137,7 +137,7 @@ def test_a_chunk_whose_size_is_not_known_is_a_named_error(cluster: ClusterState,
     ],
 )
 def test_a_buffer_holds_the_pods_of_the_future(spec: dict[str, Any], replicas: int, granted: int) -> None:
-    found = buffer_size(STATED, state(spec), tuple(pod(f"p{number}", "500m", "64Mi") for number in range(2)))
+    found = buffer_chunks(STATED, state(spec), tuple(pod(f"p{number}", "500m", "64Mi") for number in range(2)))
     assert (found.replicas, found.granted) == (replicas, granted)
     assert ("limits of CapacityBuffer shop/reserve allow 2" in found.detail) == (granted < replicas)
 
@@ -145,4 +145,4 @@ def test_a_buffer_holds_the_pods_of_the_future(spec: dict[str, Any], replicas: i
 def test_limits_that_cannot_be_read_are_named() -> None:
     spec = {"podTemplateRef": {"name": "chunk"}, "limits": {"cpu": "much"}}
     with pytest.raises(ChunkError, match=r"CapacityBuffer shop/reserve: spec.limits: 'much'"):
-        buffer_size(STATED, state(spec), ())
+        buffer_chunks(STATED, state(spec), ())

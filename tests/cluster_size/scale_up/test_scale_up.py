@@ -336,3 +336,7 @@ def test_pods_whose_names_are_like_those_of_a_new_nodes_own_pods_do_no_harm() ->
     its = group("a", node_template=template(pods=[own, *nameless]))
     waiting = [pod(name, "1", namespace="kube-system") for name in ("agent-a-new-0", "-a-new-0", "agent")]
     assert decided(situation([its], pods=waiting)).helped_pods == 3
+
+
+def test_a_minimum_above_the_maximum_does_not_exceed_the_maximum() -> None:
+    assert decided(situation([group("a", min_size=5, max_size=2)])).increases == {"a": 2}

@@ -20,7 +20,11 @@ Json = dict[str, Any]
 GROUPS = """clusterSize:
       nodeGroups:
       - {name: a, min: 1, max: 20, price: 0.2, template: {cpu: 4, memory: 16Gi}, selector: {pool: a}}
-      - {name: b, max: 5, price: 0.4, template: {cpu: 8, memory: 32Gi, taints: ["gpu=yes:NoSchedule"]}, selector: {pool: b}}
+      - name: b
+        max: 5
+        price: 0.4
+        template: {cpu: 8, memory: 32Gi, taints: ["gpu=yes:NoSchedule"]}
+        selector: {pool: b}
       expander: [price, least-waste]"""
 LONG_AGO = "2026-01-01T00:00:00Z"
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
-from recommender.cluster_size.model.settings import ClusterSizeSettings
 from recommender.decisions.inputs import Inputs
 from recommender.decisions.memory import Memory
 from recommender.decisions.record import Status
 from recommender.running.sizing.background import SizesInBackground
 from recommender.running.sizing.decide import SizeInputs
 from tests.recommender.running.sizing.test_decide import NOW, POLICY, SETTINGS, cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from recommender.cluster_size.model.settings import ClusterSizeSettings
+
+MEMORY = Memory()
 
 
 class NoPlugins:
@@ -62,9 +68,6 @@ class World:
         found = self.sizes.decided(POLICY, settings, inputs, memory or MEMORY, at)
         size = found.record.size
         return found.record.status, size.groups[0].recommended if size else None, found.memory
-
-
-MEMORY = Memory()
 
 
 @pytest.fixture
