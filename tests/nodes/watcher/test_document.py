@@ -24,8 +24,6 @@ from tests.support.trimaran_client import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
     from adapter.nodes.model.loads import LoadSnapshot
 
 CPU, MEMORY = LoadResource.CPU, LoadResource.MEMORY
@@ -148,7 +146,7 @@ def test_numbers_have_no_exponent(value: float, text: str) -> None:
 
 @given(st.lists(st.floats(0, 1e300), max_size=5))
 def test_many_numbers_are_written_as_each_one_is(values: list[float]) -> None:
-    numbers: NDArray[np.float64] = np.round(np.array(values, dtype=np.float64), DIGITS)
+    numbers = np.array([round(value, DIGITS) for value in values], dtype=np.float64)
     assert decimal_texts(numbers) == [decimal_text(value) for value in numbers.tolist()]
 
 
