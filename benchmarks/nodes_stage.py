@@ -127,7 +127,7 @@ def running_nodes(
 
 
 def compiled_modules(folder: Path) -> dict[str, str]:
-    """Return the environment in which only the first process compiles modules: in the image all of them are compiled."""
+    """Return the environment in which only the first process compiles modules: the image has all of them compiled."""
     return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
 
 
