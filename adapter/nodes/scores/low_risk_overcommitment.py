@@ -64,7 +64,7 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: LowRiskOverCo
     mean = _loads(columns.mean_ratio, rows)
     weights = [args.risk_limit_weights.get(resource, _DEFAULT_WEIGHT) for resource in _RESOURCES]
     # Both resources at once: most of the cost is that of the calls, not of the elements.
-    both = _risk(
+    both = compute_risk(
         _joined([commitment(pod, columns, rows, resource) for resource in _RESOURCES]),
         _known_load_risk(columns, rows, args.smoothing_window_size),
         np.repeat([weight if 0.0 <= weight <= 1.0 else _DEFAULT_WEIGHT for weight in weights], len(rows)),
@@ -111,14 +111,6 @@ def _joined(parts: Sequence[Commitment]) -> Commitment:
     )
 
 
-def compute_risk(committed: Commitment, mean: Floats, std: Floats, limit_weight: Floats, smoothing: int) -> Risk:
-    """Return the risk that limits are used (`limits`), and that the load exceeds the requests (`load`).
-
-    Without metrics the risk of the load is 0, as in the plugin; without capacity all risks are 1.
-    """
-    return _risk(committed, _load_risk(committed, mean, std, smoothing), limit_weight)
-
-
 def _loads(ratios: Mapping[LoadResource, Floats], rows: Rows) -> Floats:
     return np.concatenate([load_taken(ratios, resource, rows) for resource in _RESOURCES])
 
@@ -129,12 +121,16 @@ def _known_load_risk(columns: NodeColumns, rows: Rows, smoothing: int) -> Floats
     def computed(lacking: Rows) -> Floats:
         committed = _joined([commitment(PendingPod(), columns, lacking, resource) for resource in _RESOURCES])
         mean, std = _loads(columns.mean_ratio, lacking), _loads(columns.std_ratio, lacking)
-        return _load_risk(committed, mean, std, smoothing).reshape(len(_RESOURCES), -1)
+        return load_risk(committed, mean, std, smoothing).reshape(len(_RESOURCES), -1)
 
     return columns.kept.of(("load risk", smoothing), len(_RESOURCES), rows, computed).reshape(-1)
 
 
-def _risk(committed: Commitment, load: Floats, limit_weight: Floats) -> Risk:
+def compute_risk(committed: Commitment, load: Floats, limit_weight: Floats) -> Risk:
+    """Return the risk that limits are used (`limits`), and that the load exceeds the requests (`load`, as given).
+
+    Without capacity the total is 1.
+    """
     excess = np.maximum(committed.limits - committed.capacity, 0.0)
     spread = committed.limits - committed.requested
     limits = excess / np.where(spread > 0.0, spread, 1.0)
@@ -143,8 +139,11 @@ def _risk(committed: Commitment, load: Floats, limit_weight: Floats) -> Risk:
     return Risk(limits=limits, load=load, total=total)
 
 
-def _load_risk(committed: Commitment, mean: Floats, std: Floats, smoothing: int) -> Floats:
-    """Return the probability that the load exceeds the requests of the pods that are there, of loads that may occur."""
+def load_risk(committed: Commitment, mean: Floats, std: Floats, smoothing: int) -> Floats:
+    """Return the probability that the load exceeds the requests of the pods that are there, of loads that may occur.
+
+    Without metrics it is 0, as in the plugin. `smoothing` is the plugin's smoothingWindowSize.
+    """
     window = smoothing if smoothing > 0 else _DEFAULT_SMOOTHING
     capacity = np.where(committed.capacity > 0.0, committed.capacity, np.inf)
     mu = clamped(mean, 1.0)

@@ -10,12 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapter.nodes.model.kept_rows import KeptRows
+from adapter.nodes.model.settings import LowRiskOverCommitmentArgs
+from adapter.nodes.scores import low_risk_overcommitment as lroc
+from tests.nodes.scores.builder import CPU, MEMORY, Node, columns, pod
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from adapter.nodes.model.arrays import Floats
 
+SIZE = {"cpu": 4000, "memory": 4096}
 asked = st.lists(st.lists(st.integers(0, 20), max_size=8), max_size=8)
 
 
@@ -57,3 +61,23 @@ def test_threads_share_the_work() -> None:
         found = list(pool.map(lambda _: kept.of("a", 2, rows, squares).tolist(), range(8)))
     assert all(one == found[0] for one in found)
     assert sorted(squares.computed) == rows.tolist()
+
+
+def test_scores_of_later_requests_are_those_of_new_columns() -> None:
+    """The kept risk of the load must not carry anything of the pod, or of the order, of an earlier request."""
+    nodes = [
+        Node(f"n{number}", SIZE, requested=asks, limits=asks, mean={CPU: 0.1 * number, MEMORY: 0.5}, std={CPU: 0.1})
+        for number in range(1, 9)
+        for asks in ({"cpu": 100 * number, "memory": 50 * number},)
+    ]
+    table = columns(*nodes)
+    requests = [
+        (pod({"cpu": 100}), [0, 3, 5]),
+        (pod({"cpu": 900, "memory": 10}), [5, 4, 3, 0]),
+        (pod({"memory": 7}), [7]),
+    ]
+    for smoothing in (5, 1):
+        args = LowRiskOverCommitmentArgs(smoothing_window_size=smoothing)
+        for pending, rows in requests:
+            found = lroc.score(pending, table, np.array(rows), args).values
+            assert found.tolist() == lroc.score(pending, columns(*nodes), np.array(rows), args).values.tolist()
