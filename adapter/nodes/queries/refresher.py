@@ -84,8 +84,13 @@ class _Mapper:
     nodes: tuple[ClusterNode, ...] | None
     texts: tuple[object, ...] | None
     """All by which series are mapped to these nodes."""
-    unames: Mapping[str, str]
+    survey: Survey
+    """A mapper remembers what it has looked up, so none is used for long."""
     mapper: SeriesMapper
+
+
+def _texts_of(nodes: tuple[ClusterNode, ...] | None) -> tuple[object, ...] | None:
+    return None if nodes is None else tuple(map(naming_of, nodes))
 
 
 class SampleRefresher:
@@ -181,16 +186,17 @@ class SampleRefresher:
         return grids
 
     def _mapper_of(self, nodes: tuple[ClusterNode, ...] | None) -> SeriesMapper:
-        """Return the mapper for these nodes: the last one if no name or address has changed."""
-        unames, last = self._survey.unames, self._mapper
-        if last is not None and last.nodes is nodes and last.unames == unames:
-            return last.mapper
-        texts = None if nodes is None else tuple(map(naming_of, nodes))
-        if last is not None and last.texts == texts and last.unames == unames:
-            self._mapper = replace(last, nodes=nodes)
-        else:
-            self._mapper = _Mapper(nodes, texts, unames, series_mapper(nodes, self._settings.match, unames))
-        return self._mapper.mapper
+        """Return the mapper for these nodes: that of the last survey, if no name or address has changed since."""
+        last = self._mapper
+        if last is not None and last.survey is self._survey:
+            if last.nodes is nodes:
+                return last.mapper
+            if last.texts == _texts_of(nodes):
+                self._mapper = replace(last, nodes=nodes)
+                return last.mapper
+        mapper = series_mapper(nodes, self._settings.match, self._survey.unames)
+        self._mapper = _Mapper(nodes, _texts_of(nodes), self._survey, mapper)
+        return mapper
 
     def _ask_survey(self, now: float, timeout_seconds: float) -> None:
         query = survey_query(self._settings.matchers)

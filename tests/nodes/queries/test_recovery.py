@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
 
+from adapter.cluster.state import NodeAddress
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.settings import SchedulingSettings
 from adapter.nodes.queries.expressions import NEWEST, PART_LABEL, RATIO
 from adapter.nodes.queries.refresher import SampleRefresher
 from adapter.sources.prometheus.errors import PrometheusTimeoutError, PrometheusUnreachableError
 from adapter.sources.prometheus.ranges import parts_of
+from tests.nodes.placement.objects import a_node
 from tests.nodes.queries.answers import matrix_body
 
 if TYPE_CHECKING:
+    from adapter.cluster.state import ClusterNode
     from adapter.sources.prometheus.client import PrometheusClient
     from adapter.sources.prometheus.ranges import RangeReader
 
@@ -80,3 +84,23 @@ def test_series_that_change_places_or_names_keep_their_loads() -> None:
         newest = dict(zip(grid.nodes, grid.values[:, -1].tolist(), strict=True))
         assert {name: newest[name] for name in prometheus.loads} == prometheus.loads
         now += INTERVAL
+
+
+def test_loads_follow_an_address_that_goes_from_one_node_to_another() -> None:
+    """Heartbeats make new Node objects all the time, which must not hide that one has another address."""
+
+    def nodes(*addresses: str) -> tuple[ClusterNode, ...]:
+        return tuple(
+            replace(a_node(name), addresses=(NodeAddress("InternalIP", address),))
+            for name, address in zip(("x", "y"), addresses, strict=True)
+        )
+
+    prometheus = Scripted()
+    prometheus.loads = {"10.0.0.1": 0.1, "10.0.0.2": 0.2}
+    refresher = SampleRefresher(cast("PrometheusClient", prometheus), SchedulingSettings(), refresh_seconds=INTERVAL)
+    samples, now, found = None, START, []
+    for known in (nodes("10.0.0.1", "10.0.0.2"), nodes("10.0.0.1", "10.0.0.2"), nodes("10.0.0.2", "10.0.0.1")):
+        samples = refresher.refresh(now, samples, known).samples
+        found.append(samples.grids[LoadResource.MEMORY].values[:, -1].tolist())
+        now += INTERVAL
+    assert found == [[0.1, 0.2], [0.1, 0.2], [0.2, 0.1]]
