@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from benchmarks.nodes_stage import NodesStage, RunningNodes
     from benchmarks.progress import Progress
     from benchmarks.report import Report, Row
+    from benchmarks.tally import Outcome
 
 NAME = "extender"
 FEW_NAMES = names_in_a_request(5000)
@@ -109,6 +110,7 @@ def _rows(nodes: RunningNodes, names: int, extent: Extent, progress: Progress) -
             seconds=least_seconds,
         )
         found, seconds = usage(nodes.process.pid), time.monotonic() - began
+        _say_reasons(progress, load, outcome)
         return {
             **row_of(f"{load}, {size:,} names", outcome, judge.size),
             "cpu_ms_per_answer": round(1000 * (found.cpu_seconds - before) / max(1, outcome.requests), 3),
@@ -117,6 +119,8 @@ def _rows(nodes: RunningNodes, names: int, extent: Extent, progress: Progress) -
             "rss_mib": found.rss_mib,
         }
 
+    # Until all steps of the past are there, a window does not have as many high spans as low ones.
+    until_filled(nodes, progress)
     sizes, few = sorted({min(FEW_NAMES, names), names}), max(1, extent.requests // 5)
     alone = [
         row(
@@ -128,8 +132,7 @@ def _rows(nodes: RunningNodes, names: int, extent: Extent, progress: Progress) -
         )
         for policy in PolicyName
     ]
-    alone.append(_whole_nodes_row(nodes, min(WHOLE_NODES, names), few))
-    until_filled(nodes, progress)
+    alone.append(_whole_nodes_row(nodes, min(WHOLE_NODES, names), few, progress))
     rows = [
         row("prioritize by two policies", PRIORITIZE, size, ScoreJudge.two_policies, few, extent.least_seconds)
         for size in sizes
@@ -138,11 +141,18 @@ def _rows(nodes: RunningNodes, names: int, extent: Extent, progress: Progress) -
     return [*rows, *alone]
 
 
-def _whole_nodes_row(nodes: RunningNodes, size: int, requests: int) -> Row:
+def _whole_nodes_row(nodes: RunningNodes, size: int, requests: int, progress: Progress) -> Row:
     body = json.dumps({"Pod": POD, "Nodes": {"items": [node(number) for number in range(size)]}, "NodeNames": None})
     judge = _judge(size)
+    load = f"prioritize by two policies, {size:,} whole nodes ({len(body):,} bytes)"
     outcome = measured(nodes.port, [post(PRIORITIZE, body.encode())], judge.two_policies, requests)
-    return row_of(f"prioritize by two policies, {size:,} whole nodes ({len(body):,} bytes)", outcome, judge.size)
+    _say_reasons(progress, load, outcome)
+    return row_of(load, outcome, judge.size)
+
+
+def _say_reasons(progress: Progress, load: str, outcome: Outcome) -> None:
+    for reason, times in outcome.reasons.items():
+        progress.say(f"{load}: {times} x {reason}")
 
 
 def _restart_row(stage: NodesStage, nodes: RunningNodes, size: int) -> Row:
