@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from recommender.cluster_size.model.settings import ClusterSizeSettings
     from recommender.decisions.inputs import Inputs
 
+_CONTROLLERS: Final = frozenset({"ReplicaSet", "StatefulSet", "ReplicationController", "Job"})
 _NOT_READ: Final = Unknown("it has not been read")
 _SHOWN: Final = 3
 """Names in a note."""
@@ -85,6 +86,7 @@ def situation_of(
         pods=tuple(pod for pod in cluster.pods.value if not pod.has_ended),
         groups=groups,
         workloads=cluster.workloads.value if isinstance(cluster.workloads, Observed) else (),
+        assumed_controllers=_assumed_controllers(cluster),
         budgets=budgets.value if isinstance(budgets, Observed) else None,
         namespace_labels=cluster.namespace_labels.value if isinstance(cluster.namespace_labels, Observed) else {},
         storage=cluster.storage,
@@ -93,6 +95,16 @@ def situation_of(
         memory=memory or ClusterSizeMemory(),
         future_pods=inputs.assumed_pods,
     )
+
+
+def _assumed_controllers(cluster: ClusterState) -> frozenset[str]:
+    """Return the kinds of controllers of which none is known: `kubectl get nodes,pods` writes none, and pods have some.
+
+    Such pods could be moved by no answer otherwise. The message names the kinds.
+    """
+    if isinstance(cluster.workloads, Unknown):
+        return frozenset()
+    return _CONTROLLERS - {workload.kind for workload in cluster.workloads.value}
 
 
 def _priorities(settings: ClusterSizeSettings, inputs: Inputs) -> tuple[Mapping[int, tuple[str, ...]] | None, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.cluster.scheduling.storage import Storage
-from adapter.cluster.scheduling.workloads import Workload
+from adapter.cluster.scheduling.workloads import WorkloadFacts
 from adapter.cluster.state import ClusterState, LeftOut, Observed, Unknown
 from adapter.objects.selectors import parse_selector
 from recommender.cluster_size.model.memory import ClusterSizeMemory
@@ -47,7 +47,7 @@ SETTINGS = ClusterSizeSettings(
 )
 NOTHING, FREE = Memory(), Brakes()
 POLICY = RecommendationPolicy("workers", "clusterSize")
-WEB = Workload("ReplicaSet", "shop", "web", "uid-of-ReplicaSet-web", 9, None, "not needed")
+WEB = WorkloadFacts("ReplicaSet", "shop", "web", "uid-of-ReplicaSet-web", 9, None, "not needed")
 
 
 def cluster(now: float, running: int = 3, pending: int = 0) -> ClusterState:
