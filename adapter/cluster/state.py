@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from adapter.cluster.scheduling.storage import Storage
-    from adapter.cluster.scheduling.workloads import DisruptionBudget, Workload
+    from adapter.cluster.scheduling.workloads import DisruptionBudget, WorkloadFacts
     from adapter.objects.quantities import Quantity
 
 __all__ = [
@@ -188,7 +188,7 @@ class ClusterState:
     counts: Mapping[CountQuery, Observed[int] | Unknown] = field(default_factory=dict)
     pods: Observed[tuple[ClusterPod, ...]] | Unknown = Unknown("pods are not watched")
     pod_selectors: Observed[tuple[PodSelector, ...]] | Unknown = Unknown("selectors of pods are not watched")
-    workloads: Observed[tuple[Workload, ...]] | Unknown = Unknown("workloads are not watched")
+    workloads: Observed[tuple[WorkloadFacts, ...]] | Unknown = Unknown("workloads are not watched")
     disruption_budgets: Observed[tuple[DisruptionBudget, ...]] | Unknown = Unknown("budgets are not watched")
     namespace_labels: Observed[Mapping[str, Mapping[str, str]]] | Unknown = Unknown("namespaces are not watched")
     """By namespace."""

@@ -14,7 +14,7 @@ from recommender.cluster_size.scale_up.decide import scale_up
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from recommender.cluster_size.model.answer import Removal, ScaleDown, ScaleUp
+    from recommender.cluster_size.model.answer import Removal, ScaleDownAnswer, ScaleUp
     from recommender.cluster_size.model.groups import NodeGroup
     from recommender.cluster_size.model.memory import ClusterSizeMemory
     from recommender.cluster_size.model.settings import ClusterSizeSettings
@@ -45,7 +45,7 @@ def decide_size(situation: ClusterSituation, settings: ClusterSizeSettings) -> C
     )
 
 
-def _group_size(group: NodeGroup, scaled: ScaleUp, lowered: ScaleDown, due: Mapping[str, int]) -> GroupSize:
+def _group_size(group: NodeGroup, scaled: ScaleUp, lowered: ScaleDownAnswer, due: Mapping[str, int]) -> GroupSize:
     recommended = group.target_size + (0 if group.problem else scaled.increases.get(group.name, 0))
     return GroupSize(
         name=group.name,
@@ -60,7 +60,7 @@ def _group_size(group: NodeGroup, scaled: ScaleUp, lowered: ScaleDown, due: Mapp
     )
 
 
-def _reason(group: NodeGroup, scaled: ScaleUp, lowered: ScaleDown, due: int) -> str:
+def _reason(group: NodeGroup, scaled: ScaleUp, lowered: ScaleDownAnswer, due: int) -> str:
     parts = [scaled.reasons.get(group.name, "")]
     if due:
         parts.append(f"{due} node{'' if due == 1 else 's'} may go")
@@ -86,7 +86,7 @@ def _saved(removals: Iterable[Removal]) -> float | None:
     return sum(known) if known and len(known) == len(prices) else None
 
 
-def _memory(situation: ClusterSituation, scaled: ScaleUp, lowered: ScaleDown) -> ClusterSizeMemory:
+def _memory(situation: ClusterSituation, scaled: ScaleUp, lowered: ScaleDownAnswer) -> ClusterSizeMemory:
     return replace(
         scaled.memory or situation.memory,
         unneeded_since=dict(lowered.unneeded_since),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from adapter.cluster.scheduling.workloads import Workload
+from adapter.cluster.scheduling.workloads import WorkloadFacts
 from adapter.objects.selectors import parse_selector
 from recommender.cluster_size.future.forecasts import PredictedReplicas, forecast_pods
 from recommender.cluster_size.future.headroom import headroom_at, headroom_pods
@@ -33,7 +33,7 @@ def test_a_reserve_may_be_larger_at_certain_times__karpenter_749() -> None:
 
 
 def test_nodes_are_sized_for_pods_that_are_not_pending_yet__autoscaler_31_6230() -> None:
-    web = Workload("Deployment", "default", "web", "uid", 2, pod("", "500m"))
+    web = WorkloadFacts("Deployment", "default", "web", "uid", 2, pod("", "500m"))
     target = TargetReference("apps/v1", "Deployment", "default", "web")
     running = tuple(
         pod(f"web-5d-{number}", node="n1", controller="web-5d", labels={"pod-template-hash": "5d"})

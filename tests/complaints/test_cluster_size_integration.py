@@ -62,7 +62,7 @@ def test_timers_and_sizes_are_those_of_before_the_restart__autoscaler_3506() -> 
 
 def test_broken_priorities_are_named_and_block_nothing__autoscaler_5246() -> None:
     settings = replace(SETTINGS, expanders=("priority", "least-waste"), priorities_config_map=PRIORITIES)
-    broken = Observed(ConfigMapData({"priorities": "10: [(]"}, "1"), NOW)
+    broken: Observed[ConfigMapData | None] = Observed(ConfigMapData({"priorities": "10: [(]"}, "1"), NOW)
     inputs = SizeInputs(Inputs(cluster(NOW, pending=2), config_maps={PRIORITIES: broken}))
 
     found = decide_cluster_size(SizeQuestion(POLICY, settings, waits=True, writes=False), inputs, Memory(), NOW)

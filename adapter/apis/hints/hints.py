@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from adapter.readings.catalogue.look_ups import LookUp
     from adapter.rulebook.model import Metric, RefusedRule, Rule
     from adapter.rulebook.near_misses import NearMiss, Selecting
-    from adapter.rulebook.reload.refused_misses import Refusal
+    from adapter.rulebook.reload.refused_misses import RefusedMiss
 
 MOST_NAMED = 5
 LONGEST_CHARACTERS = 240
@@ -66,7 +66,7 @@ class _Rules:
     rules: tuple[Rule, ...] = ()
     selecting: tuple[Selecting, ...] = ()
     refused: tuple[RefusedRule, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
+    refusals: tuple[RefusedMiss, ...] = ()
     missed: dict[str, _Missed] = field(default_factory=dict)
     """Requested name to the rules that come closest to making it."""
 

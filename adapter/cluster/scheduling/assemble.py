@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from adapter.cluster.scheduling.kinds import SchedulingValue
     from adapter.cluster.scheduling.pod_owners import Key
-    from adapter.cluster.scheduling.workloads import Workload
+    from adapter.cluster.scheduling.workloads import WorkloadFacts
     from adapter.cluster.state import ClusterNode, ClusterState
 
 K = TypeVar("K")
@@ -38,7 +38,7 @@ def with_scheduling(state: ClusterState, found: Found, left_out: Iterable[LeftOu
     budgets = _together(found, ("PodDisruptionBudget",), DisruptionBudget)
     namespaces = _together(found, ("Namespace",), NamespaceFacts)
     problems: tuple[str, ...] = ()
-    workloads: Observed[tuple[Workload, ...]] | Unknown = Unknown("")
+    workloads: Observed[tuple[WorkloadFacts, ...]] | Unknown = Unknown("")
     cycles: Mapping[Key, str] = {}
     if isinstance(records, Unknown):
         workloads = records
@@ -108,7 +108,7 @@ def _by(
     return Observed({key(one): value(one) for one in fact.value}, fact.time)
 
 
-def _of_workloads(fact: Observed[tuple[Workload, ...]] | Unknown) -> Iterator[LeftOut]:
+def _of_workloads(fact: Observed[tuple[WorkloadFacts, ...]] | Unknown) -> Iterator[LeftOut]:
     for one in fact.value if isinstance(fact, Observed) else ():
         if one.problem:
             yield LeftOut(one.kind, one.namespace, one.name, one.problem)

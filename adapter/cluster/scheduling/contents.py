@@ -13,7 +13,7 @@ from adapter.cluster.scheduling.kinds import SCHEDULING_KINDS, WORKLOADS
 from adapter.cluster.scheduling.object_forms import SizedNodeForm
 from adapter.cluster.scheduling.pod_facts import unreadable_bound_pod
 from adapter.cluster.scheduling.workload_facts import WorkloadRecord, forbidding_budget
-from adapter.cluster.scheduling.workloads import Workload
+from adapter.cluster.scheduling.workloads import WorkloadFacts
 from adapter.cluster.state import LeftOut
 from adapter.sources.manifests import GroupKind, group_kind
 
@@ -175,7 +175,7 @@ def _stand_in(manifest: Manifest, problem: str) -> SchedulingValue | str:
     if manifest.kind == "PodDisruptionBudget":
         return forbidding_budget(namespace, name, problem)
     if manifest.kind in WORKLOADS:
-        return WorkloadRecord(Workload(manifest.kind, namespace, name, "", None, None, problem))
+        return WorkloadRecord(WorkloadFacts(manifest.kind, namespace, name, "", None, None, problem))
     return problem
 
 

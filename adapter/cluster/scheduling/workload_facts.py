@@ -12,7 +12,7 @@ from adapter.cluster.scheduling.object_forms import TemplateForm
 from adapter.cluster.scheduling.pod_constraints import decoded
 from adapter.cluster.scheduling.pod_facts import template_pod
 from adapter.cluster.scheduling.requirements import label_selector_of
-from adapter.cluster.scheduling.workloads import DisruptionBudget, Workload
+from adapter.cluster.scheduling.workloads import DisruptionBudget, WorkloadFacts
 from adapter.objects.selectors import EVERYTHING
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _NETWORK_UNAVAILABLE: Final = Toleration(f"{_NODE_TAINTS}/network-unavailable", 
 class WorkloadRecord:
     """A workload with what its value is completed by: other objects of the cluster."""
 
-    workload: Workload
+    workload: WorkloadFacts
     priority_class: str = ""
     """Name of the class of its pods, where the template does not state the priority itself."""
     is_priority_stated: bool = False
@@ -84,7 +84,7 @@ def workload_of(kind: str, form: WorkloadForm) -> WorkloadRecord:
         replicas = None
     elif replicas is None:
         replicas = 1 if kind in _ONE_BY_DEFAULT else None
-    bare = Workload(kind, namespace, metadata.name, metadata.uid, replicas, None)
+    bare = WorkloadFacts(kind, namespace, metadata.name, metadata.uid, replicas, None)
     owner = next((one for one in metadata.owners or () if one.controller), None)
     record = WorkloadRecord(
         bare,

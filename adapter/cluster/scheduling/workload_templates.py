@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from adapter.cluster.scheduling.workload_facts import PriorityClassFacts, WorkloadRecord
-    from adapter.cluster.scheduling.workloads import Workload
+    from adapter.cluster.scheduling.workloads import WorkloadFacts
 
 _BUILT_IN: Final = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
 def completed_workloads(
     records: Iterable[WorkloadRecord], classes: Iterable[PriorityClassFacts]
-) -> tuple[tuple[Workload, ...], tuple[str, ...]]:
+) -> tuple[tuple[WorkloadFacts, ...], tuple[str, ...]]:
     """Return the workloads by kind, namespace and name, and which classes of priority are missing, a sentence each."""
     known = dict(_BUILT_IN)
     default = 0
@@ -51,7 +51,9 @@ def _newest(records: Iterable[WorkloadRecord]) -> Mapping[tuple[str, str, str], 
     return newest
 
 
-def _completed(record: WorkloadRecord, source: WorkloadRecord, classes: Mapping[str, int], default: int) -> Workload:
+def _completed(
+    record: WorkloadRecord, source: WorkloadRecord, classes: Mapping[str, int], default: int
+) -> WorkloadFacts:
     template = source.workload.template
     if template is None or record.workload.template is None:
         return record.workload

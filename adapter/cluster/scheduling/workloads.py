@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class WorkloadFacts:
     """A Deployment, StatefulSet, ReplicaSet, ReplicationController, DaemonSet or Job."""
 
     kind: str

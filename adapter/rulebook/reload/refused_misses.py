@@ -26,7 +26,7 @@ _WORDS = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedMiss:
     """A refused rule, as far as it can be read."""
 
     rule: RefusedRule
@@ -35,12 +35,12 @@ class Refusal:
     """Returns how closely its `seriesQuery` fits a series, by the name of the series."""
 
 
-def refusal(rule: RefusedRule) -> Refusal:
+def refusal(rule: RefusedRule) -> RefusedMiss:
     """Return the rule with its naming and its `seriesQuery` parsed; takes a tenth of a millisecond."""
-    return Refusal(rule, _naming(*stated_name(rule)), _selects(rule.series_query))
+    return RefusedMiss(rule, _naming(*stated_name(rule)), _selects(rule.series_query))
 
 
-def refused_for(refusals: Sequence[Refusal], name: str) -> tuple[Closeness, RefusedRule] | None:
+def refused_for(refusals: Sequence[RefusedMiss], name: str) -> tuple[Closeness, RefusedRule] | None:
     """Return the refused rule that would provide a metric of that name, and how surely; None if there is none.
 
     Rules that select series of any name are skipped, since it is unknown which metrics they were meant to provide.
@@ -57,7 +57,7 @@ def refused_of_names(rules: Iterable[RefusedRule]) -> tuple[RefusedRule, ...]:
     return tuple(rule for rule in rules if rule.api is not Api.RESOURCE)
 
 
-def _closeness(one: Refusal, name: str) -> Closeness:
+def _closeness(one: RefusedMiss, name: str) -> Closeness:
     if one.naming.literal == one.naming.template == name:
         return Closeness.EXACT
     closest = (one.selects(series) for series in series_for(name) if one.naming.name_for(series) == name)

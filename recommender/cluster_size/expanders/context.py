@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, TypeAlias
 from recommender.cluster_size.estimator.model import ExpansionOption
 
 if TYPE_CHECKING:
-    from recommender.cluster_size.expanders.priorities import Priorities
+    from adapter.objects.regex import Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Priorities:
+    """Patterns of groups' names by priority, the highest first."""
+
+    patterns: tuple[tuple[int, tuple[Pattern, ...]], ...]
+
+    def of(self, group: str) -> int | None:
+        """Return the highest priority with a pattern that is found anywhere in the name; None if none is."""
+        return next((number for number, patterns in self.patterns if any(p.found_in(group) for p in patterns)), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from adapter.documents.load import load_documents
 from adapter.documents.tree import DocumentError, problems_within
 from adapter.objects.regex import BadPatternError, compile_pattern
-from recommender.cluster_size.expanders.context import Kept, names
+from recommender.cluster_size.expanders.context import Kept, Priorities, names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,17 +25,6 @@ _LEAST: Final = 0
 
 class PrioritiesError(ValueError):
     """Priorities cannot be used; the message says where and why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Priorities:
-    """Patterns of groups' names by priority, the highest first."""
-
-    patterns: tuple[tuple[int, tuple[Pattern, ...]], ...]
-
-    def of(self, group: str) -> int | None:
-        """Return the highest priority with a pattern that is found anywhere in the name; None if none is."""
-        return next((number for number, patterns in self.patterns if any(p.found_in(group) for p in patterns)), None)
 
 
 def parse_priorities(text: str, file: str) -> dict[int, tuple[str, ...]]:

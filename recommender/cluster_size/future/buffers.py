@@ -21,7 +21,7 @@ from recommender.cluster_size.node_groups.fields import section, text, whole
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from adapter.cluster.scheduling.workloads import Workload
+    from adapter.cluster.scheduling.workloads import WorkloadFacts
     from adapter.cluster.state import ClusterPod, ClusterState
     from recommender.cluster_size.model.settings import BufferSettings
 
@@ -154,7 +154,7 @@ def _requests(template: JsonObject) -> Mapping[str, int]:
         raise ChunkError(f"{where}: {error}") from error
 
 
-def _named_workload(buffer: JsonObject, namespace: str, workloads: Iterable[Workload]) -> Workload | None:
+def _named_workload(buffer: JsonObject, namespace: str, workloads: Iterable[WorkloadFacts]) -> WorkloadFacts | None:
     """Return the workload that a buffer names; None if it names none that is known."""
     reference = section(buffer, "spec", "scalableRef")
     wanted = (text(reference, "kind"), namespace, text(reference, "name"))

@@ -10,7 +10,7 @@ from adapter.cluster.state import ControllerReference
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from adapter.cluster.scheduling.workloads import Workload
+    from adapter.cluster.scheduling.workloads import WorkloadFacts
     from adapter.cluster.state import ClusterPod
 
 WorkloadKey: TypeAlias = tuple[str, str, str]
@@ -20,7 +20,7 @@ _API_VERSIONS: Final = {"Job": "batch/v1", "ReplicationController": "v1"}
 _HASH_LABEL: Final = "pod-template-hash"
 
 
-def workload_key(workload: Workload) -> WorkloadKey:
+def workload_key(workload: WorkloadFacts) -> WorkloadKey:
     """Return kind, namespace and name of a workload."""
     return workload.kind, workload.namespace, workload.name
 
@@ -48,7 +48,9 @@ def pods_by_workload(
     return found
 
 
-def copies(workload: Workload, count: int, purpose: str, existing: Iterable[ClusterPod] = ()) -> tuple[ClusterPod, ...]:
+def copies(
+    workload: WorkloadFacts, count: int, purpose: str, existing: Iterable[ClusterPod] = ()
+) -> tuple[ClusterPod, ...]:
     """Return pods that the workload would make; none if it has no template.
 
     They are named `NAME-PURPOSE-0` and so on, and have the owner of the pods that exist, so that they are alike to
@@ -57,9 +59,7 @@ def copies(workload: Workload, count: int, purpose: str, existing: Iterable[Clus
     template = workload.template
     if template is None:
         return ()
-    facts = (
-        None if template.facts is None else replace(template.facts, created=None, deleted=None, is_unschedulable=True)
-    )
+    facts = None if template.facts is None else replace(template.facts, created=None, deleted=None)
     owner = next((pod.controller for pod in existing if pod.controller is not None), None) or template.controller
     return tuple(
         replace(
@@ -75,7 +75,7 @@ def copies(workload: Workload, count: int, purpose: str, existing: Iterable[Clus
     )
 
 
-def _reference(workload: Workload) -> ControllerReference:
+def _reference(workload: WorkloadFacts) -> ControllerReference:
     return ControllerReference(
         _API_VERSIONS.get(workload.kind, "apps/v1"), workload.kind, workload.name, workload.uid or workload.name
     )

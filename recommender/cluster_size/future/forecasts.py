@@ -10,7 +10,7 @@ from recommender.cluster_size.future.copies import copies, pods_by_workload, wor
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from adapter.cluster.scheduling.workloads import Workload
+    from adapter.cluster.scheduling.workloads import WorkloadFacts
     from adapter.cluster.state import ClusterPod
     from recommender.decisions.record import TargetReference
 
@@ -36,7 +36,7 @@ class FuturePods:
 
 
 def forecast_pods(
-    predictions: Iterable[PredictedReplicas], workloads: Iterable[Workload], pods: Sequence[ClusterPod]
+    predictions: Iterable[PredictedReplicas], workloads: Iterable[WorkloadFacts], pods: Sequence[ClusterPod]
 ) -> FuturePods:
     """Return the pods by which predicted replicas exceed those that exist, pending ones included.
 
@@ -67,7 +67,7 @@ def forecast_pods(
     return FuturePods(tuple(made), tuple(notes))
 
 
-def _unusable(prediction: PredictedReplicas, workload: Workload | None) -> Iterator[str]:
+def _unusable(prediction: PredictedReplicas, workload: WorkloadFacts | None) -> Iterator[str]:
     about = f"what {prediction.recommendation} predicts for {prediction.target} is left out"
     if workload is None:
         yield f"{about}: there is no such workload, or its kind is none whose pods are known"

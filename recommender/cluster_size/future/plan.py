@@ -10,7 +10,7 @@ from recommender.cluster_size.future.headroom import headroom_at, headroom_pods
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from adapter.cluster.scheduling.workloads import Workload
+    from adapter.cluster.scheduling.workloads import WorkloadFacts
     from adapter.cluster.state import ClusterPod
     from recommender.cluster_size.future.forecasts import PredictedReplicas
     from recommender.cluster_size.model.settings import ClusterSizeSettings
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def future_pods(
     settings: ClusterSizeSettings,
     predictions: Iterable[PredictedReplicas],
-    workloads: Iterable[Workload],
+    workloads: Iterable[WorkloadFacts],
     pods: Sequence[ClusterPod],
     now: float,
 ) -> FuturePods:

@@ -150,7 +150,7 @@ class ScaleUp:
 
 
 @dataclass(frozen=True, slots=True)
-class ScaleDown:
+class ScaleDownAnswer:
     """Which nodes may go."""
 
     removals: tuple[Removal, ...] = ()

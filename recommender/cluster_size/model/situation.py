@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from adapter.cluster.scheduling.storage import Storage
-    from adapter.cluster.scheduling.workloads import DisruptionBudget, Workload
+    from adapter.cluster.scheduling.workloads import DisruptionBudget, WorkloadFacts
     from adapter.cluster.state import ClusterNode, ClusterPod
     from recommender.cluster_size.model.groups import NodeGroups
 
@@ -26,7 +26,9 @@ class ClusterSituation:
     pods: tuple[ClusterPod, ...]
     """Bound and unbound, without those that have ended."""
     groups: NodeGroups
-    workloads: tuple[Workload, ...] = ()
+    workloads: tuple[WorkloadFacts, ...] = ()
+    assumed_controllers: frozenset[str] = frozenset()
+    """Kinds of controllers of which not one object is known although they may be: those of pods are taken to exist."""
     budgets: tuple[DisruptionBudget, ...] | None = ()
     """None: they are not known, so no pod may be moved."""
     namespace_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

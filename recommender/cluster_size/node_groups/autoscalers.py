@@ -15,7 +15,7 @@ from recommender.decisions.times import parse_rfc3339, rfc3339
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from adapter.cluster.scheduling.workloads import Workload
+    from adapter.cluster.scheduling.workloads import WorkloadFacts
     from adapter.cluster.state import ClusterNode, ClusterState, JsonObject
 
 KARPENTER_LABEL: Final = "karpenter.sh/nodepool"
@@ -105,7 +105,7 @@ def _groups_in(status: str) -> frozenset[str] | None:
     return frozenset(_GROUP_NAME.findall(status)) or None
 
 
-def _running(workloads: Iterable[Workload]) -> SeenAutoscaler | None:
+def _running(workloads: Iterable[WorkloadFacts]) -> SeenAutoscaler | None:
     for workload in workloads:
         if workload.kind not in {"Deployment", "StatefulSet"} or workload.replicas == 0:
             continue

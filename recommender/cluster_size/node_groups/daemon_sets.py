@@ -12,7 +12,7 @@ from adapter.cluster.scheduling.constraints import TaintEffect, Toleration
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from adapter.cluster.scheduling.workloads import Workload
+    from adapter.cluster.scheduling.workloads import WorkloadFacts
     from adapter.cluster.state import ClusterNode, ClusterPod
 
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
@@ -36,7 +36,7 @@ def comes_with_the_node(pod: ClusterPod) -> bool:
     return pod.facts is not None and MIRROR_ANNOTATION in pod.facts.annotations and not pod.has_ended
 
 
-def daemon_pods(workloads: Iterable[Workload]) -> tuple[ClusterPod, ...]:
+def daemon_pods(workloads: Iterable[WorkloadFacts]) -> tuple[ClusterPod, ...]:
     """Return a pod of each DaemonSet, as its controller makes it, in the order in which they get their places.
 
     Pods of a higher priority come first, as the scheduler takes them.
@@ -44,7 +44,7 @@ def daemon_pods(workloads: Iterable[Workload]) -> tuple[ClusterPod, ...]:
     return tuple(sorted(_made(workloads), key=lambda pod: (-pod.priority, pod.namespace, pod.name)))
 
 
-def _made(workloads: Iterable[Workload]) -> Iterator[ClusterPod]:
+def _made(workloads: Iterable[WorkloadFacts]) -> Iterator[ClusterPod]:
     for workload in workloads:
         pod = workload.template
         if workload.kind != _KIND or pod is None or pod.facts is None:

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from recommender.cluster_size.model.answer import Advice, KeptNode, Removal, ScaleDown
+from recommender.cluster_size.model.answer import Advice, KeptNode, Removal, ScaleDownAnswer
 from recommender.cluster_size.scale_down.advice import advice, staying_nodes
 from recommender.cluster_size.scale_down.disruptions import RemainingDisruptions
 from recommender.cluster_size.scale_down.drainability import DrainRules
@@ -46,16 +46,16 @@ _ADVISED: Final = {
 
 def scale_down(
     situation: ClusterSituation, settings: ClusterSizeSettings, snapshot: Snapshot, scaled: ScaleUp
-) -> ScaleDown:
+) -> ScaleDownAnswer:
     """Return which nodes may go, which of them now, and why each of the others stays.
 
     The snapshot holds what scale-up has placed; afterwards it is as before.
     """
     if not settings.scale_down.enabled:
-        return ScaleDown(hold="scaleDown.enabled is false: no node is removed")
+        return ScaleDownAnswer(hold="scaleDown.enabled is false: no node is removed")
     start = snapshot.checkpoint()
     budgets = RemainingDisruptions(situation.budgets)
-    rules = DrainRules(settings.scale_down, situation.workloads, budgets, situation.now)
+    rules = DrainRules(settings.scale_down, situation.workloads, budgets, situation.now, situation.assumed_controllers)
     minimums = _minimums(situation, settings)
     found = survey(situation, settings, snapshot, rules, minimums)
     sequence = simulate(situation, settings.scale_down, snapshot, found, minimums)
@@ -66,7 +66,7 @@ def scale_down(
     prices = _prices(situation.groups)
     kept = _in_order(situation, (*found.kept, *sequence.kept))
     going = [one for one in sequence.removed if _is_due(one, waiting)]
-    result = ScaleDown(
+    result = ScaleDownAnswer(
         removals=tuple(_removals(situation, sequence.removed, waiting, since, prices)),
         kept=kept,
         advice=() if waiting.hold else _advice(situation, snapshot, rules, found, (kept, going, prices)),

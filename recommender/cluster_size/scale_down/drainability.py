@@ -22,7 +22,7 @@ from recommender.cluster_size.scale_down.reasons import BlockingPodReason, durat
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from adapter.cluster.scheduling.workloads import Workload
+    from adapter.cluster.scheduling.workloads import WorkloadFacts
     from adapter.cluster.state import ClusterPod, ControllerReference, SchedulingFacts
     from recommender.cluster_size.model.settings import ScaleDownSettings
     from recommender.cluster_size.scale_down.disruptions import RemainingDisruptions
@@ -78,13 +78,16 @@ class DrainRules:
     def __init__(
         self,
         settings: ScaleDownSettings,
-        workloads: Iterable[Workload],
+        workloads: Iterable[WorkloadFacts],
         disruptions: RemainingDisruptions,
         now: float,
+        assumed_controllers: frozenset[str] = frozenset(),
     ) -> None:
+        """Take the controllers of the kinds in `assumed_controllers` to exist."""
         self._settings = settings
         self._disruptions = disruptions
         self._now = now
+        self._assumed = assumed_controllers
         self._replicas = {(one.kind, one.namespace, one.name): one.replicas for one in workloads}
 
     def judge(self, pod: ClusterPod) -> Drainability:
@@ -117,6 +120,8 @@ class DrainRules:
         if owner is None or not self._settings.skip_nodes_with_custom_controller_pods or not _is_listed(owner):
             return None
         key = (owner.kind, pod.namespace, owner.name)
+        if key not in self._replicas and owner.kind in self._assumed:
+            return None
         if key not in self._replicas:
             return _blocked(
                 BlockingPodReason.CONTROLLER_NOT_FOUND,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from adapter.cluster.scheduling.workloads import Workload
+    from adapter.cluster.scheduling.workloads import WorkloadFacts
     from adapter.cluster.state import ClusterPod, ClusterState
 
 _ASSUMPTION: Final = re.compile(r"(?:(?P<kind>[A-Za-z]+)/)?(?P<namespace>[^/:]+)/(?P<name>[^/:]+):(?P<replicas>[0-9]+)")
@@ -41,7 +41,7 @@ class WhatIf:
     without_nodes: tuple[str, ...] = ()
     pods: tuple[ClusterPod, ...] = ()
     """Pods of `--add-pods`, wherever they are bound."""
-    workloads: tuple[Workload, ...] = ()
+    workloads: tuple[WorkloadFacts, ...] = ()
     """Workloads of `--add-pods`: each with all of its pods."""
 
     @property

@@ -13,7 +13,7 @@ from recommender.cluster_size.what_if.model import Assumed, WhatIfError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from adapter.cluster.scheduling.workloads import Workload
+    from adapter.cluster.scheduling.workloads import WorkloadFacts
     from adapter.cluster.state import ClusterPod, ClusterState
     from recommender.cluster_size.what_if.model import Assumption
 
@@ -45,7 +45,7 @@ def with_assumption(cluster: ClusterState, assumption: Assumption) -> Assumed:
 
 
 def new_pods(
-    workload: Workload, count: int, purpose: str, existing: Iterable[ClusterPod] = ()
+    workload: WorkloadFacts, count: int, purpose: str, existing: Iterable[ClusterPod] = ()
 ) -> tuple[ClusterPod, ...]:
     """Return so many further pods of a workload, as its template makes them. Raises WhatIfError without a template."""
     if workload.template is None:
@@ -53,7 +53,7 @@ def new_pods(
     return copies(workload, count, purpose, existing)
 
 
-def _found(cluster: ClusterState, assumption: Assumption) -> Workload:
+def _found(cluster: ClusterState, assumption: Assumption) -> WorkloadFacts:
     if isinstance(cluster.workloads, Unknown):
         raise WhatIfError(f"{assumption}: workloads are not known: {cluster.workloads.reason}")
     workloads = cluster.workloads.value
@@ -75,11 +75,11 @@ def _found(cluster: ClusterState, assumption: Assumption) -> Workload:
     return found[0]
 
 
-def _named(workload: Workload) -> str:
+def _named(workload: WorkloadFacts) -> str:
     return f"{workload.kind} {workload.namespace}/{workload.name}"
 
 
-def _with_replicas(cluster: ClusterState, workload: Workload, replicas: int) -> ClusterState:
+def _with_replicas(cluster: ClusterState, workload: WorkloadFacts, replicas: int) -> ClusterState:
     assert isinstance(cluster.workloads, Observed), "the workload was found among them"
     workloads = tuple(
         replace(each, replicas=replicas) if each is workload else each for each in cluster.workloads.value

@@ -17,7 +17,7 @@ from recommender.cluster_size.what_if.model import WhatIf, WhatIfError, parse_as
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from adapter.cluster.scheduling.workloads import Workload
+    from adapter.cluster.scheduling.workloads import WorkloadFacts
     from adapter.cluster.state import ClusterPod
     from adapter.service.flags.table import FlagValues
     from recommender.configuration.model import Configuration
@@ -85,7 +85,7 @@ def with_assumptions(configuration: Configuration, inputs: Inputs, question: Wha
     )
 
 
-def _added(path: Path) -> tuple[tuple[ClusterPod, ...], tuple[Workload, ...]]:
+def _added(path: Path) -> tuple[tuple[ClusterPod, ...], tuple[WorkloadFacts, ...]]:
     """Return pods and workloads of a file; what is wrong with one of them is an error, since somebody asks for it."""
     contents = read_contents(path, needs=_ADDED)
     state = state_of(contents, _ADDED, time.time(), path)

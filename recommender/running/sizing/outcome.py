@@ -6,14 +6,14 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from recommender.cluster_size.future.buffers import ChunkError, chunk_of, chunks_for
+from recommender.cluster_size.future.buffers import ChunkError, buffer_chunks
 from recommender.cluster_size.model.memory import RequestedNodes
 from recommender.cluster_size.node_groups.cluster_api.removals import plan_removals
 from recommender.decisions.loop import Decision
 from recommender.outputs.sizes.group_wishes import GroupWishes, group_wishes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from adapter.cluster.state import ClusterPod, ClusterState
     from recommender.cluster_size.model.answer import ClusterSizeAnswer
@@ -30,6 +30,8 @@ class BufferSize:
     replicas: int | None
     """None: it is not known, so nothing is written."""
     problem: str = ""
+    detail: str = ""
+    """The calculation, in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +94,12 @@ def remembered_writes(
     )
 
 
-def buffer_size(settings: ClusterSizeSettings, pods: Iterable[ClusterPod], cluster: ClusterState) -> BufferSize | None:
+def buffer_size(settings: ClusterSizeSettings, pods: Sequence[ClusterPod], cluster: ClusterState) -> BufferSize | None:
     """Return how many chunks hold the pods of the future; None without the output `capacityBuffer`."""
     if settings.buffer is None:
         return None
     try:
-        return BufferSize(settings.buffer, chunks_for(pods, chunk_of(settings.buffer, cluster)))
+        chunks = buffer_chunks(settings.buffer, cluster, pods)
+        return BufferSize(settings.buffer, chunks.replicas, detail=chunks.detail)
     except ChunkError as error:
         return BufferSize(settings.buffer, None, str(error))

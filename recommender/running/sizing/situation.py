@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from adapter.cluster.state import Observed, Unknown
 from recommender.cluster_size.expanders.priorities import CONFIG_MAP_KEY, PrioritiesError, parse_priorities
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from recommender.cluster_size.model.settings import ClusterSizeSettings
     from recommender.decisions.inputs import Inputs
 
+V = TypeVar("V")
+
+_CONTROLLERS: Final = frozenset({"ReplicaSet", "StatefulSet", "ReplicationController", "Job"})
 _NOT_READ: Final = Unknown("it has not been read")
 _SHOWN: Final = 3
 """Names in a note."""
@@ -62,7 +65,31 @@ def known_cluster(cluster: ClusterState, stale_after_seconds: float, now: float)
         raise InputMissingError(
             f"the facts of the cluster are {age:.0f} s old, and {stale_after_seconds:g} s are allowed"
         )
-    return KnownCluster(cluster, min(*times, now))
+    return KnownCluster(_without_stale(cluster, stale_after_seconds, now), min(*times, now))
+
+
+def _without_stale(cluster: ClusterState, stale_after_seconds: float, now: float) -> ClusterState:
+    """Return the facts with storage and whole objects that are too old as unknown: each stops only what needs it."""
+    storage = cluster.storage
+    if storage is not None:
+        storage = replace(
+            storage,
+            claims=_recent(storage.claims, stale_after_seconds, now),
+            volumes=_recent(storage.volumes, stale_after_seconds, now),
+            classes=_recent(storage.classes, stale_after_seconds, now),
+            csi_nodes=_recent(storage.csi_nodes, stale_after_seconds, now),
+        )
+    objects = {kind: _recent(fact, stale_after_seconds, now) for kind, fact in cluster.objects.items()}
+    return replace(cluster, storage=storage, objects=objects)
+
+
+def _recent(fact: Observed[V] | Unknown, stale_after_seconds: float, now: float) -> Observed[V] | Unknown:
+    if isinstance(fact, Unknown):
+        return fact
+    age = age_seconds(fact.time, now)
+    if age <= stale_after_seconds:
+        return fact
+    return Unknown(f"what is known is {age:.0f} s old, and {stale_after_seconds:g} s are allowed")
 
 
 def situation_of(
@@ -85,6 +112,7 @@ def situation_of(
         pods=tuple(pod for pod in cluster.pods.value if not pod.has_ended),
         groups=groups,
         workloads=cluster.workloads.value if isinstance(cluster.workloads, Observed) else (),
+        assumed_controllers=_assumed_controllers(cluster),
         budgets=budgets.value if isinstance(budgets, Observed) else None,
         namespace_labels=cluster.namespace_labels.value if isinstance(cluster.namespace_labels, Observed) else {},
         storage=cluster.storage,
@@ -93,6 +121,16 @@ def situation_of(
         memory=memory or ClusterSizeMemory(),
         future_pods=inputs.assumed_pods,
     )
+
+
+def _assumed_controllers(cluster: ClusterState) -> frozenset[str]:
+    """Return the kinds of controllers of which none is known: `kubectl get nodes,pods` writes none, and pods have some.
+
+    Such pods could be moved by no answer otherwise. The message names the kinds.
+    """
+    if isinstance(cluster.workloads, Unknown):
+        return frozenset()
+    return _CONTROLLERS - {workload.kind for workload in cluster.workloads.value}
 
 
 def _priorities(settings: ClusterSizeSettings, inputs: Inputs) -> tuple[Mapping[int, tuple[str, ...]] | None, str]:

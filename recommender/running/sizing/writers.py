@@ -64,7 +64,7 @@ class SizeWriters:
             _log.warning("the CapacityBuffer is not written", extra=fields(reason=str(error)))
             return ()
         name = decision.record.name
-        return (Wish(name, target, size.replicas, decision.valid_until, "pods that are expected, and the reserve"),)
+        return (Wish(name, target, size.replicas, decision.valid_until, size.detail),)
 
 
 def _names(configuration: Configuration, output: Output) -> set[str]:

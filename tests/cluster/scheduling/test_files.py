@@ -11,7 +11,7 @@ from adapter.cluster.files import ClusterFilesError, read_contents, read_file, s
 from adapter.cluster.folder import ClusterFolder
 from adapter.cluster.scheduling.constraints import NodeSelectorTerm, PodScheduling
 from adapter.cluster.scheduling.storage import CsiNodeFacts, StorageClassFacts, Volume, VolumeClaim
-from adapter.cluster.scheduling.workloads import DisruptionBudget, Workload
+from adapter.cluster.scheduling.workloads import DisruptionBudget, WorkloadFacts
 from adapter.cluster.state import (
     ClusterNeeds,
     ClusterNode,
@@ -49,7 +49,7 @@ def pods_of(state: ClusterState) -> Mapping[str, ClusterPod]:
     return {pod.name: pod for pod in state.pods.value}
 
 
-def workloads_of(state: ClusterState) -> Mapping[tuple[str, str], Workload]:
+def workloads_of(state: ClusterState) -> Mapping[tuple[str, str], WorkloadFacts]:
     assert isinstance(state.workloads, Observed), state.workloads
     return {(one.kind, one.name): one for one in state.workloads.value}
 

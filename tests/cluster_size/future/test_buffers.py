@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from adapter.cluster.scheduling.workloads import Workload
+from adapter.cluster.scheduling.workloads import WorkloadFacts
 from adapter.cluster.state import ClusterState, Observed, Unknown
 from recommender.cluster_size.future.buffers import (
     ChunkError,
@@ -88,7 +88,7 @@ def state(spec: dict[str, Any], status: dict[str, Any] | None = None, template: 
         "template": {"spec": {"containers": [{"name": "c", "resources": resources}]}},
     }
     held: dict[str, tuple[dict[str, object], ...]] = {"CapacityBuffer": (buffer,), "PodTemplate": (made,)}
-    web = Workload("Deployment", "shop", "web", "uid", 3, replace(pod("", "2"), namespace="shop"))
+    web = WorkloadFacts("Deployment", "shop", "web", "uid", 3, replace(pod("", "2"), namespace="shop"))
     return ClusterState(
         objects={kind: Observed(held[kind.kind], 0.0) for kind in buffer_kinds(STATED)},
         workloads=Observed((web,), 0.0),

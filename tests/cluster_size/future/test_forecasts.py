@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from adapter.cluster.scheduling.constraints import PodScheduling
-from adapter.cluster.scheduling.workloads import Workload
+from adapter.cluster.scheduling.workloads import WorkloadFacts
 from recommender.cluster_size.future.forecasts import PredictedReplicas, forecast_pods
 from recommender.cluster_size.future.plan import future_pods
 from recommender.cluster_size.model.settings import ClusterSizeSettings, NodeGroupSources
@@ -20,9 +20,9 @@ WEB = TargetReference("apps/v1", "Deployment", "default", "web")
 SPREAD = PodScheduling(node_selector=(("pool", "a"),))
 
 
-def workload(kind: str = "Deployment", name: str = "web") -> Workload:
+def workload(kind: str = "Deployment", name: str = "web") -> WorkloadFacts:
     template = pod("", "500m", "1Gi", labels={"app": name}, scheduling=SPREAD, created=5.0, priority=7)
-    return Workload(kind, "default", name, f"uid-{name}", 3, template)
+    return WorkloadFacts(kind, "default", name, f"uid-{name}", 3, template)
 
 
 def web_pods(count: int, *, name: str = "web", phase: str = "Running") -> tuple[ClusterPod, ...]:
@@ -54,7 +54,7 @@ def test_new_pods_are_copies_of_the_template_with_the_owner_of_the_others() -> N
     assert (made.resources.requests["cpu"], made.labels, made.priority) == (500, {"app": "web"}, 7)
     assert (made.node, made.phase) == ("", "Pending")
     assert made.facts is not None
-    assert (made.facts.scheduling, made.facts.created, made.facts.is_unschedulable) == (SPREAD, None, True)
+    assert (made.facts.scheduling, made.facts.created) == (SPREAD, None)
 
 
 def test_without_pods_the_workload_itself_is_the_owner() -> None:
@@ -99,7 +99,7 @@ def test_of_several_predictions_for_one_target_the_largest_holds() -> None:
     ],
 )
 def test_a_prediction_that_cannot_be_followed_is_named(
-    prediction: PredictedReplicas, known: tuple[Workload, ...], note: str
+    prediction: PredictedReplicas, known: tuple[WorkloadFacts, ...], note: str
 ) -> None:
     found = forecast_pods([prediction], known, web_pods(3))
     assert found.pods == ()

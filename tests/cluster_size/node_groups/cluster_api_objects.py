@@ -9,7 +9,7 @@ from recommender.cluster_size.model.settings import ClusterApiGroups
 from recommender.cluster_size.node_groups import kinds
 
 if TYPE_CHECKING:
-    from adapter.cluster.scheduling.workloads import Workload
+    from adapter.cluster.scheduling.workloads import WorkloadFacts
     from adapter.cluster.state import ClusterNode, ClusterPod, ObjectKind, Unknown
 
 Json: TypeAlias = dict[str, Any]
@@ -20,7 +20,7 @@ MAX: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
 BOUNDS: Final = {MIN: "1", MAX: "10"}
 CAPACITY: Final = "capacity.cluster-autoscaler.kubernetes.io/"
 OPTIONS: Final = "cluster.x-k8s.io/autoscaling-options-"
-NO_WORKLOADS: Final[Observed[tuple[Workload, ...]]] = Observed((), 0.0)
+NO_WORKLOADS: Final[Observed[tuple[WorkloadFacts, ...]]] = Observed((), 0.0)
 VERSIONS: Final = ("v1beta1", "v1beta2")
 
 
@@ -130,7 +130,7 @@ def state(
     nodes: tuple[ClusterNode, ...] = (),
     pods: tuple[ClusterPod, ...] = (),
     more: dict[ObjectKind, Any] | None = None,
-    workloads: Observed[tuple[Workload, ...]] | Unknown = NO_WORKLOADS,
+    workloads: Observed[tuple[WorkloadFacts, ...]] | Unknown = NO_WORKLOADS,
 ) -> ClusterState:
     """Return the state of a cluster that has these objects of Cluster API."""
     found: dict[ObjectKind, Any] = {

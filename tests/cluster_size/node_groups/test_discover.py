@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from adapter.cluster.scheduling.constraints import PodScheduling, Toleration
-from adapter.cluster.scheduling.workloads import Workload
+from adapter.cluster.scheduling.workloads import WorkloadFacts
 from adapter.cluster.state import ClusterPod, Observed, Unknown
 from adapter.objects.selectors import parse_selector
 from recommender.cluster_size.model.groups import GroupOptions, NodeGroup
@@ -28,15 +28,17 @@ def static(name: str = "a", selector: str = "pool=a", **more: object) -> StaticG
     return replace(StaticGroup(name, 0, 20, parse_selector(selector)), **more)  # type: ignore[arg-type]
 
 
-def daemon_set(name: str, cpu: str = "100m", *, priority: int = 0, scheduling: PodScheduling | None = None) -> Workload:
+def daemon_set(
+    name: str, cpu: str = "100m", *, priority: int = 0, scheduling: PodScheduling | None = None
+) -> WorkloadFacts:
     made = pod(
         "", cpu, controller=controller(name, "DaemonSet"), priority=priority, scheduling=scheduling or PodScheduling()
     )
-    return Workload("DaemonSet", "default", name, f"uid-{name}", None, made)
+    return WorkloadFacts("DaemonSet", "default", name, f"uid-{name}", None, made)
 
 
 def group_of(
-    stated: StaticGroup, *workloads: Workload, pods: tuple[ClusterPod, ...] = (), **facts: object
+    stated: StaticGroup, *workloads: WorkloadFacts, pods: tuple[ClusterPod, ...] = (), **facts: object
 ) -> NodeGroup:
     world = state(pods=pods, workloads=Observed(workloads, 0.0), **facts)  # type: ignore[arg-type]
     (group,) = node_groups(NodeGroupSources(static=(stated,)), world, 1000.0).groups
@@ -227,8 +229,8 @@ def test_the_status_of_cluster_autoscaler_shows_what_it_is_in_charge_of(
     assert group.autoscaler.startswith("Cluster Autoscaler (ConfigMap kube-system/") == is_in_charge
 
 
-def deployment(name: str, replicas: int = 1, labels: dict[str, str] | None = None) -> Workload:
-    return Workload("Deployment", "ops", name, "uid", replicas, pod("", labels=labels))
+def deployment(name: str, replicas: int = 1, labels: dict[str, str] | None = None) -> WorkloadFacts:
+    return WorkloadFacts("Deployment", "ops", name, "uid", replicas, pod("", labels=labels))
 
 
 @pytest.mark.parametrize(
@@ -243,7 +245,7 @@ def deployment(name: str, replicas: int = 1, labels: dict[str, str] | None = Non
         (deployment("web", labels={"app": "web"}), ""),
     ],
 )
-def test_a_deployment_shows_that_cluster_autoscaler_runs(workload: Workload, name: str) -> None:
+def test_a_deployment_shows_that_cluster_autoscaler_runs(workload: WorkloadFacts, name: str) -> None:
     owned, machines = machines_of("workers", "n1")
     world = state(scalable(), owned, *machines, nodes=(node("n1"),), workloads=Observed((workload,), 0.0))
     (group,) = node_groups(NodeGroupSources(cluster_api=ClusterApiGroups()), world, NOW).groups

@@ -11,9 +11,10 @@ from adapter.cluster.scheduling.constraints import LocalVolume, PodScheduling
 from adapter.cluster.scheduling.workloads import DisruptionBudget
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from recommender.cluster_size.model.settings import ScaleDownSettings
+from recommender.cluster_size.scale_down.decide import scale_down
 from recommender.cluster_size.scale_down.disruptions import RemainingDisruptions
 from tests.cluster_size.builders import controller, node, pod
-from tests.cluster_size.scale_down.world import NOW, World, due, group, kept, workloads_of
+from tests.cluster_size.scale_down.world import NOTHING, NOW, World, due, group, kept, workloads_of
 
 if TYPE_CHECKING:
     from adapter.cluster.state import ClusterPod
@@ -209,3 +210,11 @@ def test_a_budget_covers_the_pods_that_it_selects_in_its_namespace(
 
 def test_a_budget_without_selector_covers_no_pod() -> None:
     assert not RemainingDisruptions((DisruptionBudget("shop", "budget", None, 0),)).has_budget(running())
+
+
+def test_where_no_controller_of_a_kind_is_known_those_of_pods_are_taken_to_exist() -> None:
+    """`kubectl get nodes,pods` writes no controller, and nothing could be moved by its answer otherwise."""
+    listed = replace(world(pod("p", node="n", controller=controller("x", "ReplicaSet", "apps/v1"))), workloads=())
+    assumed = replace(listed.situation(), assumed_controllers=frozenset({"ReplicaSet"}))
+    decision = scale_down(assumed, listed.sizes(), listed.snapshot(), NOTHING)
+    assert due(decision) == ["n"]

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from adapter.cluster.predicates.snapshot import Snapshot
-from adapter.cluster.scheduling.workloads import Workload
-from recommender.cluster_size.model.answer import ScaleDown, ScaleUp
+from adapter.cluster.scheduling.workloads import WorkloadFacts
+from recommender.cluster_size.model.answer import ClusterSizeAnswer, ScaleDownAnswer, ScaleUp
 from recommender.cluster_size.model.groups import GroupOptions, NodeGroup, NodeGroups, NodeTemplate
 from recommender.cluster_size.model.memory import ClusterSizeMemory
 from recommender.cluster_size.model.settings import ClusterSizeSettings, NodeGroupSources, ScaleDownSettings, SizeLimits
@@ -24,13 +24,14 @@ NOW = 1_700_000_000.0
 NOTHING = ScaleUp(increases={})
 
 
-def workloads_of(pods: Iterable[ClusterPod], replicas: int = 3) -> tuple[Workload, ...]:
+def workloads_of(pods: Iterable[ClusterPod], replicas: int = 3) -> tuple[WorkloadFacts, ...]:
     """Return the controllers of pods, as if each existed."""
     owners = {
         (one.controller.kind, one.namespace, one.controller.name): one.controller for one in pods if one.controller
     }
     return tuple(
-        Workload(kind, namespace, name, owner.uid, replicas, None) for (kind, namespace, name), owner in owners.items()
+        WorkloadFacts(kind, namespace, name, owner.uid, replicas, None)
+        for (kind, namespace, name), owner in owners.items()
     )
 
 
@@ -69,7 +70,7 @@ class World:
     nodes: tuple[ClusterNode, ...]
     pods: tuple[ClusterPod, ...] = ()
     groups: tuple[NodeGroup, ...] = ()
-    workloads: tuple[Workload, ...] | None = None
+    workloads: tuple[WorkloadFacts, ...] | None = None
     budgets: tuple[DisruptionBudget, ...] | None = ()
     settings: ScaleDownSettings = field(default_factory=ScaleDownSettings)
     limits: SizeLimits = field(default_factory=SizeLimits)
@@ -98,10 +99,10 @@ class World:
     def snapshot(self) -> Snapshot:
         return Snapshot(self.nodes, self.pods)
 
-    def decide(self, scaled: ScaleUp = NOTHING, snapshot: Snapshot | None = None) -> ScaleDown:
+    def decide(self, scaled: ScaleUp = NOTHING, snapshot: Snapshot | None = None) -> ScaleDownAnswer:
         return scale_down(self.situation(), self.sizes(), snapshot or self.snapshot(), scaled)
 
-    def after(self, seconds: float, decision: ScaleDown) -> World:
+    def after(self, seconds: float, decision: ScaleDownAnswer) -> World:
         """Return the same cluster later, with what the decision has left to be remembered."""
         memory = replace(
             self.memory,
@@ -112,16 +113,16 @@ class World:
         return replace(self, now=self.now + seconds, memory=memory)
 
 
-def kept(decision: ScaleDown) -> Mapping[str, str]:
+def kept(decision: ScaleDownAnswer | ClusterSizeAnswer) -> Mapping[str, str]:
     """Return the identifier of the reason by node that stays."""
     return {one.node: one.reason.partition(":")[0] for one in decision.kept}
 
 
-def due(decision: ScaleDown) -> list[str]:
+def due(decision: ScaleDownAnswer) -> list[str]:
     return [one.node for one in decision.removals if one.is_due]
 
 
-def waits(decision: ScaleDown) -> Mapping[str, str]:
+def waits(decision: ScaleDownAnswer) -> Mapping[str, str]:
     """Return the identifiers of what each node waits for that may go later."""
     return {
         one.node: " ".join(part.partition(":")[0] for part in one.reason.split("; "))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from adapter.cluster.scheduling.workloads import Workload
+from adapter.cluster.scheduling.workloads import WorkloadFacts
 from adapter.cluster.state import ClusterPod, ClusterState, Observed, Unknown
 from recommender.cluster_size.what_if.apply import assumed
 from recommender.cluster_size.what_if.model import Assumption, WhatIf, WhatIfError, parse_assumption
@@ -19,9 +19,9 @@ def web(name: str, on: str = "", created: float = 0.0) -> ClusterPod:
     return pod(name, "1", node=on, namespace="shop", labels=HASH, controller="web-5d4f", created=created)
 
 
-def workload(kind: str, name: str = "web", replicas: int | None = 3) -> Workload:
+def workload(kind: str, name: str = "web", replicas: int | None = 3) -> WorkloadFacts:
     template = replace(pod("", "1", namespace="shop", labels={"app": name}), controller=None)
-    return Workload(kind, "shop", name, f"uid-of-{kind}-{name}", replicas, template)
+    return WorkloadFacts(kind, "shop", name, f"uid-of-{kind}-{name}", replicas, template)
 
 
 DAEMON = pod("agent-x", node="n1", namespace="shop", controller=controller("agent", "DaemonSet"))
