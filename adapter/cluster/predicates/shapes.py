@@ -59,6 +59,8 @@ class ShapeTable:
         self._by_identity: dict[_Identity, tuple[PodShape, tuple[object, ...]]] = {}
         self._by_value: dict[_Value, PodShape] = {}
         self._schedulings: dict[PodScheduling, PodScheduling] = {}
+        self._schedulings_by_identity: dict[int, tuple[PodScheduling, PodScheduling]] = {}
+        """The one that was given, and the one that stands for all that are equal."""
 
     def shape(self, pod: ClusterPod) -> PodShape:
         """Return the shape of a pod."""
@@ -72,7 +74,7 @@ class ShapeTable:
         return found[0]
 
     def _equal_shape(self, pod: ClusterPod, scheduling: PodScheduling) -> PodShape:
-        shared = self._schedulings.setdefault(scheduling, scheduling)
+        shared = self._shared(scheduling)
         requests = _requests(pod.resources)
         value = (
             pod.namespace,
@@ -86,6 +88,14 @@ class ShapeTable:
             shape = PodShape(pod.namespace, pod.labels, requests, shared, pod.priority)
             self._by_value[value] = shape
         return shape
+
+    def _shared(self, scheduling: PodScheduling) -> PodScheduling:
+        # Hashing constraints takes long, and many controllers share one value.
+        found = self._schedulings_by_identity.get(id(scheduling))
+        if found is None:
+            found = (scheduling, self._schedulings.setdefault(scheduling, scheduling))
+            self._schedulings_by_identity[id(scheduling)] = found
+        return found[1]
 
 
 def _requests(resources: PodResources) -> dict[str, int]:
