@@ -24,6 +24,7 @@ from benchmarks.cores import Cores, on
 from benchmarks.feasible_nodes import names_in_a_request
 from benchmarks.judging import WrongAnswerError
 from benchmarks.kept_connection import KeptConnection, get, measured, post, row_of
+from benchmarks.node_watcher import Extent, add_row_seconds, until_filled
 from benchmarks.nodes_stage import PODS_OF_A_NODE, START_SECONDS, nodes_stage, running_floor, running_nodes
 from benchmarks.report import report
 from benchmarks.running import run
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from benchmarks.nodes_stage import NodesStage, RunningNodes
     from benchmarks.progress import Progress
     from benchmarks.report import Report, Row
+    from benchmarks.tally import Outcome
 
 NAME = "extender"
 FEW_NAMES = names_in_a_request(5000)
@@ -63,21 +65,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its report; return the exit status: 1 where an answer was wrong or missing."""
     options = _options(arguments)
     return run(
-        NAME, options.output, lambda progress: measure(options.names, options.requests, progress), expected=(OSError,)
+        NAME,
+        options.output,
+        lambda progress: measure(options.names, Extent(options.requests, options.row_seconds), progress),
+        expected=(OSError,),
     )
 
 
-def measure(names: int, requests: int, progress: Progress) -> Report:
+def measure(names: int, extent: Extent, progress: Progress) -> Report:
     """Run everything and return the report. Raises ProcessFailedError, OSError."""
     cores = Cores.of_this_machine()
     with temporary_folder() as folder, nodes_stage(folder, names, cores) as stage, on(cores.others):
         with running_floor(stage) as floor:
             progress.say("floor")
-            floor_rows = _floor_rows(floor, names, requests)
+            floor_rows = _floor_rows(floor, names, extent.requests)
         with running_nodes(stage, "nodes", state=False) as nodes:
             progress.say(f"{names:,} nodes and {names * PODS_OF_A_NODE:,} pods")
             nodes.wait_for("/watcher")
-            rows = _rows(nodes, names, requests, progress)
+            rows = _rows(nodes, names, extent, progress)
             nodes.process.kill()
         progress.say("restart under requests")
         with running_nodes(stage, "restarted", state=False) as nodes:
@@ -85,13 +90,27 @@ def measure(names: int, requests: int, progress: Progress) -> Report:
         return report(NAME, [*rows, restart, *floor_rows], nodes=names, pods=names * PODS_OF_A_NODE)
 
 
-def _rows(nodes: RunningNodes, names: int, requests: int, progress: Progress) -> list[Row]:
-    def row(load: str, path: str, size: int, judged: Callable[[ScoreJudge, Answer], None], count: int) -> Row:
+def _rows(nodes: RunningNodes, names: int, extent: Extent, progress: Progress) -> list[Row]:
+    def row(
+        load: str,
+        path: str,
+        size: int,
+        judged: Callable[[ScoreJudge, Answer], None],
+        count: int,
+        least_seconds: float = 0.0,
+    ) -> Row:
         progress.say(f"{load}, {size:,} names")
         judge = _judge(size)
         before, began = usage(nodes.process.pid).cpu_seconds, time.monotonic()
-        outcome = measured(nodes.port, [post(path, _arguments(size))], lambda answer: judged(judge, answer), count)
+        outcome = measured(
+            nodes.port,
+            [post(path, _arguments(size))],
+            lambda answer: judged(judge, answer),
+            count,
+            seconds=least_seconds,
+        )
         found, seconds = usage(nodes.process.pid), time.monotonic() - began
+        _say_reasons(progress, load, outcome)
         return {
             **row_of(f"{load}, {size:,} names", outcome, judge.size),
             "cpu_ms_per_answer": round(1000 * (found.cpu_seconds - before) / max(1, outcome.requests), 3),
@@ -100,25 +119,40 @@ def _rows(nodes: RunningNodes, names: int, requests: int, progress: Progress) ->
             "rss_mib": found.rss_mib,
         }
 
-    sizes = sorted({min(FEW_NAMES, names), names})
-    few = max(1, requests // 5)
-    rows = [
-        row("prioritize by two policies", PRIORITIZE, size, ScoreJudge.two_policies, requests if size < names else few)
-        for size in sizes
-    ]
-    rows += [row("filter", "/scheduler/filter", size, ScoreJudge.filtered, few) for size in sizes]
-    rows += [
-        row(f"{policy} alone", f"/scheduler/{policy}/prioritize", names, ScoreJudge.any_scores, max(1, requests // 20))
+    # Until all steps of the past are there, a window does not have as many high spans as low ones.
+    until_filled(nodes, progress)
+    sizes, few = sorted({min(FEW_NAMES, names), names}), max(1, extent.requests // 5)
+    alone = [
+        row(
+            f"{policy} alone",
+            f"/scheduler/{policy}/prioritize",
+            names,
+            ScoreJudge.any_scores,
+            max(1, extent.requests // 20),
+        )
         for policy in PolicyName
     ]
-    return [*rows, _whole_nodes_row(nodes, min(WHOLE_NODES, names), few)]
+    alone.append(_whole_nodes_row(nodes, min(WHOLE_NODES, names), few, progress))
+    rows = [
+        row("prioritize by two policies", PRIORITIZE, size, ScoreJudge.two_policies, few, extent.least_seconds)
+        for size in sizes
+    ]
+    rows += [row("filter", "/scheduler/filter", size, ScoreJudge.filtered, few, extent.least_seconds) for size in sizes]
+    return [*rows, *alone]
 
 
-def _whole_nodes_row(nodes: RunningNodes, size: int, requests: int) -> Row:
+def _whole_nodes_row(nodes: RunningNodes, size: int, requests: int, progress: Progress) -> Row:
     body = json.dumps({"Pod": POD, "Nodes": {"items": [node(number) for number in range(size)]}, "NodeNames": None})
     judge = _judge(size)
+    load = f"prioritize by two policies, {size:,} whole nodes ({len(body):,} bytes)"
     outcome = measured(nodes.port, [post(PRIORITIZE, body.encode())], judge.two_policies, requests)
-    return row_of(f"prioritize by two policies, {size:,} whole nodes ({len(body):,} bytes)", outcome, judge.size)
+    _say_reasons(progress, load, outcome)
+    return row_of(load, outcome, judge.size)
+
+
+def _say_reasons(progress: Progress, load: str, outcome: Outcome) -> None:
+    for reason, times in outcome.reasons.items():
+        progress.say(f"{load}: {times} x {reason}")
 
 
 def _restart_row(stage: NodesStage, nodes: RunningNodes, size: int) -> Row:
@@ -183,7 +217,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         prog=f"python -m benchmarks.{NAME}", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument("--names", type=between(2, 20_000), default=5000, help="nodes, and names in a request")
-    parser.add_argument("--requests", type=between(20, 100_000), default=5000, help="of the row with 500 names")
+    parser.add_argument(
+        "--requests", type=between(20, 100_000), default=5000, help="of the floor; a fifth for each row"
+    )
+    add_row_seconds(parser)
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return parser.parse_args(arguments)
 

@@ -91,17 +91,27 @@ def post(target: str, body: bytes) -> bytes:
 
 
 def measured(
-    port: int, requests: Sequence[bytes], judge: Callable[[Answer], None], count: int, warm_up: int = 20
+    port: int,
+    requests: Sequence[bytes],
+    judge: Callable[[Answer], None],
+    count: int,
+    warm_up: int = 20,
+    seconds: float = 0.0,
 ) -> Outcome:
-    """Send the requests in turn, `count` in all after the warm-up; `judge` raises WrongAnswerError. Raises OSError."""
+    """Send the requests in turn after the warm-up, at least `count` and at least for so many seconds.
+
+    `judge` raises WrongAnswerError. Raises OSError.
+    """
     began = time.monotonic()
     with KeptConnection(port) as connection, _without_collector():
         for request in islice(cycle(requests), warm_up):
             connection.ask(request)
         measure_from = time.monotonic()
         tally = Tally(began, measure_from)
-        for request in islice(cycle(requests), count):
+        for number, request in enumerate(cycle(requests)):
             sent = time.monotonic()
+            if number >= count and sent - measure_from >= seconds:
+                break
             answer = connection.ask(request)
             latency = time.monotonic() - sent
             try:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -61,6 +62,16 @@ _PLAIN_SHARE = 5
 """Of the requests for one node, one in so many is for whole documents without compression."""
 
 
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How long a row of requests is measured: until both are reached."""
+
+    requests: int
+    """Of each form that is small."""
+    least_seconds: float
+    """By default the time from one refresh to the next, so that a whole one is among them, and what waits for it."""
+
+
 class _Meaning(msgspec.Struct):
     meaning: str
 
@@ -71,19 +82,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run(
         NAME,
         options.output,
-        lambda progress: measure(options.nodes, options.requests, options.seconds, progress),
+        lambda progress: measure(
+            options.nodes, Extent(options.requests, options.row_seconds), options.seconds, progress
+        ),
         expected=(OSError,),
     )
 
 
-def measure(nodes: int, requests: int, seconds: float, progress: Progress) -> Report:
-    """Run everything and return the report. Raises ProcessFailedError, OSError."""
+def measure(nodes: int, extent: Extent, seconds: float, progress: Progress) -> Report:
+    """Run everything and return the report; `seconds` is how long refreshes are measured alone.
+
+    Raises ProcessFailedError, OSError.
+    """
     cores = Cores.of_this_machine()
     with temporary_folder() as folder, nodes_stage(folder, nodes, cores) as stage, on(cores.others):
         progress.say(f"{nodes:,} nodes and {nodes * PODS_OF_A_NODE:,} pods")
         with running_nodes(stage, "nodes") as running:
             rows = [_start_row(stage, running, "start without a file")]
-            rows += _watcher_rows(running, nodes, requests, progress)
+            until_filled(running, progress)
+            rows += _watcher_rows(running, nodes, extent, progress)
             rows += _scrape_rows(running, nodes, progress)
             rows.append(_refresh_row(stage, running, seconds, progress))
             running.process.wait_until(stage.state_file.exists, START_SECONDS)
@@ -94,10 +111,17 @@ def measure(nodes: int, requests: int, seconds: float, progress: Progress) -> Re
             rows += [_start_row(stage, running, "restart after kill -9, from the file"), file_row]
         with running_floor(stage) as floor:
             progress.say("floor")
-            rows += _floor_rows(floor, rows, requests)
+            rows += _floor_rows(floor, rows, extent.requests)
         progress.say("a real Prometheus")
         rows.append(query_cost_row(folder / "prometheus", min(nodes, MOST_REAL_NODES)))
         return report(NAME, rows, nodes=nodes, pods=nodes * PODS_OF_A_NODE)
+
+
+def until_filled(running: RunningNodes, progress: Progress) -> None:
+    """Wait until refreshes ask for nothing but the newest steps, as they do from then on."""
+    until = time.monotonic() + LONGEST_FILL_SECONDS
+    while _metric(running, "refresh_queries") > STEADY_QUERIES and time.monotonic() < until:
+        progress.wait_until(time.monotonic() + 1.0, "the steps of the past come in")
 
 
 def _start_row(stage: NodesStage, running: RunningNodes, load: str) -> Row:
@@ -117,14 +141,16 @@ def _start_row(stage: NodesStage, running: RunningNodes, load: str) -> Row:
     }
 
 
-def _watcher_rows(running: RunningNodes, nodes: int, requests: int, progress: Progress) -> list[Row]:
-    whole = max(1, requests // _PLAIN_SHARE)
+def _watcher_rows(running: RunningNodes, nodes: int, extent: Extent, progress: Progress) -> list[Row]:
+    requests, whole = extent.requests, max(1, extent.requests // _PLAIN_SHARE)
     one_each = [get(f"/watcher?host={node_name(number * 7 % nodes)}") for number in range(min(nodes, 1000))]
 
     def row(load: str, sent: Sequence[bytes], judged: Callable[[WatcherJudge, Answer], None], count: int) -> Row:
         progress.say(load)
         judge, before = WatcherJudge(range(nodes)), usage(running.process.pid).cpu_seconds
-        outcome = measured(running.port, sent, lambda answer: judged(judge, answer), count)
+        outcome = measured(
+            running.port, sent, lambda answer: judged(judge, answer), count, seconds=extent.least_seconds
+        )
         used = usage(running.process.pid).cpu_seconds - before
         for reason, times in outcome.reasons.items():
             progress.say(f"{load}: {times} x {reason}")
@@ -176,9 +202,6 @@ def _scrape_rows(running: RunningNodes, nodes: int, progress: Progress) -> list[
 
 def _refresh_row(stage: NodesStage, running: RunningNodes, seconds: float, progress: Progress) -> Row:
     """Return what the process takes while nobody asks it: its refreshes, and the heartbeats of the nodes."""
-    until = time.monotonic() + LONGEST_FILL_SECONDS
-    while _metric(running, "refresh_queries") > STEADY_QUERIES and time.monotonic() < until:
-        progress.wait_until(time.monotonic() + 1.0, "the steps of the past come in")
     asked, used, began = stage.asked(), usage(running.process.pid), time.monotonic()
     progress.wait_until(began + seconds, "refreshes alone")
     asked_then, used_then, passed = stage.asked(), usage(running.process.pid), time.monotonic() - began
@@ -247,12 +270,20 @@ def _of_size(size: int) -> Callable[[Answer], None]:
     return judged
 
 
+def add_row_seconds(parser: argparse.ArgumentParser) -> None:
+    """Add the option that both benchmarks of nodes have."""
+    parser.add_argument(
+        "--row-seconds", type=float, default=REFRESH_SECONDS, help="least time for which requests of a kind are sent"
+    )
+
+
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog=f"python -m benchmarks.{NAME}", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument("--nodes", type=between(1, 20_000), default=5000, help="nodes, each with ten pods")
     parser.add_argument("--requests", type=between(5, 100_000), default=3000, help="of each form that is small")
+    add_row_seconds(parser)
     parser.add_argument("--seconds", type=float, default=90.0, help="how long refreshes are measured")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     return parser.parse_args(arguments)

@@ -115,9 +115,20 @@ def running_nodes(
     began = time.monotonic()
     with on(stage.cores.measured):
         command = [str(PRODUCT), "nodes", *flags]
-        process = start(command, name=name, log_path=stage.folder / f"{name}.log", folder=CHECKOUT)
+        process = start(
+            command,
+            name=name,
+            log_path=stage.folder / f"{name}.log",
+            folder=CHECKOUT,
+            environment=compiled_modules(stage.folder),
+        )
     with process:
         yield RunningNodes(process, port, began)
+
+
+def compiled_modules(folder: Path) -> dict[str, str]:
+    """Return the environment in which only the first process compiles modules: the image has all of them compiled."""
+    return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
 
 
 @contextmanager
@@ -126,7 +137,13 @@ def running_floor(stage: NodesStage) -> Iterator[RunningNodes]:
     port = free_port()
     command = [sys.executable, "-m", "benchmarks.bare_server", str(port)]
     with on(stage.cores.measured):
-        process = start(command, name="floor", log_path=stage.folder / "floor.log", folder=CHECKOUT)
+        process = start(
+            command,
+            name="floor",
+            log_path=stage.folder / "floor.log",
+            folder=CHECKOUT,
+            environment=compiled_modules(stage.folder),
+        )
     with process:
         running = RunningNodes(process, port, time.monotonic())
         running.wait_for("/empty")

@@ -33,7 +33,7 @@ class Route:
     """A larger body is answered with 413. 0: the body is not read."""
     is_frequent: bool = False
     """Whether its GETs and POSTs bypass Flask, which would cost them more than the answer does. Only for a path without
-    variables; a request with a query still goes through Flask, with the same answer."""
+    variables."""
 
 
 def select(routes: Sequence[Route], method: str) -> Route:

@@ -54,7 +54,7 @@ def wsgi_application(
         method, target = environ["REQUEST_METHOD"], environ["RAW_URI"]
         if method == "GET" and is_frequent(target):
             return _send(fallback(request_of(environ)), start_response)
-        if method in _SHORT_WAY and (found := straight.get(target)):
+        if method in _SHORT_WAY and (found := straight.get(target.partition("?")[0])):
             return _send(router.answer_by(found, environ), start_response)
         return shell(_routable(environ), start_response)
 

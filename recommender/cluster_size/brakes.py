@@ -1,7 +1,7 @@
 """The brakes that all recommendations have, on the sizes of node groups: `maxStep`, `maxChangesPerHour`, `paused`.
 
-A brake never shrinks a group by itself: what stops an increase leaves the group as it is, and what stops a decrease
-keeps its nodes.
+A brake changes no group by itself: what stops an increase leaves the group as it is, and what stops a decrease keeps
+its nodes. So a size that was recommended once, and that the group no longer has, is not written while it is paused.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def braked(
         up, down = stops(pauses, Direction.UP), stops(pauses, Direction.DOWN)
         sentence = "; ".join(each.sentence for each in pauses)
         before = answer
-        answer = _held(answer, memory.sizes, sentence, PAUSED, up=up, down=down)
+        answer = _held(answer, {}, sentence, PAUSED, up=up, down=down)
         if answer is not before or (up and down):
             holds.append(sentence)
     return Braked(answer, tuple(holds))
@@ -118,7 +118,7 @@ def _held(
             continue
         last = sizes.get(group.name, group.current)
         value = min(group.recommended, max(last, group.current)) if up else group.recommended
-        value = max(value, last) if down and not group.is_left_out else value
+        value = max(value, min(last, group.current)) if down and not group.is_left_out else value
         if value != group.recommended:
             kept[group.name] = value
     removals = _postponed(answer.removals, {}, sentence) if down else answer.removals

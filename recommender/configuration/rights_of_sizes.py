@@ -8,7 +8,7 @@ from adapter.cluster.scheduling.kinds import SCHEDULING_KINDS
 from recommender.cluster_size.model.settings import ClusterSizeSettings
 from recommender.cluster_size.node_groups.kinds import CLUSTER_API_GROUP, SCALABLE_RESOURCES
 from recommender.configuration.needs import needs_of
-from recommender.configuration.role_rules import CREATE, KEEP, WATCH, RoleRule
+from recommender.configuration.role_rules import CREATE, GET, KEEP, WATCH, RoleRule
 from recommender.decisions.settings import Output
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ def rights_of_sizes(configuration: Configuration) -> Iterator[RoleRule]:
     for kind in SCHEDULING_KINDS if needs.scheduling else ():
         yield RoleRule("", kind.resource.group, kind.resource.plural, "", WATCH)
     for wanted in needs.objects:
-        yield RoleRule(wanted.namespace, wanted.group, wanted.resource, "", WATCH)
+        yield RoleRule(
+            wanted.namespace, wanted.group, wanted.resource, "", WATCH, (wanted.name,) if wanted.name else ()
+        )
     for each in configuration.recommendations:
         if not isinstance(each.subject, ClusterSizeSettings):
             continue
@@ -47,6 +49,9 @@ def rights_of_sizes(configuration: Configuration) -> Iterator[RoleRule]:
 
 
 def _of_scaling(groups: ClusterApiGroups) -> Iterator[RoleRule]:
+    """Yield the rights to write sizes; limits and pauses are read again right before."""
+    for resource in (*SCALABLE_RESOURCES.values(), "clusters"):
+        yield RoleRule(groups.namespace, CLUSTER_API_GROUP, resource, "", GET)
     for resource in SCALABLE_RESOURCES.values():
         yield RoleRule(groups.namespace, CLUSTER_API_GROUP, resource, "scale", KEEP)
     if groups.mark_machines:

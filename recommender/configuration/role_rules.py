@@ -25,4 +25,8 @@ class RoleRule:
     """Empty: the object itself."""
     verbs: tuple[str, ...]
     names: tuple[str, ...] = ()
-    """Empty: all objects of the resource. RBAC cannot limit `create`, `list` and `watch` by name."""
+    """Empty: all objects of the resource.
+
+    RBAC cannot limit `create` by name. It limits `list` and `watch` to one name if the field selector of the request is
+    `metadata.name=NAME`.
+    """

@@ -17,6 +17,8 @@ SIZE_FAMILIES: Final = {
     "tidewatch_recommended_nodes": "Nodes that a node group should have for all pending pods, before removals.",
     "tidewatch_recommended_nodes_after_removals": "Likewise without the nodes that may go now.",
     "tidewatch_node_group_nodes": "The size that was asked for of a node group when the value was decided.",
+    "tidewatch_node_group_min_nodes": "The smallest size that a node group may have.",
+    "tidewatch_node_group_max_nodes": "The largest size that a node group may have.",
     "tidewatch_removable_nodes": "Nodes that may go, now or after a timer or a cool-down.",
     "tidewatch_unschedulable_pods": "Pending pods that no node group can hold.",
     "tidewatch_pending_pods": "Pods without a node when the sizes were decided; those of forecasts and reserves count.",
@@ -36,6 +38,12 @@ def size_samples(records: Iterable[Record]) -> dict[str, Samples]:
         },
         "tidewatch_node_group_nodes": {
             labels: float(group.current) for labels, group in _groups(sized) if group.current is not None
+        },
+        "tidewatch_node_group_min_nodes": {
+            labels: float(group.min_size) for labels, group in _groups(sized) if group.min_size is not None
+        },
+        "tidewatch_node_group_max_nodes": {
+            labels: float(group.max_size) for labels, group in _groups(sized) if group.max_size is not None
         },
         # An answer that is held has no groups of a snapshot, so it knows of no pods either.
         "tidewatch_removable_nodes": {

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def test_every_answer_about_nodes_is_right(capsys: pytest.CaptureFixture[str]) -> None:
-    status = node_watcher.main(["--nodes=40", "--requests=10", "--seconds=0.1", "-o", "json"])
+    status = node_watcher.main(["--nodes=40", "--requests=10", "--seconds=0.1", "--row-seconds=0.1", "-o", "json"])
     found = from_json(capsys.readouterr().out)
     assert status == 0, msgspec.to_builtins(found)
     loads = [str(row["load"]) for row in found.rows]
@@ -35,7 +35,7 @@ def test_every_answer_about_nodes_is_right(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_every_score_is_right_and_the_middle_one_before_there_are_metrics(capsys: pytest.CaptureFixture[str]) -> None:
-    status = extender.main(["--names=40", "--requests=20", "-o", "json"])
+    status = extender.main(["--names=40", "--requests=20", "--row-seconds=0.1", "-o", "json"])
     found = from_json(capsys.readouterr().out)
     assert status == 0, msgspec.to_builtins(found)
     restart = next(row for row in found.rows if str(row["load"]).startswith("restart"))

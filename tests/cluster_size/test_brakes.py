@@ -29,13 +29,15 @@ def answer(current: int, recommended: int, gone: int = 0) -> ClusterSizeAnswer:
         (Brakes(max_step=MaxStep(replicas=2)), {}, (9, 9, 5), (9, 7)),
         (Brakes(max_step=MaxStep(replicas=2)), {}, (3, 4, 1), (4, 3)),
         (Brakes(paused=UP), {}, (3, 9, 0), (3, 3)),
-        (Brakes(paused=UP), {"a": 5}, (3, 9, 0), (5, 5)),
+        (Brakes(paused=UP), {"a": 5}, (3, 9, 0), (3, 3)),
         (Brakes(paused=UP), {"a": 2}, (3, 9, 0), (3, 3)),
         (Brakes(paused=UP), {}, (9, 9, 2), (9, 7)),
         (Brakes(paused=DOWN), {}, (9, 9, 2), (9, 9)),
-        (Brakes(paused=DOWN), {"a": 12}, (9, 9, 0), (12, 12)),
+        (Brakes(paused=DOWN), {"a": 12}, (9, 9, 0), (9, 9)),
+        (Brakes(paused=DOWN), {"a": 12}, (9, 7, 0), (9, 9)),
         (Brakes(paused=DOWN), {}, (3, 9, 0), (9, 9)),
-        (Brakes(paused=BOTH), {"a": 5}, (3, 9, 0), (5, 5)),
+        (Brakes(paused=BOTH), {"a": 5}, (3, 9, 0), (3, 3)),
+        (Brakes(paused=BOTH), {"a": 12}, (9, 9, 0), (9, 9)),
         (Brakes(paused=BOTH), {}, (9, 9, 2), (9, 9)),
         (Brakes(paused=Pause(Direction.BOTH, NOW - 1)), {}, (3, 9, 1), (9, 8)),
     ],
@@ -66,6 +68,12 @@ def test_too_many_changes_in_an_hour_keep_the_last_sizes() -> None:
     assert found.holds == (
         "the sizes are kept after 2 changes in the last hour, of which 2 are allowed, until 2027-01-15T08:30:00Z",
     )
+
+
+def test_a_node_that_went_does_not_come_back_after_too_many_changes() -> None:
+    memory = ClusterSizeMemory(sizes={"a": 10}, changes=(NOW - 1800, NOW - 600))
+
+    assert braked(answer(9, 9), Brakes(max_changes_per_hour=2), memory, NOW).answer.groups[0].recommended == 9
 
 
 def test_changes_of_more_than_an_hour_ago_do_not_count() -> None:

@@ -319,3 +319,14 @@ def clusters(draw: st.DrawFn) -> Objects:
         "storageClasses": list(_CLASSES) if names else [],
         "csiNodes": csi_nodes,
     }
+
+
+@st.composite
+def crowded_clusters(draw: st.DrawFn) -> Objects:
+    """Return a cluster of one or two nodes with 5 to 15 pending pods without claims, under `pending`."""
+    cluster: Objects = draw(clusters())
+    nodes = cluster["nodes"][:2]
+    names = {node["metadata"]["name"] for node in nodes}
+    bound = [pod for pod in cluster["pods"] if pod["spec"]["nodeName"] in names]
+    pending = [draw(_pod(f"pending-{number}", ())) for number in range(draw(st.integers(5, 15)))]
+    return {**cluster, "nodes": nodes, "pods": bound, "pending": pending}

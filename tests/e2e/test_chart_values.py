@@ -134,6 +134,24 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         recommender(configuration({"name": "a", "proportional": "linear"})),
         "recommendations[0] (a): `proportional`, its `drivers` and its `configMap` are mappings",
     ),
+    "a cluster size that is no mapping": (
+        recommender(configuration({"name": "a", "clusterSize": "large"})),
+        "recommendations[0] (a): `clusterSize` is a mapping, and its `nodeGroups` are a list or a mapping",
+    ),
+    "node groups that are no mapping": (
+        recommender(configuration({"name": "a", "clusterSize": {"nodeGroups": {"clusterAPI": "all"}}})),
+        "recommendations[0] (a): `clusterAPI`, `priorities` and its `configMap` are mappings",
+    ),
+    "a CapacityBuffer without a name": (
+        recommender(
+            configuration({"name": "a", "clusterSize": {"nodeGroups": []}, "capacityBuffer": {"namespace": "default"}})
+        ),
+        "recommendations[0] (a): `capacityBuffer` needs namespace and name",
+    ),
+    "rights of cluster sizes that are derived": (
+        recommender(configuration(), rbac={"clusterSizes": [{"scale": True}]}),
+        "are derived from recommender.config",
+    ),
     "addresses that the chart sets": (
         recommender(configuration(listen={"page": ":80"})),
         "use recommender.page and recommender.metricsPort",

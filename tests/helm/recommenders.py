@@ -72,6 +72,47 @@ EACH_WATCHED: Final = {
     "predictive": EACH["predictive"]
     | {"forEach": {"namespace": "namespace", "name": "app", "kind": "ReplicationController"}},
 }
+STATIC_GROUPS: Final = [{"name": "general", "max": 20, "selector": {"pool": "general"}}]
+SCALED_NODES: Final[dict[str, Any]] = {
+    "name": "machines",
+    "clusterSize": {"nodeGroups": {"clusterAPI": {"namespace": "default", "markMachines": True}}},
+    "outputs": ["metric", "scale"],
+}
+SIZED: Final[dict[str, Any]] = configuration(
+    SCALED_NODES,
+    {
+        "name": "reserve",
+        "clusterSize": {
+            "nodeGroups": STATIC_GROUPS,
+            "expander": "priority",
+            "priorities": {"configMap": {"namespace": "kube-public", "name": "order"}},
+        },
+        "outputs": ["metric", "capacityBuffer"],
+        "capacityBuffer": {"namespace": "kube-node-lease", "name": "reserve"},
+    },
+)
+SIZES_OF_ALL_NAMESPACES: Final[dict[str, Any]] = configuration(
+    {
+        "name": "all",
+        "clusterSize": {
+            "nodeGroups": {"clusterAPI": {"markMachines": False}, "static": STATIC_GROUPS},
+            "expander": ["priority", "least-waste"],
+        },
+        "outputs": ["scale"],
+    },
+    # Machines are marked only where sizes are written.
+    {"name": "other", "clusterSize": {"nodeGroups": {"clusterAPI": None}}},
+    {
+        "name": "labels",
+        "clusterSize": {
+            "nodeGroups": {"byLabel": {"key": "pool"}},
+            "expander": "priority",
+            "priorities": {10: ["spot-.*"]},
+        },
+    },
+    COUNTED,
+    prometheus={"url": "http://prometheus:9090"},
+)
 PROMETHEUS: Final = {"url": "http://prometheus:9090"}
 EVERYTHING: Final = configuration(LINEAR, COUNTED, PARAMETERS, prometheus=PROMETHEUS, state="/var/cache/history")
 WITHOUT_LEASE: Final = configuration(LINEAR, leaderElection={"enabled": False})
@@ -81,6 +122,8 @@ CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
     "a text": configuration(LINEAR, state="history"),
     "everything": EVERYTHING,
     "predictions": configuration(PREDICTED, EACH, EACH_WATCHED, prometheus=PROMETHEUS),
+    "cluster sizes": SIZED,
+    "cluster sizes of all namespaces": SIZES_OF_ALL_NAMESPACES,
     "metrics of nothing": configuration(LINEAR | {"targets": [], "outputs": ["metric"]}),
     "no recommendation yet": configuration(),
     "without a Lease": WITHOUT_LEASE,
@@ -88,6 +131,7 @@ CONFIGURATIONS: Final[dict[str, dict[str, Any]]] = {
     "an existing ConfigMap": EVERYTHING,
     "an existing ConfigMap without a Lease": WITHOUT_LEASE,
     "an existing ConfigMap with predictions": configuration(EACH, prometheus=PROMETHEUS),
+    "an existing ConfigMap with cluster sizes": SIZED,
 }
 """What the recommender of each case reads."""
 
@@ -122,6 +166,9 @@ _VALUES: Final[dict[str, dict[str, Any]]] = {
     },
     "metrics of nothing": {"adapter": {"enabled": False}} | SWITCHES,
     "predictions": {},
+    "cluster sizes": {},
+    # As a text, in which a key without a value stays.
+    "cluster sizes of all namespaces": {"recommender": {"config": yaml.safe_dump(SIZES_OF_ALL_NAMESPACES)}},
     "no recommendation yet": {"metrics": {"podMonitor": {"enabled": True}}},
     "without a Lease": {"recommender": {"replicas": 1}},
     "a Lease elsewhere": {"fullnameOverride": "metrics"},
@@ -163,6 +210,21 @@ _VALUES: Final[dict[str, dict[str, Any]]] = {
                 "targets": [{"apiVersion": "apps/v1", "kind": "Deployment", "scale": True}],
                 "recommendations": [f"tenants-{shard}" for shard in range(32)],
                 "nodes": False,
+            },
+        }
+    },
+    "an existing ConfigMap with cluster sizes": {
+        "recommender": {
+            "config": {},
+            "existingConfig": "mine",
+            "rbac": {
+                "recommendations": ["machines", "reserve"],
+                "configMaps": [{"namespace": "kube-public", "name": "order"}],
+                "nodes": False,
+                "clusterSizes": [
+                    {"scale": True, "clusterAPI": {"namespace": "default", "markMachines": True}},
+                    {"capacityBuffer": {"namespace": "kube-node-lease", "name": "reserve"}},
+                ],
             },
         }
     },

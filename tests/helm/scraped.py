@@ -27,6 +27,7 @@ from recommender.outputs.telemetry import RecommenderTelemetry
 from tests.commands.nodes.world import POD, running_nodes
 from tests.helm import loading
 from tests.helm.chart import ROOT
+from tests.helm.nodes_sized import sized_record
 from tests.helm.predicting import PREDICTED_SECONDS, PredictionsAtWork
 from tests.identity.certificates.keeping_world import CUSTOM, SECRET, SERVICE, apiservice
 from tests.support.apiserver_objects import APISERVICES
@@ -184,9 +185,11 @@ class _Recommending:
             targets=(TargetOutcome(TARGET, present, action, "HorizontalPodAutoscaler coredns"),),
         )
         now = time.time()
-        self._metrics.publish(Publication(leads=True, time=now, valid_until=now + 60.0, records=(record,)))
+        records = (record, sized_record(now, number))
+        self._metrics.publish(Publication(leads=True, time=now, valid_until=now + 60.0, records=records))
         self._telemetry.polled(0.005, failures=0)
         self._telemetry.decided("coredns", 0.002)
+        self._telemetry.decided("workers", 0.4)
         if action is TargetAction.REFUSED:
             self._telemetry.scale_call("coredns", ScaleResult.REFUSED)
             self._telemetry.event("created" if number % 40 == 0 else "suppressed")

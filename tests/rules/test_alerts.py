@@ -114,6 +114,23 @@ def extender_durations(seconds: float) -> dict[str, str]:
 UNMAPPED = f'tidewatch_nodes{{{POD},state="unmapped"}}'
 STATE_FILE = f"tidewatch_adapter_state_file_failures_total{{{POD}}}"
 
+SIZED = 'recommendation="workers"'
+GROUP = f'{SIZED},node_group="general"'
+LEFT_PODS = f"tidewatch_unschedulable_pods{{{POD},{SIZED}}}"
+HELD_SIZE = f'tidewatch_recommendation_status{{{POD},{SIZED},status="held"}}'
+
+
+def nodes(recommended: str, actual: str = "3x60", smallest: int = 0, largest: int = 9) -> dict[str, str]:
+    """Return the sizes of a node group."""
+    sizes = {
+        "tidewatch_recommended_nodes": recommended,
+        "tidewatch_node_group_nodes": actual,
+        "tidewatch_node_group_min_nodes": f"{smallest}x60",
+        "tidewatch_node_group_max_nodes": f"{largest}x60",
+    }
+    return {f"{name}{{{POD},{GROUP}}}": values for name, values in sizes.items()}
+
+
 HOURLY_FAILURES = " ".join(f"{hour}x5" for hour in range(26))
 CASES = (
     case("TidewatchAdapterErrors", {requests("200"): "0+900x60", requests("504"): "0+100x60"}, 20, fires=True),
@@ -206,6 +223,30 @@ CASES = (
     ),
     case("TidewatchModelFitsFail", {trials("deadline"): "0x24 1x130"}, 1500, fires=False),
     case("TidewatchModelFitsFail", {trials("closed"): HOURLY_FAILURES}, 1500, fires=False),
+    case("TidewatchPodsFitNoNodeGroup", {LEFT_PODS: "4x60"}, 20, fires=True, recommendation="workers"),
+    case("TidewatchPodsFitNoNodeGroup", {LEFT_PODS: "4x60"}, 14, fires=False),
+    case("TidewatchPodsFitNoNodeGroup", {LEFT_PODS: "4x10 0x5 4x40"}, 28, fires=False),
+    case("TidewatchPodsFitNoNodeGroup", {LEFT_PODS: "0x60"}, 40, fires=False),
+    case(
+        "TidewatchNodeGroupAtMaximum",
+        nodes("9x60") | {LEFT_PODS: "4x60"},
+        20,
+        fires=True,
+        recommendation="workers",
+        node_group="general",
+    ),
+    case("TidewatchNodeGroupAtMaximum", nodes("9x60") | {LEFT_PODS: "0x60"}, 20, fires=False),
+    case("TidewatchNodeGroupAtMaximum", nodes("8x60") | {LEFT_PODS: "4x60"}, 20, fires=False),
+    case("TidewatchNodeGroupAtMaximum", nodes("9x60", smallest=9) | {LEFT_PODS: "4x60"}, 20, fires=False),
+    case("TidewatchNodeGroupAtMaximum", nodes("9x8 8x52") | {LEFT_PODS: "4x60"}, 20, fires=False),
+    case("TidewatchNodesNotAdded", nodes("5x60"), 40, fires=True, recommendation="workers", node_group="general"),
+    case("TidewatchNodesNotAdded", nodes("5x60"), 20, fires=False),
+    case("TidewatchNodesNotAdded", nodes("5x60", actual="3x20 5x40"), 40, fires=False),
+    case("TidewatchNodesNotAdded", nodes("2x60"), 40, fires=False),
+    case("TidewatchClusterSizeHeld", nodes("5x60") | {HELD_SIZE: "1x60"}, 40, fires=True, recommendation="workers"),
+    case("TidewatchClusterSizeHeld", nodes("5x60") | {HELD_SIZE: "1x20 0x40"}, 40, fires=False),
+    # Other recommendations are held whenever somebody pauses them, which is no fault.
+    case("TidewatchClusterSizeHeld", {HELD_SIZE: "1x60"}, 40, fires=False),
     case("TidewatchNodeLoadsMissing", {verdicts("fresh"): "40x60", verdicts("stale"): "60x60"}, 10, fires=True),
     case("TidewatchNodeLoadsMissing", {verdicts("missing"): "100x60"}, 10, fires=True),
     case(

@@ -128,10 +128,11 @@ def test_a_frequent_route_answers_alike_through_flask_and_past_it(
     assert past[1][0][:3] == status
 
 
-def test_a_frequent_route_bypasses_flask(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("target", ["/scores", "/scores?host=a", "/scores?"])
+def test_a_frequent_route_bypasses_flask(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     application = wsgi_application(Echo(), routes=[Route("/scores", Echo(), is_frequent=True)])
     monkeypatch.delattr("flask.Flask.wsgi_app")
-    assert call(application, environ("GET", "/scores"))[0][:3] == "429"
+    assert call(application, environ("GET", target))[0][:3] == "429"
 
 
 def test_a_304_has_no_body() -> None:

@@ -179,7 +179,8 @@ class BoardKeeper:
         # What is written about thousands of nodes takes seconds, in slices: it must not hold up changes of pods.
         places = node_places(facts.nodes, settings.pool_label)
         pace = self._parts.pace
-        watcher = prepare_watcher(loads, places, estimates=settings.watcher_estimates, pace=pace)
+        before = self._published.watcher
+        watcher = prepare_watcher(loads, places, before, estimates=settings.watcher_estimates, pace=pace)
         exposition = prepare_exposition(loads, self._parts.node_metrics, pace=pace)
         with self._lock:
             if generation != self._generation:

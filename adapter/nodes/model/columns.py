@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from adapter.nodes.model.kept_rows import KeptRows
 from adapter.objects.pod_requests import PodResources
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class NodeColumns:
     """Value of the pool label of each node; empty for none."""
     gpu_left_milli: tuple[tuple[int, ...], ...]
     """What is left of each GPU of each node (1000 for a whole one)."""
+    kept: KeptRows = field(default_factory=KeptRows, repr=False, compare=False)
+    """What policies have computed from these columns alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,11 @@ def names_of(nodes: Iterable[ClusterNode], match: NodeMatch) -> NodeNames:
     return NodeNames(match, *(_frozen(found) for found in (names, addresses, hosts, shorts)))
 
 
+def naming_of(node: ClusterNode) -> tuple[object, ...]:
+    """Return all of a node by which series are mapped to it: where this is equal, so is what `names_of` returns."""
+    return node.name, node.addresses, node.labels.get(_HOSTNAME_LABEL)
+
+
 def without_port(instance: str) -> str:
     """Return the host of `HOST:PORT`, `[IPv6]:PORT` or a URL's authority; a bare IPv6 address stays."""
     text = instance.strip().split("://", 1)[-1].split("/", 1)[0]

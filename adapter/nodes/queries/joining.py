@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +11,9 @@ from adapter.nodes.windows.grid import column_times, join, regrid
 from adapter.nodes.windows.series import SeriesRows, grid_of_series
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from adapter.cluster.state import ClusterNode
     from adapter.nodes.model.loads import LoadResource
@@ -27,30 +29,50 @@ def answered_steps(grid: SampleGrid) -> set[int]:
     return {int(time) for time in column_times(grid)[present]}
 
 
-def joined(
-    resource: LoadResource,
-    older: SampleGrid | None,
-    rows: AnswerRows,
-    piece: QueryPiece,
-    mapper: SeriesMapper,
-    nodes: tuple[ClusterNode, ...] | None,
-) -> tuple[SampleGrid, tuple[Mapping[str, str], ...]]:
-    """Return the grid with the rows of a piece, and the labels of those whose node is not known.
+@dataclass(frozen=True, slots=True, eq=False)
+class MappedRows:
+    """Which node each row of an answer is about."""
 
-    The piece may be newer or older than the grid. With Node objects the grid has exactly their names; without them,
-    the names that series have had within the time that is kept.
-    """
-    names = [mapper.node_of(labels) for labels in rows.labels]
-    unmapped = tuple(labels for labels, name in zip(rows.labels, names, strict=True) if not name)
+    nodes: tuple[str, ...]
+    """Sorted. With Node objects exactly their names; without them, the names that series have."""
+    node_of: NDArray[np.intp]
+    """Of each row; -1 where it is not known."""
+    unmapped: tuple[Mapping[str, str], ...]
+    """The labels of the rows whose node is not known."""
+    are_nodes_known: bool
+    """Whether there are Node objects."""
+
+
+def mapped_rows(
+    labels: Sequence[Mapping[str, str]], mapper: SeriesMapper, nodes: tuple[ClusterNode, ...] | None
+) -> MappedRows:
+    """Return the nodes of rows with these labels."""
+    names = [mapper.node_of(one) for one in labels]
     known = tuple(sorted({name for name in names if name} if nodes is None else {node.name for node in nodes}))
-    index = {name: row for row, name in enumerate(known)}
-    node_of = np.array([index.get(name, -1) for name in names], dtype=np.intp)
-    series = SeriesRows(rows.values, node_of, rows.newest, rows.scrape_seconds, rows.advancing, rows.reset_at)
+    unmapped = tuple(one for one, name in zip(labels, names, strict=True) if not name)
+    return MappedRows(known, _places(names, known), unmapped, nodes is not None)
+
+
+def joined(
+    resource: LoadResource, older: SampleGrid | None, rows: AnswerRows, piece: QueryPiece, mapped: MappedRows
+) -> SampleGrid:
+    """Return the grid with the rows of a piece, which may be newer or older than the grid.
+
+    With Node objects the grid has exactly their names; without them, those that series have had within the time that
+    is kept.
+    """
+    known = mapped.nodes
+    series = SeriesRows(rows.values, mapped.node_of, rows.newest, rows.scrape_seconds, rows.advancing, rows.reset_at)
     found = grid_of_series(series, resource, piece.step_seconds, piece.last, known)
     if older is not None:
         found = join(older, found) if piece.last >= older.end else join(found, older)
-    found = regrid(found, known) if nodes is not None else _without_vanished(found)
-    return _counted_from_first_sight(found, rows, names), unmapped
+    found = regrid(found, known) if mapped.are_nodes_known else _without_vanished(found)
+    return _counted_from_first_sight(found, rows, mapped)
+
+
+def _places(names: Sequence[str], nodes: tuple[str, ...]) -> NDArray[np.intp]:
+    index = {name: row for row, name in enumerate(nodes)}
+    return np.fromiter((index.get(name, -1) for name in names), dtype=np.intp, count=len(names))
 
 
 def _without_vanished(grid: SampleGrid) -> SampleGrid:
@@ -61,13 +83,15 @@ def _without_vanished(grid: SampleGrid) -> SampleGrid:
     return regrid(grid, tuple(name for name, is_there in zip(grid.nodes, present, strict=True) if is_there))
 
 
-def _counted_from_first_sight(grid: SampleGrid, rows: AnswerRows, names: list[str]) -> SampleGrid:
+def _counted_from_first_sight(grid: SampleGrid, rows: AnswerRows, mapped: MappedRows) -> SampleGrid:
     """Return the grid in which counters that were never seen to advance stand still since they were first seen.
 
     Otherwise a node that is stuck from the start would count as one of which nothing is known.
     """
-    index = {name: row for row, name in enumerate(grid.nodes)}
-    node_of = np.array([index.get(name, -1) for name in names], dtype=np.intp)
+    node_of = mapped.node_of
+    if grid.nodes is not mapped.nodes:
+        # Behind the last place is that of rows without a node.
+        node_of = np.append(_places(mapped.nodes, grid.nodes), -1)[node_of]
     first = np.full(len(grid.nodes), np.nan)
     is_known = node_of >= 0
     np.fmin.at(first, node_of[is_known], rows.first_known[is_known])

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.model.samples import SampleSet
 from adapter.nodes.names.mapping import SeriesMapper, series_mapper, unmapped_series
+from adapter.nodes.names.matching import naming_of
 from adapter.nodes.queries.expressions import STEP_SECONDS, rate_function, resource_query
 from adapter.nodes.queries.intervals import longest
-from adapter.nodes.queries.joining import answered_steps, joined
+from adapter.nodes.queries.joining import MappedRows, answered_steps, joined, mapped_rows
+from adapter.nodes.queries.matrix import MatrixReader
 from adapter.nodes.queries.plan import (
     MOST_POINTS,
     QueryPiece,
@@ -27,7 +29,7 @@ from adapter.nodes.queries.plan import (
     wanted,
 )
 from adapter.nodes.queries.results import RefreshResult
-from adapter.nodes.queries.rows import rows_of
+from adapter.nodes.queries.rows import SeriesLayout, layout_of, rows_of
 from adapter.nodes.queries.schedule import in_order, queries_allowed, time_limit
 from adapter.nodes.queries.survey import SURVEY_SECONDS, Survey, survey_of, survey_query
 from adapter.nodes.windows.grid import kept_columns, not_after, regrid
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from adapter.nodes.model.samples import SampleGrid
     from adapter.nodes.model.settings import SchedulingSettings
     from adapter.nodes.queries.expressions import ResourceQuery
+    from adapter.nodes.queries.matrix import SeriesMatrix
     from adapter.sources.prometheus.client import PrometheusClient
 
 LIMITS: Final = RangeLimits(max_bytes=256 * 1024 * 1024, max_series=250_000, max_samples=8_000_000)
@@ -68,6 +71,26 @@ class _Progress:
     """Limit that follows from queries that were too large."""
     asked: int = 0
     unmapped: tuple[Mapping[str, str], ...] = ()
+    layout: SeriesLayout | None = None
+    """Of the last answer."""
+    mapped: tuple[SeriesLayout, SeriesMapper, MappedRows] | None = None
+    """The rows of the last answer, and what they follow from."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Mapper:
+    """A mapper, and what it was made of."""
+
+    nodes: tuple[ClusterNode, ...] | None
+    texts: tuple[object, ...] | None
+    """All by which series are mapped to these nodes."""
+    survey: Survey
+    """A mapper remembers what it has looked up, so none is used for long."""
+    mapper: SeriesMapper
+
+
+def _texts_of(nodes: tuple[ClusterNode, ...] | None) -> tuple[object, ...] | None:
+    return None if nodes is None else tuple(map(naming_of, nodes))
 
 
 class SampleRefresher:
@@ -84,7 +107,7 @@ class SampleRefresher:
     ) -> None:
         """Take the client and what is configured; `refresh_seconds` bounds both time and number of queries.
 
-        `pace` is for reading the survey's answer; the client has its own.
+        `pace` is for decoding answers; the client has its own for receiving them.
         """
         self._client = client
         self._settings = settings
@@ -96,7 +119,7 @@ class SampleRefresher:
         self._progress: dict[LoadResource, _Progress] = {}
         self._sequence = count(1)
         self._knew_nodes: bool | None = None
-        self._mapper: tuple[tuple[ClusterNode, ...] | None, Survey, SeriesMapper] | None = None
+        self._mapper: _Mapper | None = None
 
     def refresh(self, now: float, samples: SampleSet | None, nodes: tuple[ClusterNode, ...] | None) -> RefreshResult:
         """Return the samples with the steps up to now (Unix seconds) that could be had.
@@ -163,11 +186,17 @@ class SampleRefresher:
         return grids
 
     def _mapper_of(self, nodes: tuple[ClusterNode, ...] | None) -> SeriesMapper:
-        """Return the mapper for these nodes: the last one, with all that it has looked up, if nothing has changed."""
+        """Return the mapper for these nodes: that of the last survey, if no name or address has changed since."""
         last = self._mapper
-        if last is None or last[0] != nodes or last[1] is not self._survey:
-            last = self._mapper = nodes, self._survey, series_mapper(nodes, self._settings.match, self._survey.unames)
-        return last[2]
+        if last is not None and last.survey is self._survey:
+            if last.nodes is nodes:
+                return last.mapper
+            if last.texts == _texts_of(nodes):
+                self._mapper = replace(last, nodes=nodes)
+                return last.mapper
+        mapper = series_mapper(nodes, self._settings.match, self._survey.unames)
+        self._mapper = _Mapper(nodes, _texts_of(nodes), self._survey, mapper)
+        return mapper
 
     def _ask_survey(self, now: float, timeout_seconds: float) -> None:
         query = survey_query(self._settings.matchers)
@@ -222,7 +251,9 @@ class SampleRefresher:
         """Return the grid with the answer for a piece, and why it may lack something. Raises PrometheusError."""
         query, progress = self._query(resource, grids), self._progress[resource]
         progress.asked, began = next(self._sequence), self._monotonic()
-        answer = self._client.range(
+        reader = MatrixReader(query.expression, piece, LIMITS, self._pace)
+        self._client.read_range(
+            reader,
             query.expression,
             start=piece.first,
             end=piece.last,
@@ -231,17 +262,39 @@ class SampleRefresher:
             limits=LIMITS,
         )
         took = self._monotonic() - began
-        rows = rows_of(resource, answer.series, piece, self._survey.scrape_seconds, is_overridden=query.is_overridden)
-        mapper, nodes = names
-        found, progress.unmapped = joined(resource, grids.get(resource), rows, piece, mapper, nodes)
+        answer = reader.matrix()
+        layout = self._layout(resource, query, answer)
+        rows = rows_of(
+            resource, layout, answer.values, piece, self._survey.scrape_seconds, is_overridden=query.is_overridden
+        )
+        mapped = self._mapped(resource, layout, *names)
+        found, progress.unmapped = joined(resource, grids.get(resource), rows, piece, mapped), mapped.unmapped
         if answer.warnings:
             # What came is right, but there may be more, so the steps are asked for again.
             return found, f"Prometheus answered with a warning, so nodes may be missing: {answer.warnings[0]}"
-        if answer.series:
+        if len(answer.values):
             # Without any series it is rather Prometheus that lacks something, such as just after its own restart.
             progress.covered.update(piece.times)
         progress.most_steps = steps_after_success(progress.most_steps, piece.columns, took, timeout_seconds)
         return found, ""
+
+    def _layout(self, resource: LoadResource, query: ResourceQuery, answer: SeriesMatrix) -> SeriesLayout:
+        """Return the layout of an answer: the last one if the series are the same."""
+        progress, names = self._progress[resource], answer.names
+        if progress.layout is None or progress.layout.digest != names.digest:
+            labels = names.labels(query.expression, self._pace)
+            progress.layout = layout_of(names.digest, labels, resource, is_overridden=query.is_overridden)
+        return progress.layout
+
+    def _mapped(
+        self, resource: LoadResource, layout: SeriesLayout, mapper: SeriesMapper, nodes: tuple[ClusterNode, ...] | None
+    ) -> MappedRows:
+        """Return the nodes of an answer's rows: those of last time if neither series nor nodes are others."""
+        progress = self._progress[resource]
+        last = progress.mapped
+        if last is None or last[0] is not layout or last[1] is not mapper:
+            last = progress.mapped = layout, mapper, mapped_rows(layout.labels, mapper, nodes)
+        return last[2]
 
     def _failed(self, resource: LoadResource, piece: QueryPiece, error: PrometheusError) -> None:
         """Ask for less next time if the query may have been too large; this grows again with each success."""

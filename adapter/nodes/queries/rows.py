@@ -14,16 +14,17 @@ from adapter.nodes.queries.intervals import from_times, row_medians
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.queries.plan import QueryPiece
-    from adapter.sources.prometheus.ranges import RangeSeries
 
 _LEAST_ACCOUNTED, _MOST_ACCOUNTED = 0.9, 1.1
 """All modes of a CPU add up to a second per second. If the usual sum is beyond these bounds, modes are missing."""
 _JITTER_BELOW, _JITTER_ABOVE = -0.02, 1.1
 """Rates per second of a device that is busy all the time come out so far from 1 if a scrape is late."""
 _UNKNOWN_HOLD_SECONDS = 90.0
-_NO_LABELS: Final[dict[str, str]] = {}
+_NOT_OF_A_ROW: Final = frozenset({PART_LABEL, "__name__"})
 
 Labels: TypeAlias = "frozenset[tuple[str, str]]"
 
@@ -46,88 +47,81 @@ class AnswerRows:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Part:
-    """The series of one part: their labels, and a row of samples for each."""
+class SeriesLayout:
+    """Which series of an answer are the parts of one row. It stays the same as long as the series do."""
 
-    index: Mapping[Labels, int]
-    samples: Floats
+    digest: bytes
+    """Of the answer's series (`SeriesNames.digest`)."""
+    labels: tuple[Mapping[str, str], ...]
+    """Of each row, without the metric's name and our own label."""
+    places: Mapping[str, NDArray[np.intp]]
+    """By part: where each row's series is in the answer; -1 for a row without one."""
 
-    def of(self, keys: Sequence[Labels]) -> Floats:
-        """Return the rows of these series; NaN for those that the part does not have."""
-        found = np.array([self.index.get(key, -1) for key in keys], dtype=np.intp)
-        if not len(self.samples):
-            return np.full((len(keys), self.samples.shape[1]), np.nan)
-        return np.where((found >= 0)[:, None], self.samples[found], np.nan)
+    def part(self, name: str, samples: Floats) -> Floats:
+        """Return the samples of one part by row; NaN where a row has no series of it."""
+        places = self.places[name]
+        if not len(samples):
+            return np.full((len(places), samples.shape[1]), np.nan)
+        return np.where((places >= 0)[:, None], samples[places], np.nan)
+
+
+def layout_of(
+    digest: bytes, labels: Sequence[Mapping[str, str]], resource: LoadResource, *, is_overridden: bool = False
+) -> SeriesLayout:
+    """Return the layout of an answer whose series have these labels."""
+    parts: dict[str, dict[Labels, int]] = {name: {} for name in (RATIO, IDLE, BUSY, ADVANCE, NEWEST, RESETS)}
+    for place, one in enumerate(labels):
+        if (part := parts.get(one.get(PART_LABEL, ""))) is not None:
+            part[frozenset(item for item in one.items() if item[0] not in _NOT_OF_A_ROW)] = place
+    keys = {**parts[IDLE], **parts[RATIO]}
+    if resource is LoadResource.CPU and not is_overridden:
+        # An exporter that is scraped too rarely for a rate is known all the same, so that its interval is learned.
+        keys |= parts[NEWEST]
+    return SeriesLayout(
+        digest,
+        tuple(dict(key) for key in keys),
+        {name: np.array([part.get(key, -1) for key in keys], dtype=np.intp) for name, part in parts.items()},
+    )
 
 
 def rows_of(
     resource: LoadResource,
-    series: Sequence[RangeSeries],
+    layout: SeriesLayout,
+    samples: Floats,
     piece: QueryPiece,
     scrape_seconds: Mapping[str, float],
     *,
     is_overridden: bool = False,
 ) -> AnswerRows:
     """Return the rows of an answer. `scrape_seconds` is what is known of the scrape interval, by `instance`."""
-    parts = _parts(series, piece)
-    keys = list({**parts[IDLE].index, **parts[RATIO].index})
-    if resource is LoadResource.CPU and not is_overridden:
-        # An exporter that is scraped too rarely for a rate is known all the same, so that its interval is learned.
-        keys = list({**dict.fromkeys(keys), **parts[NEWEST].index})
-    labels = tuple(dict(key) for key in keys)
+    # An infinite value is no sample of a utilisation.
+    samples = np.where(np.isfinite(samples), samples, np.nan)
     times = np.array(piece.times, dtype=np.float64)
-    values, accounted = _values(parts, keys)
+    values, accounted = _values(layout, samples)
     if resource is not LoadResource.GPU and resource is not LoadResource.MEMORY and not is_overridden:
         values = _without_jitter(values)
-    scraped = parts[NEWEST].of(keys)
-    known = np.array([scrape_seconds.get(one.get("instance", ""), np.nan) for one in labels], dtype=np.float64)
+    scraped = layout.part(NEWEST, samples)
+    instances = (one.get("instance", "") for one in layout.labels)
+    known = np.array([scrape_seconds.get(instance, np.nan) for instance in instances], dtype=np.float64)
     intervals = np.fmin(from_times(scraped), known)
     if is_overridden:
         # The time of an expression's sample is that of the step, which is nobody's scrape interval.
         intervals = known
     advances = np.where(accounted > 0, times, np.nan)
     return AnswerRows(
-        labels=labels,
+        labels=layout.labels,
         values=_without_repeats(values, times, scraped, intervals),
         newest=_last(scraped),
         scrape_seconds=intervals,
         advancing=_last(advances),
-        reset_at=_last(np.where(_begins(parts[RESETS].of(keys)), times, np.nan)),
+        reset_at=_last(np.where(_begins(layout.part(RESETS, samples)), times, np.nan)),
         first_known=-_last(-np.where(np.isnan(accounted), np.nan, times)),
     )
 
 
-def _parts(series: Sequence[RangeSeries], piece: QueryPiece) -> dict[str, _Part]:
-    """Return the samples of each part on the steps of the piece."""
-    by_part: dict[str, list[RangeSeries]] = {name: [] for name in (RATIO, IDLE, BUSY, ADVANCE, NEWEST, RESETS)}
-    for one in series:
-        if (part := by_part.get(one.labels.get(PART_LABEL, ""))) is not None:
-            part.append(one)
-    return {name: _Part(_index(found), _matrix(found, piece)) for name, found in by_part.items()}
-
-
-def _index(series: Sequence[RangeSeries]) -> dict[Labels, int]:
-    return {
-        frozenset(item for item in one.labels.items() if item[0] not in {PART_LABEL, "__name__"}): row
-        for row, one in enumerate(series)
-    }
-
-
-def _matrix(series: Sequence[RangeSeries], piece: QueryPiece) -> Floats:
-    samples = np.full((len(series), piece.columns), np.nan)
-    if series:
-        lengths = [len(one.timestamps) for one in series]
-        times = np.concatenate([np.frombuffer(one.timestamps) for one in series])
-        columns = np.rint((times - piece.first) / piece.step_seconds).astype(np.intp)
-        values = np.concatenate([np.frombuffer(one.values) for one in series])
-        # An infinite value is no sample of a utilisation.
-        samples[np.repeat(np.arange(len(series)), lengths), columns] = np.where(np.isfinite(values), values, np.nan)
-    return samples
-
-
-def _values(parts: Mapping[str, _Part], keys: Sequence[Labels]) -> tuple[Floats, Floats]:
-    """Return the utilisation of each series, and what all modes of its CPUs add up to (NaN if unknown)."""
-    ratio, idle, busy = (parts[name].of(keys) for name in (RATIO, IDLE, BUSY))
+def _values(layout: SeriesLayout, samples: Floats) -> tuple[Floats, Floats]:
+    """Return the utilisation of each row, and what all modes of its CPUs add up to (NaN if unknown)."""
+    ratio, idle, busy = (layout.part(name, samples) for name in (RATIO, IDLE, BUSY))
     accounted = idle + busy
     usual = row_medians(accounted)
     # Judged by row: after a reset or a late scrape the sum is another one, and the share of idle is right all the same.
@@ -135,7 +129,7 @@ def _values(parts: Mapping[str, _Part], keys: Sequence[Labels]) -> tuple[Floats,
     measured = 1 - np.divide(idle, accounted, out=idle.copy(), where=all_modes)
     # Counters that stand still say nothing.
     measured = np.where(accounted == 0, np.nan, measured)
-    return np.where(np.isnan(ratio), measured, ratio), np.fmax(accounted, parts[ADVANCE].of(keys))
+    return np.where(np.isnan(ratio), measured, ratio), np.fmax(accounted, layout.part(ADVANCE, samples))
 
 
 def _without_jitter(values: Floats) -> Floats:

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from adapter.nodes.model.columns import PendingPod
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.scores.beta import incomplete_beta, match_moments, max_variance
 from adapter.nodes.scores.policy_scores import MAX_SCORE, PolicyScores, clamped, load_taken, rounded, taken
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from adapter.nodes.model.arrays import Floats
-    from adapter.nodes.model.columns import NodeColumns, PendingPod
+    from adapter.nodes.model.columns import NodeColumns
     from adapter.nodes.model.settings import LowRiskOverCommitmentArgs
     from adapter.nodes.scores.policy_scores import Rows
 
@@ -60,19 +61,16 @@ def score(pod: PendingPod, columns: NodeColumns, rows: Rows, args: LowRiskOverCo
     stated = (pod.resources.requests, pod.resources.limits)
     if not any(amounts.get(resource, 0) for amounts in stated for resource in _RESOURCES):
         return PolicyScores(np.zeros(len(rows)), lambda _: "the pod has neither requests nor limits")
-    mean = np.concatenate([load_taken(columns.mean_ratio, resource, rows) for resource in _RESOURCES])
-    std = np.concatenate([load_taken(columns.std_ratio, resource, rows) for resource in _RESOURCES])
+    mean = _loads(columns.mean_ratio, rows)
     weights = [args.risk_limit_weights.get(resource, _DEFAULT_WEIGHT) for resource in _RESOURCES]
     # Both resources at once: most of the cost is that of the calls, not of the elements.
     both = compute_risk(
         _joined([commitment(pod, columns, rows, resource) for resource in _RESOURCES]),
-        mean,
-        std,
+        _known_load_risk(columns, rows, args.smoothing_window_size),
         np.repeat([weight if 0.0 <= weight <= 1.0 else _DEFAULT_WEIGHT for weight in weights], len(rows)),
-        args.smoothing_window_size,
     )
     cpu, memory = both.total.reshape(2, -1)
-    is_measured = ~np.isnan(mean).reshape(2, -1).all(axis=0)
+    is_measured = ~np.logical_and(*np.isnan(mean).reshape(2, -1))
     highest = np.maximum(cpu, memory)
     values = np.where(is_measured, rounded((1.0 - highest) * MAX_SCORE), np.nan)
 
@@ -113,23 +111,40 @@ def _joined(parts: Sequence[Commitment]) -> Commitment:
     )
 
 
-def compute_risk(committed: Commitment, mean: Floats, std: Floats, limit_weight: Floats, smoothing: int) -> Risk:
-    """Return the risk that limits are used (`limits`), and that the load exceeds the requests (`load`).
+def _loads(ratios: Mapping[LoadResource, Floats], rows: Rows) -> Floats:
+    return np.concatenate([load_taken(ratios, resource, rows) for resource in _RESOURCES])
 
-    Without metrics the risk of the load is 0, as in the plugin; without capacity all risks are 1.
+
+def _known_load_risk(columns: NodeColumns, rows: Rows, smoothing: int) -> Floats:
+    """Return the risk of the load for the rows: it does not depend on the pod, and takes most of the time."""
+
+    def computed(lacking: Rows) -> Floats:
+        committed = _joined([commitment(PendingPod(), columns, lacking, resource) for resource in _RESOURCES])
+        mean, std = _loads(columns.mean_ratio, lacking), _loads(columns.std_ratio, lacking)
+        return load_risk(committed, mean, std, smoothing).reshape(len(_RESOURCES), -1)
+
+    return columns.kept.of(("load risk", smoothing), len(_RESOURCES), rows, computed).reshape(-1)
+
+
+def compute_risk(committed: Commitment, load: Floats, limit_weight: Floats) -> Risk:
+    """Return the risk that limits are used (`limits`), and that the load exceeds the requests (`load`, as given).
+
+    Without capacity the total is 1.
     """
-    window = smoothing if smoothing > 0 else _DEFAULT_SMOOTHING
     excess = np.maximum(committed.limits - committed.capacity, 0.0)
     spread = committed.limits - committed.requested
     limits = excess / np.where(spread > 0.0, spread, 1.0)
-    load = _load_risk(committed, mean, std, window)
     has_capacity = committed.capacity > 0.0
     total = np.where(has_capacity, clamped(limit_weight * limits + (1.0 - limit_weight) * load, 1.0), 1.0)
     return Risk(limits=limits, load=load, total=total)
 
 
-def _load_risk(committed: Commitment, mean: Floats, std: Floats, window: int) -> Floats:
-    """Return the probability that the load exceeds the requests of the pods that are there, of loads that may occur."""
+def load_risk(committed: Commitment, mean: Floats, std: Floats, smoothing: int) -> Floats:
+    """Return the probability that the load exceeds the requests of the pods that are there, of loads that may occur.
+
+    Without metrics it is 0, as in the plugin. `smoothing` is the plugin's smoothingWindowSize.
+    """
+    window = smoothing if smoothing > 0 else _DEFAULT_SMOOTHING
     capacity = np.where(committed.capacity > 0.0, committed.capacity, np.inf)
     mu = clamped(mean, 1.0)
     sigma = np.minimum(np.fmax(std, 0.0), 1.0) * math.sqrt(window)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from adapter.nodes.model.loads import STATS, VERDICTS, WINDOW_NAMES, LoadResource, NodeVerdict
+from adapter.nodes.watcher.document import decimal_texts
 from adapter.timing.pace import UNPACED
 from adapter.web.rendering import GZIP_FORMAT, GZIP_LEVEL
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from adapter.timing.pace import Pace
 
 DEFAULT_RESOURCES = (LoadResource.CPU, LoadResource.MEMORY)
+_NODES_AT_ONCE = 32
+"""Their lines take about half a millisecond."""
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 
@@ -64,7 +66,7 @@ def prepare_exposition(
 
 
 def _prepared_lines(snapshot: LoadSnapshot, resources: Collection[LoadResource]) -> Iterator[str]:
-    """Yield the lines; those of ratios in groups of one node's windows and statistics."""
+    """Yield the lines; those of ratios in groups of some nodes."""
     yield _family("tidewatch_nodes", "Nodes by state. `unmapped` counts instances whose node is not known.")
     for state, count in _states(snapshot).items():
         yield f'tidewatch_nodes{{state="{state}"}} {count}\n'
@@ -83,15 +85,25 @@ def _prepared_lines(snapshot: LoadSnapshot, resources: Collection[LoadResource])
 
 
 def _ratio_lines(nodes: Sequence[str], load: ResourceLoad) -> Iterator[str]:
+    """Yield the lines of some nodes at a time."""
     tails = [
         f'",resource="{load.resource}",window="{window}",stat="{stat}"}} ' for window in WINDOW_NAMES for stat in STATS
     ]
+    lines = [f'tidewatch_node_utilization_ratio{{node="%s{tail}%s\n' for tail in tails]
+    template = "".join(lines)
     rows = np.round(load.stats, 6).reshape(len(tails), len(nodes)).T
-    for name, row in zip(nodes, rows, strict=True):
-        head = f'tidewatch_node_utilization_ratio{{node="{_escaped(name)}'
-        yield "".join(
-            f"{head}{tail}{value!r}\n" for tail, value in zip(tails, row.tolist(), strict=True) if isfinite(value)
-        )
+    for start in range(0, len(nodes), _NODES_AT_ONCE):
+        names = [_escaped(name) for name in nodes[start : start + _NODES_AT_ONCE]]
+        part = rows[start : start + _NODES_AT_ONCE]
+        texts = decimal_texts(part.T.ravel())
+        columns = [texts[at : at + len(names)] for at in range(0, len(texts), len(names))]
+        if np.isfinite(part).all():
+            # Name and value in turn, for each line.
+            yield "".join(map(template.__mod__, zip(*(each for one in columns for each in (names, one)), strict=True)))
+            continue
+        for name, known, row in zip(names, np.isfinite(part).tolist(), zip(*columns, strict=True), strict=True):
+            found = zip(lines, known, row, strict=True)
+            yield "".join(line % (name, text) for line, is_known, text in found if is_known)
 
 
 def _states(snapshot: LoadSnapshot) -> dict[str, int]:

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, unquote
 
 from adapter.nodes.model.answers import error_answer
 from adapter.nodes.model.loads import VERDICTS, WINDOW_NAMES, WINDOWS_SECONDS, LoadResource
+from adapter.nodes.watcher.prepared import DEFAULT_WINDOW
 from adapter.web.http import TEXT, Response
 from adapter.web.negotiation import accepts_gzip
 from adapter.web.rendering import rendered
@@ -76,7 +77,7 @@ class _Handlers:
 
     def _asked(self, given: dict[str, str]) -> tuple[PreparedWatcher, int] | Response:
         """Return what to answer from, and the index of the window; or the refusal."""
-        name = given.get("window", WINDOW_NAMES[0])
+        name = given.get("window", WINDOW_NAMES[DEFAULT_WINDOW])
         if name not in WINDOW_NAMES:
             return error_answer(400, f"window {name[:40]!r} is not known: use one of {', '.join(WINDOW_NAMES)}")
         prepared = self.current()

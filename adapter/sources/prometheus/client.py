@@ -33,6 +33,7 @@ from adapter.sources.prometheus.ranges import (
     RangeAnswer,
     RangeJoiner,
     RangeLimits,
+    RangeReader,
     parts_of,
 )
 from adapter.sources.prometheus.runtime import Started, ask_started
@@ -139,9 +140,32 @@ class PrometheusClient:
         multiple of the step: some servers move the range there, and such an answer is refused. Raises PrometheusError,
         and ValueError for an invalid range.
         """
+        joiner = RangeJoiner(query, limits, self._pace)
+        self.read_range(
+            joiner,
+            query,
+            start=start,
+            end=end,
+            step_seconds=step_seconds,
+            timeout_seconds=timeout_seconds,
+            limits=limits,
+        )
+        return joiner.answer()
+
+    def read_range(
+        self,
+        reader: RangeReader,
+        query: str,
+        *,
+        start: float,
+        end: float,
+        step_seconds: float,
+        timeout_seconds: float,
+        limits: RangeLimits = RANGE_LIMITS,
+    ) -> None:
+        """Ask as `range` does, and let `reader` read the answers; it holds to the limits itself."""
         parts = parts_of(start, end, step_seconds)
         deadline = Deadline(timeout_seconds)
-        joiner = RangeJoiner(query, limits, self._pace)
         for part in parts:
             try:
                 left = deadline.remaining()
@@ -159,8 +183,7 @@ class PrometheusClient:
             with self._counted(question):
                 answer = self._ask(question)
                 refuse_other_time(query, answer.headers, self._clock())
-                joiner.add(part, answer.body)
-        return joiner.answer()
+                reader.add(part, answer.body)
 
     def series(
         self,

@@ -20,7 +20,7 @@ from array import array
 from contextlib import suppress
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -130,8 +130,15 @@ _text_points = msgspec.json.Decoder(list[tuple[float, str]])
 _histograms = msgspec.json.Decoder(list[tuple[float, msgspec.Raw]])
 
 
+class RangeReader(Protocol):
+    """Takes the answers to the parts of a range, which are added in order."""
+
+    def add(self, part: RangePart, body: bytearray) -> None:
+        """Add the body of a part's answer. Raises UnexpectedAnswerError and AnswerTooLargeError."""
+
+
 class RangeJoiner:
-    """Joins the series of the parts of a range, which are added in order."""
+    """Joins the series of the parts of a range by label set. A RangeReader."""
 
     def __init__(self, query: str, limits: RangeLimits, pace: Pace) -> None:
         self._query = query
@@ -146,28 +153,12 @@ class RangeJoiner:
 
     def add(self, part: RangePart, body: bytearray) -> None:
         """Add the body of a part's answer. Raises UnexpectedAnswerError and AnswerTooLargeError."""
-        cut, envelope = self._opened(body)
-        data = envelope.data
-        if data is None or data.result_type != "matrix":
-            kind = "nothing" if data is None else shortened(data.result_type)
-            raise UnexpectedAnswerError(self._query, f"the answer to a range query is {kind} and no matrix")
-        self._warnings |= dict.fromkeys(envelope.warnings or ())
-        if envelope.is_partial:
-            self._warnings["the answer is partial (isPartial)"] = None
-        self._infos |= dict.fromkeys(envelope.infos or ())
+        opened = open_matrix(self._query, body, self._pace)
+        self._warnings |= dict.fromkeys(opened.warnings)
+        self._infos |= dict.fromkeys(opened.infos)
         self._bytes += len(body)
-        for start, end in cut.spans:
-            self._add_elements(part, b"".join((b"[", body[start:end], b"]")))
-        rest = bytes(data.result)
-        if rest not in {b"", b"null"}:
-            self._add_elements(part, rest)
-
-    def _opened(self, body: bytearray) -> tuple[Cut, QueryEnvelope]:
-        cut = cut_matrix(body, self._pace)
-        if cut is not None:
-            with suppress(msgspec.DecodeError, ValueError, RecursionError), self._pace.slice():
-                return cut, msgspec.json.decode(cut.envelope, type=QueryEnvelope)
-        return open_answer(self._query, body, MATRIX, QueryEnvelope, self._pace)
+        for elements in opened.elements():
+            self._add_elements(part, elements)
 
     def answer(self) -> RangeAnswer:
         """Return the joined series of all parts added so far."""
@@ -235,6 +226,47 @@ class RangeJoiner:
         return after
 
 
+@dataclass(frozen=True, slots=True)
+class OpenedMatrix:
+    """The answer to a range query before its series are decoded."""
+
+    warnings: tuple[str, ...]
+    """As in RangeAnswer."""
+    infos: tuple[str, ...]
+    _body: bytearray
+    _cut: Cut
+    _rest: bytes
+
+    def elements(self) -> Iterator[bytes]:
+        """Yield JSON arrays of whole series, in order; each is a slice of work to decode."""
+        for start, end in self._cut.spans:
+            yield b"".join((b"[", self._body[start:end], b"]"))
+        # Go writes a nil slice as `null`.
+        if self._rest not in {b"", b"null"}:
+            yield self._rest
+
+
+def open_matrix(query: str, body: bytearray, pace: Pace) -> OpenedMatrix:
+    """Return the answer in pieces. Raises UnexpectedAnswerError."""
+    cut, envelope = _opened(query, body, pace)
+    data = envelope.data
+    if data is None or data.result_type != "matrix":
+        kind = "nothing" if data is None else shortened(data.result_type)
+        raise UnexpectedAnswerError(query, f"the answer to a range query is {kind} and no matrix")
+    warnings = tuple(envelope.warnings or ())
+    if envelope.is_partial:
+        warnings = (*warnings, "the answer is partial (isPartial)")
+    return OpenedMatrix(warnings, tuple(envelope.infos or ()), body, cut, bytes(data.result))
+
+
+def _opened(query: str, body: bytearray, pace: Pace) -> tuple[Cut, QueryEnvelope]:
+    cut = cut_matrix(body, pace)
+    if cut is not None:
+        with suppress(msgspec.DecodeError, ValueError, RecursionError), pace.slice():
+            return cut, msgspec.json.decode(cut.envelope, type=QueryEnvelope)
+    return open_answer(query, body, MATRIX, QueryEnvelope, pace)
+
+
 def cut_matrix(body: bytearray, pace: Pace) -> Cut | None:
     """Cut an answer of the compact form between series, as `slicing` does it for samples; None for any other.
 
@@ -244,21 +276,19 @@ def cut_matrix(body: bytearray, pace: Pace) -> Cut | None:
     head = MATRIX.head.match(body)
     if head is None:
         return None
-    spans: list[Span] = []
-    start = head.end()
-    for ends in pace.timed(_ends(body, start)):
-        for end in ends:
-            if end - start >= SLICE_BYTES:
-                spans.append((start, end))
-                start = end + 1
-    return Cut(bytes(body[: head.end()] + body[start:]), tuple(spans))
+    spans = [span for part in pace.timed(_spans(body, head.end())) for span in part]
+    rest = spans[-1][1] + 1 if spans else head.end()
+    return Cut(bytes(body[: head.end()] + body[rest:]), tuple(spans))
 
 
-def _ends(body: bytearray, start: int) -> Iterator[int]:
-    """Yield where each series but the last ends."""
-    while (start := body.find(b"}", start) + 1) > 0:
-        if body.startswith(MATRIX.boundary, start - 1):
-            yield start
+def _spans(body: bytearray, start: int) -> Iterator[Span]:
+    """Yield runs of whole series that are as long as a slice; what follows the last one is shorter, or one series."""
+    end = start + SLICE_BYTES - 1
+    while (end := body.find(b"}", end) + 1) > 0:
+        if body.startswith(MATRIX.boundary, end - 1):
+            yield start, end
+            start = end + 1
+            end = start + SLICE_BYTES - 1
 
 
 def _pieces(values: bytes) -> Iterator[bytes]:

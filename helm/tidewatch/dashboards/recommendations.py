@@ -23,6 +23,8 @@ _CHOSEN: Final = f'{SCRAPED},recommendation=~"$recommendation"'
 _TARGET: Final = "recommendation, target_namespace, target_kind, target_name"
 _NAME: Final = "{{target_namespace}}/{{target_name}}"
 _CALLS: Final = "tidewatch_scale_calls_total"
+_GROUP: Final = "recommendation, node_group"
+_GROUP_NAME: Final = "{{recommendation}} {{node_group}}"
 
 
 def dashboard() -> dict[str, Any]:
@@ -36,7 +38,7 @@ def dashboard() -> dict[str, Any]:
             variable("job", "tidewatch_leader", "job"),
             variable("recommendation", _STATUS, "recommendation"),
         ),
-        (_sizes(), _reasons(), _scaling(), _process()),
+        (_sizes(), _reasons(), *_cluster_size(), _scaling(), _process()),
     )
 
 
@@ -94,6 +96,60 @@ def _reasons() -> Row:
     )
 
 
+def _cluster_size() -> tuple[Row, ...]:
+    return (
+        Row(
+            "Cluster size",
+            (
+                Panel(
+                    "Recommended and actual nodes",
+                    "The size that each node group should have for all pending pods, the size that was asked for, "
+                    "and the maximum.",
+                    (
+                        _of_groups("tidewatch_recommended_nodes", "recommended"),
+                        _of_groups("tidewatch_node_group_nodes", "actual"),
+                        _of_groups("tidewatch_node_group_max_nodes", "maximum"),
+                    ),
+                ),
+                Panel(
+                    "Nodes after removals",
+                    "The recommended size of each node group without the nodes that may go now.",
+                    (_of_groups("tidewatch_recommended_nodes_after_removals", ""),),
+                ),
+                Panel(
+                    "Removable nodes",
+                    "Nodes that may go, now or after a timer or a cool-down.",
+                    (gauge("tidewatch_removable_nodes", "recommendation", matchers=_CHOSEN),),
+                ),
+            ),
+        ),
+        Row(
+            "Pods without a node",
+            (
+                Panel(
+                    "Pods that no node group can hold",
+                    "Pending pods for which there is no place and no group that may grow. The page says why.",
+                    (gauge("tidewatch_unschedulable_pods", "recommendation", matchers=_CHOSEN),),
+                ),
+                Panel(
+                    "Pending pods",
+                    "Pods without a node when the sizes were decided, those of forecasts and reserves included.",
+                    (gauge("tidewatch_pending_pods", "recommendation", matchers=_CHOSEN),),
+                ),
+                Panel(
+                    "Saved by removals",
+                    "What the removal of the nodes that may go now saves in an hour, in the currency of the prices.",
+                    (gauge("tidewatch_removals_saved_per_hour", "recommendation", matchers=_CHOSEN),),
+                ),
+            ),
+        ),
+    )
+
+
+def _of_groups(metric: str, what: str) -> Query:
+    return Query(f"max by ({_GROUP}) ({metric}{{{_CHOSEN}}})", f"{what} {_GROUP_NAME}".strip())
+
+
 def _scaling() -> Row:
     return Row(
         "Scaling",
@@ -148,7 +204,7 @@ def _process() -> Row:
             Panel(
                 "Duration of decisions",
                 "How long the decision of one recommendation takes.",
-                quantiles("tidewatch_recommender_decision_duration_seconds"),
+                quantiles("tidewatch_recommender_decision_duration_seconds", "recommendation", _CHOSEN),
                 "s",
             ),
         ),

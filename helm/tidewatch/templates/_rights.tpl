@@ -14,10 +14,10 @@
 {{- $rbac := .Values.recommender.rbac -}}
 {{- if .Values.recommender.existingConfig -}}
 {{- $lease := dict "enabled" $rbac.lease.enabled "name" $rbac.lease.name "namespace" $rbac.lease.namespace -}}
-{{- dict "targets" $rbac.targets "names" $rbac.recommendations "configMaps" $rbac.configMaps "nodes" $rbac.nodes "counts" $rbac.counts "lease" $lease | toYaml -}}
+{{- dict "targets" $rbac.targets "names" $rbac.recommendations "configMaps" $rbac.configMaps "nodes" $rbac.nodes "counts" $rbac.counts "sizes" $rbac.clusterSizes "lease" $lease | toYaml -}}
 {{- else -}}
 {{- $config := include "tidewatch.recommender.config" . | fromYaml -}}
-{{- $targets := list -}}{{- $names := list -}}{{- $configMaps := list -}}{{- $nodes := false -}}{{- $counts := list -}}
+{{- $targets := list -}}{{- $names := list -}}{{- $configMaps := list -}}{{- $nodes := false -}}{{- $counts := list -}}{{- $sizes := list -}}
 {{- range $config.recommendations -}}
 {{- $name := .name -}}
 {{- $each := (.predictive | default dict).forEach -}}
@@ -41,10 +41,14 @@
 {{- range $kind, $driver := omit ($proportional.drivers | default dict) "query" -}}
 {{- $counts = append $counts (dict "kind" $kind "namespace" ($driver.namespace | default "")) -}}
 {{- end -}}
+{{- if .clusterSize -}}
+{{- $sizes = append $sizes (include "tidewatch.recommender.sizeNeeds" . | fromYaml) -}}
+{{- with include "tidewatch.recommender.priorities" .clusterSize | fromYaml }}{{ $configMaps = append $configMaps . }}{{ end -}}
+{{- end -}}
 {{- end -}}
 {{- $election := $config.leaderElection | default dict -}}
 {{- $lease := dict "enabled" (dig "enabled" true $election) "name" ($election.name | default "tidewatch-recommender") "namespace" ($election.namespace | default "") -}}
-{{- dict "targets" $targets "names" $names "configMaps" $configMaps "nodes" $nodes "counts" $counts "lease" $lease | toYaml -}}
+{{- dict "targets" $targets "names" $names "configMaps" $configMaps "nodes" $nodes "counts" $counts "sizes" $sizes "lease" $lease | toYaml -}}
 {{- end -}}
 {{- end -}}
 
@@ -78,6 +82,7 @@
 {{- template "tidewatch.addRight" (list $rights $place "coordination.k8s.io" "leases" $keep $needs.lease.name) -}}
 {{- end -}}
 {{- if $needs.nodes }}{{ template "tidewatch.addRight" (list $rights "/" "" "nodes" $watch "") }}{{ end -}}
+{{- template "tidewatch.addSizeRights" (list $rights $needs.sizes) -}}
 {{- $everywhere := list -}}
 {{- range $needs.counts }}{{ if not .namespace }}{{ $everywhere = append $everywhere .kind }}{{ end }}{{ end -}}
 {{- range $needs.counts -}}

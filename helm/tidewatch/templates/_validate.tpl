@@ -48,8 +48,8 @@
 {{- if not (or $settings.existingConfig $settings.config) -}}
 {{- fail "recommender.enabled is true, but there is no configuration: set recommender.config, such as --set-file recommender.config=recommender.yaml, or name a ConfigMap in recommender.existingConfig" -}}
 {{- end -}}
-{{- if and (not $settings.existingConfig) (or $rbac.targets $rbac.recommendations $rbac.configMaps $rbac.counts) -}}
-{{- fail "recommender.rbac: targets, recommendations, configMaps and counts are derived from recommender.config and would have no effect: remove them" -}}
+{{- if and (not $settings.existingConfig) (or $rbac.targets $rbac.recommendations $rbac.configMaps $rbac.counts $rbac.clusterSizes) -}}
+{{- fail "recommender.rbac: targets, recommendations, configMaps, counts and clusterSizes are derived from recommender.config and would have no effect: remove them" -}}
 {{- end -}}
 {{- if not $settings.existingConfig }}{{ include "tidewatch.validateConfig" . }}{{ end -}}
 {{- $needs := include "tidewatch.recommender.needs" . | fromYaml -}}
@@ -93,6 +93,26 @@
 {{- if not (and (kindIs "map" .) (kindIs "map" (.drivers | default dict)) (kindIs "map" (.configMap | default dict))) -}}
 {{- fail (printf "%s (%s): `proportional`, its `drivers` and its `configMap` are mappings" $where $each.name) -}}
 {{- end -}}
+{{- end -}}
+{{- with $each.clusterSize }}{{ include "tidewatch.validateSizes" (list $each (printf "%s (%s)" $where $each.name)) }}{{ end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* (recommendation, its place in the configuration) */}}
+{{- define "tidewatch.validateSizes" -}}
+{{- $each := index . 0 -}}{{- $where := index . 1 -}}
+{{- $groups := kindIs "map" $each.clusterSize | ternary (dig "nodeGroups" dict (kindIs "map" $each.clusterSize | ternary $each.clusterSize dict)) "" -}}
+{{- if not (or (kindIs "map" $groups) (kindIs "slice" $groups)) -}}
+{{- fail (printf "%s: `clusterSize` is a mapping, and its `nodeGroups` are a list or a mapping" $where) -}}
+{{- end -}}
+{{- $named := kindIs "map" $groups | ternary $groups dict -}}
+{{- $priorities := $each.clusterSize.priorities | default dict -}}
+{{- if not (and (kindIs "map" ($named.clusterAPI | default dict)) (kindIs "map" $priorities) (kindIs "map" ($priorities.configMap | default dict))) -}}
+{{- fail (printf "%s: `clusterAPI`, `priorities` and its `configMap` are mappings" $where) -}}
+{{- end -}}
+{{- with $each.capacityBuffer -}}
+{{- if not (and (kindIs "map" .) .namespace .name) -}}
+{{- fail (printf "%s: `capacityBuffer` needs namespace and name" $where) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

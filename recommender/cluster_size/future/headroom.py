@@ -103,7 +103,6 @@ def _chunk(name: str, resources: PodResources) -> ClusterPod:
             created=None,
             deleted=None,
             grace_seconds=0.0,
-            is_unschedulable=True,
             restart_policy="Always",
         ),
     )

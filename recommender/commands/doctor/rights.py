@@ -8,6 +8,7 @@ from adapter.reports.cluster import unreviewed
 from adapter.reports.lines import CheckStatus, Line, ok
 from adapter.sources.kubernetes.access_rights import AccessRight, is_allowed
 from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError
+from recommender.configuration.role_rules import WATCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,7 @@ _LOST: Final = {
     "horizontalpodautoscalers": ("HPAs that own a target: the output scale is refused", CheckStatus.ERROR),
     "scale": ("scale calls: the targets keep their sizes", CheckStatus.ERROR),
     "target": ("field managers, rollouts and the annotation of a pause", CheckStatus.WARNING),
-    "counted": ("what is counted by this kind", CheckStatus.ERROR),
+    "watched": ("what is counted or sized by this kind", CheckStatus.ERROR),
 }
 _SHOWN_NAMES: Final = 5
 
@@ -74,9 +75,9 @@ def _sent(right: RoleRule) -> tuple[str, ...]:
 def _subject_matter(right: RoleRule) -> str:
     if right.subresource == "scale":
         return "scale"
-    if right.resource in _LOST:
+    if right.resource in _LOST and (right.resource, right.verbs) != ("configmaps", WATCH):
         return right.resource
-    return "counted" if "list" in right.verbs else "target"
+    return "watched" if "list" in right.verbs else "target"
 
 
 def _name(right: RoleRule) -> str:

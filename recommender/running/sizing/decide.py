@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from recommender.cluster_size.brakes import braked
 from recommender.cluster_size.calculate import decide_size
 from recommender.cluster_size.future.plan import future_pods
+from recommender.cluster_size.health.back_off import not_in_future
 from recommender.cluster_size.model.answer import ClusterSizeAnswer, GroupSize
 from recommender.cluster_size.model.memory import ClusterSizeMemory
 from recommender.cluster_size.node_groups.discover import node_groups
@@ -119,15 +120,25 @@ def decide_cluster_size(
 def _usable(memory: ClusterSizeMemory | None, now: float) -> ClusterSizeMemory:
     """Return the memory without times of the future: a clock that was set back must not let a node go early.
 
-    What has been unneeded since a later time counts from now on.
+    What has been unneeded since a later time counts from now on. So do cool-downs, requests and back-offs, which would
+    otherwise stop changes for as long as the clock was ahead.
     """
     if memory is None:
         return ClusterSizeMemory()
     return replace(
         memory,
         unneeded_since={node: min(since, now) for node, since in memory.unneeded_since.items()},
+        last_scale_up=_not_after(memory.last_scale_up, now),
+        last_delete=_not_after(memory.last_delete, now),
+        last_failure=_not_after(memory.last_failure, now),
+        requested={name: replace(each, since=min(each.since, now)) for name, each in memory.requested.items()},
+        back_offs={name: not_in_future(each, now) for name, each in memory.back_offs.items()},
         changes=tuple(min(time, now) for time in memory.changes if time > now - HOUR_SECONDS),
     )
+
+
+def _not_after(time: float | None, now: float) -> float | None:
+    return None if time is None else min(time, now)
 
 
 def _without_inputs(

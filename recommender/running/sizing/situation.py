@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from adapter.cluster.state import Observed, Unknown
 from recommender.cluster_size.expanders.priorities import CONFIG_MAP_KEY, PrioritiesError, parse_priorities
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from recommender.cluster_size.model.groups import NodeGroups
     from recommender.cluster_size.model.settings import ClusterSizeSettings
     from recommender.decisions.inputs import Inputs
+
+V = TypeVar("V")
 
 _CONTROLLERS: Final = frozenset({"ReplicaSet", "StatefulSet", "ReplicationController", "Job"})
 _NOT_READ: Final = Unknown("it has not been read")
@@ -63,7 +65,31 @@ def known_cluster(cluster: ClusterState, stale_after_seconds: float, now: float)
         raise InputMissingError(
             f"the facts of the cluster are {age:.0f} s old, and {stale_after_seconds:g} s are allowed"
         )
-    return KnownCluster(cluster, min(*times, now))
+    return KnownCluster(_without_stale(cluster, stale_after_seconds, now), min(*times, now))
+
+
+def _without_stale(cluster: ClusterState, stale_after_seconds: float, now: float) -> ClusterState:
+    """Return the facts with storage and whole objects that are too old as unknown: each stops only what needs it."""
+    storage = cluster.storage
+    if storage is not None:
+        storage = replace(
+            storage,
+            claims=_recent(storage.claims, stale_after_seconds, now),
+            volumes=_recent(storage.volumes, stale_after_seconds, now),
+            classes=_recent(storage.classes, stale_after_seconds, now),
+            csi_nodes=_recent(storage.csi_nodes, stale_after_seconds, now),
+        )
+    objects = {kind: _recent(fact, stale_after_seconds, now) for kind, fact in cluster.objects.items()}
+    return replace(cluster, storage=storage, objects=objects)
+
+
+def _recent(fact: Observed[V] | Unknown, stale_after_seconds: float, now: float) -> Observed[V] | Unknown:
+    if isinstance(fact, Unknown):
+        return fact
+    age = age_seconds(fact.time, now)
+    if age <= stale_after_seconds:
+        return fact
+    return Unknown(f"what is known is {age:.0f} s old, and {stale_after_seconds:g} s are allowed")
 
 
 def situation_of(

@@ -54,7 +54,7 @@ def test_new_pods_are_copies_of_the_template_with_the_owner_of_the_others() -> N
     assert (made.resources.requests["cpu"], made.labels, made.priority) == (500, {"app": "web"}, 7)
     assert (made.node, made.phase) == ("", "Pending")
     assert made.facts is not None
-    assert (made.facts.scheduling, made.facts.created, made.facts.is_unschedulable) == (SPREAD, None, True)
+    assert (made.facts.scheduling, made.facts.created) == (SPREAD, None)
 
 
 def test_without_pods_the_workload_itself_is_the_owner() -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from adapter.nodes.model.arrays import Floats
     from adapter.nodes.model.samples import SampleGrid
     from adapter.nodes.queries.results import RefreshResult
-    from adapter.sources.prometheus.ranges import RangeAnswer
+    from adapter.sources.prometheus.ranges import RangeReader
     from tests.support.prometheus import ScrapedPrometheus
 
 AT = int(time.time() // 240) * 240 - 7200
@@ -294,8 +294,8 @@ class RecordingClient(PrometheusClient):
         self.asked: list[tuple[float, float]] = []
         self._most_seconds = most_steps * 15
 
-    def range(self, query: str, *, start: float, end: float, **options: Any) -> RangeAnswer:  # noqa: ANN401
+    def read_range(self, reader: RangeReader, query: str, *, start: float, end: float, **options: Any) -> None:  # noqa: ANN401
         self.asked.append((start, end))
         if end - start > self._most_seconds:
             raise QueryRefusedError(query, "execution", "query processing would load too many samples into memory")
-        return super().range(query, start=start, end=end, **options)
+        super().read_range(reader, query, start=start, end=end, **options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from array import array
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -11,20 +11,31 @@ import pytest
 from adapter.nodes.model.loads import LoadResource
 from adapter.nodes.queries.expressions import PART_LABEL
 from adapter.nodes.queries.plan import QueryPiece
-from adapter.nodes.queries.rows import AnswerRows, rows_of
-from adapter.sources.prometheus.ranges import RangeSeries
+from adapter.nodes.queries.rows import AnswerRows, layout_of, rows_of
+from adapter.timing.pace import UNPACED
+from tests.nodes.queries.answers import Series, matrix_body, read_matrix
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 PIECE = QueryPiece(1500, 1545, 15)
 
 
-def series(part: str, *values: float | None, **labels: str) -> RangeSeries:
-    present = [(time, value) for time, value in zip(PIECE.times, values, strict=True) if value is not None]
-    named = {"instance": "a", **labels, PART_LABEL: part}
-    return RangeSeries(named, array("d", [time for time, _ in present]), array("d", [value for _, value in present]))
+def series(part: str, *values: float | None, **labels: str) -> Series:
+    present = {time: value for time, value in zip(PIECE.times, values, strict=True) if value is not None}
+    return {"instance": "a", **labels, PART_LABEL: part}, present
 
 
-def cpu(*found: RangeSeries) -> AnswerRows:
-    return rows_of(LoadResource.CPU, found, PIECE, {"a": 15.0})
+def read_rows(
+    resource: LoadResource, found: Sequence[Series], known: Mapping[str, float], *, is_overridden: bool = False
+) -> AnswerRows:
+    matrix = read_matrix(matrix_body(found), PIECE)
+    layout = layout_of(b"", matrix.names.labels("", UNPACED), resource, is_overridden=is_overridden)
+    return rows_of(resource, layout, matrix.values, PIECE, known, is_overridden=is_overridden)
+
+
+def cpu(*found: Series) -> AnswerRows:
+    return read_rows(LoadResource.CPU, found, {"a": 15.0})
 
 
 @pytest.mark.parametrize(
@@ -73,10 +84,9 @@ def test_a_reset_counts_where_it_comes_into_the_range() -> None:
 
 
 def test_a_sample_is_repeated_for_one_failed_scrape_and_not_longer() -> None:
-    rows = rows_of(
+    rows = read_rows(
         LoadResource.MEMORY,
         [series("ratio", 0.1, 0.2, 0.2, 0.2), series("newest", 1499, 1514, 1514, 1514)],
-        PIECE,
         {"a": 15.0},
     )
     assert rows.values[0] == pytest.approx([0.1, 0.2, 0.2, math.nan], nan_ok=True)
@@ -94,13 +104,13 @@ def test_a_sample_is_repeated_for_one_failed_scrape_and_not_longer() -> None:
 def test_what_a_late_scrape_adds_to_a_busy_device_is_taken_off(
     resource: LoadResource, values: tuple[float, ...], expected: tuple[float, ...]
 ) -> None:
-    rows = rows_of(resource, [series("ratio", *values)], PIECE, {})
+    rows = read_rows(resource, [series("ratio", *values)], {})
     assert rows.values[0] == pytest.approx(expected)
 
 
 def test_a_query_of_ones_own_is_taken_as_it_is() -> None:
     found = [series("ratio", 1.05, -0.01, 0.5, 0.5, zone="z"), series("newest", 1500, 1515, 1530, 1545, zone="z")]
-    rows = rows_of(LoadResource.DISK, found, PIECE, {}, is_overridden=True)
+    rows = read_rows(LoadResource.DISK, found, {}, is_overridden=True)
     assert rows.values[0] == pytest.approx([1.05, -0.01, 0.5, 0.5])
     assert rows.labels == ({"instance": "a", "zone": "z"},)
     assert math.isnan(rows.scrape_seconds[0])
@@ -127,7 +137,7 @@ def test_an_exporter_that_is_scraped_too_rarely_for_a_rate_is_known() -> None:
 def test_of_both_signs_of_the_scrape_interval_the_shorter_counts(
     newest: tuple[float, ...], counted: float, expected: float
 ) -> None:
-    rows = rows_of(LoadResource.CPU, [series("newest", *newest)], PIECE, {"a": counted})
+    rows = read_rows(LoadResource.CPU, [series("newest", *newest)], {"a": counted})
     assert rows.scrape_seconds[0] == expected
 
 

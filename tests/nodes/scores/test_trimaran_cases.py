@@ -177,7 +177,8 @@ def test_the_risk_of_overcommitment_is_that_of_the_plugin(case: dict[str, Any]) 
         )
     )
     mean, std = (np.array([ratios(case["metrics"], operator)[resource]]) for operator in ("AVG", "STD"))
-    risk = lroc.compute_risk(committed, mean, std, np.array([case["riskLimitWeight"]]), case["smoothingWindowSize"])
+    load = lroc.load_risk(committed, mean, std, case["smoothingWindowSize"])
+    risk = lroc.compute_risk(committed, load, np.array([case["riskLimitWeight"]]))
     assert risk.total.item() == case["expected_risk"]
 
 

@@ -4,12 +4,13 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapter.nodes.model.loads import LoadResource, NodeVerdict
-from adapter.nodes.watcher.document import NodePlaces, decimal_text
+from adapter.nodes.watcher.document import DIGITS, NodePlaces, decimal_text, decimal_texts
 from adapter.nodes.watcher.prepared import prepare_watcher
 from tests.nodes.watcher.snapshots import NAN, NOTHING, Measured, snapshot_of
 from tests.support.trimaran_client import (
@@ -141,3 +142,27 @@ def test_the_client_decodes_every_document_as_it_is_meant(nodes: dict[str, tuple
 )
 def test_numbers_have_no_exponent(value: float, text: str) -> None:
     assert decimal_text(value) == text
+
+
+@given(st.lists(st.floats(0, 1e300), max_size=5))
+def test_many_numbers_are_written_as_each_one_is(values: list[float]) -> None:
+    numbers = np.array([round(value, DIGITS) for value in values], dtype=np.float64)
+    assert decimal_texts(numbers) == [decimal_text(value) for value in numbers.tolist()]
+
+
+def test_nodes_of_every_form_stand_beside_each_other() -> None:
+    """An entry is put together from parts that most nodes share; each must still be that of its node."""
+    forms: list[Mapping[LoadResource, Measured]] = [
+        {CPU: Measured(0.5, 0.1), MEMORY: Measured(0.2, 0.3)},
+        {CPU: Measured(0.4)},
+        {CPU: Measured(0.3, 0.2), MEMORY: NOTHING, LoadResource.DISK: Measured(0.1)},
+        {CPU: Measured(1e-7, 0.0), MEMORY: Measured(0.6, taken_from=(1, 1, 1))},
+        {CPU: NOTHING, MEMORY: Measured(0.6)},
+    ]
+    nodes = {f"100%s-{number}": forms[number % len(forms)] for number in range(200)}
+    together = entries_of(snapshot_of(nodes))
+    alone = {
+        name: entry for name, form in nodes.items() for name, entry in entries_of(snapshot_of({name: form})).items()
+    }
+    assert together == alone
+    assert len(together) == 160

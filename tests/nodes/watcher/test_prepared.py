@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -70,3 +71,20 @@ def test_unmapped_series_are_listed_with_the_repair() -> None:
             }
         ],
     }
+
+
+def test_a_window_is_made_when_it_is_asked_for_and_ahead_from_then_on() -> None:
+    first = prepare_watcher(MANY, NodePlaces())
+    assert first.windows.made == (0,)
+    asked = first.windows[2]
+    assert first.windows[2] is asked
+    second = prepare_watcher(MANY, NodePlaces(), first)
+    assert second.windows.made == (0, 2)
+    assert second.windows[2].whole.body == asked.whole.body
+
+
+def test_threads_that_ask_for_a_window_at_once_get_the_same_one() -> None:
+    windows = prepare_watcher(MANY, NodePlaces()).windows
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: windows[1], range(8)))
+    assert all(one is found[0] for one in found)

@@ -61,6 +61,8 @@ def exposed(record: Record) -> dict[str, float]:
         ('tidewatch_recommended_nodes{node_group="a",recommendation="workers"}', 5),
         ('tidewatch_recommended_nodes_after_removals{node_group="a",recommendation="workers"}', 4),
         ('tidewatch_node_group_nodes{node_group="a",recommendation="workers"}', 3),
+        ('tidewatch_node_group_min_nodes{node_group="a",recommendation="workers"}', 0),
+        ('tidewatch_node_group_max_nodes{node_group="a",recommendation="workers"}', 9),
         ('tidewatch_removable_nodes{recommendation="workers"}', 1),
         ('tidewatch_unschedulable_pods{recommendation="workers"}', 2),
         ('tidewatch_pending_pods{recommendation="workers"}', 11),

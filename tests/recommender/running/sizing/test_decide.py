@@ -9,9 +9,9 @@ import pytest
 
 from adapter.cluster.scheduling.storage import Storage
 from adapter.cluster.scheduling.workloads import WorkloadFacts
-from adapter.cluster.state import ClusterState, LeftOut, Observed, Unknown
+from adapter.cluster.state import ClusterState, LeftOut, ObjectKind, Observed, Unknown
 from adapter.objects.selectors import parse_selector
-from recommender.cluster_size.model.memory import ClusterSizeMemory
+from recommender.cluster_size.model.memory import BackOff, ClusterSizeMemory, RequestedNodes
 from recommender.cluster_size.model.settings import ClusterSizeSettings, NodeGroupSources, StaticGroup
 from recommender.decisions.inputs import Inputs
 from recommender.decisions.memory import Memory
@@ -21,6 +21,7 @@ from recommender.decisions.texts import message_without_notes
 from recommender.running.memory.document import decode_memory, encode_memory
 from recommender.running.memory.worth import is_worth_a_write
 from recommender.running.sizing.decide import SizeInputs, SizeQuestion, decide_cluster_size
+from recommender.running.sizing.situation import known_cluster
 from tests.cluster_size.builders import node, pod
 
 if TYPE_CHECKING:
@@ -213,3 +214,36 @@ def test_changes_of_sizes_are_remembered() -> None:
 
     memories = [each.memory.cluster_size for each in (first, same, other)]
     assert [memory.changes for memory in memories if memory] == [(), (), (NOW + 20,)]
+
+
+def test_times_of_the_future_in_the_memory_hold_nothing_for_longer_than_they_could() -> None:
+    year = NOW + 365 * 24 * 60 * MINUTE
+    wrong = ClusterSizeMemory(
+        back_offs={"a": BackOff(year, 3e7, year, "no quota")},
+        requested={"a": RequestedNodes(9, year)},
+        last_scale_up=year,
+        last_delete=year,
+        last_failure=year,
+    )
+    first = decided(cluster(NOW, pending=2), memory=Memory(cluster_size=wrong))
+    kept = first.memory.cluster_size
+
+    assert kept is not None
+    assert {kept.last_scale_up, kept.last_delete, kept.last_failure} == {NOW}
+    assert {each.since for each in kept.requested.values()} == {NOW}
+    assert [(each.failed_at, each.until <= NOW + 30 * MINUTE) for each in kept.back_offs.values()] == [(NOW, True)]
+    assert sizes(decided(cluster(NOW + 31 * MINUTE, pending=2), NOW + 31 * MINUTE, first.memory)) == (5, 5)
+
+
+def test_old_facts_of_storage_and_of_cluster_api_are_unknown() -> None:
+    state, old = cluster(NOW), NOW - 10 * MINUTE
+    assert state.storage is not None
+    kind = ObjectKind("cluster.x-k8s.io", "machines", "Machine")
+    aged = replace(state, storage=replace(state.storage, volumes=Observed({}, old)), objects={kind: Observed((), old)})
+
+    known = known_cluster(aged, 120.0, NOW).cluster
+
+    assert known.storage is not None
+    assert isinstance(known.storage.claims, Observed)
+    assert known.storage.volumes == Unknown("what is known is 600 s old, and 120 s are allowed")
+    assert known.objects == {kind: Unknown("what is known is 600 s old, and 120 s are allowed")}

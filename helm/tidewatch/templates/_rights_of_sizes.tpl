@@ -1,0 +1,62 @@
+{{/* What cluster size recommendations may do. `recommender/configuration/rights_of_sizes.py` states the same rights; a test compares the two. */}}
+
+{{/* What the rights of one recommendation depend on, as YAML in the form of an item of recommender.rbac.clusterSizes. */}}
+{{- define "tidewatch.recommender.sizeNeeds" -}}
+{{- $groups := .clusterSize.nodeGroups -}}
+{{- $needs := dict "scale" (has "scale" (.outputs | default list)) -}}
+{{- /* `clusterAPI:` alone stands for all namespaces. */ -}}
+{{- if kindIs "map" $groups -}}
+{{- if hasKey $groups "clusterAPI" }}{{ $_ := set $needs "clusterAPI" ($groups.clusterAPI | default dict) }}{{ end -}}
+{{- end -}}
+{{- with .capacityBuffer }}{{ $_ := set $needs "capacityBuffer" . }}{{ end -}}
+{{- $needs | toYaml -}}
+{{- end -}}
+
+{{/* The ConfigMap with the priorities of node groups, as YAML; nothing if they do not come from one. */}}
+{{- define "tidewatch.recommender.priorities" -}}
+{{- $expanders := kindIs "slice" .expander | ternary .expander (list .expander) -}}
+{{- $priorities := .priorities | default dict -}}
+{{- if and (has "priority" $expanders) (or (not $priorities) (hasKey $priorities "configMap")) -}}
+{{- $given := $priorities.configMap | default dict -}}
+{{- dict "namespace" ($given.namespace | default "kube-system") "name" ($given.name | default "cluster-autoscaler-priority-expander") "create" false | toYaml -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Adds the rights of cluster size recommendations to a mapping: (mapping, list of their needs). */}}
+{{- define "tidewatch.addSizeRights" -}}
+{{- $rights := index . 0 -}}
+{{- $keep := list "get" "update" "patch" -}}{{- $watch := list "list" "watch" -}}
+{{- $watched := dict
+  "" (list "nodes" "pods" "namespaces" "persistentvolumeclaims" "persistentvolumes" "replicationcontrollers")
+  "apps" (list "deployments" "statefulsets" "replicasets" "daemonsets")
+  "batch" (list "jobs")
+  "policy" (list "poddisruptionbudgets")
+  "storage.k8s.io" (list "storageclasses" "csinodes")
+  "scheduling.k8s.io" (list "priorityclasses")
+-}}
+{{- $scalable := list "machinedeployments" "machinesets" "machinepools" -}}
+{{- range $needs := index . 1 -}}
+{{- template "tidewatch.addRight" (list $rights "/" "" "events" (list "create") "") -}}
+{{- range $group, $resources := $watched -}}
+{{- range $resources }}{{ template "tidewatch.addRight" (list $rights "/" $group . $watch "") }}{{ end -}}
+{{- end -}}
+{{- if hasKey $needs "clusterAPI" -}}
+{{- $place := dig "namespace" "" $needs.clusterAPI | default "/" -}}
+{{- $group := "cluster.x-k8s.io" -}}
+{{- template "tidewatch.addRight" (list $rights "kube-system" "" "configmaps" $watch "cluster-autoscaler-status") -}}
+{{- /* Each provider of Cluster API has kinds of its own, and their sizes are read to know the nodes of an empty group. */ -}}
+{{- template "tidewatch.addRight" (list $rights $place "infrastructure.cluster.x-k8s.io" "*" $watch "") -}}
+{{- range concat $scalable (list "machines" "clusters") }}{{ template "tidewatch.addRight" (list $rights $place $group . $watch "") }}{{ end -}}
+{{- if $needs.scale -}}
+{{- range append $scalable "clusters" }}{{ template "tidewatch.addRight" (list $rights $place $group . (list "get") "") }}{{ end -}}
+{{- range $scalable }}{{ template "tidewatch.addRight" (list $rights $place $group (printf "%s/scale" .) $keep "") }}{{ end -}}
+{{- if dig "markMachines" false $needs.clusterAPI }}{{ template "tidewatch.addRight" (list $rights $place $group "machines" $keep "") }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- with $needs.capacityBuffer -}}
+{{- template "tidewatch.addRight" (list $rights .namespace "autoscaling.x-k8s.io" "capacitybuffers" $watch .name) -}}
+{{- template "tidewatch.addRight" (list $rights .namespace "autoscaling.x-k8s.io" "capacitybuffers" $keep .name) -}}
+{{- template "tidewatch.addRight" (list $rights .namespace "" "podtemplates" $watch "") -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}

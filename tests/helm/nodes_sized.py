@@ -1,0 +1,33 @@
+"""Cluster sizes that are made up, for the dashboard of recommendations."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from recommender.cluster_size.model.answer import ClusterSizeAnswer, GroupSize, PodName, Removal, UnschedulablePods
+from recommender.decisions.record import Record, Status, Step
+
+_MOST: Final = 12
+_PRICE: Final = 0.4
+
+
+def sized_record(now: float, number: int) -> Record:
+    """Return the Nth decision: a group that grows to its maximum, and one whose nodes are not needed any more."""
+    recommended = min(_MOST, 4 + number // 20)
+    reached = min(recommended, 4 + max(0, number - 15) // 20)
+    going = number // 30 % 3
+    removals = tuple(Removal(f"spot-{index}", "spot", 0.1, "", 900.0, saved_per_hour=_PRICE) for index in range(going))
+    left = tuple(PodName("shop", f"search-{index}") for index in range(number % 40 // 10))
+    answer = ClusterSizeAnswer(
+        groups=(
+            GroupSize("general", reached, recommended, recommended, 2, _MOST, "pending pods need it"),
+            GroupSize("spot", 5, 5, 5 - going, 0, 20, "no pending pod needs it"),
+        ),
+        removals=removals,
+        unschedulable=(UnschedulablePods(left, {"general": "Insufficient memory", "spot": "Insufficient memory"}),),
+        binding="round/1",
+        saved_per_hour=_PRICE * going if going else None,
+        pending_pods=len(left) + 10,
+    )
+    steps = (Step("round/1", recommended, "general"),)
+    return Record("workers", "clusterSize", now, Status.OK, "", steps=steps, binding="round/1", size=answer)
