@@ -37,7 +37,7 @@ from recommender.running.loads.parts import Loads
 from recommender.running.plans import plan_of
 from recommender.running.query_values import QueryValues
 from recommender.running.runner import Latest, Runner, RunnerParts
-from recommender.running.sizing.background import SizesInBackground
+from recommender.running.sizing.background import SizesInBackground, SizingParts
 from recommender.running.sizing.needs import FollowedNeeds
 from recommender.running.sizing.plugins import PluginHosts
 from recommender.running.sizing.writes import WriteResults
@@ -107,11 +107,13 @@ def make_worker(
             clock=parts.clock,
             wake=parts.wake,
             sizes=SizesInBackground(
-                DaemonThreads("cluster size", SIZE_THREADS).submit,
-                plugins,
-                parts.wake.set,
-                parts.telemetry.decided,
-                parts.size_writes,
+                SizingParts(
+                    submit=DaemonThreads("cluster size", SIZE_THREADS).submit,
+                    plugins=plugins,
+                    wake=parts.wake.set,
+                    measure=parts.telemetry.decided,
+                    results=parts.size_writes,
+                ),
                 writes=settings.writes,
             ),
             report_poll=watchers.polled,

@@ -112,31 +112,38 @@ class _State:
     rests_until: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class SizingParts:
+    """What decisions in other threads are made with."""
+
+    submit: Submit
+    """Runs work on another thread."""
+    plugins: ReadsPlugins
+    wake: Callable[[], None]
+    """Lets a poll follow soon."""
+    measure: Callable[[str, float], None]
+    """Records how long the decision of a recommendation took, from any thread."""
+    results: WriteResults
+    """Where writers state what became of sizes."""
+
+
 class SizesInBackground:
     """Decides in other threads."""
 
     def __init__(
         self,
-        submit: Submit,
-        plugins: ReadsPlugins,
-        wake: Callable[[], None],
-        measure: Callable[[str, float], None],
-        results: WriteResults,
+        parts: SizingParts,
         *,
         writes: bool,
         wait_seconds: float = WAIT_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`submit` runs work on another thread; `wake` lets a poll follow soon; `writes` as in `SizeQuestion`.
-
-        `measure` records how long the decision of a recommendation took, from any thread. `results` is where writers
-        state what became of sizes.
-        """
-        self._submit = submit
-        self._plugins = plugins
-        self._wake = wake
-        self._measure = measure
-        self._results = results
+        """`writes` is as in `SizeQuestion`."""
+        self._submit = parts.submit
+        self._plugins = parts.plugins
+        self._wake = parts.wake
+        self._measure = parts.measure
+        self._results = parts.results
         self._writes = writes
         self._wait_seconds = wait_seconds
         self._clock = clock

@@ -13,7 +13,7 @@ from recommender.decisions.record import Status, TargetReference
 from recommender.outputs.results import ScaleResult
 from recommender.outputs.scale import ScaleOutcome
 from recommender.outputs.wishes import Wish
-from recommender.running.sizing.background import SizesInBackground
+from recommender.running.sizing.background import SizesInBackground, SizingParts
 from recommender.running.sizing.decide import SizeInputs
 from recommender.running.sizing.writes import WriteResults
 from tests.recommender.running.sizing.test_decide import NOW, POLICY, SETTINGS, cluster
@@ -45,11 +45,13 @@ class World:
         self.measured: list[tuple[str, float]] = []
         self.results = WriteResults()
         self.sizes = SizesInBackground(
-            self.submit,
-            NoPlugins(),
-            self.wake,
-            lambda *duration: self.measured.append(duration),
-            self.results,
+            SizingParts(
+                self.submit,
+                NoPlugins(),
+                self.wake,
+                lambda *duration: self.measured.append(duration),
+                self.results,
+            ),
             writes=False,
             wait_seconds=0.0,
             clock=self.clock,

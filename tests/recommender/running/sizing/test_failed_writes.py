@@ -38,8 +38,14 @@ def two_groups(now: float) -> ClusterState:
         for one in nodes
     ]
     pods.append(pod("wait", "4", "1Gi", namespace="shop", controller="web", created=2.0))
+    facts = state(*objects)
+    recent = {
+        kind: replace(found, time=now) if isinstance(found, Observed) else found
+        for kind, found in facts.objects.items()
+    }
     return replace(
-        state(*objects),
+        facts,
+        objects=recent,
         nodes=Observed(tuple(nodes), now),
         pods=Observed(tuple(pods), now),
         workloads=Observed((WEB,), now),
