@@ -138,7 +138,7 @@ class SizesInBackground:
         wait_seconds: float = WAIT_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`writes` is as in `SizeQuestion`."""
+        """Begin nothing yet; `writes` is as in `SizeQuestion`."""
         self._submit = parts.submit
         self._plugins = parts.plugins
         self._wake = parts.wake
