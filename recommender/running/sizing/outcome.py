@@ -68,13 +68,13 @@ def wished_sizes(
 def remembered_writes(
     memory: ClusterSizeMemory, wishes: GroupWishes, groups: NodeGroups, now: float
 ) -> ClusterSizeMemory:
-    """Return the memory with the nodes that are asked for now, and the cool-downs that begin."""
+    """Return the memory with the nodes that are asked for now, those that go, and the cool-downs that begin."""
     by_target = {
         (group.scalable.kind, group.scalable.namespace, group.scalable.name): group
         for group in groups.groups
         if group.scalable is not None
     }
-    requested = dict(memory.requested)
+    requested, sizes = dict(memory.requested), dict(memory.sizes)
     grows, shrinks = False, False
     for wish in wishes.wishes:
         group = by_target[wish.target.kind, wish.target.namespace, wish.target.name]
@@ -83,10 +83,14 @@ def remembered_writes(
             known = requested.get(group.name)
             if known is None or known.size != wish.replicas:
                 requested[group.name] = RequestedNodes(wish.replicas, now)
-        shrinks = shrinks or bool(wish.removals)
+        if wish.removals:
+            shrinks = True
+            sizes[group.name] = wish.replicas
     return replace(
         memory,
         requested=requested,
+        sizes=sizes,
+        changes=(*memory.changes, now) if shrinks and now not in memory.changes else memory.changes,
         last_scale_up=now if grows else memory.last_scale_up,
         last_delete=now if shrinks else memory.last_delete,
     )
