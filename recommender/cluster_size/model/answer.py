@@ -136,6 +136,8 @@ class ScaleUp:
     unschedulable: tuple[UnschedulablePods, ...] = ()
     waiting: tuple[PodName, ...] = ()
     """Pods that are too young to count."""
+    new_pods: tuple[PodName, ...] = ()
+    """Those of them that may still need the nodes there are. One that only its own annotation delays keeps no node."""
     not_looked_at: int = 0
     """How many of the unschedulable pods may have a place, as more of them are different than one decision looks at."""
     fitting_pods: int = 0

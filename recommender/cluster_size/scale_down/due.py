@@ -68,8 +68,8 @@ def _hold(situation: ClusterSituation, settings: ScaleDownSettings, scaled: Scal
     missing = ", ".join(_missing(situation))
     if missing:
         return Waiting(WaitReason.UPCOMING_NODES, f"nodes that were requested have not come yet ({missing})")
-    if scaled.waiting:
-        count, first = len(scaled.waiting), scaled.waiting[0]
+    if scaled.new_pods:
+        count, first = len(scaled.new_pods), scaled.new_pods[0]
         text = f"{count} pending pod{'' if count == 1 else 's'}, such as {first}, may still need the node"
         return Waiting(WaitReason.YOUNG_PENDING_PODS, text)
     if scaled.not_looked_at:

@@ -10,7 +10,13 @@ from recommender.cluster_size.scale_down.pod_kinds import is_daemon_set_pod
 from recommender.cluster_size.scale_up.distance import optimum_bound
 from recommender.cluster_size.scale_up.exemplars import Exemplars
 from recommender.cluster_size.scale_up.new_nodes import add_new_nodes
-from recommender.cluster_size.scale_up.pending import deleting_nodes, left_out_pods, pending_pods, too_young
+from recommender.cluster_size.scale_up.pending import (
+    deleting_nodes,
+    left_out_pods,
+    only_by_annotation,
+    pending_pods,
+    too_young,
+)
 from recommender.cluster_size.scale_up.placing import Placer
 from recommender.cluster_size.scale_up.preparation import (
     add_upcoming,
@@ -63,6 +69,7 @@ def _decided(
     pods, beyond = within_bound(pending.pods, snapshot)
     sought = [pod for pod in placer.place_all(pods, usable) if not is_daemon_set_pod(pod)]
     young = too_young(sought, situation, settings)
+    waiting = [pod for pod in sought if (pod.namespace, pod.name) in young]
     old = [pod for pod in sought if (pod.namespace, pod.name) not in young]
     rounds = Rounds(settings, snapshot, state, placer, exemplars, expander_context(situation, settings))
     left = rounds.run(old, usable)
@@ -73,7 +80,10 @@ def _decided(
         steps=tuple(state.steps),
         reasons=group_reasons(state, left_out, has_pending=bool(old)),
         unschedulable=(*remaining.pods, *pending.left_out, *left_out_pods((pod, NOT_LOOKED_AT) for pod in beyond)),
-        waiting=tuple(PodName(pod.namespace, pod.name) for pod in sought if (pod.namespace, pod.name) in young),
+        waiting=tuple(PodName(pod.namespace, pod.name) for pod in waiting),
+        new_pods=tuple(
+            PodName(pod.namespace, pod.name) for pod in waiting if not only_by_annotation(pod, situation, settings)
+        ),
         not_looked_at=len(beyond),
         fitting_pods=sum(not is_daemon_set_pod(pod) for pod in pods) - len(sought),
         helped_pods=len(old) - sum(len(group.pods) for group in left),

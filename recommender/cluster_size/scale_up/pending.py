@@ -92,6 +92,13 @@ def too_young(
     return frozenset(key for key, (age, delay) in ages.items() if age < delay)
 
 
+def only_by_annotation(pod: ClusterPod, situation: ClusterSituation, settings: ClusterSizeSettings) -> bool:
+    """Whether a pod that does not count yet is older than all pods wait, so that its annotation alone delays it."""
+    created = _created(pod)
+    least = max(SETTLING_SECONDS, settings.new_pod_scale_up_delay_seconds)
+    return created is not None and situation.now - created >= least
+
+
 def _created(pod: ClusterPod) -> float | None:
     return None if pod.facts is None else pod.facts.created
 

@@ -125,12 +125,20 @@ def _failed(memory: ClusterSizeMemory, name: str, asked: AskedSize, message: str
 def remembered_writes(
     memory: ClusterSizeMemory, wishes: GroupWishes, groups: NodeGroups, now: float
 ) -> ClusterSizeMemory:
-    """Return the memory with the sizes that are asked for now; pure."""
+    """Return the memory with the sizes that are asked for now; pure.
+
+    A removal is a change of the group's last size; several of one decision, and a change of sizes beside them, count
+    once.
+    """
     by_target = {group_target(group): group for group in groups.groups}
-    asked = dict(memory.asked)
+    asked, sizes, changes = dict(memory.asked), dict(memory.sizes), memory.changes
     for wish in wishes.wishes:
         group = by_target[wish.target]
         known = asked.get(group.name)
-        if known is None or (known.size, known.before) != (wish.replicas, group.target_size):
-            asked[group.name] = AskedSize(wish.replicas, group.target_size, now, bool(wish.removals))
-    return replace(memory, asked=asked)
+        if known is not None and (known.size, known.before) == (wish.replicas, group.target_size):
+            continue
+        asked[group.name] = AskedSize(wish.replicas, group.target_size, now, bool(wish.removals))
+        if wish.removals:
+            sizes[group.name] = wish.replicas
+            changes = changes if now in changes else (*changes, now)
+    return replace(memory, asked=asked, sizes=sizes, changes=changes)

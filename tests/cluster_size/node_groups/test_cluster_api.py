@@ -113,6 +113,16 @@ def test_a_node_whose_machine_is_being_deleted_is_named() -> None:
 
 
 @pytest.mark.parametrize(
+    ("size", "leaving"), [pytest.param(1, ("n2",), id="size-is-lowered"), pytest.param(2, (), id="only-preferred")]
+)
+def test_a_marked_machine_leaves_from_the_moment_the_size_is_lower(size: int, leaving: tuple[str, ...]) -> None:
+    owned, machines = machines_of("workers", "n1")
+    mark = {"cluster.x-k8s.io/delete-machine": "tidewatch"}
+    marked = machine("m2", "n2", owned_by=owner("MachineSet", "workers-x7f2k"), annotations=mark)
+    assert only(found(scalable(replicas=size), owned, *machines, marked)).deleting == leaving
+
+
+@pytest.mark.parametrize(
     ("stated", "names"),
     [
         (ClusterApiGroups(), ["a", "b"]),

@@ -106,7 +106,7 @@ def test_a_cool_down_ends(at: float) -> None:
         (ScaleUp({"g": 2}), "ScaleUpNeeded: pending pods need new nodes (2 of g), and no node goes before that"),
         (ScaleUp({}, hold="4 of 6 nodes are not ready"), "ScaleUpHeld: 4 of 6 nodes are not ready"),
         (
-            ScaleUp({}, waiting=(PodName("shop", "web"),)),
+            ScaleUp({}, new_pods=(PodName("shop", "web"),)),
             "YoungPendingPods: 1 pending pod, such as shop/web, may still need the node",
         ),
     ],
@@ -282,3 +282,14 @@ def test_what_a_starting_node_states_of_itself_holds(
     members = group("g", ["n00"], template=NodeTemplate(node("template")))
     its = replace(empty(1), nodes=(starting,), groups=(members,))
     assert kept(decide_size(its.situation(), its.sizes())) == {"n00": expected}
+
+
+def test_a_pod_that_delays_itself_for_years_keeps_no_nodes() -> None:
+    delay = {"cluster-autoscaler.kubernetes.io/pod-scale-up-delay": "87600h"}
+    kept_back = pod("forever", "900", namespace="evil", annotations=delay, created=NOW - 10)
+    its = empty(1)
+    members = replace(its.groups[0], template=NodeTemplate(node("template")))
+    its = replace(its, groups=(members,), pods=(kept_back,))
+    answer = decide_size(its.situation(), its.sizes())
+    assert answer.waiting == (PodName("evil", "forever"),)
+    assert [one.node for one in answer.removals if one.is_due] == ["n00"]

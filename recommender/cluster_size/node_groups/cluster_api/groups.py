@@ -23,6 +23,7 @@ from recommender.cluster_size.node_groups.cluster_api.machines import (
     members_of,
 )
 from recommender.cluster_size.node_groups.cluster_api.options import options_of
+from recommender.cluster_size.node_groups.cluster_api.removals import DELETE_MARK
 from recommender.cluster_size.node_groups.cluster_api.scalables import (
     ScalableError,
     bounds_of,
@@ -33,7 +34,7 @@ from recommender.cluster_size.node_groups.cluster_api.scalables import (
     target_size,
     write_problem,
 )
-from recommender.cluster_size.node_groups.fields import text
+from recommender.cluster_size.node_groups.fields import section, text
 from recommender.cluster_size.node_groups.kinds import objects_of
 from recommender.cluster_size.node_groups.world import NO_TEMPLATE, Discovered
 
@@ -137,7 +138,14 @@ def _group(one: JsonObject, read: _Read, stated: ClusterApiGroups, world: Discov
     )
     try:
         bounds = bounds_of(one)
-        group = replace(group, min_size=bounds.min_size, max_size=bounds.max_size, target_size=target_size(one, bounds))
+        size = target_size(one, bounds)
+        group = replace(
+            group,
+            min_size=bounds.min_size,
+            max_size=bounds.max_size,
+            target_size=size,
+            deleting=tuple(sorted(members.deleting | _leaving(members, size))),
+        )
         node = _node_from_zero(one, stated, world)
         template = world.template(name, group.nodes, node, "template of Cluster API")
     except ScalableError as error:
@@ -150,6 +158,20 @@ def _group(one: JsonObject, read: _Read, stated: ClusterApiGroups, world: Discov
         return replace(group, template=template, problem=f"{foreign}: set clusterAPI.clusterName")
     missing = "" if template else f"{NO_TEMPLATE}: add the annotations {CPU_ANNOTATION} and {MEMORY_ANNOTATION}"
     return replace(group, template=template, problem=missing)
+
+
+def _leaving(members: Members, size: int) -> set[str]:
+    """Return nodes whose Machines are marked while there are more than the size: Cluster API is about to delete them.
+
+    Without a smaller size, a mark says only which Machine goes first some day.
+    """
+    if len(members.nodes) - len(members.deleting) <= size:
+        return set()
+    return {
+        name
+        for name, machine in members.nodes.items()
+        if machine is not None and DELETE_MARK in section(machine, "metadata", "annotations")
+    }
 
 
 def _node_from_zero(one: JsonObject, stated: ClusterApiGroups, world: DiscoveryFacts) -> ClusterNode | None:
