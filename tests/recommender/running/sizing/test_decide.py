@@ -49,6 +49,8 @@ SETTINGS = ClusterSizeSettings(
 )
 NOTHING, FREE = Memory(), Brakes()
 POLICY = RecommendationPolicy("workers", "clusterSize")
+MACHINES = ObjectKind("cluster.x-k8s.io", "machines", "Machine")
+AWAITED = Unknown("machines: the first list has not arrived yet", is_awaited=True)
 WEB = WorkloadFacts("ReplicaSet", "shop", "web", "uid-of-ReplicaSet-web", 9, None, "not needed")
 
 
@@ -142,6 +144,12 @@ def test_a_memory_from_the_future_lets_no_node_go_early() -> None:
         (ClusterState(nodes=Unknown("no rights")), "nodes are not known: no rights"),
         (replace(cluster(NOW), pods=Unknown("no rights")), "pods are not known: no rights"),
         (replace(cluster(NOW), nodes=Observed((), NOW - 100)), "the facts of the cluster are 130 s old"),
+        (replace(cluster(NOW + 30), objects={MACHINES: AWAITED}), "machines: the first list has not arrived yet"),
+        (replace(cluster(NOW + 30), disruption_budgets=AWAITED), "machines: the first list has not arrived yet"),
+        (
+            replace(cluster(NOW + 30), storage=Storage(Observed({}, NOW), AWAITED, Observed({}, NOW), AWAITED)),
+            "machines: the first list has not arrived yet",
+        ),
     ],
 )
 def test_without_facts_the_last_sizes_are_held_and_no_node_goes(state: ClusterState, reason: str) -> None:
