@@ -144,9 +144,11 @@ def test_money_has_cents_or_four_digits_and_a_lower_bound_is_not_rounded_up(
 def test_many_kept_nodes_are_grouped_by_reason_and_notes_come_last() -> None:
     kept = tuple(KeptNode(f"n{number}", "a", f"NotUnderutilized: {number} % of cpu") for number in range(5000))
     answer = ClusterSizeAnswer(kept=kept, notes=("one note", "another"))
-    lines = as_text([Record("a", "clusterSize", NOW, Status.OK, "the size is right; one note; another", size=answer)])
+    lines = as_text(
+        [Record("a", "clusterSize", NOW, Status.OK, "no node group changes; one note; another", size=answer)]
+    )
     text = lines.splitlines()
-    assert "  the size is right" in text
+    assert "  no node group changes" in text
     assert "  5000   NotUnderutilized: n0, n1, n2, n3, n4, n5, n6, n7 and 4992 more (such as 0 % of cpu)" in text
     assert text[-4:] == ["  -o json has the reason of each node", "  NOTES", "  -  one note", "  -  another"]
     assert len(text) < 20
