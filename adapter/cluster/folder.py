@@ -52,6 +52,8 @@ class _Known:
     """When the folder was last checked, in seconds since the Unix epoch."""
     problems: tuple[str, ...]
     placed: PlacedPods
+    needs: ClusterNeeds
+    """For which the files were read."""
 
 
 class ClusterFolder:
@@ -66,7 +68,7 @@ class ClusterFolder:
         wall_clock: Callable[[], float] = time.time,
         needs: ClusterNeeds = NO_NEEDS,
     ) -> None:
-        """Read nothing before the first `refresh`; pods and what selects them only if `needs` has them.
+        """Read nothing before the first `refresh`; pods, what selects them and more only if `needs` has them.
 
         `report` gets what is wrong with a file, once for each change of it. `changed` is called after a refresh that
         read or lost a file.
@@ -82,11 +84,21 @@ class ClusterFolder:
         self._known: _Known | None = None
         self._stated: tuple[Contents, ClusterNeeds, ClusterState] | None = None
 
+    @property
+    def needs(self) -> ClusterNeeds:
+        """For which the files are read."""
+        return self._needs
+
+    def change(self, needs: ClusterNeeds) -> None:
+        """Let the next `refresh` read the files for other needs."""
+        self._needs = needs
+
     def refresh(self) -> None:
         """Read what is new or changed, and forget what is gone.
 
         Raises ClusterFilesError if the folder cannot be listed or has no files; the facts stay then, and get old.
         """
+        needs = self._needs
         paths = cluster_files(self._directory)
         for path in paths:
             if path in self._followed:
@@ -94,14 +106,14 @@ class ClusterFolder:
         self._followed = {path: self._followed.get(path) or self._follow(path) for path in paths}
         files = {path: followed.value for path, followed in self._followed.items()}
         if self._known is not None and _same(files, self._files):
-            self._known = replace(self._known, time=self._wall_clock())
+            self._known = replace(self._known, time=self._wall_clock(), needs=needs)
             return
         self._files = files
         together = Contents()
         for file in files.values():
             together.update(file.contents)
         problems = tuple(file.problem for file in files.values() if file.problem)
-        self._known = _Known(together, self._wall_clock(), problems, _placed(together, self._known))
+        self._known = _Known(together, self._wall_clock(), problems, _placed(together, self._known), needs)
         self._changed()
 
     def state(self, needs: ClusterNeeds) -> ClusterState:
@@ -111,7 +123,9 @@ class ClusterFolder:
             return _unknown(needs, self._unread())
         if stated is None or stated[0] is not known.contents or stated[1] != needs:
             # Counting takes a while, and the files seldom change.
-            stated = known.contents, needs, state_of(known.contents, needs, known.time, self._directory)
+            unread = Unknown(f"the files in {self._directory} have not been read for this yet")
+            found = state_of(known.contents, _answered(known.needs, needs), known.time, self._directory)
+            stated = known.contents, needs, _with_unread(found, known.needs, needs, unread)
             self._stated = stated
         return _confirmed(stated[2], known)
 
@@ -144,12 +158,45 @@ class ClusterFolder:
                     return _File(Contents(), f"{error}: none of its objects count", was_good=False)
                 return _File(known.value.contents, f"{error}: its last good content counts")
 
-        return FollowedFiles(lambda: (_stamp(path), None), load, unusable=())
+        # Other needs are like another file: more of it has to be read.
+        return FollowedFiles(lambda: ((_stamp(path), self._needs), None), load, unusable=())
 
 
 def _placed(contents: Contents, before: _Known | None) -> PlacedPods:
     now = placed(pod for pod in contents.pods.values() if isinstance(pod, ClusterPod))
     return now if before is None else now.kept(before.placed)
+
+
+def _answered(read: ClusterNeeds, needs: ClusterNeeds) -> ClusterNeeds:
+    """Return the needs without those for which the files have not been read."""
+    return replace(
+        needs,
+        pods=needs.pods and read.pods,
+        pod_selectors=needs.pod_selectors and read.pod_selectors,
+        scheduling=needs.scheduling and read.scheduling,
+        objects=needs.objects & read.objects,
+    )
+
+
+def _with_unread(state: ClusterState, read: ClusterNeeds, needs: ClusterNeeds, unread: Unknown) -> ClusterState:
+    """Return the state in which facts are unknown for which the files have not been read: they must not look absent."""
+    if _answered(read, needs) == needs:
+        return state
+    unknown = _unknown(needs, unread)
+    if needs.scheduling and not read.scheduling:
+        state = replace(
+            state,
+            workloads=unread,
+            disruption_budgets=unread,
+            namespace_labels=unread,
+            storage=unknown.storage,
+        )
+    return replace(
+        state,
+        pods=unread if needs.pods and not read.pods else state.pods,
+        pod_selectors=unread if needs.pod_selectors and not read.pod_selectors else state.pod_selectors,
+        objects={**unknown.objects, **state.objects},
+    )
 
 
 def _same(files: Mapping[Path, _File], others: Mapping[Path, _File]) -> bool:

@@ -8,10 +8,10 @@ import pytest
 
 from adapter.cluster.files import ClusterFilesError
 from adapter.cluster.folder import ClusterFolder
-from adapter.cluster.state import ClusterNeeds, ClusterState, CountQuery, Observed, Unknown
+from adapter.cluster.state import ClusterNeeds, ClusterState, CountQuery, ObjectKind, Observed, Unknown
 from recommender.decisions.record import TargetReference
 from tests.cluster.test_files import NEEDS, OBJECTS, read, written
-from tests.support.cluster_objects import node_object, plain_object
+from tests.support.cluster_objects import node_object, plain_object, pod_object
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -139,3 +139,24 @@ def test_targets_are_found(folder: Folder) -> None:
         "DaemonSet web has no spec.replicas: name an object that can be scaled"
     )
     assert folder.target(TargetReference("apps/v1", "StatefulSet", "shop", "web")) == Observed(None, 1.0)
+
+
+def test_files_are_read_again_for_other_needs_and_are_unknown_until_then(folder: Folder) -> None:
+    folder.write("all.json", node_object("n1"), pod_object("a", node="n1"))
+    folder.check()
+    machines = ObjectKind("cluster.x-k8s.io", "machinedeployments", "MachineDeployment")
+    needs = ClusterNeeds(nodes=True, pods=True, scheduling=True, objects=frozenset({machines}))
+
+    folder.change(needs)
+    before = folder.state(needs)
+    unread = Unknown(f"the files in {folder.path} have not been read for this yet")
+    assert isinstance(before.nodes, Observed)
+    assert (before.pods, before.workloads, before.objects) == (unread, unread, {machines: unread})
+
+    folder.check()
+    after = folder.state(folder.needs)
+    assert isinstance(after.pods, Observed)
+    assert [pod.name for pod in after.pods.value] == ["a"]
+    assert isinstance(after.workloads, Observed)
+    assert "contains no MachineDeployment" in str(after.objects[machines])
+    assert folder.changes == 2

@@ -134,6 +134,6 @@ def _advice(kind: str, nodes: Sequence[StayingNode], found: NodeReplacement) -> 
     listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
     new = f"{found.new_nodes} new node{'' if found.new_nodes == 1 else 's'} of {found.group}"
     instead = f"{new} instead of {listed}" if found.new_nodes else f"{listed} could go without a replacement"
-    places = f"{found.fitting_pods} of their pods fit on other nodes"
+    places = f"{found.fitting_pods} of {'its' if len(names) == 1 else 'their'} pods fit on other nodes"
     rest = f", and the new take the other {found.other_pods}" if found.new_nodes else ""
     return Advice(kind, names, f"{instead}: {places}{rest}", found.saved_per_hour)

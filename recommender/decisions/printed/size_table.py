@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.reports.terminal import printable
+from recommender.cluster_size.model.answer import KeptNode
 from recommender.decisions.printed.columns import GAP, columns, wrapped
 from recommender.decisions.printed.kept import kept_by_reason, kept_reason, listed
 from recommender.decisions.texts import money_text, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from recommender.cluster_size.model.answer import (
         ClusterSizeAnswer,
         GroupSize,
-        KeptNode,
         LowerBound,
+        Removal,
         UnschedulablePods,
     )
 
@@ -111,18 +112,32 @@ def _unschedulable(
 
 
 def _removals(answer: ClusterSizeAnswer, width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
-    if not answer.removals:
+    later = [removal for removal in answer.removals if not removal.is_due]
+    if len(later) > _FEW:
+        yield from _due_removals([removal for removal in answer.removals if removal.is_due], answer, width, paint)
+        yield GAP + paint("NODES THAT MAY NOT GO YET", _BOLD)
+        # Most wait for the same.
+        alike = [KeptNode(removal.node, removal.group, removal.reason) for removal in later]
+        yield from _by_reason(alike, width)
+    else:
+        yield from _due_removals(answer.removals, answer, width, paint)
+
+
+def _due_removals(
+    removals: Sequence[Removal], answer: ClusterSizeAnswer, width: int | None, paint: Callable[[str, str], str]
+) -> Iterator[str]:
+    if not removals:
         return
     saved = "" if answer.saved_per_hour is None else f" (saves {money_text(answer.saved_per_hour)} an hour)"
     yield GAP + paint("NODES THAT MAY GO", _BOLD) + saved
     rows = [("NODE", "GROUP", "USED", "PODS", "REASON")]
-    for removal in answer.removals[:_MOST_ROWS]:
+    for removal in removals[:_MOST_ROWS]:
         reason = removal.reason if removal.is_due else f"not now: {removal.reason}"
         used = f"{removal.utilization_ratio:.0%}"
         rows.append((removal.node, removal.group, used, str(removal.moved_pods), reason))
     yield from columns(rows, width, indent=GAP)
-    if len(answer.removals) > _MOST_ROWS:
-        yield f"{GAP}and {len(answer.removals) - _MOST_ROWS} more: -o json has all of them"
+    if len(removals) > _MOST_ROWS:
+        yield f"{GAP}and {len(removals) - _MOST_ROWS} more: -o json has all of them"
 
 
 def _kept(kept: tuple[KeptNode, ...], width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
@@ -133,8 +148,12 @@ def _kept(kept: tuple[KeptNode, ...], width: int | None, paint: Callable[[str, s
         singly = [("NODE", "GROUP", "REASON"), *((node.node, node.group or "-", kept_reason(node)) for node in kept)]
         yield from columns(singly, width, indent=GAP)
         return
+    yield from _by_reason(kept, width)
+
+
+def _by_reason(nodes: Iterable[KeptNode], width: int | None) -> Iterator[str]:
     rows = [("NODES", "REASON")]
-    for found in kept_by_reason(kept)[:_MOST_ROWS]:
+    for found in kept_by_reason(nodes)[:_MOST_ROWS]:
         detail = found.example
         if len(found.nodes) > 1:
             detail = (

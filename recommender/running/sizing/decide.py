@@ -194,7 +194,7 @@ def summary_text(answer: ClusterSizeAnswer) -> str:
         f"{due} node{'' if due == 1 else 's'} may go" if due else "",
         f"{pending} pod{'' if pending == 1 else 's'} that no group can hold" if pending else "",
     ]
-    return "; ".join(part for part in parts if part) or "the size is right"
+    return "; ".join(part for part in parts if part) or "no node group changes"
 
 
 def _inputs(answer: ClusterSizeAnswer, nodes: int, pods: int) -> dict[str, float]:

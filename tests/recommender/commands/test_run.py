@@ -11,7 +11,7 @@ import pytest
 
 from demo.machine.files import replace_file
 from tests.recommender.configuration.files import entry, whole
-from tests.support.cluster_objects import metadata_of, node_object
+from tests.support.cluster_objects import metadata_of, node_object, pod_object
 from tests.support.recommenders import Recommender, started
 from tests.support.waiting import until
 
@@ -157,6 +157,19 @@ def test_objects_that_cannot_be_read_stay_as_they_were(recommender: Recommender,
     until(lambda: "all.json" in recommender.log)
     assert recommender.items()["coredns"]["replicas"] == 3
     folder.write_nodes(40)
+
+
+def test_a_cluster_size_that_a_reload_adds_reads_more_of_the_files(recommender: Recommender, folder: Folder) -> None:
+    groups = "clusterSize: {nodeGroups: [{name: a, max: 50, selector: '!gpu'}]}"
+    replace_file(folder.objects / "pods.json", json.dumps(pod_object("web", node="n0")))
+    folder.write_configuration(entry("coredns", TARGETS), entry("workers", kind=groups))
+    until(lambda: recommender.items().get("workers", {}).get("status") == "ok")
+    item = recommender.items()["workers"]
+    assert (item["node_groups"][0]["current"], item["inputs"]["pods"]) == (40, 1)
+    assert recommender.metric('tidewatch_node_group_nodes{node_group="a",recommendation="workers"}') == "40.0"
+    assert "Node groups" in recommender.get("/")[1]
+    folder.write_configuration(entry("coredns", TARGETS))
+    until(lambda: "workers" not in recommender.items())
 
 
 def test_no_scientific_package_is_loaded(recommender: Recommender) -> None:

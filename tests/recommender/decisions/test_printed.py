@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recommender.cluster_size.model.answer import ClusterSizeAnswer, KeptNode
+from recommender.cluster_size.model.answer import ClusterSizeAnswer, KeptNode, Removal
 from recommender.decisions.document import recommendation_list
 from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome
 from recommender.decisions.table import as_text
@@ -144,12 +144,27 @@ def test_money_has_cents_or_four_digits_and_a_lower_bound_is_not_rounded_up(
 def test_many_kept_nodes_are_grouped_by_reason_and_notes_come_last() -> None:
     kept = tuple(KeptNode(f"n{number}", "a", f"NotUnderutilized: {number} % of cpu") for number in range(5000))
     answer = ClusterSizeAnswer(kept=kept, notes=("one note", "another"))
-    lines = as_text([Record("a", "clusterSize", NOW, Status.OK, "the size is right; one note; another", size=answer)])
+    lines = as_text(
+        [Record("a", "clusterSize", NOW, Status.OK, "no node group changes; one note; another", size=answer)]
+    )
     text = lines.splitlines()
-    assert "  the size is right" in text
+    assert "  no node group changes" in text
     assert "  5000   NotUnderutilized: n0, n1, n2, n3, n4, n5, n6, n7 and 4992 more (such as 0 % of cpu)" in text
     assert text[-4:] == ["  -o json has the reason of each node", "  NOTES", "  -  one note", "  -  another"]
     assert len(text) < 20
+
+
+def test_nodes_that_wait_for_the_same_are_one_row() -> None:
+    reason = "ScaleUpNeeded: pending pods need new nodes"
+    waiting = tuple(Removal(f"n{number}", "a", 0.1, reason, None, is_due=False) for number in range(60))
+    answer = ClusterSizeAnswer(removals=(*waiting, Removal("last", "a", 0.0, "it is empty", None)))
+    text = as_text([Record("a", "clusterSize", NOW, Status.OK, "", size=answer)]).splitlines()
+    place = text.index("  NODES THAT MAY GO")
+    assert [line.split()[0] for line in text[place + 1 : place + 5]] == ["NODE", "last", "NODES", "NODES"]
+    assert (
+        "  60     ScaleUpNeeded: n0, n1, n2, n3, n4, n5, n6, n7 and 52 more (such as pending pods need new nodes)"
+        in text
+    )
 
 
 def test_sizes_of_containers_are_listed() -> None:
