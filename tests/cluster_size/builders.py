@@ -81,7 +81,6 @@ def pod(
     created: float | None = 0.0,
     deleted: float | None = None,
     grace_seconds: float = 30.0,
-    is_unschedulable: bool | None = None,
     restart_policy: str = "Always",
     owner_problem: str = "",
 ) -> ClusterPod:
@@ -110,7 +109,6 @@ def pod(
             created=created,
             deleted=deleted,
             grace_seconds=grace_seconds,
-            is_unschedulable=not node if is_unschedulable is None else is_unschedulable,
             restart_policy=restart_policy,
             owner_problem=owner_problem,
         ),

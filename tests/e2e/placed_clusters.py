@@ -204,7 +204,7 @@ def as_judged(items: Iterable[Document], pending: Document) -> Objects:
 def placed_clusters(cluster: Cluster) -> Iterator[PlacedClusters]:
     """Prepare the cluster for random ones: namespaces, a RuntimeClass, and nobody else's pods or places."""
     client = cluster.client
-    _wait_until_alone(cluster)
+    cluster.wait_until_empty()
     cluster.apply(
         {
             "apiVersion": "node.k8s.io/v1",
@@ -233,10 +233,3 @@ def placed_clusters(cluster: Cluster) -> Iterator[PlacedClusters]:
         for name in NAMESPACES:
             client.delete(f"/api/v1/namespaces/{PREFIX}{name}")
         client.delete(f"/apis/node.k8s.io/v1/runtimeclasses/{_HEAVY}")
-
-
-def _wait_until_alone(cluster: Cluster) -> None:
-    """Wait until the pods and the nodes of earlier tests are gone, which could change between a reading and a place."""
-    client = cluster.client
-    cluster.wait_for("the end of other tests' pods", lambda: not client.items("/api/v1/pods"))
-    cluster.wait_for("the end of other tests' nodes", lambda: len(client.items(NODES)) == 1)

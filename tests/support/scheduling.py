@@ -56,7 +56,6 @@ def pod(
         created=None,
         deleted=None,
         grace_seconds=30,
-        is_unschedulable=False,
         restart_policy="Always",
     )
     return ClusterPod(

@@ -38,8 +38,6 @@ class SchedulingFacts:
     """Of the deletionTimestamp, which is the time at which the grace period ends."""
     grace_seconds: float
     """`deletionGracePeriodSeconds` where it is being deleted, else `spec.terminationGracePeriodSeconds` (30)."""
-    is_unschedulable: bool
-    """Whether the condition PodScheduled is False with the reason Unschedulable."""
     restart_policy: str
     owner_problem: str = ""
     """Why its owner cannot be used, such as two controllers or a cycle of owners; empty if nothing is wrong."""

@@ -22,7 +22,6 @@ class TaintEffect(StrEnum):
     """What a taint does to pods that do not tolerate it."""
 
     NO_SCHEDULE = "NoSchedule"
-    PREFER_NO_SCHEDULE = "PreferNoSchedule"
     NO_EXECUTE = "NoExecute"
 
 

@@ -11,11 +11,9 @@ import msgspec
 from adapter.cluster.pods.forms import (
     ContainerForm,
     LabelSelectorForm,
-    PodConditionForm,
     PodForm,
     PodMeta,
     PodSpecForm,
-    PodStatusForm,
 )
 
 _ABSENT = msgspec.Raw()
@@ -62,24 +60,11 @@ class SchedulingSpecForm(PodSpecForm, gc=False, rename="camel"):
     priority_class_name: str | None = None
 
 
-class ReasonedConditionForm(PodConditionForm, gc=False):
-    """`core/v1 PodCondition` with its reason."""
-
-    reason: str | None = None
-
-
-class SchedulingStatusForm(PodStatusForm, gc=False):
-    """`core/v1 PodStatus` with the reasons of its conditions."""
-
-    conditions: list[ReasonedConditionForm] | None = None  # type: ignore[assignment]  # a condition with more fields
-
-
 class SchedulingPodForm(PodForm, gc=False, rename={"api_version": "apiVersion"}):
     """`core/v1 Pod` with what restricts its place."""
 
     metadata: SchedulingMeta
     spec: SchedulingSpecForm | None = None
-    status: SchedulingStatusForm | None = None
     kind: str = ""
     api_version: str = ""
 

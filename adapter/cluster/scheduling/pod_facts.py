@@ -175,7 +175,7 @@ def _running(spec: SchedulingSpecForm) -> Iterator[PortedContainerForm]:
 
 
 def _facts(where: str, form: SchedulingPodForm) -> SchedulingFacts:
-    metadata, spec, status = form.metadata, form.spec, form.status
+    metadata, spec = form.metadata, form.spec
     if spec is None or not spec.containers:
         raise FactError(f"{where}: spec.containers is missing: a pod has at least one container")
     namespace = metadata.namespace or "default"
@@ -188,10 +188,6 @@ def _facts(where: str, form: SchedulingPodForm) -> SchedulingFacts:
         created=time_of(f"{where}: metadata.creationTimestamp", metadata.created) if metadata.created else None,
         deleted=time_of(f"{where}: metadata.deletionTimestamp", metadata.deleted) if metadata.deleted else None,
         grace_seconds=grace,
-        is_unschedulable=any(
-            one.type == "PodScheduled" and one.status == "False" and one.reason == "Unschedulable"
-            for one in (status.conditions or () if status else ())
-        ),
         restart_policy=spec.restart_policy or "Always",
         owner_problem=owner_problem(metadata.owners or []),
     )
@@ -236,7 +232,6 @@ def _unreadable(problem: str, *, requests_known: bool) -> SchedulingFacts:
         created=None,
         deleted=None,
         grace_seconds=_GRACE_SECONDS,
-        is_unschedulable=False,
         restart_policy="Always",
         problem=problem,
         are_requests_known=requests_known,

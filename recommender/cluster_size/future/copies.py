@@ -59,9 +59,7 @@ def copies(
     template = workload.template
     if template is None:
         return ()
-    facts = (
-        None if template.facts is None else replace(template.facts, created=None, deleted=None, is_unschedulable=True)
-    )
+    facts = None if template.facts is None else replace(template.facts, created=None, deleted=None)
     owner = next((pod.controller for pod in existing if pod.controller is not None), None) or template.controller
     return tuple(
         replace(

@@ -24,6 +24,13 @@ def after_failure(last: BackOff | None, now: float, reason: str) -> BackOff:
     return BackOff(until=now + seconds, duration_seconds=seconds, failed_at=now, reason=reason)
 
 
+def not_in_future(last: BackOff, now: float) -> BackOff:
+    """Return a back-off that ends no later than one that begins now could: the clock may have been set back."""
+    seconds = min(last.duration_seconds, LONGEST_SECONDS)
+    until, failed_at = min(last.until, now + seconds), min(last.failed_at, now)
+    return BackOff(until, duration_seconds=seconds, failed_at=failed_at, reason=last.reason)
+
+
 def is_forgotten(back_off: BackOff, now: float) -> bool:
     """Whether the last failure is so long ago that it no longer counts."""
     return now - back_off.failed_at > FORGOTTEN_SECONDS

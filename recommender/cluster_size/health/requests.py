@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from recommender.cluster_size.health.back_off import after_failure, is_forgotten
 from recommender.cluster_size.health.readiness import NodeReadiness
+from recommender.cluster_size.model.memory import RequestedNodes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from recommender.cluster_size.model.groups import NodeGroup
-    from recommender.cluster_size.model.memory import BackOff, ClusterSizeMemory, RequestedNodes
+    from recommender.cluster_size.model.memory import BackOff, ClusterSizeMemory
     from recommender.cluster_size.model.settings import ClusterSizeSettings
     from recommender.cluster_size.model.situation import ClusterSituation
 
@@ -40,7 +41,7 @@ def group_request(
     if requested is None:
         return GroupRequest(group.target_size)
     wanted = min(group.target_size, requested.size)
-    present = max(len(group.nodes) - len(group.deleting), readiness.total)
+    present = _present(group, readiness)
     missing = max(0, wanted - present)
     if now - requested.since <= provision_seconds:
         return GroupRequest(group.target_size, missing)
@@ -70,6 +71,10 @@ def requests_of(
         request = requested.get(group.name)
         seconds = provision_seconds_of(group, settings)
         state = readiness.get(group.name, NodeReadiness())
+        if request is None and situation.writes_sizes and _lacks_nodes(group, state):
+            # Somebody has asked for them, this program perhaps, whose memory was lost. Not to count on them would add
+            # as many again.
+            request = requested[group.name] = RequestedNodes(group.target_size, situation.now)
         its = found[group.name] = group_request(group, state, request, situation.now, seconds)
         if request is None:
             continue
@@ -79,6 +84,16 @@ def requests_of(
             del requested[group.name]
     changed = replace(memory, requested=requested if situation.writes_sizes else memory.requested, back_offs=back_offs)
     return found, None if changed == memory else changed
+
+
+def _lacks_nodes(group: NodeGroup, readiness: NodeReadiness) -> bool:
+    """Whether a group whose size this program may write has fewer nodes than are asked for."""
+    is_ours = group.scalable is not None and not (group.autoscaler or group.paused or group.problem)
+    return is_ours and group.target_size > _present(group, readiness)
+
+
+def _present(group: NodeGroup, readiness: NodeReadiness) -> int:
+    return max(len(group.nodes) - len(group.deleting), readiness.total)
 
 
 def _backed_off(last: BackOff | None, request: GroupRequest, now: float, seconds: float) -> BackOff:

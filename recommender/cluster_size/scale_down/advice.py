@@ -69,6 +69,7 @@ def staying_nodes(
     prices, by CPU over the same.
     """
     groups = {group.name: group for group in situation.groups.groups}
+    ready = {node.name for node in situation.nodes if node.ready}
 
     def order(info: NodeInfo) -> tuple[float, str]:
         group = situation.groups.group_of.get(info.node.name, "")
@@ -79,7 +80,7 @@ def staying_nodes(
     found: list[StayingNode] = []
     for info in sorted((snapshot.nodes[name] for name in names if name in snapshot.nodes), key=order):
         group = groups.get(situation.groups.group_of.get(info.node.name, ""))
-        if group is None or group.problem or group.options.zero_or_max or not info.node.ready:
+        if group is None or group.problem or group.options.zero_or_max or info.node.name not in ready:
             continue
         plan = drain_plan(info, rules)
         if not isinstance(plan, Unremovable) and not plan.awaited:

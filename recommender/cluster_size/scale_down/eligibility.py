@@ -40,22 +40,23 @@ def is_being_deleted(node: ClusterNode, group: NodeGroup | None) -> bool:
 
 
 def eligibility(
+    node: ClusterNode,
     info: NodeInfo,
     group: NodeGroup | None,
     settings: ScaleDownSettings,
     now: float,
 ) -> Eligibility:
-    """Return whether a node may be looked at, by the peer's rules in their order."""
+    """Return whether a node may be looked at, by the peer's rules in their order; `info` is what runs on it."""
     if group is None:
-        return _outright(info.node, None) or _no_group()
-    outright = _outright(info.node, group)
+        return _outright(node, None) or _no_group()
+    outright = _outright(node, group)
     if outright:
         return outright
     try:
         utilization = node_utilization(info, _options(group, settings, now))
     except UtilizationError as error:
         return Eligibility(None, KeepReason.UNEXPECTED_ERROR, f"its utilisation is not known: {error}")
-    if not settings.unready_enabled and not info.node.ready:
+    if not settings.unready_enabled and not node.ready:
         detail = "the node is not ready, and removing such nodes is switched off"
         return Eligibility(utilization, KeepReason.SCALE_DOWN_UNREADY_DISABLED, detail)
     threshold = _threshold(group, settings, utilization)

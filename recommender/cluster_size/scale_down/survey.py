@@ -65,23 +65,25 @@ def survey(
     candidates: list[RemovalCandidate] = []
     kept: list[KeptNode] = []
     shares: dict[str, float] = {}
-    for name, info in _real_nodes(situation, snapshot):
+    for node, info in _real_nodes(situation, snapshot):
+        name = node.name
         group = groups.get(situation.groups.group_of.get(name, ""))
-        judged = eligibility(info, group, settings.scale_down, situation.now)
-        if judged.reason is not KeepReason.CURRENTLY_BEING_DELETED and info.node.ready:
+        judged = eligibility(node, info, group, settings.scale_down, situation.now)
+        # Scale-up counts on nodes that are starting; pods that run elsewhere are not moved there yet.
+        if judged.reason is not KeepReason.CURRENTLY_BEING_DELETED and node.ready:
             shares[name] = judged.utilization.ratio if judged.utilization else 0.0
         if judged.reason or judged.utilization is None or group is None:
-            kept.append(kept_node(info.node, group, f"{judged.reason}: {judged.detail}"))
+            kept.append(kept_node(node, group, f"{judged.reason}: {judged.detail}"))
             continue
         if minimums.is_smallest(group.name):
-            kept.append(kept_node(info.node, group, _smallest(group)))
+            kept.append(kept_node(node, group, _smallest(group)))
             continue
         plan = drain_plan(info, rules)
         if isinstance(plan, Unremovable):
-            kept.append(kept_for(info.node, group, plan))
+            kept.append(kept_for(node, group, plan))
         else:
             since = situation.memory.unneeded_since.get(name) if situation.waits else None
-            candidates.append(RemovalCandidate(info.node, group, judged.utilization, plan, since))
+            candidates.append(RemovalCandidate(node, group, judged.utilization, plan, since))
     units, incomplete = _units(candidates)
     kept += incomplete
     return NodeSurvey(units, tuple(kept), _destinations(shares, units))
@@ -107,11 +109,17 @@ def nodes_being_deleted(situation: ClusterSituation) -> frozenset[str]:
     )
 
 
-def _real_nodes(situation: ClusterSituation, snapshot: Snapshot) -> Iterator[tuple[str, NodeInfo]]:
-    """Yield the nodes that exist, each once, without those that scale-up has added to the snapshot."""
-    for name in dict.fromkeys(node.name for node in situation.nodes):
+def _real_nodes(situation: ClusterSituation, snapshot: Snapshot) -> Iterator[tuple[ClusterNode, NodeInfo]]:
+    """Yield the nodes that exist, each once, without those that scale-up has added to the snapshot.
+
+    They are as the cluster has them: in the snapshot, those that are starting are ready already.
+    """
+    first: dict[str, ClusterNode] = {}
+    for node in situation.nodes:
+        first.setdefault(node.name, node)
+    for name, node in first.items():
         if name in snapshot.nodes:
-            yield name, snapshot.nodes[name]
+            yield node, snapshot.nodes[name]
 
 
 def _smallest(group: NodeGroup) -> str:

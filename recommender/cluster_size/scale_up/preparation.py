@@ -10,6 +10,7 @@ from recommender.cluster_size.health.readiness import NodeReadiness, health_prob
 from recommender.cluster_size.health.requests import GroupRequest, provision_seconds_of, requests_of
 from recommender.cluster_size.limits.totals import quota_of
 from recommender.cluster_size.model.answer import SizeStep
+from recommender.cluster_size.scale_down.eligibility import is_being_deleted
 from recommender.cluster_size.scale_up.new_nodes import add_new_nodes, make_ready
 from recommender.cluster_size.scale_up.pending import deleting_nodes
 from recommender.cluster_size.scale_up.state import SizingState
@@ -130,7 +131,7 @@ def add_upcoming(
         group = state.groups.get(situation.groups.group_of.get(node.name, ""))
         if group is None or group.template is None or node.name not in snapshot.nodes:
             continue
-        stays = not node.unschedulable and not node.is_terminating
+        stays = not node.unschedulable and not is_being_deleted(node, group)
         if stays and is_starting(node, situation.now, provision_seconds_of(group, settings)):
             make_ready(snapshot, node, group.template)
     for name, group in state.groups.items():

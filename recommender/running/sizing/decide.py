@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from recommender.cluster_size.brakes import braked
 from recommender.cluster_size.calculate import decide_size
 from recommender.cluster_size.future.plan import future_pods
+from recommender.cluster_size.health.back_off import not_in_future
 from recommender.cluster_size.model.answer import ClusterSizeAnswer, GroupSize
 from recommender.cluster_size.model.memory import ClusterSizeMemory
 from recommender.cluster_size.node_groups.discover import node_groups
@@ -16,6 +17,7 @@ from recommender.decisions.constraints import HOUR_SECONDS
 from recommender.decisions.loop import Decision
 from recommender.decisions.record import Record, Status, Step
 from recommender.decisions.settings import Output
+from recommender.decisions.texts import message_with_notes
 from recommender.decisions.times import is_fresh, rfc3339
 from recommender.outputs.sizes.group_wishes import GroupWishes
 from recommender.running.sizing.outcome import SizeDecision, buffer_size, remembered_writes, wished_sizes
@@ -31,8 +33,6 @@ if TYPE_CHECKING:
 
 _MOST_STEPS: Final = 50
 """In the steps of the record, which are metrics; the answer has all of them."""
-_MOST_NOTES: Final = 20
-"""In a message; the answer has all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def decide_cluster_size(
         policy.type,
         now,
         Status.HELD if holds else Status.OK,
-        _message(answer, holds, policy.note),
+        message_with_notes((*holds, policy.note, summary_text(answer)), answer.notes),
         inputs=_inputs(answer, len(situation.nodes), len(situation.pods)),
         steps=tuple(Step(step.step, step.value, f"{step.group}: {step.detail}") for step in answer.steps[:_MOST_STEPS]),
         binding=answer.binding,
@@ -120,15 +120,25 @@ def decide_cluster_size(
 def _usable(memory: ClusterSizeMemory | None, now: float) -> ClusterSizeMemory:
     """Return the memory without times of the future: a clock that was set back must not let a node go early.
 
-    What has been unneeded since a later time counts from now on.
+    What has been unneeded since a later time counts from now on. So do cool-downs, requests and back-offs, which would
+    otherwise stop changes for as long as the clock was ahead.
     """
     if memory is None:
         return ClusterSizeMemory()
     return replace(
         memory,
         unneeded_since={node: min(since, now) for node, since in memory.unneeded_since.items()},
+        last_scale_up=_not_after(memory.last_scale_up, now),
+        last_delete=_not_after(memory.last_delete, now),
+        last_failure=_not_after(memory.last_failure, now),
+        requested={name: replace(each, since=min(each.since, now)) for name, each in memory.requested.items()},
+        back_offs={name: not_in_future(each, now) for name, each in memory.back_offs.items()},
         changes=tuple(min(time, now) for time in memory.changes if time > now - HOUR_SECONDS),
     )
+
+
+def _not_after(time: float | None, now: float) -> float | None:
+    return None if time is None else min(time, now)
 
 
 def _without_inputs(
@@ -160,11 +170,6 @@ def _held_group(name: str, size: int, known: GroupSize | None, reason: str) -> G
     if known is None:
         return GroupSize(name, None, size, size, None, None, text)
     return replace(known, recommended=size, after_removals=size, reason=text)
-
-
-def _message(answer: ClusterSizeAnswer, holds: tuple[str, ...], note: str) -> str:
-    parts = [*holds, *((note,) if note else ()), *answer.notes[:_MOST_NOTES]]
-    return "; ".join(part for part in dict.fromkeys(parts) if part) or summary_text(answer)
 
 
 def summary_text(answer: ClusterSizeAnswer) -> str:

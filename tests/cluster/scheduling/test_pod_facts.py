@@ -316,7 +316,7 @@ def test_a_pod_states_its_times_and_the_annotations_of_the_autoscaler() -> None:
     assert facts.annotations == {key: value for key, value in annotations.items() if key != "note"}
     assert facts.created == seconds_of("2026-01-01T00:00:00Z")
     assert facts.deleted == seconds_of("2026-11-22T05:00:30Z")
-    assert (facts.grace_seconds, facts.is_unschedulable, facts.restart_policy) == (5.0, True, "Never")
+    assert (facts.grace_seconds, facts.restart_policy) == (5.0, "Never")
 
 
 def test_the_grace_period_is_that_of_the_spec_or_30_seconds() -> None:

@@ -54,7 +54,7 @@ def test_new_pods_are_copies_of_the_template_with_the_owner_of_the_others() -> N
     assert (made.resources.requests["cpu"], made.labels, made.priority) == (500, {"app": "web"}, 7)
     assert (made.node, made.phase) == ("", "Pending")
     assert made.facts is not None
-    assert (made.facts.scheduling, made.facts.created, made.facts.is_unschedulable) == (SPREAD, None, True)
+    assert (made.facts.scheduling, made.facts.created) == (SPREAD, None)
 
 
 def test_without_pods_the_workload_itself_is_the_owner() -> None:
@@ -117,5 +117,5 @@ def test_a_reserve_is_also_kept_for_what_is_predicted() -> None:
     assert sum(one.resources.requests["cpu"] for one in reserve) == 600
     assert found.notes == (
         "2 pods that are predicted count as pending",
-        f"{len(reserve)} pods that stand for a reserve count as pending: headroom 0.5",
+        f"{len(reserve)} pods that stand for a reserve count as pending: headroom 50 %",
     )

@@ -9,7 +9,7 @@ import pytest
 from recommender.cluster_size.health.back_off import after_failure, is_forgotten
 from recommender.cluster_size.health.readiness import NodeReadiness, health_problem, readiness_of
 from recommender.cluster_size.health.requests import GroupRequest, group_request, requests_of
-from recommender.cluster_size.model.groups import NodeGroups
+from recommender.cluster_size.model.groups import NodeGroup, NodeGroups, ScalableReference
 from recommender.cluster_size.model.memory import BackOff, ClusterSizeMemory, RequestedNodes
 from recommender.cluster_size.model.settings import ClusterSizeSettings, NodeGroupSources, Unready
 from recommender.cluster_size.model.situation import ClusterSituation
@@ -136,3 +136,34 @@ def test_where_nobody_acts_on_a_size_nothing_is_requested() -> None:
     found, changed = requests_of(_situation(memory, writes_sizes=False), SETTINGS, {"a": NodeReadiness(("n0",))})
     assert found == {"a": GroupRequest(2)}
     assert changed is None
+
+
+SCALABLE = ScalableReference("cluster.x-k8s.io/v1beta1", "machinedeployments", "MachineDeployment", "default", "a")
+
+
+@pytest.mark.parametrize(
+    ("its", "writes_sizes", "missing"),
+    [
+        pytest.param(group("a", size=3, nodes=("n0",)), True, 0, id="size-cannot-be-written"),
+        pytest.param(
+            replace(group("a", size=3, nodes=("n0",)), scalable=SCALABLE), True, 2, id="written-and-forgotten"
+        ),
+        pytest.param(replace(group("a", size=3, nodes=("n0",)), scalable=SCALABLE), False, 0, id="only-recommended"),
+        pytest.param(
+            replace(group("a", size=3, nodes=("n0",)), scalable=SCALABLE, paused="by hand"), True, 0, id="paused"
+        ),
+        pytest.param(replace(group("a", size=1, nodes=("n0",)), scalable=SCALABLE), True, 0, id="none-is-missing"),
+    ],
+)
+def test_nodes_that_were_requested_before_the_memory_was_lost_are_on_their_way(
+    its: NodeGroup,
+    writes_sizes: bool,  # noqa: FBT001 - a column of the table
+    missing: int,
+) -> None:
+    groups = NodeGroups((its,), {"n0": "a"})
+    situation = ClusterSituation(NOW, (node("n0"),), (), groups, writes_sizes=writes_sizes)
+
+    found, changed = requests_of(situation, SETTINGS, {"a": NodeReadiness(("n0",))})
+
+    assert found["a"].missing == missing
+    assert (changed.requested if changed else {}) == ({"a": RequestedNodes(3, NOW)} if missing else {})

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from adapter.cluster.predicates.snapshot import Snapshot
+from recommender.cluster_size.calculate import decide_size
 from recommender.cluster_size.model.answer import PodName, ScaleUp
-from recommender.cluster_size.model.groups import GroupOptions
+from recommender.cluster_size.model.groups import GroupOptions, NodeTemplate
 from recommender.cluster_size.model.memory import ClusterSizeMemory, RequestedNodes
 from recommender.cluster_size.model.settings import ScaleDownSettings, SizeLimits
 from tests.cluster_size.builders import node, pod
@@ -244,3 +245,40 @@ def test_a_node_that_waits_does_not_keep_those_before_it() -> None:
     decision = replace(world, memory=memory).decide()
     assert due(decision) == ["n00"]
     assert waits(decision) == {"n01": "NotUnneededLongEnough"}
+
+
+def test_a_node_that_is_starting_takes_no_pods_of_nodes_that_go() -> None:
+    world = drained(1)
+    starting = replace(node("stays", "64", "256Gi", conditions={"Ready": "False"}), created=NOW - MINUTE)
+    ready = replace(starting, name="template", conditions={"Ready": "True"})
+    members = group("g", ["n00", "stays"], template=NodeTemplate(ready))
+    pods = (*world.pods, pod("waits-for-it", "40", controller="web"))
+    its = replace(world, nodes=(world.nodes[0], starting), groups=(members,), pods=pods)
+    answer = decide_size(its.situation(), its.sizes())
+    assert [one.node for one in answer.removals] == []
+    assert {one.node: one.reason.partition(":")[0] for one in answer.kept}["n00"] == "NoPlaceToMovePods"
+
+
+def test_a_node_that_is_starting_waits_as_one_that_is_not_ready() -> None:
+    starting = replace(node("n00", conditions={"Ready": "False"}), created=NOW - 11 * MINUTE)
+    ready = replace(starting, name="template", conditions={"Ready": "True"})
+    its = replace(empty(1), nodes=(starting,), groups=(group("g", ["n00"], template=NodeTemplate(ready)),))
+    answer = decide_size(its.situation(), its.sizes())
+    assert ["NotUnreadyLongEnough" in one.reason for one in answer.removals] == [True]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "taints", "expected"),
+    [
+        ({"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}, (), "ScaleDownDisabledAnnotation"),
+        ({}, ("ToBeDeletedByClusterAutoscaler:NoSchedule",), "CurrentlyBeingDeleted"),
+    ],
+)
+def test_what_a_starting_node_states_of_itself_holds(
+    annotations: dict[str, str], taints: tuple[str, ...], expected: str
+) -> None:
+    stated = node("n00", conditions={"Ready": "False"}, annotations=annotations, taints=taints)
+    starting = replace(stated, created=NOW - MINUTE)
+    members = group("g", ["n00"], template=NodeTemplate(node("template")))
+    its = replace(empty(1), nodes=(starting,), groups=(members,))
+    assert kept(decide_size(its.situation(), its.sizes())) == {"n00": expected}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from adapter.cluster.predicates.snapshot import Snapshot
 from adapter.cluster.scheduling.workloads import WorkloadFacts
-from recommender.cluster_size.model.answer import ScaleDownAnswer, ScaleUp
+from recommender.cluster_size.model.answer import ClusterSizeAnswer, ScaleDownAnswer, ScaleUp
 from recommender.cluster_size.model.groups import GroupOptions, NodeGroup, NodeGroups, NodeTemplate
 from recommender.cluster_size.model.memory import ClusterSizeMemory
 from recommender.cluster_size.model.settings import ClusterSizeSettings, NodeGroupSources, ScaleDownSettings, SizeLimits
@@ -113,7 +113,7 @@ class World:
         return replace(self, now=self.now + seconds, memory=memory)
 
 
-def kept(decision: ScaleDownAnswer) -> Mapping[str, str]:
+def kept(decision: ScaleDownAnswer | ClusterSizeAnswer) -> Mapping[str, str]:
     """Return the identifier of the reason by node that stays."""
     return {one.node: one.reason.partition(":")[0] for one in decision.kept}
 

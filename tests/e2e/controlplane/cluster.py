@@ -209,6 +209,23 @@ class Cluster:
         with scheduler.process, closing(scheduler.client):
             yield scheduler
 
+    @contextmanager
+    def without_kubelet(self) -> Iterator[None]:
+        """Pause the stand-in for the kubelet for a block: pods without a node stay Pending, and none starts or ends.
+
+        Pods that the block leaves behind get their places afterwards.
+        """
+        self._kubelet.pause()
+        try:
+            yield
+        finally:
+            self._kubelet.resume()
+
+    def wait_until_empty(self) -> None:
+        """Wait until the pods and the nodes of earlier tests are gone: the suite's own node is left."""
+        self.wait_for("the end of other tests' pods", lambda: not self.client.items("/api/v1/pods"))
+        self.wait_for("the end of other tests' nodes", lambda: len(self.client.items("/api/v1/nodes")) == 1)
+
     def _states(self, namespace: str) -> dict[str, Any]:
         pods = self.client.items(f"/api/v1/namespaces/{namespace}/pods")
         return {

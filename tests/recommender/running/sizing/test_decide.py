@@ -9,17 +9,19 @@ import pytest
 
 from adapter.cluster.scheduling.storage import Storage
 from adapter.cluster.scheduling.workloads import WorkloadFacts
-from adapter.cluster.state import ClusterState, LeftOut, Observed, Unknown
+from adapter.cluster.state import ClusterState, LeftOut, ObjectKind, Observed, Unknown
 from adapter.objects.selectors import parse_selector
-from recommender.cluster_size.model.memory import ClusterSizeMemory
+from recommender.cluster_size.model.memory import BackOff, ClusterSizeMemory, RequestedNodes
 from recommender.cluster_size.model.settings import ClusterSizeSettings, NodeGroupSources, StaticGroup
 from recommender.decisions.inputs import Inputs
 from recommender.decisions.memory import Memory
 from recommender.decisions.record import Status
 from recommender.decisions.settings import Brakes, Direction, Pause, RecommendationPolicy
+from recommender.decisions.texts import message_without_notes
 from recommender.running.memory.document import decode_memory, encode_memory
 from recommender.running.memory.worth import is_worth_a_write
 from recommender.running.sizing.decide import SizeInputs, SizeQuestion, decide_cluster_size
+from recommender.running.sizing.situation import known_cluster
 from tests.cluster_size.builders import node, pod
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ SETTINGS = ClusterSizeSettings(
 )
 NOTHING, FREE = Memory(), Brakes()
 POLICY = RecommendationPolicy("workers", "clusterSize")
+MACHINES = ObjectKind("cluster.x-k8s.io", "machines", "Machine")
+AWAITED = Unknown("machines: the first list has not arrived yet", is_awaited=True)
 WEB = WorkloadFacts("ReplicaSet", "shop", "web", "uid-of-ReplicaSet-web", 9, None, "not needed")
 
 
@@ -140,6 +144,12 @@ def test_a_memory_from_the_future_lets_no_node_go_early() -> None:
         (ClusterState(nodes=Unknown("no rights")), "nodes are not known: no rights"),
         (replace(cluster(NOW), pods=Unknown("no rights")), "pods are not known: no rights"),
         (replace(cluster(NOW), nodes=Observed((), NOW - 100)), "the facts of the cluster are 130 s old"),
+        (replace(cluster(NOW + 30), objects={MACHINES: AWAITED}), "machines: the first list has not arrived yet"),
+        (replace(cluster(NOW + 30), disruption_budgets=AWAITED), "machines: the first list has not arrived yet"),
+        (
+            replace(cluster(NOW + 30), storage=Storage(Observed({}, NOW), AWAITED, Observed({}, NOW), AWAITED)),
+            "machines: the first list has not arrived yet",
+        ),
     ],
 )
 def test_without_facts_the_last_sizes_are_held_and_no_node_goes(state: ClusterState, reason: str) -> None:
@@ -186,6 +196,25 @@ def test_what_is_unknown_or_left_out_is_named_and_keeps_nodes() -> None:
     assert "5 Pods left out: pod shop/x0: bad; pod shop/x1: bad; pod shop/x2: bad; and 2 more" in answer.notes
 
 
+def test_an_object_that_is_left_out_is_named_once() -> None:
+    bad = "Pod shop/x: bad"
+    problem = f"1 pods cannot be used and are left out; the first: {bad}"
+    state = replace(cluster(NOW), problems=(problem, "other"), left_out=(LeftOut("Pod", "shop", "x", bad),))
+
+    found = decided(state).record
+
+    assert found.size is not None
+    assert [note for note in found.size.notes if bad in note] == [f"1 Pod left out: {bad}"]
+    assert "other" in found.size.notes
+
+
+def test_the_message_begins_with_the_answer_and_ends_with_the_notes() -> None:
+    found = decided(replace(cluster(NOW, pending=2), problems=("a note",))).record
+
+    assert found.message == "grow a from 3 to 5; a note"
+    assert message_without_notes(found) == "grow a from 3 to 5"
+
+
 def test_changes_of_sizes_are_remembered() -> None:
     first = decided(cluster(NOW, pending=2))
     same = decided(cluster(NOW + 10, pending=2), NOW + 10, first.memory)
@@ -193,3 +222,36 @@ def test_changes_of_sizes_are_remembered() -> None:
 
     memories = [each.memory.cluster_size for each in (first, same, other)]
     assert [memory.changes for memory in memories if memory] == [(), (), (NOW + 20,)]
+
+
+def test_times_of_the_future_in_the_memory_hold_nothing_for_longer_than_they_could() -> None:
+    year = NOW + 365 * 24 * 60 * MINUTE
+    wrong = ClusterSizeMemory(
+        back_offs={"a": BackOff(year, 3e7, year, "no quota")},
+        requested={"a": RequestedNodes(9, year)},
+        last_scale_up=year,
+        last_delete=year,
+        last_failure=year,
+    )
+    first = decided(cluster(NOW, pending=2), memory=Memory(cluster_size=wrong))
+    kept = first.memory.cluster_size
+
+    assert kept is not None
+    assert {kept.last_scale_up, kept.last_delete, kept.last_failure} == {NOW}
+    assert {each.since for each in kept.requested.values()} == {NOW}
+    assert [(each.failed_at, each.until <= NOW + 30 * MINUTE) for each in kept.back_offs.values()] == [(NOW, True)]
+    assert sizes(decided(cluster(NOW + 31 * MINUTE, pending=2), NOW + 31 * MINUTE, first.memory)) == (5, 5)
+
+
+def test_old_facts_of_storage_and_of_cluster_api_are_unknown() -> None:
+    state, old = cluster(NOW), NOW - 10 * MINUTE
+    assert state.storage is not None
+    kind = ObjectKind("cluster.x-k8s.io", "machines", "Machine")
+    aged = replace(state, storage=replace(state.storage, volumes=Observed({}, old)), objects={kind: Observed((), old)})
+
+    known = known_cluster(aged, 120.0, NOW).cluster
+
+    assert known.storage is not None
+    assert isinstance(known.storage.claims, Observed)
+    assert known.storage.volumes == Unknown("what is known is 600 s old, and 120 s are allowed")
+    assert known.objects == {kind: Unknown("what is known is 600 s old, and 120 s are allowed")}
