@@ -14,7 +14,7 @@ import yaml
 
 from tests.helm.cases import CA, NO_API, RULE, resource_rules
 from tests.helm.chart import CHART, NAME, NAMESPACE, HelmError, helm, render
-from tests.helm.recommenders import EACH, LINEAR, PREDICTED, configuration
+from tests.helm.recommenders import EACH, LINEAR, PREDICTED, SCALED_NODES, configuration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -419,6 +419,15 @@ def test_notes_say_what_predictive_recommendations_wait_for_and_need(tmp_path: P
     assert ("10,000 targets" in text) is many
     proportional = notes({"recommender": {"enabled": True, "config": configuration(LINEAR)}}, tmp_path / "without")
     assert "Predictive" not in proportional
+
+
+@pytest.mark.parametrize("is_scaled", [False, True])
+def test_notes_say_whether_sizes_of_node_groups_are_written(tmp_path: Path, *, is_scaled: bool) -> None:
+    outputs = ["metric", "scale"] if is_scaled else ["metric"]
+    text = notes(recommender(configuration(SCALED_NODES | {"outputs": outputs})), tmp_path)
+    assert ("Sizes of node groups of Cluster API are written." in text) is is_scaled
+    assert ("No size of a node group of Cluster API is written." in text) is not is_scaled
+    assert "tidewatch-recommender recommend --config /etc/tidewatch/recommender/recommender.yaml" in text
 
 
 def test_notes_say_what_is_still_missing(tmp_path: Path) -> None:

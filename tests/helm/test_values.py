@@ -153,12 +153,14 @@ def test_the_rules_of_the_readme_are_taken() -> None:
     assert len(book.rules) == 1
 
 
-def test_the_recommender_of_the_readme_is_taken() -> None:
-    (example,) = re.findall(r"```yaml\n(recommender:.*?)```", (CHART / "README.md").read_text(), flags=re.DOTALL)
-    values = yaml.safe_load(example)
-    read = read_configuration(yaml.safe_dump(values["recommender"]["config"]), "README.md")
-    assert (len(read.recommendations), read.refused) == (1, ())
-    assert values["rules"]["shipped"] == ["recommendations"]
+def test_the_recommenders_of_the_readme_are_taken() -> None:
+    examples = re.findall(r"```yaml\n(recommender:.*?)```", (CHART / "README.md").read_text(), flags=re.DOTALL)
+    given = [yaml.safe_load(example) for example in examples]
+    read = [read_configuration(yaml.safe_dump(values["recommender"]["config"]), "README.md") for values in given]
+    types = [[each.policy.type for each in one.recommendations] for one in read]
+    assert types == [["proportional"], ["clusterSize"]]
+    assert [one.refused for one in read] == [(), ()]
+    assert given[0]["rules"]["shipped"] == ["recommendations"]
 
 
 def test_the_scheduling_configuration_that_ships_is_taken() -> None:

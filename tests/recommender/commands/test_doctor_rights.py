@@ -1,0 +1,26 @@
+"""What the doctor says is lost without a right that cluster sizes need."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapter.reports.lines import CheckStatus
+from adapter.sources.kubernetes.access_rights import AccessRight, Subject
+from recommender.commands.doctor.rights import judge_right
+from recommender.configuration.role_rules import GET, KEEP, WATCH, RoleRule
+
+
+@pytest.mark.parametrize(
+    ("right", "lost"),
+    [
+        (RoleRule("", "policy", "poddisruptionbudgets", "", WATCH), "what is counted or sized by this kind"),
+        (RoleRule("kube-system", "", "configmaps", "", WATCH, ("status",)), "what is counted or sized by this kind"),
+        (RoleRule("kube-system", "", "configmaps", "", GET, ("order",)), "parameters and memories"),
+        (RoleRule("capi", "cluster.x-k8s.io", "machinesets", "scale", KEEP), "scale calls"),
+    ],
+)
+def test_a_right_of_cluster_sizes_is_named_with_what_is_lost(right: RoleRule, lost: str) -> None:
+    missing = AccessRight(right.verbs[0], right.resource, right.api_group, right.namespace, "", right.subresource)
+    line = judge_right(right, Subject(), (missing,))
+    assert line.status is CheckStatus.ERROR
+    assert lost in line.message
