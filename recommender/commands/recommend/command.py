@@ -131,6 +131,9 @@ def _selected(configuration: Configuration, names: tuple[str, ...]) -> Configura
 
 
 def _inputs(values: FlagValues, configuration: Configuration) -> Inputs:
+    if configuration.refused and not configuration.recommendations:
+        # What is wrong with the configuration is the answer; objects that nothing asks for must not hide it.
+        return Inputs()
     # First, since they may take long: what is read afterwards is still fresh when the decisions are made.
     loads = load_inputs(configuration)
     queries = _query_values(configuration)

@@ -40,6 +40,7 @@ from recommender.running.runner import Latest, Runner, RunnerParts
 from recommender.running.sizing.background import SizesInBackground
 from recommender.running.sizing.needs import FollowedNeeds
 from recommender.running.sizing.plugins import PluginHosts
+from recommender.running.sizing.writes import WriteResults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -106,7 +107,12 @@ def make_worker(
             clock=parts.clock,
             wake=parts.wake,
             sizes=SizesInBackground(
-                DaemonThreads("cluster size", SIZE_THREADS).submit, plugins, parts.wake.set, writes=settings.writes
+                DaemonThreads("cluster size", SIZE_THREADS).submit,
+                plugins,
+                parts.wake.set,
+                parts.telemetry.decided,
+                parts.size_writes,
+                writes=settings.writes,
             ),
             report_poll=watchers.polled,
         )
@@ -156,6 +162,7 @@ def _surroundings(
         history=HistoryCache(state / "history.sqlite", telemetry.history_failed),
         pace=Pace(),
         clock=Clock(),
+        size_writes=WriteResults(),
         scaled=watchers.scaled,
     )
     make = cluster_world if settings.objects.files is None else folder_world

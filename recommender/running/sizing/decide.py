@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from recommender.cluster_size.brakes import braked
@@ -17,23 +17,27 @@ from recommender.decisions.constraints import HOUR_SECONDS
 from recommender.decisions.loop import Decision
 from recommender.decisions.record import Record, Status, Step
 from recommender.decisions.settings import Output
+from recommender.decisions.texts import message_with_notes
 from recommender.decisions.times import is_fresh, rfc3339
 from recommender.outputs.sizes.group_wishes import GroupWishes
-from recommender.running.sizing.outcome import SizeDecision, buffer_size, remembered_writes, wished_sizes
+from recommender.running.sizing.outcome import SizeDecision, buffer_size, wished_sizes
 from recommender.running.sizing.situation import known_cluster, notes_about, situation_of
+from recommender.running.sizing.writes import remembered_writes, settled_writes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from recommender.cluster_size.future.forecasts import PredictedReplicas
     from recommender.cluster_size.model.settings import ClusterSizeSettings
     from recommender.cluster_size.node_groups.plugin_reading import PluginReading
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.memory import Memory
+    from recommender.decisions.record import TargetReference
     from recommender.decisions.settings import RecommendationPolicy
+    from recommender.outputs.scale import ScaleOutcome
 
 _MOST_STEPS: Final = 50
 """In the steps of the record, which are metrics; the answer has all of them."""
-_MOST_NOTES: Final = 20
-"""In a message; the answer has all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,8 @@ class SizeInputs:
     """Of the forecasts that it follows."""
     plugin: PluginReading | None = None
     """What the plugin of its node groups states; None if it has none."""
+    writes: Mapping[TargetReference, ScaleOutcome] = field(default_factory=dict)
+    """What became of the sizes that were to be written because of earlier decisions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,7 @@ def decide_cluster_size(
     except InputMissingError as error:
         return Decision(_without_inputs(policy, before, now, str(error), last), memory)
     groups = node_groups(settings.node_groups, known.cluster, now, inputs.plugin)
+    before = settled_writes(before, groups, inputs.writes, now, policy.stale_after_seconds)
     situation = situation_of(known, groups, settings, inputs.poll, before, now)
     future = future_pods(settings, inputs.predictions, situation.workloads, situation.pods, now)
     situation = replace(
@@ -108,7 +115,7 @@ def decide_cluster_size(
         policy.type,
         now,
         Status.HELD if holds else Status.OK,
-        _message(answer, holds, policy.note),
+        message_with_notes((*holds, policy.note, summary_text(answer)), answer.notes),
         inputs=_inputs(answer, len(situation.nodes), len(situation.pods)),
         steps=tuple(Step(step.step, step.value, f"{step.group}: {step.detail}") for step in answer.steps[:_MOST_STEPS]),
         binding=answer.binding,
@@ -171,11 +178,6 @@ def _held_group(name: str, size: int, known: GroupSize | None, reason: str) -> G
     if known is None:
         return GroupSize(name, None, size, size, None, None, text)
     return replace(known, recommended=size, after_removals=size, reason=text)
-
-
-def _message(answer: ClusterSizeAnswer, holds: tuple[str, ...], note: str) -> str:
-    parts = [*holds, *((note,) if note else ()), *answer.notes[:_MOST_NOTES]]
-    return "; ".join(part for part in dict.fromkeys(parts) if part) or summary_text(answer)
 
 
 def summary_text(answer: ClusterSizeAnswer) -> str:
