@@ -8,9 +8,8 @@ any describe a cluster without any.
 from __future__ import annotations
 
 import re
-from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from adapter.cluster.by_namespace import EVERYWHERE, AutoscalersByNamespace
 from adapter.cluster.contents import Contents, contents_of, whole_objects_in
@@ -34,13 +33,15 @@ from adapter.timing.file_contents import first_bytes, mapped_regular, read_regul
 from adapter.timing.pace import UNPACED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from adapter.cluster.state import CountQuery, ObjectKind
     from adapter.objects.selectors import Selector
     from adapter.sources.kubernetes.items import Document
     from adapter.timing.pace import Pace
+
+    _Reader: TypeAlias = Callable[[Document, bool], Contents]
 
 NO_NEEDS = ClusterNeeds()
 
@@ -59,12 +60,6 @@ _COMMANDS = {
 }
 
 
-class _Reader(Protocol):
-    """Takes out of a file what is needed. Raises ManifestError."""
-
-    def __call__(self, body: Document, /, *, is_json: bool) -> Contents: ...
-
-
 class ClusterFilesError(Exception):
     """Files cannot be read; the message is `FILE:LINE: reason`."""
 
@@ -75,9 +70,9 @@ def read_contents(path: Path, pace: Pace = UNPACED, needs: ClusterNeeds = NO_NEE
     Pods, what selects them and what is needed for scheduling are read only if `needs` has them. JSON of any size is
     mapped into memory, so nobody may shorten the files meanwhile, as that would end the process.
     """
-    together = Contents()
+    together, read = Contents(), _reader(pace, needs)
     for file in cluster_files(path):
-        together.update(_read(file, partial(contents_of, pace=pace, needs=needs), is_mapped=True))
+        together.update(_read(file, read, is_mapped=True))
     return together
 
 
@@ -88,7 +83,8 @@ def read_whole_objects(path: Path, kinds: frozenset[ObjectKind]) -> Contents:
     """
     together = Contents()
     for file in cluster_files(path):
-        together.update(_read(file, partial(whole_objects_in, kinds=kinds), is_mapped=True))
+        found = _read(file, lambda body, is_json: whole_objects_in(body, is_json=is_json, kinds=kinds), is_mapped=True)
+        together.update(found)
     return together
 
 
@@ -111,7 +107,11 @@ def cluster_files(path: Path) -> list[Path]:
 def read_file(path: Path, pace: Pace = UNPACED, needs: ClusterNeeds = NO_NEEDS) -> Contents:
     """Return what one file of at most 512 MiB states, as `read_contents` does. Raises ClusterFilesError."""
     # Not mapped into memory: a mapped file that somebody truncates ends the process.
-    return _read(path, partial(contents_of, pace=pace, needs=needs), is_mapped=False)
+    return _read(path, _reader(pace, needs), is_mapped=False)
+
+
+def _reader(pace: Pace, needs: ClusterNeeds) -> _Reader:
+    return lambda body, is_json: contents_of(body, is_json=is_json, pace=pace, needs=needs)
 
 
 def _read(path: Path, read: _Reader, *, is_mapped: bool) -> Contents:
@@ -133,7 +133,7 @@ def _read(path: Path, read: _Reader, *, is_mapped: bool) -> Contents:
 def _contents(path: Path, body: Document, read: _Reader, *, is_json: bool) -> Contents:
     if _NOT_A_SPACE.search(body) is None:
         raise ClusterFilesError(f"{path}: the file is empty: remove it, or write `items: []` if it is a List")
-    return read(body, is_json=is_json)
+    return read(body, is_json)
 
 
 def state_of(contents: Contents, needs: ClusterNeeds, time: float, where: Path) -> ClusterState:

@@ -87,6 +87,17 @@ class PodFilter:
         """
         return self._is_plain and not self._others.has_opponents
 
+    @property
+    def spread_minima(self) -> tuple[int, ...] | None:
+        """The smallest count of all domains, for each spread constraint of the shape; None if it has affinity terms.
+
+        While pods only come, a node that PodTopologySpread or another pod's anti-affinity refuses does so until one of
+        these counts changes. Affinity terms differ: a pod that comes may satisfy them.
+        """
+        if self._shape.scheduling.affinity:
+            return None
+        return self._spread.minima if self._spread else ()
+
     def first_fit(self, nodes: Iterable[NodeInfo]) -> NodeInfo | None:
         """Return the first node that can take a pod."""
         return next(filter(self.fits, nodes), None)

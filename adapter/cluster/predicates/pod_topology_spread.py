@@ -38,6 +38,11 @@ class SpreadFilter:
             for one in shape.scheduling.spread
         )
 
+    @property
+    def minima(self) -> tuple[int, ...]:
+        """The smallest count of all domains, for each constraint."""
+        return tuple(one.tally.minimum for one in self._constraints)
+
     def refusals(self, info: NodeInfo) -> tuple[Refusal, ...]:
         """Return the refusal by the first constraint that a pod on the node would violate."""
         for one in self._constraints:

@@ -7,7 +7,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from adapter.cluster.predicates.filters import PodFilter
-from recommender.cluster_size.estimator.estimate import PASSING_PLUGINS, is_passing
+from recommender.cluster_size.estimator.candidates import PASSING_PLUGINS
+from recommender.cluster_size.estimator.estimate import is_passing
 from recommender.cluster_size.estimator.opened import add_new_node
 from recommender.cluster_size.estimator.packing_program import POD_COUNT, ShapeDemand, least_cost
 

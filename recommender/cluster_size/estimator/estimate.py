@@ -6,12 +6,13 @@ give the same result: a node that is full for one of them is not asked again, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from adapter.cluster.predicates.filters import PodFilter
 from adapter.cluster.predicates.node_resources_fit import has_resources
 from adapter.cluster.scheduling.constraints import HOSTNAME_LABEL
+from recommender.cluster_size.estimator.candidates import Candidates
 from recommender.cluster_size.estimator.limiter import EstimateLimit
 from recommender.cluster_size.estimator.model import Estimate, NewNode
 from recommender.cluster_size.estimator.opened import add_new_node
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from recommender.cluster_size.model.groups import NodeTemplate
 
 SPREAD_REFUSAL: Final = "node(s) didn't match pod topology spread constraints"
-PASSING_PLUGINS: Final = frozenset({"PodTopologySpread", "InterPodAffinity"})
-"""What they refuse, they may allow once further pods have a place; no other plugin does."""
 
 
 def estimate(
@@ -59,11 +58,11 @@ class _ShapeProgress:
     refuses_for_good: bool
     """Whether a node that refuses a pod refuses all later ones, too: there is neither affinity nor spread."""
     spreads_over_hosts: bool
+    candidates: Candidates
+    """Opened nodes that may take a pod yet, where a refusal need not be for good."""
     next_opened: int = 0
     """Opened nodes before this one are in `candidates`, or full if a refusal is for good."""
-    candidates: list[NodeInfo] = field(default_factory=list)
-    """Opened nodes that may take a pod yet, where a refusal need not be for good."""
-    elsewhere: list[NodeInfo] | None = None
+    elsewhere: Candidates | None = None
     """Likewise the nodes that existed before, once they are needed; opened ones come with `candidates`."""
 
 
@@ -124,12 +123,10 @@ class _Packing:
         # A shape is one object as long as its snapshot lives.
         known = self._progress.get(id(shape))
         if known is None:
-            known = self._progress[id(shape)] = _ShapeProgress(
-                shape,
-                PodFilter(self._snapshot, shape),
-                not is_passing(shape),
-                any(each.topology_key == HOSTNAME_LABEL for each in shape.scheduling.spread),
-            )
+            judge = PodFilter(self._snapshot, shape)
+            over_hosts = any(each.topology_key == HOSTNAME_LABEL for each in shape.scheduling.spread)
+            known = _ShapeProgress(shape, judge, not is_passing(shape), over_hosts, Candidates(judge))
+            self._progress[id(shape)] = known
         return known
 
     def _fill_opened(self, progress: _ShapeProgress, pods: Sequence[ClusterPod]) -> int:
@@ -185,9 +182,9 @@ class _Packing:
         return room
 
     def _first_opened(self, progress: _ShapeProgress) -> NodeInfo | None:
-        progress.candidates += self._opened[progress.next_opened :]
+        progress.candidates.add(self._opened[progress.next_opened :])
         progress.next_opened = len(self._opened)
-        return _first_fit(progress.filter, progress.candidates)
+        return progress.candidates.first_fit()
 
     def _elsewhere(self, progress: _ShapeProgress) -> NodeInfo | None:
         """Return another node for a pod that the last one refuses because pods are to be spread over hosts.
@@ -202,8 +199,9 @@ class _Packing:
         if progress.elsewhere is None:
             if self._roomy is None:
                 self._roomy = _roomy(self._existing, [group.shape for group in self._groups])
-            progress.elsewhere = [info for info in self._roomy if has_resources(info, progress.shape)]
-        return _first_fit(progress.filter, progress.elsewhere) or self._first_opened(progress)
+            roomy = (info for info in self._roomy if has_resources(info, progress.shape))
+            progress.elsewhere = Candidates(progress.filter, roomy)
+        return progress.elsewhere.first_fit() or self._first_opened(progress)
 
     def _place(self, progress: _ShapeProgress, info: NodeInfo, pods: Sequence[ClusterPod]) -> None:
         # Filters depend on how many pods of which shape there are, not on which ones.
@@ -240,17 +238,3 @@ def _roomy(nodes: Iterable[NodeInfo], shapes: Sequence[PodShape]) -> list[NodeIn
         for info in nodes
         if all(amount <= info.allocatable.get(name, 0) - info.requested.get(name, 0) for name, amount in asked)
     ]
-
-
-def _first_fit(judge: PodFilter, candidates: list[NodeInfo]) -> NodeInfo | None:
-    """Return the first node that can take a pod; drop those that never will."""
-    position = 0
-    while position < len(candidates):
-        info = candidates[position]
-        if judge.fits(info):
-            return info
-        if all(refusal.plugin in PASSING_PLUGINS for refusal in judge.refusals(info)):
-            position += 1
-        else:
-            del candidates[position]
-    return None

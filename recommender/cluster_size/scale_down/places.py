@@ -60,7 +60,7 @@ class _Search:
         """By zone of the node that a pod leaves, where the last such pod went."""
 
     def refuses_for_good(self, number: int, info: NodeInfo) -> bool:
-        """Whether no change on other nodes can make the node take a shape that is not independent and was refused."""
+        """Whether a node that has refused a dependent shape will refuse it whatever changes on other nodes."""
         allocatable, requested = info.allocatable, info.requested
         if any(amount > allocatable.get(name, 0) - requested.get(name, 0) for name, amount in self.requests):
             return True
