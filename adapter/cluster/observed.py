@@ -25,3 +25,5 @@ class Unknown:
     """What is missing, and how to supply it."""
     is_refused: bool = False
     """Whether the API server refuses to state it, so that waiting does not help: rights or the kind are missing."""
+    is_awaited: bool = False
+    """Whether it has been asked for and the answer is about to come: nothing has failed so far."""

@@ -145,5 +145,6 @@ def _missing(running: RunningWatch) -> Unknown | None:
         return Unknown(f"{resource.qualified}: the API server does not serve {served}", is_refused=True)
     if not running.reflector.synced:
         reason = f": {failure}" if failure else ""
-        return Unknown(f"{resource.qualified}{where}: the first list has not arrived yet{reason}")
+        text = f"{resource.qualified}{where}: the first list has not arrived yet{reason}"
+        return Unknown(text, is_awaited=not failure)
     return None

@@ -232,6 +232,12 @@ def test_what_has_not_been_listed_is_unknown(server: FakeApiServer, client: Kube
     assert isinstance(state.nodes, Unknown)
     assert state.nodes.reason.startswith("nodes: the first list has not arrived yet: ")
     assert "503" in state.nodes.reason
+    assert not state.nodes.is_awaited
+
+
+def test_what_is_being_listed_for_the_first_time_is_awaited(client: KubernetesClient) -> None:
+    nodes = ClusterWatch(client, ALL_NODES, lambda _name, _run: None, settings()).state().nodes
+    assert nodes == Unknown("nodes: the first list has not arrived yet", is_awaited=True)
 
 
 def test_while_the_server_is_away_facts_keep_their_time(

@@ -223,14 +223,14 @@ class MachineGroups:
         replace_file(self._configuration, whole(one, top=top))
 
     def start(self, suffix: str = "") -> Recommender:
-        """Start a recommender; returns when it has decided something."""
+        """Start a recommender; returns when it has decided from facts."""
         kubeconfig = self.folder / f"{ACCOUNT}.kubeconfig"
         if not kubeconfig.exists():
             self._grant()
         log, config = self.folder / f"recommender{suffix}.log", f"--config={self._configuration}"
         found = started(log, "run", config, f"--kubeconfig={kubeconfig}")
         self.stack.enter_context(found.process)
-        self.cluster.wait_for("a decision", found.items)
+        self.cluster.wait_for("a decision", lambda: found.items() and self.decision(found)["status"] == "ok")
         return found
 
     def decision(self, program: Recommender) -> dict[str, Any]:

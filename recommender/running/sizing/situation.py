@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from adapter.cluster.state import Observed, Unknown
 from recommender.cluster_size.expanders.priorities import CONFIG_MAP_KEY, PrioritiesError, parse_priorities
@@ -46,12 +46,19 @@ class KnownCluster:
 
 
 def known_cluster(cluster: ClusterState, stale_after_seconds: float, now: float) -> KnownCluster:
-    """Return the facts if nodes and pods are known and recent enough. Raises InputMissingError."""
+    """Return the facts if nodes and pods are known and recent enough. Raises InputMissingError.
+
+    The first answers about all other objects are waited for: without the node groups, for example, nodes would count as
+    outside of them after a restart, and it would be forgotten how long they have been unneeded.
+    """
     times = []
     for what, fact in (("nodes", cluster.nodes), ("pods", cluster.pods)):
         if isinstance(fact, Unknown):
             raise InputMissingError(f"{what} are not known: {fact.reason}")
         times.append(fact.time)
+    awaited = next((fact for fact in _others(cluster) if isinstance(fact, Unknown) and fact.is_awaited), None)
+    if awaited is not None:
+        raise InputMissingError(awaited.reason)
     # What is known must be recent, too; what is unknown only keeps nodes from going, and is named.
     times += [
         fact.time
@@ -90,6 +97,14 @@ def _recent(fact: Observed[V] | Unknown, stale_after_seconds: float, now: float)
     if age <= stale_after_seconds:
         return fact
     return Unknown(f"what is known is {age:.0f} s old, and {stale_after_seconds:g} s are allowed")
+
+
+def _others(cluster: ClusterState) -> Iterator[Observed[Any] | Unknown]:
+    """Yield the facts about objects that are neither nodes nor pods."""
+    yield from (cluster.workloads, cluster.disruption_budgets, cluster.namespace_labels)
+    if cluster.storage is not None:
+        yield from (getattr(cluster.storage, part) for part in _STORAGE_PARTS)
+    yield from cluster.objects.values()
 
 
 def situation_of(
@@ -155,7 +170,13 @@ def _priorities(settings: ClusterSizeSettings, inputs: Inputs) -> tuple[Mapping[
 
 def notes_about(cluster: ClusterState) -> tuple[str, ...]:
     """Return what is not known or left out, one sentence each: the answer may be too careful because of it."""
-    return (*cluster.problems, *_left_out(cluster.left_out), *_unknown(cluster))
+    problems = (problem for problem in cluster.problems if not _is_named(problem, cluster.left_out))
+    return (*problems, *_left_out(cluster.left_out), *_unknown(cluster))
+
+
+def _is_named(problem: str, left_out: Iterable[LeftOut]) -> bool:
+    """Whether a problem is about an object that is named and counted among those that are left out."""
+    return any(one.reason in problem for one in left_out)
 
 
 def _unknown(cluster: ClusterState) -> Iterator[str]:
