@@ -125,12 +125,17 @@ def _mismatches(
     if buffer is not None and Output.CAPACITY_BUFFER not in outputs:
         yield buffer.problem("`capacityBuffer` has no effect without the output of this name", "add it to outputs")
     if Output.SCALE in outputs and isinstance(subject, ClusterSizeSettings) and not _has_scalable(subject):
-        message = "the output scale needs node groups whose sizes can be written"
-        yield place.problem(message, "write nodeGroups: {clusterAPI: …} or {plugin: …}, or remove scale")
+        yield place.problem(_not_scalable(subject), "write nodeGroups: {clusterAPI: …}, or remove scale")
 
 
 def _has_scalable(subject: ClusterSizeSettings) -> bool:
-    return subject.node_groups.cluster_api is not None or subject.node_groups.plugin is not None
+    return subject.node_groups.cluster_api is not None
+
+
+def _not_scalable(subject: ClusterSizeSettings) -> str:
+    if subject.node_groups.plugin is not None:
+        return "the output scale writes sizes of Cluster API only: nothing is written through a plugin of node groups"
+    return "the output scale needs node groups whose sizes can be written"
 
 
 def _buffer(node: Node, problems: list[DocumentProblem]) -> BufferSettings:

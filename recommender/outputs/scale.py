@@ -42,6 +42,8 @@ _log = logging.getLogger(__name__)
 
 READ_SECONDS = 5.0
 """How long a read before a write may take."""
+NOT_STORED = "what the call starts could not be stored first, so it was not sent: see the log about the memory"
+"""The message of an attempt that failed because of the memory, not because of its target."""
 _IDLE_SECONDS = 1.0
 """How long the loop sleeps at most: a wish for a target can expire while nothing else happens."""
 MOST_OF_A_WRITE = 1.5
@@ -175,8 +177,7 @@ def stored_first(found: ScaleOutcome, terms: SendingTerms) -> ScaleOutcome:
     if refusal is not None:
         return replace(found, result=refusal)
     if not terms.store():
-        message = "what the call starts could not be stored first, so it was not sent: see the log about the memory"
-        return replace(found, result=ScaleResult.ERROR, message=message)
+        return replace(found, result=ScaleResult.ERROR, message=NOT_STORED)
     return replace(found, result=ScaleResult.OK)
 
 

@@ -32,6 +32,18 @@ class RequestedNodes:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedSize:
+    """A size of a group that this program began to write, while it is not known whether it was written."""
+
+    size: int
+    before: int
+    """The size at which it was decided."""
+    since: float
+    removes: bool = False
+    """Whether nodes are removed by it."""
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterSizeMemory:
     """The memory of one recommendation."""
 
@@ -45,6 +57,8 @@ class ClusterSizeMemory:
     """Of a removal."""
     requested: Mapping[str, RequestedNodes] = field(default_factory=dict)
     """By group, only where this program has written the size."""
+    asked: Mapping[str, AskedSize] = field(default_factory=dict)
+    """By group. Stored before the write, so that a process that is killed after it still knows of it."""
     back_offs: Mapping[str, BackOff] = field(default_factory=dict)
     """By group."""
     sizes: Mapping[str, int] = field(default_factory=dict)

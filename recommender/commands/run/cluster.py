@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -173,11 +174,16 @@ def _effects(context: WorkerContext, parts: SharedParts, writing: _Writing) -> C
         on_result=partial(_announce, events, parts.scaled),
     )
     writer = ScaleWriter(writing.objects, writing.resolve, writing.fence, hooks)
+
+    def group_written(outcome: ScaleOutcome) -> None:
+        parts.size_writes.note(outcome)
+        _announce(events, parts.scaled, outcome)
+
     groups = ScaleWriter(
         writing.objects,
         writing.resolve,
         writing.fence,
-        hooks,
+        replace(hooks, on_result=group_written),
         attempt=ClusterApiAttempt(writing.objects, writing.resolve),
     )
     buffers = ScaleWriter(

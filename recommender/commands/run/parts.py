@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from recommender.outputs.telemetry import RecommenderTelemetry
     from recommender.running.history_cache import HistoryCache
     from recommender.running.plans import PollPlan
+    from recommender.running.sizing.writes import WriteResults
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,5 +32,7 @@ class SharedParts:
     history: HistoryCache
     pace: Pace
     clock: Clock
+    size_writes: WriteResults
+    """What became of the sizes of node groups, for the next decisions."""
     scaled: Callable[[ScaleOutcome], None]
     """Called after each attempt of a scale call, in its thread."""

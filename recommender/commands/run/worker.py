@@ -40,6 +40,7 @@ from recommender.running.runner import Latest, Runner, RunnerParts
 from recommender.running.sizing.background import SizesInBackground
 from recommender.running.sizing.needs import FollowedNeeds
 from recommender.running.sizing.plugins import PluginHosts
+from recommender.running.sizing.writes import WriteResults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -110,6 +111,7 @@ def make_worker(
                 plugins,
                 parts.wake.set,
                 parts.telemetry.decided,
+                parts.size_writes,
                 writes=settings.writes,
             ),
             report_poll=watchers.polled,
@@ -160,6 +162,7 @@ def _surroundings(
         history=HistoryCache(state / "history.sqlite", telemetry.history_failed),
         pace=Pace(),
         clock=Clock(),
+        size_writes=WriteResults(),
         scaled=watchers.scaled,
     )
     make = cluster_world if settings.objects.files is None else folder_world

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from recommender.cluster_size.model.memory import BackOff, ClusterSizeMemory, RequestedNodes
+from recommender.cluster_size.model.memory import AskedSize, BackOff, ClusterSizeMemory, RequestedNodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,6 +24,13 @@ _Seconds = Annotated[float, msgspec.Meta(ge=0)]
 class _Requested(msgspec.Struct, forbid_unknown_fields=True):
     size: _Count
     since: _Time
+
+
+class _Asked(msgspec.Struct, forbid_unknown_fields=True):
+    size: _Count
+    before: _Count
+    since: _Time
+    removes: bool
 
 
 class _BackOff(msgspec.Struct, forbid_unknown_fields=True, rename="camel"):
@@ -41,6 +48,7 @@ class SizeContent(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     last_delete: _Time | None = None
     last_failure: _Time | None = None
     requested: dict[str, _Requested] = {}
+    asked: dict[str, _Asked] = {}
     back_offs: dict[str, _BackOff] = {}
     sizes: dict[str, _Count] = {}
     decided: _Time | None = None
@@ -56,6 +64,10 @@ def content_of(memory: ClusterSizeMemory) -> SizeContent:
         last_delete=memory.last_delete,
         last_failure=memory.last_failure,
         requested={name: _Requested(each.size, each.since) for name, each in sorted(memory.requested.items())},
+        asked={
+            name: _Asked(each.size, each.before, each.since, each.removes)
+            for name, each in sorted(memory.asked.items())
+        },
         back_offs={
             name: _BackOff(each.until, each.duration_seconds, each.failed_at, each.reason)
             for name, each in sorted(memory.back_offs.items())
@@ -75,6 +87,9 @@ def size_memory(content: SizeContent) -> ClusterSizeMemory:
         last_delete=content.last_delete,
         last_failure=content.last_failure,
         requested={name: RequestedNodes(each.size, each.since) for name, each in content.requested.items()},
+        asked={
+            name: AskedSize(each.size, each.before, each.since, each.removes) for name, each in content.asked.items()
+        },
         back_offs={
             name: BackOff(each.until, each.duration_seconds, each.failed_at, each.reason)
             for name, each in content.back_offs.items()
@@ -93,5 +108,6 @@ def size_numbers(memory: ClusterSizeMemory) -> Iterator[float]:
     for each in memory.back_offs.values():
         yield from (each.until, each.duration_seconds, each.failed_at)
     yield from (each.since for each in memory.requested.values())
+    yield from (each.since for each in memory.asked.values())
     times = (memory.last_scale_up, memory.last_delete, memory.last_failure, memory.decided, memory.confirmed)
     yield from (time for time in times if time is not None)

@@ -41,7 +41,8 @@ def _size_facts(memory: ClusterSizeMemory | None) -> tuple[object, ...]:
     if memory is None:
         return ()
     cool_downs = (memory.last_scale_up, memory.last_delete, memory.last_failure)
-    return (memory.unneeded_since, cool_downs, memory.requested, memory.back_offs, memory.sizes, memory.changes)
+    asked = (memory.requested, memory.asked, memory.back_offs)
+    return (memory.unneeded_since, cool_downs, asked, memory.sizes, memory.changes)
 
 
 def is_urgent(stored: Memory, newest: Memory) -> bool:

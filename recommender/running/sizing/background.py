@@ -21,18 +21,22 @@ from recommender.decisions.loop import Decision
 from recommender.decisions.record import Record, Status
 from recommender.decisions.times import is_fresh
 from recommender.running.sizing.decide import SizeQuestion, decide_cluster_size
+from recommender.running.sizing.outcome import SizeDecision
 from recommender.running.sizing.plugins import PluginHosts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from recommender.cluster_size.model.answer import ClusterSizeAnswer
     from recommender.cluster_size.model.settings import ClusterSizeSettings
     from recommender.decisions.memory import Memory
+    from recommender.decisions.record import TargetReference
     from recommender.decisions.settings import RecommendationPolicy
+    from recommender.outputs.scale import ScaleOutcome
     from recommender.running.gathering import Submit
     from recommender.running.sizing.decide import SizeInputs
     from recommender.running.sizing.plugins import ReadsPlugins
+    from recommender.running.sizing.writes import WriteResults
 
 _log = logging.getLogger(__name__)
 
@@ -91,6 +95,8 @@ class _Work:
     memory: Memory
     """What it started from: a decision by an older memory is dropped."""
     done: threading.Event
+    writes: Mapping[TargetReference, ScaleOutcome]
+    """What it knows of writes."""
     decision: Decision | None = None
     seconds: float = 0.0
 
@@ -115,6 +121,7 @@ class SizesInBackground:
         plugins: ReadsPlugins,
         wake: Callable[[], None],
         measure: Callable[[str, float], None],
+        results: WriteResults,
         *,
         writes: bool,
         wait_seconds: float = WAIT_SECONDS,
@@ -122,12 +129,14 @@ class SizesInBackground:
     ) -> None:
         """`submit` runs work on another thread; `wake` lets a poll follow soon; `writes` as in `SizeQuestion`.
 
-        `measure` records how long the decision of a recommendation took, from any thread.
+        `measure` records how long the decision of a recommendation took, from any thread. `results` is where writers
+        state what became of sizes.
         """
         self._submit = submit
         self._plugins = plugins
         self._wake = wake
         self._measure = measure
+        self._results = results
         self._writes = writes
         self._wait_seconds = wait_seconds
         self._clock = clock
@@ -159,9 +168,12 @@ class SizesInBackground:
     def forget(self) -> None:
         """Drop everything; what is under way ends without an effect."""
         self._states = {}
+        self._results.clear()
 
     def _begin(self, state: _State, question: SizeQuestion, inputs: SizeInputs, memory: Memory, now: float) -> None:
-        work = state.work = _Work(question, memory, threading.Event())
+        writes = self._results.of(question.policy.name)
+        work = state.work = _Work(question, memory, threading.Event(), writes)
+        inputs = replace(inputs, writes=writes)
         self._submit(partial(self._run, work, inputs, now, state.answer))
 
     def _run(self, work: _Work, inputs: SizeInputs, now: float, answer: ClusterSizeAnswer | None) -> None:
@@ -191,6 +203,8 @@ class SizesInBackground:
         state.rests_until = self._clock() + work.seconds
         if work.decision is None or work.question != question or work.memory is not memory:
             return None
+        if isinstance(work.decision, SizeDecision):
+            self._results.drop(question.policy.name, work.writes)
         state.last = work.decision.record
         if work.decision.record.status is not Status.STALE and work.decision.record.size is not None:
             state.answer = work.decision.record.size

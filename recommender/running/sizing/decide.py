@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from recommender.cluster_size.brakes import braked
@@ -20,16 +20,21 @@ from recommender.decisions.settings import Output
 from recommender.decisions.texts import message_with_notes
 from recommender.decisions.times import is_fresh, rfc3339
 from recommender.outputs.sizes.group_wishes import GroupWishes
-from recommender.running.sizing.outcome import SizeDecision, buffer_size, remembered_writes, wished_sizes
+from recommender.running.sizing.outcome import SizeDecision, buffer_size, wished_sizes
 from recommender.running.sizing.situation import known_cluster, notes_about, situation_of
+from recommender.running.sizing.writes import remembered_writes, settled_writes
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from recommender.cluster_size.future.forecasts import PredictedReplicas
     from recommender.cluster_size.model.settings import ClusterSizeSettings
     from recommender.cluster_size.node_groups.plugin_reading import PluginReading
     from recommender.decisions.inputs import Inputs
     from recommender.decisions.memory import Memory
+    from recommender.decisions.record import TargetReference
     from recommender.decisions.settings import RecommendationPolicy
+    from recommender.outputs.scale import ScaleOutcome
 
 _MOST_STEPS: Final = 50
 """In the steps of the record, which are metrics; the answer has all of them."""
@@ -44,6 +49,8 @@ class SizeInputs:
     """Of the forecasts that it follows."""
     plugin: PluginReading | None = None
     """What the plugin of its node groups states; None if it has none."""
+    writes: Mapping[TargetReference, ScaleOutcome] = field(default_factory=dict)
+    """What became of the sizes that were to be written because of earlier decisions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,7 @@ def decide_cluster_size(
     except InputMissingError as error:
         return Decision(_without_inputs(policy, before, now, str(error), last), memory)
     groups = node_groups(settings.node_groups, known.cluster, now, inputs.plugin)
+    before = settled_writes(before, groups, inputs.writes, now, policy.stale_after_seconds)
     situation = situation_of(known, groups, settings, inputs.poll, before, now)
     future = future_pods(settings, inputs.predictions, situation.workloads, situation.pods, now)
     situation = replace(

@@ -1,13 +1,12 @@
-"""What a cluster size decision writes, and what is remembered of it. Pure."""
+"""What a cluster size decision writes. Pure."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from recommender.cluster_size.future.buffers import ChunkError, buffer_chunks
-from recommender.cluster_size.model.memory import RequestedNodes
 from recommender.cluster_size.node_groups.cluster_api.removals import plan_removals
 from recommender.decisions.loop import Decision
 from recommender.outputs.sizes.group_wishes import GroupWishes, group_wishes
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from adapter.cluster.state import ClusterPod, ClusterState
     from recommender.cluster_size.model.answer import ClusterSizeAnswer
     from recommender.cluster_size.model.groups import NodeGroups
-    from recommender.cluster_size.model.memory import ClusterSizeMemory
     from recommender.cluster_size.model.settings import BufferSettings, ClusterSizeSettings
 
 
@@ -65,33 +63,6 @@ def wished_sizes(
     }
     sizes = {group.name: group.recommended for group in answer.groups if not group.is_left_out}
     return group_wishes(name, groups, sizes, plans, valid_until=valid_until, reason=answer.binding or "")
-
-
-def remembered_writes(
-    memory: ClusterSizeMemory, wishes: GroupWishes, groups: NodeGroups, now: float
-) -> ClusterSizeMemory:
-    """Return the memory with the nodes that are asked for now, and the cool-downs that begin."""
-    by_target = {
-        (group.scalable.kind, group.scalable.namespace, group.scalable.name): group
-        for group in groups.groups
-        if group.scalable is not None
-    }
-    requested = dict(memory.requested)
-    grows, shrinks = False, False
-    for wish in wishes.wishes:
-        group = by_target[wish.target.kind, wish.target.namespace, wish.target.name]
-        if wish.replicas > group.target_size:
-            grows = True
-            known = requested.get(group.name)
-            if known is None or known.size != wish.replicas:
-                requested[group.name] = RequestedNodes(wish.replicas, now)
-        shrinks = shrinks or bool(wish.removals)
-    return replace(
-        memory,
-        requested=requested,
-        last_scale_up=now if grows else memory.last_scale_up,
-        last_delete=now if shrinks else memory.last_delete,
-    )
 
 
 def buffer_size(settings: ClusterSizeSettings, pods: Sequence[ClusterPod], cluster: ClusterState) -> BufferSize | None:

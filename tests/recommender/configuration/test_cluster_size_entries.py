@@ -34,7 +34,7 @@ def test_the_buffer_of_an_entry_is_part_of_its_settings() -> None:
             ("outputs: [scale]",),
             (
                 "r.yaml:6: the output scale needs node groups whose sizes can be written: "
-                "write nodeGroups: {clusterAPI: …} or {plugin: …}, or remove scale"
+                "write nodeGroups: {clusterAPI: …}, or remove scale"
             ),
         ),
         (
@@ -49,6 +49,19 @@ def test_the_buffer_of_an_entry_is_part_of_its_settings() -> None:
 )
 def test_what_does_not_go_together_is_refused(lines: tuple[str, ...], problem: str) -> None:
     assert problems_of(whole(entry("w", *lines, kind=STATIC))) == [problem]
+
+
+def test_scale_with_groups_of_a_plugin_alone_is_refused_since_a_plugin_is_only_read() -> None:
+    plugin = "clusterSize: {nodeGroups: {plugin: {name: cloud}}}"
+    both = "clusterSize: {nodeGroups: {plugin: {name: cloud}, clusterAPI: {}}}"
+
+    [problem] = problems_of(whole(entry("w", "outputs: [scale]", kind=plugin)))
+
+    assert problem == (
+        "r.yaml:6: the output scale writes sizes of Cluster API only: nothing is written through a plugin of node "
+        "groups: write nodeGroups: {clusterAPI: …}, or remove scale"
+    )
+    assert problems_of(whole(entry("w", "outputs: [scale]", kind=both))) == []
 
 
 @pytest.mark.parametrize(

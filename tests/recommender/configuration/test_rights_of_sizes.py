@@ -65,10 +65,7 @@ STATIC = "nodeGroups: [{name: a, max: 5, selector: {pool: a}}]"
 CASES = {
     "groups of the file": (f"clusterSize: {{{STATIC}}}", ALWAYS),
     "groups by label": ("clusterSize: {nodeGroups: {byLabel: {key: pool}}}", ALWAYS),
-    "groups of a plugin that are scaled": (
-        "clusterSize: {nodeGroups: {plugin: {name: cloud}}}\n  outputs: [metric, scale]",
-        ALWAYS,
-    ),
+    "groups of a plugin": ("clusterSize: {nodeGroups: {plugin: {name: cloud}}}", ALWAYS),
     "Cluster API in a namespace": (
         "clusterSize: {nodeGroups: {clusterAPI: {namespace: capi}}}",
         ALWAYS | reading("capi: "),

@@ -9,9 +9,13 @@ import pytest
 
 from recommender.decisions.inputs import Inputs
 from recommender.decisions.memory import Memory
-from recommender.decisions.record import Status
+from recommender.decisions.record import Status, TargetReference
+from recommender.outputs.results import ScaleResult
+from recommender.outputs.scale import ScaleOutcome
+from recommender.outputs.wishes import Wish
 from recommender.running.sizing.background import SizesInBackground
 from recommender.running.sizing.decide import SizeInputs
+from recommender.running.sizing.writes import WriteResults
 from tests.recommender.running.sizing.test_decide import NOW, POLICY, SETTINGS, cluster
 
 if TYPE_CHECKING:
@@ -39,11 +43,13 @@ class World:
         self.seconds = 0.0
         """How long a decision takes: each look at the clock while it is made."""
         self.measured: list[tuple[str, float]] = []
+        self.results = WriteResults()
         self.sizes = SizesInBackground(
             self.submit,
             NoPlugins(),
             self.wake,
             lambda *duration: self.measured.append(duration),
+            self.results,
             writes=False,
             wait_seconds=0.0,
             clock=self.clock,
@@ -155,3 +161,25 @@ def test_the_duration_of_a_decision_is_measured_however_long_polls_wait_for_it(w
     world.finish()
     world.poll()
     assert world.measured == [(POLICY.name, 7.0)]
+
+
+def test_results_of_writes_stay_until_a_decision_has_been_published_that_knows_them(world: World) -> None:
+    target = TargetReference("cluster.x-k8s.io/v1beta2", "MachineDeployment", "capi", "a")
+    world.results.note(ScaleOutcome(Wish(POLICY.name, target, 5, NOW), ScaleResult.ERROR))
+    world.poll()
+    world.finish()
+
+    other = Memory(changes=(1.0,))
+    world.poll(memory=other)
+    assert world.results.of(POLICY.name), "the decision was dropped, since its memory was another one"
+    world.finish()
+    world.poll(memory=other)
+    assert not world.results.of(POLICY.name)
+
+
+def test_another_leader_finds_no_results_of_writes(world: World) -> None:
+    target = TargetReference("cluster.x-k8s.io/v1beta2", "MachineDeployment", "capi", "a")
+    world.results.note(ScaleOutcome(Wish(POLICY.name, target, 5, NOW), ScaleResult.ERROR))
+    world.sizes.forget()
+
+    assert not world.results.of(POLICY.name)
