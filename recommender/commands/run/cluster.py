@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -180,11 +181,17 @@ def _effects(context: WorkerContext, parts: SharedParts, writing: _Writing) -> C
         hooks,
         attempt=ClusterApiAttempt(writing.objects, writing.resolve),
     )
+    # What is put back belongs to no recommendation any more: no memory is stored first, and no size is announced.
+    buffer_hooks = replace(
+        hooks,
+        before_write=lambda wish: wish.withdraws or hooks.before_write(wish),
+        on_result=lambda outcome: None if outcome.wish.withdraws else hooks.on_result(outcome),
+    )
     buffers = ScaleWriter(
         writing.objects,
         writing.resolve,
         writing.fence,
-        hooks,
+        buffer_hooks,
         attempt=CapacityBufferAttempt(writing.objects, writing.resolve),
     )
     context.tasks.running("scale calls", lambda stop: writer.run(stop.event))
