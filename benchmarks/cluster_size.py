@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from adapter.cluster.files import read_contents, state_of
 from adapter.cluster.state import ClusterNeeds, Observed, Unknown
 from adapter.objects.selectors import parse_selector
+from adapter.service.runtime.garbage_collector import rare_collections
 from benchmarks.cluster_objects import GROUP_LABEL, GROUPS, ClusterPlan, cores_of, write_cluster
 from benchmarks.packing_gaps import gap_rows, peer_estimate
 from benchmarks.report import report
@@ -105,7 +106,12 @@ def measure(settings: _Settings, progress: Progress) -> Report:
 
 
 def cluster_rows(plan: ClusterPlan) -> list[Row]:
-    """Return what reading one cluster and deciding on it take, in this process."""
+    """Return what reading one cluster and deciding on it take, in this process. It collects garbage as commands do."""
+    with rare_collections():
+        return _cluster_rows(plan)
+
+
+def _cluster_rows(plan: ClusterPlan) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="tidewatch-bench-") as folder:
         path = Path(folder) / "cluster.json"
         with path.open("w", encoding="utf-8") as stream:

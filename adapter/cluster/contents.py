@@ -17,6 +17,7 @@ from adapter.cluster.pods.selectors import SELECTING_KINDS, pod_selector_of
 from adapter.cluster.scheduling.contents import (
     NODE,
     POD,
+    ContentForm,
     SchedulingContents,
     bound_pod,
     duplicate,
@@ -27,14 +28,15 @@ from adapter.cluster.scheduling.forms import SchedulingPodForm
 from adapter.cluster.scheduling.node_facts import sized_node_of
 from adapter.cluster.scheduling.object_forms import SizedNodeForm
 from adapter.cluster.scheduling.pod_facts import scheduled_pod_of
-from adapter.cluster.state import Observed, Unknown
+from adapter.cluster.state import ClusterNeeds, Observed, Unknown
 from adapter.cluster.targets import ScaledForm, group_of, scaled_object
 from adapter.sources.manifests import GroupKind, group_kind, read_objects
+from adapter.timing.pace import UNPACED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from adapter.cluster.state import Autoscaler, ClusterNeeds, ClusterNode, ClusterPod, CountedKind, PodSelector
+    from adapter.cluster.state import Autoscaler, ClusterNode, ClusterPod, CountedKind, ObjectKind, PodSelector
     from adapter.cluster.targets import ScaledObject, ScaleTarget
     from adapter.sources.kubernetes.items import Document
     from adapter.sources.manifests import FileObject, Manifest, UnreadableObject
@@ -148,6 +150,20 @@ def contents_of(body: Document, *, is_json: bool, pace: Pace, needs: ClusterNeed
             _add_placement(contents, found, needs)
             contents.scheduling.take(found, needs)
     return contents
+
+
+def whole_objects_in(body: Document, *, is_json: bool, kinds: frozenset[ObjectKind]) -> Contents:
+    """Return the objects of some kinds alone; those that cannot be read are passed over. Raises ManifestError."""
+    contents, needs = Contents(), ClusterNeeds(objects=kinds)
+    forms = {GroupKind(kind.group, kind.kind): ContentForm for kind in kinds}
+    for part in read_objects(body, forms, is_json=is_json, pace=UNPACED, leave_out=_pass_over):
+        for found in part:
+            contents.scheduling.take(found, needs)
+    return contents
+
+
+def _pass_over(found: UnreadableObject) -> None:
+    """Do nothing."""
 
 
 def _leave_out(contents: Contents, found: UnreadableObject) -> None:

@@ -37,7 +37,7 @@ def count_nodes(
     rounded once, as in `k8sclient.go` of cluster-proportional-autoscaler.
     """
     total = schedulable = nanos = schedulable_nanos = 0
-    for node in _matching(nodes, selector) if selector.requirements else nodes:
+    for node in matching_nodes(nodes, selector) if selector.requirements else nodes:
         if ignore_taints and any(taint.key in ignore_taints for taint in node.taints):
             continue
         cpu = node.allocatable.get("cpu")
@@ -50,7 +50,7 @@ def count_nodes(
     return NodeCounts(total, schedulable, _whole_cores(nanos), _whole_cores(schedulable_nanos))
 
 
-def _matching(nodes: Iterable[ClusterNode], selector: Selector) -> Iterator[ClusterNode]:
+def matching_nodes(nodes: Iterable[ClusterNode], selector: Selector) -> Iterator[ClusterNode]:
     """Yield the nodes that the selector matches. Thousands of nodes have few different values of its labels."""
     keys = tuple(selector.keys)
     verdicts: dict[tuple[str | None, ...], bool] = {}

@@ -65,7 +65,8 @@ def _reason(group: NodeGroup, scaled: ScaleUp, lowered: ScaleDownAnswer, due: in
     if due:
         parts.append(f"{due} node{'' if due == 1 else 's'} may go")
     elif lowered.hold and any(removal.group == group.name for removal in lowered.removals):
-        parts.append(f"no node goes now: {lowered.hold}")
+        # The whole reason is stated once, with the removals.
+        parts.append(f"no node goes now: {lowered.hold.partition(':')[0]}")
     text = "; ".join(part for part in parts if part)
     return text or scaled.hold or "no pending pod needs it"
 

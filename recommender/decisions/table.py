@@ -9,7 +9,7 @@ from recommender.decisions.printed.columns import GAP, columns, wrapped
 from recommender.decisions.printed.size_table import size_lines
 from recommender.decisions.record import Status, TargetAction
 from recommender.decisions.summary import WORST_FIRST, summary_of, worst_first
-from recommender.decisions.texts import prediction_rows, replicas_text, shown, value_text
+from recommender.decisions.texts import message_without_notes, prediction_rows, replicas_text, shown, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -109,8 +109,8 @@ def _status(place: int, column: int, text: str, colours: dict[int, str], paint: 
 
 
 def _details(record: Record, width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
-    if record.message:
-        yield from wrapped(printable(record.message), width, GAP)
+    if message := message_without_notes(record):
+        yield from wrapped(printable(message), width, GAP)
     if record.prediction is not None:
         yield from columns(list(prediction_rows(record.prediction)), width, lambda _p, _c, text: text, indent=GAP)
     elif record.inputs:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Final
 
 from recommender.decisions.record import TargetAction
 from recommender.decisions.times import rfc3339
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from recommender.cluster_size.model.answer import ClusterSizeAnswer
     from recommender.decisions.record import Prediction, Record, TargetOutcome
+
+_JOINT: Final = "; "
+_MOST_NOTES: Final = 20
+"""In a message; the answer has all of them."""
+_DECIMALS_OF_MONEY: Final = 2
+_SIGNIFICANT_DIGITS: Final = 4
+_TOLERANCE: Final = 2e-6
+"""A calculated lower bound is less than the exact one by up to 1e-6 of it."""
 
 
 def value_text(record: Record) -> str:
@@ -41,6 +50,17 @@ def change_text(recommendation: str, before: int | None, after: str, message: st
     """Return what changes and why: `recommendation dns: from 3 to 11 replicas: …`."""
     text = f"recommendation {recommendation}: from {'unknown' if before is None else before} to {after}"
     return f"{text}: {message}" if message else text
+
+
+def message_with_notes(parts: Iterable[str], notes: Sequence[str]) -> str:
+    """Return the message of a record: what is decided, then what else the user should know."""
+    return _JOINT.join(dict.fromkeys(part for part in (*parts, *notes[:_MOST_NOTES]) if part))
+
+
+def message_without_notes(record: Record) -> str:
+    """Return the message without the notes of its answer, for readers who see them in a list of their own."""
+    notes = () if record.size is None else record.size.notes[:_MOST_NOTES]
+    return record.message.removesuffix(_JOINT.join(notes)).removesuffix(_JOINT) if notes else record.message
 
 
 def event_text(record: Record, outcome: TargetOutcome) -> str:
@@ -91,6 +111,27 @@ def log_fields(record: Record) -> dict[str, object]:
 def plain(value: float) -> int | float:
     """Return a whole number without its fraction, so that it is printed as `11` and not as `11.0`."""
     return int(value) if float(value).is_integer() else value
+
+
+def money(value: float, *, is_lower_bound: bool = False) -> int | float:
+    """Return an amount with two decimals, or with four significant digits if it is small.
+
+    A lower bound is rounded down, except where only the arithmetic of floats keeps it from the next step.
+    """
+    if not math.isfinite(value) or value == 0:
+        return plain(value)
+    decimals = max(_DECIMALS_OF_MONEY, _SIGNIFICANT_DIGITS - 1 - math.floor(math.log10(abs(value))))
+    if is_lower_bound:
+        value = math.floor((value + _TOLERANCE * max(1.0, value)) * 10**decimals) / 10**decimals
+    return plain(round(value, decimals))
+
+
+def money_text(value: float, *, is_lower_bound: bool = False) -> str:
+    """Return an amount as text: `0.57`, `0.01235`, `12`."""
+    amount = money(value, is_lower_bound=is_lower_bound)
+    if isinstance(amount, int):
+        return str(amount)
+    return f"{amount:.{_DECIMALS_OF_MONEY}f}" if round(amount, _DECIMALS_OF_MONEY) == amount else f"{amount:.12g}"
 
 
 def shown(value: float) -> str:

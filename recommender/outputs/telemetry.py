@@ -11,7 +11,7 @@ from recommender.outputs.results import ScaleResult
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0)
 _POLLS = ("ok", "error")
 _EVENTS = ("created", "suppressed", "dropped", "forbidden", "error")
 _MEMORY_WRITES = ("ok", "conflict", "fenced", "error")

@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from recommender.decisions.printed.kept import kept_by_reason, listed
 from recommender.decisions.record import Status, TargetAction
 from recommender.decisions.summary import WORST_FIRST, grouped
+from recommender.decisions.texts import message_without_notes, money_text
 from recommender.page import axes, targets
 from recommender.page.cards import cards_of
 
@@ -49,6 +50,8 @@ class PageRenderer:
         environment.filters |= {
             "utc": _utc,
             "number": _number,
+            "money": money_text,
+            "message_without_notes": message_without_notes,
             "status_text": _STATUS_TEXTS.__getitem__,
             "action_text": _ACTION_TEXTS.__getitem__,
             "change": _change,

@@ -149,10 +149,12 @@ class PollDecisions:
         memory: Memory | MemoryUnavailableError,
         now: float,
     ) -> Decided:
-        """Return the decision of a cluster's size. What its own thread raises is part of it already."""
+        """Return the decision of a cluster's size. What its own thread raises is part of it already.
+
+        That thread measures the decision, too, since polls do not wait until it ends.
+        """
         if isinstance(memory, MemoryUnavailableError):
             return Decided(policy.name, (Decision(failed_record(policy, now, str(memory)), Memory()),), None)
-        started = self._clock.monotonic()
         try:
             decision = self._sizes.decided(policy, settings, inputs, memory, now)
             return Decided(policy.name, (decision,), decision.memory)
@@ -160,8 +162,6 @@ class PollDecisions:
             _log.exception("a decision failed by a fault of the program", extra=fields(recommendation=policy.name))
             message = f"the decision failed by a fault of the program: {type(error).__name__}: {error}"
             return Decided(policy.name, (Decision(failed_record(policy, now, message), memory),), memory)
-        finally:
-            self._telemetry.decided(policy.name, self._clock.monotonic() - started)
 
 
 def predictions_of(settings: ClusterSizeSettings, decided: Mapping[str, Decided]) -> tuple[PredictedReplicas, ...]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from adapter.cluster.files import ClusterFilesError, read_contents, state_of
-from adapter.cluster.state import ClusterNeeds, ClusterState, CountQuery, Observed, Unknown
+from adapter.cluster.files import ClusterFilesError, read_contents, read_whole_objects, state_of
+from adapter.cluster.state import ClusterNeeds, ClusterState, CountQuery, ObjectKind, Observed, Unknown
 from recommender.decisions.record import TargetReference
 from tests.support.cluster_objects import (
     Json,
@@ -203,3 +203,15 @@ def test_targets_of_any_kind_are_found(tmp_path: Path) -> None:
     assert isinstance(game, Unknown)
     assert game.reason.startswith("Game web: the size cannot be read")
     assert contents.target(TargetReference("apps/v1", "Deployment", "talk", "web"), NOW) == Observed(None, NOW)
+
+
+@pytest.mark.parametrize("suffix", ["json", "yaml"])
+def test_objects_of_some_kinds_are_read_alone_whatever_else_a_file_holds(suffix: str, tmp_path: Path) -> None:
+    machines = ObjectKind("cluster.x-k8s.io", "machines", "Machine")
+    machine = {"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Machine", "metadata": {"name": "m"}, "spec": {"a": 1}}
+    broken = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": 7}}
+    written(tmp_path / f"all.{suffix}", broken, machine)
+    contents = read_whole_objects(tmp_path, frozenset({machines}))
+    state = state_of(contents, ClusterNeeds(objects=frozenset({machines})), 0.0, tmp_path)
+    assert state.objects == {machines: Observed((machine,), 0.0)}
+    assert not contents.nodes

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from adapter.cluster.state import ClusterPod
     from adapter.objects.pod_requests import PodResources
 
-_OWN_RESOURCES: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
+_OWN_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 _PREFIXES: Final = ("hugepages-", "attachable-volumes-")
 
 
@@ -59,6 +59,8 @@ class ShapeTable:
         self._by_identity: dict[_Identity, tuple[PodShape, tuple[object, ...]]] = {}
         self._by_value: dict[_Value, PodShape] = {}
         self._schedulings: dict[PodScheduling, PodScheduling] = {}
+        self._schedulings_by_identity: dict[int, tuple[PodScheduling, PodScheduling]] = {}
+        """The one that was given, and the one that stands for all that are equal."""
 
     def shape(self, pod: ClusterPod) -> PodShape:
         """Return the shape of a pod."""
@@ -72,7 +74,7 @@ class ShapeTable:
         return found[0]
 
     def _equal_shape(self, pod: ClusterPod, scheduling: PodScheduling) -> PodShape:
-        shared = self._schedulings.setdefault(scheduling, scheduling)
+        shared = self._shared(scheduling)
         requests = _requests(pod.resources)
         value = (
             pod.namespace,
@@ -87,12 +89,23 @@ class ShapeTable:
             self._by_value[value] = shape
         return shape
 
+    def _shared(self, scheduling: PodScheduling) -> PodScheduling:
+        # Hashing constraints takes long, and many controllers share one value.
+        found = self._schedulings_by_identity.get(id(scheduling))
+        if found is None:
+            found = (scheduling, self._schedulings.setdefault(scheduling, scheduling))
+            self._schedulings_by_identity[id(scheduling)] = found
+        return found[1]
+
 
 def _requests(resources: PodResources) -> dict[str, int]:
     """Return what counts for the scheduler, in the order in which it checks: its own resources, then by name."""
-    asked = {name: amount for name, amount in resources.requests.items() if amount > 0}
-    own = {name: asked[name] for name in ("cpu", "memory", "ephemeral-storage") if name in asked}
-    return own | {name: asked[name] for name in sorted(asked.keys() - _OWN_RESOURCES) if _is_counted(name)}
+    asked = resources.requests
+    found = {name: asked[name] for name in _OWN_RESOURCES if asked.get(name, 0) > 0}
+    others = asked.keys() - _OWN_RESOURCES
+    if others:
+        found |= {name: asked[name] for name in sorted(others) if asked[name] > 0 and _is_counted(name)}
+    return found
 
 
 def _is_counted(resource: str) -> bool:

@@ -49,6 +49,8 @@ class Snapshot:
         self._places: dict[PodKey, NodeInfo] = {}
         self._shapes = ShapeTable()
         self._static_filters: dict[PodScheduling, StaticFilter] = {}
+        # With the constraints themselves: the identity of a value that is gone may be given to another.
+        self._filters_by_identity: dict[int, tuple[PodScheduling, StaticFilter]] = {}
         self._log: list[_Undo] = []
         for node in nodes:
             if node.name not in self._nodes:
@@ -128,15 +130,20 @@ class Snapshot:
 
     def static_filter(self, scheduling: PodScheduling) -> StaticFilter:
         """Return the filter of nodes by their labels and taints, one for all shapes with the same constraints."""
+        known = self._filters_by_identity.get(id(scheduling))
+        if known is not None:
+            return known[1]
         key = replace(
             NO_CONSTRAINTS,
             node_selector=scheduling.node_selector,
             node_terms=scheduling.node_terms,
             tolerations=scheduling.tolerations,
         )
-        if key not in self._static_filters:
-            self._static_filters[key] = StaticFilter(key)
-        return self._static_filters[key]
+        found = self._static_filters.get(key)
+        if found is None:
+            found = self._static_filters[key] = StaticFilter(key)
+        self._filters_by_identity[id(scheduling)] = (scheduling, found)
+        return found
 
     def _count(self, pod: ClusterPod, info: NodeInfo, count: int) -> None:
         self.try_pods(self._shapes.shape(pod), info, count, is_terminating=pod.is_terminating)

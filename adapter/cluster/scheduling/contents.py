@@ -81,7 +81,8 @@ class SchedulingContents:
         """Keep what stands for an object that cannot be decoded. Of a node or pod, return it instead."""
         manifest = found.manifest
         group = group_kind(manifest)
-        reason = f"{called(manifest)}: {found.reason}"
+        named = f"{manifest.kind} {manifest.metadata.name}: "
+        reason = f"{called(manifest)}: {found.reason.removeprefix(named)}"
         if not manifest.metadata.name:
             self.left_out.append(LeftOut(manifest.kind or "object", *place_of(manifest), reason))
         elif group == POD:
@@ -137,7 +138,10 @@ def place_of(manifest: Manifest) -> Place:
 def called(manifest: Manifest) -> str:
     """Return kind, namespace and name of an object as messages give them."""
     namespace, name = place_of(manifest)
-    return f"{manifest.kind or 'object'} {f'{namespace}/{name}' if namespace else name}".strip()
+    kind = manifest.kind or "object"
+    if not name:
+        return f"{kind} without a name"
+    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
 
 
 def version_problem(manifest: Manifest) -> str:

@@ -7,10 +7,10 @@ and whole objects are different: without them nothing can be decided, so they ar
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from adapter.cluster.scheduling.assemble import with_scheduling
-from adapter.cluster.scheduling.kinds import SCHEDULING_KINDS
+from adapter.cluster.scheduling.kinds import DAEMON_SET, SCHEDULING_KINDS, WORKLOADS
 from adapter.cluster.state import LeftOut, Observed, Unknown
 from adapter.sources.manifests import GroupKind
 
@@ -21,6 +21,15 @@ if TYPE_CHECKING:
     from adapter.cluster.contents import Contents
     from adapter.cluster.scheduling.contents import Place
     from adapter.cluster.state import ClusterNeeds, ClusterState, JsonObject, ObjectKind
+
+_DECISIVE: Final = {
+    "workloads": tuple(kind for kind in WORKLOADS if kind != DAEMON_SET),
+    "DaemonSets": (DAEMON_SET,),
+    "PodDisruptionBudgets": ("PodDisruptionBudget",),
+    "volumes": ("PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode"),
+}
+"""What an answer depends on, by the kinds of which a file should hold some."""
+_READ_ALL: Final = "kubectl get no,po,deploy,rs,sts,ds,rc,jobs,pdb,ns,pvc,pv,sc,csinodes,pc -A -o json"
 
 
 def scheduling_in(state: ClusterState, contents: Contents, time: float, where: Path) -> ClusterState:
@@ -73,11 +82,15 @@ def _refused(kind: str, values: Mapping[Place, object]) -> Iterator[LeftOut]:
 
 
 def _absent(values: Mapping[str, object], where: Path) -> Iterator[str]:
-    """Yield which kinds the files have no object of, in one sentence."""
-    absent = [kind for kind in SCHEDULING_KINDS if not values.get(kind.name)]
+    """Yield in one sentence which objects the files lack that an answer may depend on, and how to read all of them.
+
+    A cluster always has Namespaces and PriorityClasses, and rarely objects of every kind of workload.
+    """
+    absent = [what for what, kinds in _DECISIVE.items() if not any(values.get(kind) for kind in kinds)]
     if absent:
-        command = f"kubectl get {','.join(kind.resource.qualified for kind in absent)} -A -o json"
+        *others, last = absent
+        listed = f"{', '.join(others)} or {last}" if others else last
         yield (
-            f"{where} holds no {', '.join(kind.name for kind in absent)}: the cluster counts as one without any; if it "
-            f"has some, add the output of `{command}`"
+            f"{where} holds no {listed}, so the answer is that of a cluster without them; "
+            f"`{_READ_ALL}` reads all kinds that matter"
         )

@@ -66,7 +66,8 @@ def _kind(group: str, name: str, form: type[KindForm], convert: Callable[[Any], 
     return SchedulingKind(find_resource(BUILT_IN, group, name), form, convert)
 
 
-WORKLOADS: Final = ("Deployment", "StatefulSet", "ReplicaSet", "DaemonSet", "ReplicationController", "Job")
+DAEMON_SET: Final = "DaemonSet"
+WORKLOADS: Final = ("Deployment", "StatefulSet", "ReplicaSet", DAEMON_SET, "ReplicationController", "Job")
 _GROUPS: Final = {"ReplicationController": "", "Job": "batch"}
 
 SCHEDULING_KINDS: Final = (

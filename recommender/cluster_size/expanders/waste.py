@@ -40,5 +40,5 @@ def least_waste(options: Sequence[ExpansionOption], _context: ExpanderContext) -
     wasted = [waste(option) for option in options]
     least = min(wasted, default=math.inf)
     kept = tuple(option for option, its in zip(options, wasted, strict=True) if its == least)
-    share = "an unknown share" if math.isinf(least) else f"{least / 2:.0%}"
+    share = "an unknown share" if math.isinf(least) else f"{100 * least / 2:.0f} %"
     return Kept(kept, f"{share} of CPU and memory unused on average, the least")

@@ -40,14 +40,15 @@ def headroom_at(ratio: float, schedules: Iterable[HeadroomSchedule], now: float)
 
     Raises CronError or ZoneInfoNotFoundError for a schedule that the configuration's reader would have refused.
     """
-    wanted = WantedHeadroom(ratio, f"headroom {ratio:.3g}")
+    wanted = WantedHeadroom(ratio, f"headroom {100 * ratio:.3g} %")
     for schedule in schedules:
         if schedule.headroom_ratio <= wanted.ratio:
             continue
         start = latest_start_of(schedule.cron, schedule.timezone, schedule.duration_seconds, int(now // 60))
         if start is not None and now < start + schedule.duration_seconds:
             end = rfc3339(start + schedule.duration_seconds)
-            detail = f"headroom {schedule.headroom_ratio:.3g} by {schedule.cron!r} ({schedule.timezone}), until {end}"
+            share = f"headroom {100 * schedule.headroom_ratio:.3g} %"
+            detail = f"{share} by {schedule.cron!r} ({schedule.timezone}), until {end}"
             wanted = WantedHeadroom(schedule.headroom_ratio, detail)
     return wanted
 

@@ -136,6 +136,8 @@ class ScaleUp:
     unschedulable: tuple[UnschedulablePods, ...] = ()
     waiting: tuple[PodName, ...] = ()
     """Pods that are too young to count."""
+    not_looked_at: int = 0
+    """How many of the unschedulable pods may have a place, as more of them are different than one decision looks at."""
     fitting_pods: int = 0
     """Pending pods for which there is a place on nodes that exist or are on their way."""
     helped_pods: int = 0

@@ -10,12 +10,11 @@ from adapter.cluster.predicates.snapshot import Snapshot
 from adapter.cluster.scheduling.constraints import TaintEffect, Toleration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from adapter.cluster.scheduling.workloads import WorkloadFacts
     from adapter.cluster.state import ClusterNode, ClusterPod
 
-MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 _KIND: Final = "DaemonSet"
 _ADDED_TOLERATIONS: Final = (
     Toleration("node.kubernetes.io/not-ready", "Exists", effect=TaintEffect.NO_EXECUTE),
@@ -29,11 +28,18 @@ _ADDED_TOLERATIONS: Final = (
 """What the DaemonSet controller adds to each pod (`pkg/controller/daemon/util`, `AddOrUpdateDaemonPodTolerations`)."""
 
 
-def comes_with_the_node(pod: ClusterPod) -> bool:
-    """Whether a new node of the same kind has such a pod: one of a DaemonSet, or of the kubelet's own files."""
-    if pod.controller is not None and pod.controller.kind in {_KIND, "Node"}:
-        return not pod.has_ended
-    return pod.facts is not None and MIRROR_ANNOTATION in pod.facts.annotations and not pod.has_ended
+def comes_with_the_node(pod: ClusterPod, daemon_sets: Collection[tuple[str, str]] = ()) -> bool:
+    """Whether a new node of the same kind has such a pod: one of a DaemonSet, or of the kubelet's own files.
+
+    `daemon_sets` are namespaces and names; if there are none, each one that a pod names is taken to exist. Annotations
+    and owners of other API groups prove nothing: whoever may make pods could make new nodes seem full with them.
+    """
+    owner = pod.controller
+    if owner is None or pod.has_ended:
+        return False
+    if owner.kind == _KIND and owner.api_version.partition("/")[0] == "apps":
+        return not daemon_sets or (pod.namespace, owner.name) in daemon_sets
+    return (owner.api_version, owner.kind, owner.name) == ("v1", "Node", pod.node)
 
 
 def daemon_pods(workloads: Iterable[WorkloadFacts]) -> tuple[ClusterPod, ...]:

@@ -93,6 +93,8 @@ class PluginHost:
             if self._provider is None:
                 self._provider = self._load(self._settings)
             self._reading = read_provider(self._settings.name, self._provider, nodes)
+        except PluginMissingError as error:
+            self._reading = self._without(str(error))
         except Exception as error:  # noqa: BLE001 - code of others may raise anything, and must not end the loop
             self._reading = self._without(f"{type(error).__name__}: {error}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adapter.cluster.nodes import matching_nodes
 from adapter.cluster.state import Taint
 from recommender.cluster_size.model.groups import GroupOptions, NodeGroup
 from recommender.cluster_size.node_groups.autoscalers import karpenter_of
@@ -23,7 +24,7 @@ def static_groups(stated: Iterable[StaticGroup], world: DiscoveryFacts, seen: Se
     """Return the groups of the configuration. The target size of each is the number of its nodes."""
     groups, problems = [], []
     for one in stated:
-        members = tuple(name for name, node in world.nodes.items() if one.selector.matches(node.labels))
+        members = tuple(node.name for node in matching_nodes(world.nodes.values(), one.selector))
         node = _stated(one)
         if node is not None and not one.selector.matches(node.labels):
             problems.append(

@@ -67,8 +67,10 @@ def world_of(cluster: ClusterState, now: float) -> DiscoveryFacts | Unknown:
     if isinstance(cluster.pods, Unknown):
         return cluster.pods
     companions: dict[str, list[ClusterPod]] = {}
+    workloads = () if isinstance(cluster.workloads, Unknown) else cluster.workloads.value
+    daemon_sets = {(one.namespace, one.name) for one in workloads if one.kind == "DaemonSet"}
     for pod in cluster.pods.value:
-        if pod.node and comes_with_the_node(pod):
+        if pod.node and comes_with_the_node(pod, daemon_sets):
             companions.setdefault(pod.node, []).append(pod)
     problems: tuple[str, ...] = ()
     daemons: tuple[ClusterPod, ...] = ()

@@ -44,6 +44,10 @@ def read_expanders(node: Node | None, fields: ValueReader) -> tuple[str, ...]:
         name = fields.text(item)
         if name is None:
             continue
+        if "," in name:
+            fix = f"write a list: [{', '.join(part.strip() for part in name.split(','))}]"
+            fields.problem(item, f"{shortened(name)!r} names several expanders in one text", shortened(fix, 160))
+            return _DEFAULT
         known = len(expander_problems(names)) if names else 0
         names.append(name)
         for problem in expander_problems(names)[known:]:

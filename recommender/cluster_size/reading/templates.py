@@ -71,7 +71,7 @@ def read_capacity(mapping: MappingNode, fields: ValueReader) -> dict[str, int]:
         if entry.name in {"labels", "taints"} or entry.value.is_null:
             continue
         if not _is_resource(entry.name):
-            meant = nearest(entry.name, _KEYS)
+            meant = None if "gpu" in entry.name.lower() else nearest(entry.name, _KEYS)
             fix = (
                 f"did you mean {meant!r}?"
                 if meant

@@ -72,6 +72,9 @@ def _hold(situation: ClusterSituation, settings: ScaleDownSettings, scaled: Scal
         count, first = len(scaled.waiting), scaled.waiting[0]
         text = f"{count} pending pod{'' if count == 1 else 's'}, such as {first}, may still need the node"
         return Waiting(WaitReason.YOUNG_PENDING_PODS, text)
+    if scaled.not_looked_at:
+        text = f"{scaled.not_looked_at} pending pods are not looked at yet, and may need the node"
+        return Waiting(WaitReason.PENDING_PODS_NOT_LOOKED_AT, text)
     return cool_down(situation.memory, settings, situation.now) if situation.waits else None
 
 

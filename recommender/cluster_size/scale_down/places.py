@@ -32,11 +32,23 @@ _CLOSED: Final = 1
 class _Search:
     """What is known of the places for one shape."""
 
-    __slots__ = ("across", "closed", "cpu", "filter", "is_independent", "memory", "refusal", "requests", "starts")
+    __slots__ = (
+        "across",
+        "closed",
+        "cpu",
+        "filter",
+        "fits",
+        "is_independent",
+        "memory",
+        "refusal",
+        "requests",
+        "starts",
+    )
 
     def __init__(self, snapshot: Snapshot, shape: PodShape, count: int) -> None:
         self.filter = PodFilter(snapshot, shape)
         self.is_independent = self.filter.is_independent
+        self.fits = self.filter.fits
         self.refusal = self.filter.unschedulable()
         self.requests = tuple(shape.requests.items())
         self.cpu, self.memory = asked(shape)
@@ -48,9 +60,7 @@ class _Search:
         """By zone of the node that a pod leaves, where the last such pod went."""
 
     def refuses_for_good(self, number: int, info: NodeInfo) -> bool:
-        """Whether no change on other nodes can make the node, which has refused, take the shape."""
-        if self.is_independent:
-            return True
+        """Whether no change on other nodes can make the node, which has refused, take a shape that is not independent."""
         allocatable, requested = info.allocatable, info.requested
         if any(amount > allocatable.get(name, 0) - requested.get(name, 0) for name, amount in self.requests):
             return True
@@ -73,6 +83,7 @@ class Places:
         """
         self._snapshot = snapshot
         self._names = tuple(name for name in destinations if name in snapshot.nodes)
+        self._infos = tuple(snapshot.nodes[name] for name in self._names)
         self._numbers = {name: number for number, name in enumerate(self._names)}
         self._gone = bytearray(len(self._names))
         self._searches: dict[PodShape, _Search] = {}
@@ -142,7 +153,7 @@ class Places:
         return name
 
     def _first(self, search: _Search, start: int, end: int) -> int | None:
-        nodes, closed = self._snapshot.nodes, search.closed
+        infos, closed = self._infos, search.closed
         number = closed.find(_OPEN, start, end)
         asked_block, checks = -1, 0
         while number >= 0 and self._checks_left > 0:
@@ -159,10 +170,9 @@ class Places:
                 self._close(search, number, number + 1)
             else:
                 self._checks_left -= 1
-                info = nodes[self._names[number]]
-                if search.filter.fits(info):
+                if search.fits(infos[number]):
                     return number
-                if search.refuses_for_good(number, info):
+                if search.is_independent or search.refuses_for_good(number, infos[number]):
                     self._close(search, number, number + 1)
             number = closed.find(_OPEN, number + 1, end)
         self._leave(asked_block, checks)
@@ -175,4 +185,10 @@ class Places:
 
     def _close(self, search: _Search, start: int, end: int) -> None:
         search.closed[start:end] = b"\x01" * (end - start)
+        if self._closings:
+            # Most are neighbours of the one before.
+            last, first, until = self._closings[-1]
+            if last is search and until == start:
+                self._closings[-1] = (search, first, end)
+                return
         self._closings.append((search, start, end))

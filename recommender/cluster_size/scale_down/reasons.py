@@ -37,6 +37,7 @@ class WaitReason(StrEnum):
     SCALE_UP_NEEDED = "ScaleUpNeeded"
     UPCOMING_NODES = "UpcomingNodes"
     YOUNG_PENDING_PODS = "YoungPendingPods"
+    PENDING_PODS_NOT_LOOKED_AT = "PendingPodsNotLookedAt"
     PARALLELISM_REACHED = "ParallelismReached"
     ATOMIC_SCALE_DOWN_FAILED = "AtomicScaleDownFailed"
     NO_PLACE_TO_MOVE_PODS = "NoPlaceToMovePods"

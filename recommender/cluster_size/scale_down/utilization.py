@@ -72,11 +72,12 @@ def _share(info: NodeInfo, resource: str, options: UtilizationOptions) -> float:
     if allocatable <= 0:
         raise UtilizationError(f"the node offers no {resource}")
     requested = 0
+    ignores = options.ignore_daemon_sets or options.ignore_mirror_pods
     for pod in info.pods.values():
         amount = pod.resources.requests.get(resource, 0)
         if not amount:
             continue
-        if _is_ignored(pod, options):
+        if ignores and _is_ignored(pod, options):
             allocatable -= amount
         elif not (pod.is_terminating and is_long_terminating(pod, options.now)):
             requested += amount

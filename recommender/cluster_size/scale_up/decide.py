@@ -10,7 +10,7 @@ from recommender.cluster_size.scale_down.pod_kinds import is_daemon_set_pod
 from recommender.cluster_size.scale_up.distance import optimum_bound
 from recommender.cluster_size.scale_up.exemplars import Exemplars
 from recommender.cluster_size.scale_up.new_nodes import add_new_nodes
-from recommender.cluster_size.scale_up.pending import deleting_nodes, pending_pods, too_young
+from recommender.cluster_size.scale_up.pending import deleting_nodes, left_out_pods, pending_pods, too_young
 from recommender.cluster_size.scale_up.placing import Placer
 from recommender.cluster_size.scale_up.preparation import (
     add_upcoming,
@@ -22,6 +22,7 @@ from recommender.cluster_size.scale_up.preparation import (
 from recommender.cluster_size.scale_up.report import group_reasons, left_pending
 from recommender.cluster_size.scale_up.rounds import Rounds, expander_context
 from recommender.cluster_size.scale_up.state import exceeded_limits
+from recommender.cluster_size.scale_up.work_bound import NOT_LOOKED_AT, within_bound
 
 if TYPE_CHECKING:
     from adapter.cluster.predicates.snapshot import Snapshot
@@ -59,7 +60,8 @@ def _decided(
         _enforce_min_sizes(state, snapshot)
     deleting = deleting_nodes(situation)
     usable = [info for name, info in snapshot.nodes.items() if name not in deleting]
-    sought = [pod for pod in placer.place_all(pending.pods, usable) if not is_daemon_set_pod(pod)]
+    pods, beyond = within_bound(pending.pods, snapshot)
+    sought = [pod for pod in placer.place_all(pods, usable) if not is_daemon_set_pod(pod)]
     young = too_young(sought, situation, settings)
     old = [pod for pod in sought if (pod.namespace, pod.name) not in young]
     rounds = Rounds(settings, snapshot, state, placer, exemplars, expander_context(situation, settings))
@@ -70,9 +72,10 @@ def _decided(
         increases={name: count for name, count in sorted(state.increases.items()) if count},
         steps=tuple(state.steps),
         reasons=group_reasons(state, left_out, has_pending=bool(old)),
-        unschedulable=(*remaining.pods, *pending.left_out),
+        unschedulable=(*remaining.pods, *pending.left_out, *left_out_pods((pod, NOT_LOOKED_AT) for pod in beyond)),
         waiting=tuple(PodName(pod.namespace, pod.name) for pod in sought if (pod.namespace, pod.name) in young),
-        fitting_pods=sum(not is_daemon_set_pod(pod) for pod in pending.pods) - len(sought),
+        not_looked_at=len(beyond),
+        fitting_pods=sum(not is_daemon_set_pod(pod) for pod in pods) - len(sought),
         helped_pods=len(old) - sum(len(group.pods) for group in left),
         bound=optimum_bound(old, rounds.added, rounds.used, state.groups, snapshot),
         binding=_binding(state, remaining),

@@ -61,7 +61,7 @@ def pending_pods(situation: ClusterSituation, settings: ClusterSizeSettings) -> 
     moved = [replace(pod, node="") for pod in drained]
     once, repeated = _each_once([*waiting, *situation.future_pods], bound)
     taken, refused = _of_the_default_scheduler(once)
-    left_out = _left_out([*refused, *((pod, _REPEATED) for pod in repeated)])
+    left_out = left_out_pods([*refused, *((pod, _REPEATED) for pod in repeated)])
     return PendingPods((*taken, *moved), left_out, tuple(expendable), tuple(drained))
 
 
@@ -143,7 +143,8 @@ def _scheduling(pod: ClusterPod) -> PodScheduling:
     return NO_CONSTRAINTS if pod.facts is None else pod.facts.scheduling
 
 
-def _left_out(pods: Iterable[tuple[ClusterPod, str]]) -> tuple[UnschedulablePods, ...]:
+def left_out_pods(pods: Iterable[tuple[ClusterPod, str]]) -> tuple[UnschedulablePods, ...]:
+    """Return pods with their reasons, those with the same one together."""
     by_reason: defaultdict[str, list[PodName]] = defaultdict(list)
     for pod, reason in pods:
         by_reason[reason].append(PodName(pod.namespace, pod.name))

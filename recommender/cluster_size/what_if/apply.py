@@ -22,12 +22,18 @@ def assumed(cluster: ClusterState, question: WhatIf) -> Assumed:
     """Return the cluster as it would be, and the pods that do not exist. Raises WhatIfError."""
     pods: list[ClusterPod] = []
     notes: list[str] = []
+    seen: set[tuple[str, str, str]] = set()
     for assumption in question.assumptions:
+        place = (assumption.kind.lower(), assumption.namespace, assumption.name)
+        if place in seen:
+            raise WhatIfError(f"--assume {assumption}: this workload has a number of pods already: give it once")
+        seen.add(place)
         result = with_assumption(cluster, assumption)
         cluster = result.cluster
         pods += result.pods
         notes += result.notes
-    if added := _added(cluster, question, pods):
+    if question.pods or question.workloads:
+        added = _added(cluster, question, pods)
         pods += added
         notes.append(f"{len(added)} pod{'' if len(added) == 1 else 's'} of --add-pods")
     for name in dict.fromkeys(question.without_nodes):

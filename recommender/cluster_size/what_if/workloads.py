@@ -11,7 +11,7 @@ from recommender.cluster_size.future.copies import copies, pods_by_workload, wor
 from recommender.cluster_size.what_if.model import Assumed, WhatIfError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from adapter.cluster.scheduling.workloads import WorkloadFacts
     from adapter.cluster.state import ClusterPod, ClusterState
@@ -29,7 +29,7 @@ def with_assumption(cluster: ClusterState, assumption: Assumption) -> Assumed:
     workload = _found(cluster, assumption)
     known = cluster.pods
     if isinstance(known, Unknown):
-        raise WhatIfError(f"{assumption}: pods are not known: {known.reason}")
+        raise WhatIfError(f"--assume {assumption}: pods are not known: {known.reason}")
     key = workload_key(workload)
     own = [pod for pod in pods_by_workload(known.value, (key,))[key] if not pod.is_terminating]
     cluster = _with_replicas(cluster, workload, assumption.replicas)
@@ -55,24 +55,29 @@ def new_pods(
 
 def _found(cluster: ClusterState, assumption: Assumption) -> WorkloadFacts:
     if isinstance(cluster.workloads, Unknown):
-        raise WhatIfError(f"{assumption}: workloads are not known: {cluster.workloads.reason}")
+        raise WhatIfError(f"--assume {assumption}: workloads are not known: {cluster.workloads.reason}")
     workloads = cluster.workloads.value
-    place = (assumption.namespace, assumption.name)
-    found = [each for each in workloads if (each.namespace, each.name) == place]
-    if assumption.kind:
-        found = [each for each in found if each.kind.lower() == assumption.kind.lower()]
+    named = [each for each in workloads if (each.namespace, each.name) == (assumption.namespace, assumption.name)]
+    found = [each for each in named if assumption.kind.lower() in {"", each.kind.lower()}]
     if not found:
-        text = f"{assumption.namespace}/{assumption.name}"
-        meant = nearest(text, {f"{each.namespace}/{each.name}" for each in workloads})
-        fix = f"did you mean {meant}?" if meant else "write a Deployment, StatefulSet or Job of this cluster"
-        raise WhatIfError(f"{assumption}: there is no workload {text}: {fix}")
+        raise WhatIfError(f"--assume {assumption}: {_not_found(assumption, workloads, named)}")
     if len(found) > 1:
         names = " and ".join(map(_named, found))
         example = f"{found[0].kind}/{assumption.namespace}/{assumption.name}:{assumption.replicas}"
-        raise WhatIfError(f"{assumption}: there are {names}: write which one, such as {example}")
+        raise WhatIfError(f"--assume {assumption}: there are {names}: write which one, such as {example}")
     if found[0].kind == _DAEMON_SET:
-        raise WhatIfError(f"{assumption}: a DaemonSet has a pod on each node, so its number cannot be assumed")
+        raise WhatIfError(f"--assume {assumption}: a DaemonSet has a pod on each node, so its number cannot be assumed")
     return found[0]
+
+
+def _not_found(assumption: Assumption, workloads: Iterable[WorkloadFacts], named: Sequence[WorkloadFacts]) -> str:
+    text = f"{assumption.namespace}/{assumption.name}"
+    if named:
+        others = " and ".join(f"{each.kind}/{text}" for each in named)
+        return f"there is no {assumption.kind} {text}: did you mean {others}?"
+    meant = nearest(text, {f"{each.namespace}/{each.name}" for each in workloads})
+    fix = f"did you mean {meant}?" if meant else "write a Deployment, StatefulSet or Job of this cluster"
+    return f"there is no workload {text}: {fix}"
 
 
 def _named(workload: WorkloadFacts) -> str:

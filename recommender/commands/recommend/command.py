@@ -19,6 +19,7 @@ from adapter.options.logs import LOG_FLAGS, configure_logs_by
 from adapter.options.version import program_version
 from adapter.service.flags.parsing import UsageError, exit_for_usage, flags_or_exit
 from adapter.service.flags.table import PATH, TEXT, CommandFlags, Flag, Repeat, one_of
+from adapter.service.runtime.garbage_collector import rare_collections
 from adapter.sources.kubernetes.access import access
 from adapter.sources.kubernetes.client import KubernetesClient
 from adapter.sources.kubernetes.errors import KubernetesError
@@ -93,6 +94,11 @@ def recommend(arguments: Sequence[str]) -> NoReturn:
     """Run the command; leaves by SystemExit."""
     values = flags_or_exit(RECOMMEND, arguments, os.environ)
     configure_logs_by(values)
+    with rare_collections():
+        _recommend(values)
+
+
+def _recommend(values: FlagValues) -> NoReturn:
     try:
         _, configuration = configuration_or_exit(values)
         configuration = _selected(configuration, values.texts("recommendation"))
@@ -125,6 +131,9 @@ def _selected(configuration: Configuration, names: tuple[str, ...]) -> Configura
 
 
 def _inputs(values: FlagValues, configuration: Configuration) -> Inputs:
+    if configuration.refused and not configuration.recommendations:
+        # What is wrong with the configuration is the answer; objects that nothing asks for must not hide it.
+        return Inputs()
     # First, since they may take long: what is read afterwards is still fresh when the decisions are made.
     loads = load_inputs(configuration)
     queries = _query_values(configuration)

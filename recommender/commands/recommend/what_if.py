@@ -92,7 +92,7 @@ def _added(path: Path) -> tuple[tuple[ClusterPod, ...], tuple[WorkloadFacts, ...
     pods = state.pods.value if isinstance(state.pods, Observed) else ()
     workloads = state.workloads.value if isinstance(state.workloads, Observed) else ()
     if state.left_out:
-        raise UsageError(f"--add-pods: {state.left_out[0].reason}")
+        raise UsageError(f"--add-pods: {path}: {state.left_out[0].reason}")
     if not pods and not workloads:
         raise UsageError(f"--add-pods: {path} contains no pods and no workloads: write Pods or Deployments")
     return pods, workloads

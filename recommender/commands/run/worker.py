@@ -106,7 +106,11 @@ def make_worker(
             clock=parts.clock,
             wake=parts.wake,
             sizes=SizesInBackground(
-                DaemonThreads("cluster size", SIZE_THREADS).submit, plugins, parts.wake.set, writes=settings.writes
+                DaemonThreads("cluster size", SIZE_THREADS).submit,
+                plugins,
+                parts.wake.set,
+                parts.telemetry.decided,
+                writes=settings.writes,
             ),
             report_poll=watchers.polled,
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recommender.decisions.texts import plain
+from recommender.decisions.texts import money, plain
 
 if TYPE_CHECKING:
     from recommender.cluster_size.model.answer import Advice, ClusterSizeAnswer, LowerBound, Removal, UnschedulablePods
@@ -43,7 +43,7 @@ def size_keys(answer: ClusterSizeAnswer | None) -> dict[str, object]:
         ],
         "bound": _bound(answer.bound),
         "advice": [_advice(advice) for advice in answer.advice],
-        "saved_per_hour": answer.saved_per_hour,
+        "saved_per_hour": _money(answer.saved_per_hour),
         "pending_pods": answer.pending_pods,
         "waiting": [str(pod) for pod in answer.waiting],
         "left_out": list(answer.notes),
@@ -73,7 +73,7 @@ def _removal(removal: Removal) -> dict[str, object]:
         "unneeded_seconds": None if removal.unneeded_seconds is None else plain(round(removal.unneeded_seconds, 1)),
         "due": removal.is_due,
         "moved_pods": removal.moved_pods,
-        "saved_per_hour": removal.saved_per_hour,
+        "saved_per_hour": _money(removal.saved_per_hour),
     }
 
 
@@ -89,8 +89,8 @@ def _bound(bound: LowerBound | None) -> dict[str, object] | None:
     return {
         "nodes": bound.nodes,
         "lower_bound": bound.bound,
-        "cost_per_hour": bound.cost,
-        "lower_bound_cost_per_hour": bound.cost_bound,
+        "cost_per_hour": _money(bound.cost),
+        "lower_bound_cost_per_hour": None if bound.cost_bound is None else money(bound.cost_bound, is_lower_bound=True),
     }
 
 
@@ -99,5 +99,9 @@ def _advice(advice: Advice) -> dict[str, object]:
         "kind": advice.kind,
         "nodes": list(advice.nodes),
         "detail": advice.detail,
-        "saved_per_hour": advice.saved_per_hour,
+        "saved_per_hour": _money(advice.saved_per_hour),
     }
+
+
+def _money(amount: float | None) -> float | None:
+    return None if amount is None else money(amount)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from adapter.reports.terminal import printable
 from recommender.decisions.printed.columns import GAP, columns, wrapped
 from recommender.decisions.printed.kept import kept_by_reason, kept_reason, listed
-from recommender.decisions.texts import shown
+from recommender.decisions.texts import money_text, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -39,8 +39,14 @@ def size_lines(answer: ClusterSizeAnswer, width: int | None, paint: Callable[[st
     yield from _removals(answer, width, paint)
     yield from _kept(answer.kept, width, paint)
     for advice in answer.advice:
-        saved = "" if advice.saved_per_hour is None else f" (saves {shown(advice.saved_per_hour)} an hour)"
+        saved = "" if advice.saved_per_hour is None else f" (saves {money_text(advice.saved_per_hour)} an hour)"
         yield from wrapped(printable(f"advice: {advice.detail}{saved}"), width, GAP)
+    if answer.notes:
+        yield GAP + paint("NOTES", _BOLD)
+        for note in answer.notes[:_MOST_ROWS]:
+            yield from columns([("-", note)], width, indent=GAP)
+        if len(answer.notes) > _MOST_ROWS:
+            yield f"{GAP}and {len(answer.notes) - _MOST_ROWS} more: -o json has all of them"
 
 
 def _groups(groups: Iterable[GroupSize], width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
@@ -83,7 +89,8 @@ def _bound_text(bound: LowerBound) -> str:
     text = f"{bound.nodes} new node{'' if bound.nodes == 1 else 's'}; no mix of groups needs fewer than {bound.bound}"
     if bound.cost is None or bound.cost_bound is None:
         return text
-    return f"{text}; they cost {shown(bound.cost)} an hour, and none costs less than {shown(bound.cost_bound)}"
+    least = money_text(bound.cost_bound, is_lower_bound=True)
+    return f"{text}; together they cost {money_text(bound.cost)} an hour, and no mix costs less than {least}"
 
 
 def _unschedulable(
@@ -106,7 +113,7 @@ def _unschedulable(
 def _removals(answer: ClusterSizeAnswer, width: int | None, paint: Callable[[str, str], str]) -> Iterator[str]:
     if not answer.removals:
         return
-    saved = "" if answer.saved_per_hour is None else f" (saves {shown(answer.saved_per_hour)} an hour)"
+    saved = "" if answer.saved_per_hour is None else f" (saves {money_text(answer.saved_per_hour)} an hour)"
     yield GAP + paint("NODES THAT MAY GO", _BOLD) + saved
     rows = [("NODE", "GROUP", "USED", "PODS", "REASON")]
     for removal in answer.removals[:_MOST_ROWS]:
@@ -135,3 +142,4 @@ def _kept(kept: tuple[KeptNode, ...], width: int | None, paint: Callable[[str, s
             )
         rows.append((str(len(found.nodes)), detail))
     yield from columns(rows, width, indent=GAP)
+    yield f"{GAP}-o json has the reason of each node"

@@ -114,15 +114,20 @@ class SizesInBackground:
         submit: Submit,
         plugins: ReadsPlugins,
         wake: Callable[[], None],
+        measure: Callable[[str, float], None],
         *,
         writes: bool,
         wait_seconds: float = WAIT_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`submit` runs work on another thread; `wake` lets a poll follow soon; `writes` as in `SizeQuestion`."""
+        """`submit` runs work on another thread; `wake` lets a poll follow soon; `writes` as in `SizeQuestion`.
+
+        `measure` records how long the decision of a recommendation took, from any thread.
+        """
         self._submit = submit
         self._plugins = plugins
         self._wake = wake
+        self._measure = measure
         self._writes = writes
         self._wait_seconds = wait_seconds
         self._clock = clock
@@ -173,6 +178,7 @@ class SizesInBackground:
         finally:
             work.seconds = self._clock() - started
             work.done.set()
+        self._measure(policy.name, work.seconds)
         if work.seconds > self._wait_seconds:
             self._wake()
 

@@ -17,6 +17,7 @@ from recommender.decisions.constraints import HOUR_SECONDS
 from recommender.decisions.loop import Decision
 from recommender.decisions.record import Record, Status, Step
 from recommender.decisions.settings import Output
+from recommender.decisions.texts import message_with_notes
 from recommender.decisions.times import is_fresh, rfc3339
 from recommender.outputs.sizes.group_wishes import GroupWishes
 from recommender.running.sizing.outcome import SizeDecision, buffer_size, remembered_writes, wished_sizes
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 _MOST_STEPS: Final = 50
 """In the steps of the record, which are metrics; the answer has all of them."""
-_MOST_NOTES: Final = 20
-"""In a message; the answer has all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +107,7 @@ def decide_cluster_size(
         policy.type,
         now,
         Status.HELD if holds else Status.OK,
-        _message(answer, holds, policy.note),
+        message_with_notes((*holds, policy.note, summary_text(answer)), answer.notes),
         inputs=_inputs(answer, len(situation.nodes), len(situation.pods)),
         steps=tuple(Step(step.step, step.value, f"{step.group}: {step.detail}") for step in answer.steps[:_MOST_STEPS]),
         binding=answer.binding,
@@ -171,11 +170,6 @@ def _held_group(name: str, size: int, known: GroupSize | None, reason: str) -> G
     if known is None:
         return GroupSize(name, None, size, size, None, None, text)
     return replace(known, recommended=size, after_removals=size, reason=text)
-
-
-def _message(answer: ClusterSizeAnswer, holds: tuple[str, ...], note: str) -> str:
-    parts = [*holds, *((note,) if note else ()), *answer.notes[:_MOST_NOTES]]
-    return "; ".join(part for part in dict.fromkeys(parts) if part) or summary_text(answer)
 
 
 def summary_text(answer: ClusterSizeAnswer) -> str:

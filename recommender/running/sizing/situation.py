@@ -170,7 +170,13 @@ def _priorities(settings: ClusterSizeSettings, inputs: Inputs) -> tuple[Mapping[
 
 def notes_about(cluster: ClusterState) -> tuple[str, ...]:
     """Return what is not known or left out, one sentence each: the answer may be too careful because of it."""
-    return (*cluster.problems, *_left_out(cluster.left_out), *_unknown(cluster))
+    problems = (problem for problem in cluster.problems if not _is_named(problem, cluster.left_out))
+    return (*problems, *_left_out(cluster.left_out), *_unknown(cluster))
+
+
+def _is_named(problem: str, left_out: Iterable[LeftOut]) -> bool:
+    """Whether a problem is about an object that is named and counted among those that are left out."""
+    return any(one.reason in problem for one in left_out)
 
 
 def _unknown(cluster: ClusterState) -> Iterator[str]:

@@ -10,6 +10,7 @@ import pytest
 from adapter.cluster.files import ClusterFilesError, read_contents, read_file, state_of
 from adapter.cluster.folder import ClusterFolder
 from adapter.cluster.scheduling.constraints import NodeSelectorTerm, PodScheduling
+from adapter.cluster.scheduling.kinds import SCHEDULING_KINDS
 from adapter.cluster.scheduling.storage import CsiNodeFacts, StorageClassFacts, Volume, VolumeClaim
 from adapter.cluster.scheduling.workloads import DisruptionBudget, WorkloadFacts
 from adapter.cluster.state import (
@@ -24,6 +25,7 @@ from adapter.cluster.state import (
     Unknown,
 )
 from adapter.objects.requirements import Operator, Requirement
+from adapter.objects.resources import BUILT_IN
 from adapter.objects.selectors import EVERYTHING, parse_selector
 from tests.cluster.scheduling.objects import api_object, budget, claim, workload
 from tests.cluster.test_files import written
@@ -37,6 +39,22 @@ NOW = 1795327200.0
 MACHINES = ObjectKind("cluster.x-k8s.io", "machinedeployments", "MachineDeployment")
 NEEDS = ClusterNeeds(nodes=True, pods=True, scheduling=True)
 NODE = node_object("n1")
+SHORT_NAMES = {
+    "no": "Node",
+    "po": "Pod",
+    "deploy": "Deployment",
+    "rs": "ReplicaSet",
+    "sts": "StatefulSet",
+    "ds": "DaemonSet",
+    "rc": "ReplicationController",
+    "pdb": "PodDisruptionBudget",
+    "ns": "Namespace",
+    "pvc": "PersistentVolumeClaim",
+    "pv": "PersistentVolume",
+    "sc": "StorageClass",
+    "pc": "PriorityClass",
+}
+"""As `kubectl api-resources` prints them."""
 
 
 def state(folder: Path, *objects: Json, needs: ClusterNeeds = NEEDS, name: str = "all.json") -> ClusterState:
@@ -294,11 +312,19 @@ def test_kinds_of_which_the_files_hold_nothing_count_as_absent_and_the_state_say
     assert found.storage is not None
     assert found.storage.claims == Observed({}, NOW)
     (problem,) = found.problems
-    assert "holds no Deployment, " in problem
-    assert "PodDisruptionBudget" not in problem
-    assert "kubectl get deployments.apps," in problem
+    assert (
+        "holds no workloads, DaemonSets or volumes, so the answer is that of a cluster without them; `kubectl get "
+        in (problem)
+    )
     without = state(tmp_path, pod_object("a"))
     assert isinstance(without.nodes, Unknown)
+
+
+def test_the_command_that_reads_all_names_every_kind_that_is_read(tmp_path: Path) -> None:
+    (problem,) = state(tmp_path, NODE).problems
+    listed = problem.partition("kubectl get ")[2].partition(" ")[0].split(",")
+    known = {**SHORT_NAMES, **{resource.plural: resource.kind for resource in BUILT_IN}}
+    assert {known[name] for name in listed} == {"Node", "Pod", *(kind.name for kind in SCHEDULING_KINDS)}
 
 
 BROKEN_PODS: dict[str, tuple[Json, str]] = {

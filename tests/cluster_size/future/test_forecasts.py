@@ -117,5 +117,5 @@ def test_a_reserve_is_also_kept_for_what_is_predicted() -> None:
     assert sum(one.resources.requests["cpu"] for one in reserve) == 600
     assert found.notes == (
         "2 pods that are predicted count as pending",
-        f"{len(reserve)} pods that stand for a reserve count as pending: headroom 0.5",
+        f"{len(reserve)} pods that stand for a reserve count as pending: headroom 50 %",
     )

@@ -83,9 +83,14 @@ def test_without_a_template_a_ready_node_shows_what_a_new_one_holds() -> None:
         node("broken", "8", labels=POOL_A, created=800.0, conditions={"Ready": "Unknown"}),
     )
     daemon = pod("d1", node="newer", controller=controller("d", "DaemonSet"))
-    mirror = pod("m1", node="newer", annotations={"kubernetes.io/config.mirror": "x"})
+    mirror = pod(
+        "m1",
+        node="newer",
+        annotations={"kubernetes.io/config.mirror": "x"},
+        controller=controller("newer", "Node", "v1"),
+    )
     others = (pod("w1", node="newer", controller="web"), pod("d2", node="old", controller=controller("d", "DaemonSet")))
-    group = group_of(static(), daemon_set("other"), nodes=nodes, pods=(daemon, mirror, *others))
+    group = group_of(static(), daemon_set("d"), daemon_set("other"), nodes=nodes, pods=(daemon, mirror, *others))
     assert group.template is not None
     assert group.template.source == "node newer"
     assert [one.name for one in group.template.pods] == ["d1", "m1"]
@@ -265,3 +270,35 @@ def test_karpenter_is_seen_by_its_nodes(source: NodeGroupSources) -> None:
     nodes = (node("n1", labels={**POOL_A, "karpenter.sh/nodepool": "default"}),)
     (group,) = node_groups(source, state(nodes=nodes), 0.0).groups
     assert group.autoscaler == "Karpenter (NodePool default)"
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        pytest.param(pod("p", "3", node="n1", controller=controller("none", "DaemonSet")), id="no-such-daemon-set"),
+        pytest.param(
+            pod("p", "3", node="n1", controller=controller("d", "DaemonSet"), namespace="evil"), id="other-namespace"
+        ),
+        pytest.param(
+            pod("p", "3", node="n1", controller=controller("d", "DaemonSet", "evil.example/v1")), id="other-api-group"
+        ),
+        pytest.param(
+            pod("p", "3", node="n1", annotations={"kubernetes.io/config.mirror": "x"}), id="annotated-as-mirror-pod"
+        ),
+        pytest.param(pod("p", "3", node="n1", controller=controller("n2", "Node", "v1")), id="of-another-node"),
+        pytest.param(
+            pod("p", "3", node="n1", controller=controller("n1", "Node", "evil.example/v1")), id="no-node-at-all"
+        ),
+    ],
+)
+def test_a_pod_that_only_claims_to_come_with_its_node_takes_no_room_on_new_ones(forged: ClusterPod) -> None:
+    found = group_of(static(), daemon_set("d"), nodes=(node("n1", labels=POOL_A),), pods=(forged,))
+    assert found.template is not None
+    assert found.template.pods == ()
+
+
+def test_pods_of_daemon_sets_come_with_the_node_where_no_daemon_set_is_known() -> None:
+    daemon = pod("d1", node="n1", controller=controller("d", "DaemonSet"))
+    found = group_of(static(), nodes=(node("n1", labels=POOL_A),), pods=(daemon,))
+    assert found.template is not None
+    assert len(found.template.pods) == 1

@@ -239,6 +239,14 @@ GROUP: Final = "nodeGroups: [{name: a, max: 3, selector: {pool: a}, %s}]"
         ("nodeGroups: []", "there are no node groups: write one, such as {name: a, max: 20, selector: {pool: a}}"),
         ("nodeGroups: {clusterApi: {}}", "the key 'clusterApi' is not known: did you mean 'clusterAPI'?"),
         (f"{BY_LABEL}\nexpandr: random", "the key 'expandr' is not known: did you mean 'expander'?"),
+        (
+            f"{BY_LABEL}\nexpander: priority,least-waste",
+            "'priority,least-waste' names several expanders in one text: write a list: [priority, least-waste]",
+        ),
+        (
+            GROUP % "template: {cpu: 4, memory: 1Gi, gpu: 1}",
+            "the key 'gpu' is not a resource: write an extended resource such as nvidia.com/gpu, or remove it",
+        ),
         (f"{BY_LABEL}\nexpander: leastwaste", "'leastwaste' is no expander: did you mean least-waste?"),
         (f"{BY_LABEL}\nexpander: []", "`expander` is empty: write least-waste, or remove the key"),
         (f"{BY_LABEL}\nexpander: [price, price]", "the expander price is given twice: give it once"),

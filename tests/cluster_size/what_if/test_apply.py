@@ -87,12 +87,20 @@ def test_the_workload_counts_as_scaled() -> None:
     [
         (Assumption("shop", "wbe", 1), r"there is no workload shop/wbe: did you mean shop/web\?"),
         (Assumption("shop", "agent", 1), "a DaemonSet has a pod on each node"),
-        (Assumption("shop", "web", 1, "StatefulSet"), "there is no workload shop/web"),
+        (
+            Assumption("shop", "web", 1, "StatefulSet"),
+            "there is no StatefulSet shop/web: did you mean Deployment/shop/web",
+        ),
     ],
 )
 def test_a_workload_that_cannot_be_assumed_is_an_error(assumption: Assumption, message: str) -> None:
     with pytest.raises(WhatIfError, match=message):
         assumed(CLUSTER, WhatIf((assumption,)))
+
+
+def test_a_workload_has_one_number_of_pods() -> None:
+    with pytest.raises(WhatIfError, match="--assume shop/web:2: this workload has a number of pods already"):
+        assumed(CLUSTER, WhatIf((Assumption("shop", "web", 1), Assumption("shop", "web", 2))))
 
 
 def test_two_workloads_of_one_name_are_both_named_until_the_kind_is_written() -> None:

@@ -202,3 +202,19 @@ def test_the_program_prints_a_table(arguments: list[str]) -> None:
     assert any(line[:3] == ["a", "1", "4"] for line in lines)
     assert ["3", "pods", "like", "shop/huge-77-0"] in lines
     assert ["NODES", "THAT", "STAY"] in lines
+
+
+def test_what_is_wrong_with_the_configuration_is_not_hidden_by_objects(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    wrong = GROUPS.replace("expander: [price", "expander: [cheapest")
+    (tmp_path / "r.yaml").write_text(whole(entry("workers", kind=wrong)))
+    broken = node("n1", "a", "4") | {"metadata": {"name": "n1", "labels": {"pool": None}}}
+    (tmp_path / "c.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [broken]}))
+
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+
+    assert ended.value.code == 1
+    printed = capsys.readouterr()
+    assert (printed.err, "'cheapest' is no expander" in printed.out) == ("", True)

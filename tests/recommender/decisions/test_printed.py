@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+from recommender.cluster_size.model.answer import ClusterSizeAnswer, KeptNode
 from recommender.decisions.document import recommendation_list
 from recommender.decisions.record import Record, Status, Step, TargetAction, TargetOutcome
 from recommender.decisions.table import as_text
-from recommender.decisions.texts import event_text, log_fields
+from recommender.decisions.texts import event_text, log_fields, money_text
 from tests.recommender.decisions.world import DNS, NOW
 
 RECORD = Record(
@@ -116,6 +119,37 @@ def test_text_of_others_cannot_control_the_terminal() -> None:
     text = as_text([hostile])
     assert "\x1b" not in text
     assert "\\n" in text
+
+
+@pytest.mark.parametrize(
+    ("amount", "exact", "at_least"),
+    [
+        (0.0, "0", "0"),
+        (12.0, "12", "12"),
+        (0.19 * 3, "0.57", "0.57"),
+        (1.2, "1.20", "1.20"),
+        (0.879999, "0.88", "0.88"),
+        (0.8765, "0.8765", "0.8765"),
+        (0.87659, "0.8766", "0.8765"),
+        (1234.567, "1234.57", "1234.56"),
+        (0.0123456, "0.01235", "0.01234"),
+    ],
+)
+def test_money_has_cents_or_four_digits_and_a_lower_bound_is_not_rounded_up(
+    amount: float, exact: str, at_least: str
+) -> None:
+    assert (money_text(amount), money_text(amount, is_lower_bound=True)) == (exact, at_least)
+
+
+def test_many_kept_nodes_are_grouped_by_reason_and_notes_come_last() -> None:
+    kept = tuple(KeptNode(f"n{number}", "a", f"NotUnderutilized: {number} % of cpu") for number in range(5000))
+    answer = ClusterSizeAnswer(kept=kept, notes=("one note", "another"))
+    lines = as_text([Record("a", "clusterSize", NOW, Status.OK, "the size is right; one note; another", size=answer)])
+    text = lines.splitlines()
+    assert "  the size is right" in text
+    assert "  5000   NotUnderutilized: n0, n1, n2, n3, n4, n5, n6, n7 and 4992 more (such as 0 % of cpu)" in text
+    assert text[-4:] == ["  -o json has the reason of each node", "  NOTES", "  -  one note", "  -  another"]
+    assert len(text) < 20
 
 
 def test_sizes_of_containers_are_listed() -> None:

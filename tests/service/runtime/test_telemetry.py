@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from adapter.service.runtime.garbage_collector import settle_collector
+from adapter.service.runtime.garbage_collector import rare_collections, settle_collector
 from adapter.service.runtime.telemetry import ConnectionCollector, TaskMetrics, exposition, new_registry
 
 if TYPE_CHECKING:
@@ -70,3 +70,13 @@ def test_a_settled_collector_leaves_alone_what_is_there() -> None:
     settle_collector()
     assert gc.get_freeze_count() > 1000
     assert gc.get_threshold()[0] > 700
+
+
+@pytest.mark.usefixtures("collector_restored")
+def test_collections_are_rare_until_a_command_has_ended() -> None:
+    before = gc.get_threshold()
+    with rare_collections():
+        assert gc.get_freeze_count() > 1000
+        assert gc.get_threshold()[0] > before[0]
+    assert gc.get_freeze_count() == 0
+    assert gc.get_threshold() == before

@@ -38,8 +38,15 @@ class World:
         self.at_once = False
         self.seconds = 0.0
         """How long a decision takes: each look at the clock while it is made."""
+        self.measured: list[tuple[str, float]] = []
         self.sizes = SizesInBackground(
-            self.submit, NoPlugins(), self.wake, writes=False, wait_seconds=0.0, clock=self.clock
+            self.submit,
+            NoPlugins(),
+            self.wake,
+            lambda *duration: self.measured.append(duration),
+            writes=False,
+            wait_seconds=0.0,
+            clock=self.clock,
         )
 
     def submit(self, work: Callable[[], None]) -> None:
@@ -139,3 +146,12 @@ def test_after_a_long_decision_the_thread_rests_as_long_and_a_poll_is_asked_for(
     world.now += 1.0
     world.poll(memory=memory)
     assert len(world.work) == 1
+
+
+def test_the_duration_of_a_decision_is_measured_however_long_polls_wait_for_it(world: World) -> None:
+    world.seconds = 7.0
+    world.poll()
+    assert world.measured == []
+    world.finish()
+    world.poll()
+    assert world.measured == [(POLICY.name, 7.0)]

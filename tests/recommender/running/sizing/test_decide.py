@@ -17,6 +17,7 @@ from recommender.decisions.inputs import Inputs
 from recommender.decisions.memory import Memory
 from recommender.decisions.record import Status
 from recommender.decisions.settings import Brakes, Direction, Pause, RecommendationPolicy
+from recommender.decisions.texts import message_without_notes
 from recommender.running.memory.document import decode_memory, encode_memory
 from recommender.running.memory.worth import is_worth_a_write
 from recommender.running.sizing.decide import SizeInputs, SizeQuestion, decide_cluster_size
@@ -193,6 +194,25 @@ def test_what_is_unknown_or_left_out_is_named_and_keeps_nodes() -> None:
     assert answer is not None
     assert "PodDisruptionBudgets are not known, so no pod is moved: no rights" in answer.notes
     assert "5 Pods left out: pod shop/x0: bad; pod shop/x1: bad; pod shop/x2: bad; and 2 more" in answer.notes
+
+
+def test_an_object_that_is_left_out_is_named_once() -> None:
+    bad = "Pod shop/x: bad"
+    problem = f"1 pods cannot be used and are left out; the first: {bad}"
+    state = replace(cluster(NOW), problems=(problem, "other"), left_out=(LeftOut("Pod", "shop", "x", bad),))
+
+    found = decided(state).record
+
+    assert found.size is not None
+    assert [note for note in found.size.notes if bad in note] == [f"1 Pod left out: {bad}"]
+    assert "other" in found.size.notes
+
+
+def test_the_message_begins_with_the_answer_and_ends_with_the_notes() -> None:
+    found = decided(replace(cluster(NOW, pending=2), problems=("a note",))).record
+
+    assert found.message == "grow a from 3 to 5; a note"
+    assert message_without_notes(found) == "grow a from 3 to 5"
 
 
 def test_changes_of_sizes_are_remembered() -> None:
