@@ -26,7 +26,7 @@ _LISTS: Final = ("nodes", "pods", "namespaces", "claims", "volumes", "storageCla
 def our_verdict(cluster: Objects) -> ClusterVerdict:
     """Return the verdict on the pending pod, from the objects as a file of them is read."""
     state = _state(cluster)
-    assert not state.left_out
+    assert state.left_out == ()
     assert isinstance(state.nodes, Observed)
     assert isinstance(state.pods, Observed)
     assert isinstance(state.namespace_labels, Observed)

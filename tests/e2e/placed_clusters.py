@@ -1,8 +1,8 @@
 """Random clusters as objects of a real API server, and what its scheduler says to their pending pods.
 
 The objects are those of `scheduling_clusters`, changed where the API server would refuse them: a constraint that is
-there twice, an overhead without its RuntimeClass, an extended resource without a limit. Unbound claims that wait for
-their first consumer are left out, since no provisioner would ever bind them.
+there twice, an overhead without its RuntimeClass, an extended resource without a limit. Pods have no volumes, since
+nothing provisions any: the scheduler's own plugins judge these (`test_scheduling_filters.py`).
 """
 
 from __future__ import annotations

@@ -104,7 +104,9 @@ def test_a_node_waits_out_its_timer_over_a_kill_and_its_machine_is_marked_before
     assert groups.refused_requests() == set()
 
 
-def test_a_capacity_buffer_gets_the_chunks_that_the_reserve_needs(groups: MachineGroups) -> None:
+def test_a_capacity_buffer_gets_the_chunks_that_the_reserve_needs_and_its_own_size_back_when_nothing_sizes_it(
+    groups: MachineGroups,
+) -> None:
     client, wait_for = groups.cluster.client, groups.cluster.wait_for
     groups.create_group(1, least=1, most=3)
     groups.add_pods("busy", node=groups.node(0), cpu="2")
@@ -133,5 +135,7 @@ def test_a_capacity_buffer_gets_the_chunks_that_the_reserve_needs(groups: Machin
     wait_for("two chunks", lambda: chunks() == 2, why_not=lambda: groups.decision(program))
     groups.configure({**settings, "headroom": "100%"}, *lines)
     wait_for("four chunks", lambda: chunks() == 4, why_not=lambda: groups.decision(program))
+    groups.configure(settings, "outputs: [metric]")
+    wait_for("the size from before", lambda: chunks() == 7)
     assert groups.size == 1
     assert groups.refused_requests() == set()

@@ -30,7 +30,8 @@ _SHARED: Final = 1 << 12
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _TOLERATION_OPERATORS: Final = frozenset({"Equal", "Exists", "Lt", "Gt"})
 _NUMERIC: Final = frozenset({"Lt", "Gt"})
-_EFFECTS: Final = frozenset(TaintEffect)
+_EFFECTS: Final = frozenset({*TaintEffect, "PreferNoSchedule"})
+"""The last one refuses no pod, so no filter knows it, but pods may tolerate it."""
 
 
 class Affinity(NamedTuple):

@@ -480,3 +480,9 @@ def test_items_of_a_typed_list_need_no_kind(tmp_path: Path) -> None:
     path = tmp_path / "pods.json"
     path.write_text(json.dumps({"kind": "PodList", "apiVersion": "v1", "items": pods}))
     assert list(pods_of(state_of(read_contents(path, needs=NEEDS), NEEDS, NOW, path))) == ["a", "b"]
+
+
+def test_a_pod_may_tolerate_taints_that_refuse_nothing(tmp_path: Path) -> None:
+    toleration = {"key": "a", "operator": "Exists", "effect": "PreferNoSchedule"}
+    found = state(tmp_path, node_object("n1"), pod_object("a", node="n1", tolerations=[toleration]))
+    assert found.left_out == ()
