@@ -343,7 +343,7 @@ class ScaleWriter:
         about: dict[str, Any] = {
             "recommendation": wish.recommendation,
             "target": str(wish.target),
-            "replicas": "as before" if wish.withdraws else wish.replicas,
+            "replicas": wish.replicas,
         }
         key = str(wish.target)
         if outcome.result is ScaleResult.ERROR:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -186,17 +185,11 @@ def _effects(context: WorkerContext, parts: SharedParts, writing: _Writing) -> C
         replace(hooks, on_result=group_written),
         attempt=ClusterApiAttempt(writing.objects, writing.resolve),
     )
-    # What is put back belongs to no recommendation any more: no memory is stored first, and no size is announced.
-    buffer_hooks = replace(
-        hooks,
-        before_write=lambda wish: wish.withdraws or hooks.before_write(wish),
-        on_result=lambda outcome: None if outcome.wish.withdraws else hooks.on_result(outcome),
-    )
     buffers = ScaleWriter(
         writing.objects,
         writing.resolve,
         writing.fence,
-        buffer_hooks,
+        hooks,
         attempt=CapacityBufferAttempt(writing.objects, writing.resolve),
     )
     context.tasks.running("scale calls", lambda stop: writer.run(stop.event))
