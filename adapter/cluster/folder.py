@@ -76,11 +76,15 @@ class ClusterFolder:
         self._report = report
         self._changed = changed
         self._wall_clock = wall_clock
-        self._needs = needs
+        self._needs = self._read_for = needs
         self._followed: dict[Path, _Followed] = {}
         self._files: dict[Path, _File] = {}
         self._known: _Known | None = None
         self._stated: tuple[Contents, ClusterNeeds, ClusterState] | None = None
+
+    def change(self, needs: ClusterNeeds) -> None:
+        """Read all files again at the next refresh if other facts are needed. May be called from any thread."""
+        self._needs = needs
 
     def refresh(self) -> None:
         """Read what is new or changed, and forget what is gone.
@@ -88,6 +92,8 @@ class ClusterFolder:
         Raises ClusterFilesError if the folder cannot be listed or has no files; the facts stay then, and get old.
         """
         paths = cluster_files(self._directory)
+        if self._needs != self._read_for:
+            self._read_for, self._followed = self._needs, {}
         for path in paths:
             if path in self._followed:
                 self._followed[path].check()

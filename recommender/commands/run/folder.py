@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from recommender.commands.run.settings import RunSettings
     from recommender.configuration.model import Configuration
     from recommender.running.gathering import ConfigMapInput
+    from recommender.running.plans import PollPlan
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +35,11 @@ def folder_world(settings: RunSettings, context: WorkerContext, parts: SharedPar
     if directory is None:
         raise AssertionError("made only where --objects is given")
     folder = ClusterFolder(
-        directory, parts.pace, report=lambda problem: _log.error("%s", problem), changed=parts.wake.set
+        directory,
+        parts.pace,
+        needs=parts.plan().needs,
+        report=lambda problem: _log.error("%s", problem),
+        changed=parts.wake.set,
     )
     try:
         folder.refresh()
@@ -43,6 +48,11 @@ def folder_world(settings: RunSettings, context: WorkerContext, parts: SharedPar
     _warn_of_scaling(parts.plan().configuration)
     context.tasks.periodic("objects", folder.refresh, every_seconds=1.0, deadline_seconds=60.0)
     store = FolderMemoryStore(parts.plan().configuration.state, parts.telemetry.memory_write)
+
+    def change(plan: PollPlan) -> None:
+        folder.change(plan.needs)
+        _warn_of_scaling(plan.configuration)
+
     return World(
         cluster=lambda: folder.state(parts.plan().needs),
         config_map=_no_config_map,
@@ -50,7 +60,7 @@ def folder_world(settings: RunSettings, context: WorkerContext, parts: SharedPar
         leadership=WithoutLease(),
         memories=Memories(store),
         effects=HistoryAlone(parts.history),
-        change=lambda plan: _warn_of_scaling(plan.configuration),
+        change=change,
         has_tried_lists=lambda: True,
     )
 
