@@ -55,6 +55,8 @@ def event_of_scale_call(outcome: ScaleOutcome) -> TargetEvent | None:
     wish = outcome.wish
     if outcome.result is not ScaleResult.OK:
         return None
+    if wish.withdraws:
+        return TargetEvent(wish.target, "Withdrawn", f"{wish.recommendation}: {wish.reason}")
     text = change_text(wish.recommendation, outcome.before, replicas_text(wish.replicas), wish.reason)
     return TargetEvent(wish.target, "Scaled", text)
 

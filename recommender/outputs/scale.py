@@ -343,8 +343,9 @@ class ScaleWriter:
         about: dict[str, Any] = {
             "recommendation": wish.recommendation,
             "target": str(wish.target),
-            "replicas": wish.replicas,
         }
+        if not wish.withdraws:
+            about["replicas"] = wish.replicas
         key = str(wish.target)
         if outcome.result is ScaleResult.ERROR:
             self._states.failed(key, f"a scale call failed and will be repeated: {outcome.message}", **about)
@@ -353,4 +354,7 @@ class ScaleWriter:
         elif outcome.result in {ScaleResult.OK, ScaleResult.UNCHANGED}:
             self._states.recovered(key, "scale calls succeed again", **about)
         if outcome.result is ScaleResult.OK:
-            _log.info("scaled", extra=fields(**about, before=outcome.before, reason=wish.reason))
+            _log.info(
+                "withdrawn" if wish.withdraws else "scaled",
+                extra=fields(**about, before=outcome.before, reason=wish.reason),
+            )

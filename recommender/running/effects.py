@@ -60,7 +60,7 @@ class ClusterEffects:
         for name, dated in due.items():
             self._writer.decided(name, dated)
         if self._size_writers is not None:
-            self._size_writers.act(configuration, decisions)
+            self._size_writers.act(configuration, decisions, now)
         self._announce(records)
         self._history.add(now, records)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from adapter.reports.cluster import unreviewed
-from adapter.reports.lines import CheckStatus, Line, ok
+from adapter.reports.lines import Line, ok
 from adapter.sources.kubernetes.access_rights import AccessRight, is_allowed
 from adapter.sources.kubernetes.errors import ForbiddenError, KubernetesError
-from recommender.configuration.role_rules import WATCH
+from recommender.commands.doctor.lost import lost_without
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,16 +19,6 @@ if TYPE_CHECKING:
 
 _NEVER_SENT: Final = frozenset({"patch"})
 """Granted beside `update` by convention; nothing is lost without it."""
-_LOST: Final = {
-    "events": ("events on the targets", CheckStatus.WARNING),
-    "configmaps": ("parameters and memories: a recommendation without them has no value", CheckStatus.ERROR),
-    "leases": ("the election of a leader: nothing is decided", CheckStatus.ERROR),
-    "nodes": ("the number of nodes and cores", CheckStatus.ERROR),
-    "horizontalpodautoscalers": ("HPAs that own a target: the output scale is refused", CheckStatus.ERROR),
-    "scale": ("scale calls: the targets keep their sizes", CheckStatus.ERROR),
-    "target": ("field managers, rollouts and the annotation of a pause", CheckStatus.WARNING),
-    "watched": ("what is counted or sized by this kind", CheckStatus.ERROR),
-}
 _SHOWN_NAMES: Final = 5
 
 
@@ -51,7 +41,7 @@ def judge_right(right: RoleRule, subject: Subject, missing: tuple[AccessRight, .
         return ok(_name(right), f"{subject} may {', '.join(_sent(right))} {_resource(right)}{_names(right.names)}")
     verbs = ", ".join(dict.fromkeys(one.verb for one in missing))
     names = tuple(dict.fromkeys(one.object_name for one in missing if one.object_name))
-    lost, status = _LOST[_subject_matter(right)]
+    lost, status = lost_without(right)
     role = f"a Role in {right.namespace}" if right.namespace else "a ClusterRole"
     fix = f"grant {', '.join(right.verbs)} on {_resource(right)} by {role}, as the chart does"
     return Line(
@@ -70,14 +60,6 @@ def _single(right: RoleRule) -> Iterator[AccessRight]:
 
 def _sent(right: RoleRule) -> tuple[str, ...]:
     return tuple(verb for verb in right.verbs if verb not in _NEVER_SENT)
-
-
-def _subject_matter(right: RoleRule) -> str:
-    if right.subresource == "scale":
-        return "scale"
-    if right.resource in _LOST and (right.resource, right.verbs) != ("configmaps", WATCH):
-        return right.resource
-    return "watched" if "list" in right.verbs else "target"
 
 
 def _name(right: RoleRule) -> str:

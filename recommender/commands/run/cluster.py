@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -29,6 +30,7 @@ from recommender.running.memory.config_maps import ConfigMapMemoryStore
 from recommender.running.memory.memories import Memories
 from recommender.running.memory.store import ProcessMemoryStore
 from recommender.running.parameter_config_maps import ParameterConfigMaps
+from recommender.running.sizing.withdrawals import Withdrawals
 from recommender.running.sizing.writers import SizeWriters
 from recommender.running.writes import Writes
 
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from recommender.commands.run.parts import SharedParts
     from recommender.commands.run.settings import RunSettings
     from recommender.outputs.scale import ScaleOutcome
+    from recommender.outputs.wishes import Wish
     from recommender.running.leadership import Leadership
     from recommender.running.plans import PollPlan
 
@@ -185,17 +188,29 @@ def _effects(context: WorkerContext, parts: SharedParts, writing: _Writing) -> C
         replace(hooks, on_result=group_written),
         attempt=ClusterApiAttempt(writing.objects, writing.resolve),
     )
+    withdrawals = Withdrawals()
+
+    def buffer_written(outcome: ScaleOutcome) -> None:
+        withdrawals.note(outcome)
+        _announce(events, parts.scaled, outcome)
+
+    def before_buffer(wish: Wish) -> bool:
+        # A former size that is put back starts nothing, and its recommendation may have no memory any more.
+        return wish.withdraws or hooks.before_write(wish)
+
     buffers = ScaleWriter(
         writing.objects,
         writing.resolve,
         writing.fence,
-        hooks,
+        replace(hooks, before_write=before_buffer, on_result=buffer_written),
         attempt=CapacityBufferAttempt(writing.objects, writing.resolve),
     )
     context.tasks.running("scale calls", lambda stop: writer.run(stop.event))
     context.tasks.running("sizes of node groups", lambda stop: groups.run(stop.event))
     context.tasks.running("CapacityBuffers", lambda stop: buffers.run(stop.event))
-    size_writers = SizeWriters(groups, buffers, writing.resolve)
+    size_writers = SizeWriters(groups, buffers, writing.resolve, withdrawals)
+    # A change is one from the configuration of the start, also in a process that has not led before.
+    size_writers.reconfigured(parts.plan().configuration)
     # The last callback runs first: no write may begin once the Lease is being released.
     context.on_stopping(writer.clear)
     context.on_stopping(size_writers.clear)

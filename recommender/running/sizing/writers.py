@@ -3,69 +3,91 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from adapter.objects.resources import UnknownResourceError
 from adapter.service.runtime.logs import fields
+from adapter.sources.kubernetes.errors import KubernetesError
 from recommender.decisions.settings import Output
 from recommender.outputs.sizes.group_wishes import buffer_target
 from recommender.outputs.wishes import Wish
 from recommender.running.sizing.outcome import SizeDecision
+from recommender.running.sizing.withdrawals import buffers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from adapter.objects.resources import ResolveResource
+    from recommender.cluster_size.model.settings import BufferSettings
     from recommender.configuration.model import Configuration
     from recommender.decisions.loop import Decision
+    from recommender.decisions.record import TargetReference
     from recommender.outputs.scale import ScaleWriter
+    from recommender.running.sizing.withdrawals import Withdrawals
 
 _log = logging.getLogger(__name__)
+
+_WITHDRAWN: Final = "it is no longer sized, so it gets back the size that it had before"
 
 
 class SizeWriters:
     """Carries cluster size decisions out. A poll in which no new one has been made changes nothing."""
 
-    def __init__(self, groups: ScaleWriter, buffers: ScaleWriter, resolve: ResolveResource) -> None:
+    def __init__(
+        self, groups: ScaleWriter, buffers: ScaleWriter, resolve: ResolveResource, withdrawals: Withdrawals
+    ) -> None:
         self._groups = groups
         self._buffers = buffers
         self._resolve = resolve
+        self._withdrawals = withdrawals
 
-    def act(self, configuration: Configuration, decisions: Sequence[Decision]) -> None:
-        """Begin to carry out the decisions; returns at once."""
-        self.reconfigured(configuration)
-        outputs = {each.policy.name: each.policy.outputs for each in configuration.recommendations}
-        for decision in decisions:
-            if not isinstance(decision, SizeDecision):
-                continue
-            name = decision.record.name
-            if Output.SCALE in outputs[name]:
-                self._groups.wanted(name, decision.groups.wishes)
-            if Output.CAPACITY_BUFFER in outputs[name]:
-                self._buffers.wanted(name, self._of_buffer(decision))
+    def act(self, configuration: Configuration, decisions: Sequence[Decision], now: float) -> None:
+        """Begin to carry out the decisions of `now`, in seconds since the Unix epoch; returns at once."""
+        self._withdrawals.follow(configuration)
+        withdrawn, sized = self._withdrawals.due(), buffers_of(configuration)
+        scaled = _scaled(configuration)
+        self._groups.retain(scaled)
+        self._buffers.retain({*sized, *withdrawn})
+        made = [decision for decision in decisions if isinstance(decision, SizeDecision)]
+        for decision in made:
+            if decision.record.name in scaled:
+                self._groups.wanted(decision.record.name, decision.groups.wishes)
+        sizes = {each.record.name: self._sizes(each) for each in made if each.record.name in sized}
+        until = now + configuration.stale_after_seconds
+        for name in {*sizes, *(name for name in withdrawn if name not in sized)}:
+            former = self._withdrawn(name, withdrawn.get(name, ()), until)
+            self._buffers.wanted(name, (*sizes.get(name, ()), *former))
 
     def reconfigured(self, configuration: Configuration) -> None:
         """Send nothing any more for recommendations without the output. May be called from any thread."""
-        self._groups.retain(_names(configuration, Output.SCALE))
-        self._buffers.retain(_names(configuration, Output.CAPACITY_BUFFER))
+        self._withdrawals.follow(configuration)
+        self._groups.retain(_scaled(configuration))
+        self._buffers.retain(buffers_of(configuration))
 
     def clear(self) -> None:
         """Abandon what is under way: another process leads, or this one ends."""
         self._groups.clear()
         self._buffers.clear()
 
-    def _of_buffer(self, decision: SizeDecision) -> tuple[Wish, ...]:
-        size = decision.buffer
+    def _sizes(self, decision: SizeDecision) -> tuple[Wish, ...]:
+        size, name = decision.buffer, decision.record.name
         if size is None or size.replicas is None:
             return ()
+        return tuple(
+            Wish(name, target, size.replicas, decision.valid_until, size.detail)
+            for target in self._targets((size.buffer,))
+        )
+
+    def _withdrawn(self, name: str, buffers: Iterable[BufferSettings], until: float) -> tuple[Wish, ...]:
+        return tuple(Wish(name, target, 0, until, _WITHDRAWN, withdraws=True) for target in self._targets(buffers))
+
+    def _targets(self, buffers: Iterable[BufferSettings]) -> list[TargetReference]:
         try:
-            target = buffer_target(size.buffer, self._resolve)
-        except UnknownResourceError as error:
+            return [buffer_target(buffer, self._resolve) for buffer in buffers]
+        except (UnknownResourceError, KubernetesError) as error:
             _log.warning("the CapacityBuffer is not written", extra=fields(reason=str(error)))
-            return ()
-        name = decision.record.name
-        return (Wish(name, target, size.replicas, decision.valid_until, size.detail),)
+            return []
 
 
-def _names(configuration: Configuration, output: Output) -> set[str]:
-    return {each.policy.name for each in configuration.recommendations if output in each.policy.outputs}
+def _scaled(configuration: Configuration) -> set[str]:
+    return {each.policy.name for each in configuration.recommendations if Output.SCALE in each.policy.outputs}

@@ -1,0 +1,76 @@
+"""Doctor: what fails without a right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from adapter.cluster.scheduling.kinds import SCHEDULING_KINDS, WORKLOADS
+from adapter.reports.lines import CheckStatus
+from recommender.cluster_size.node_groups.kinds import CLUSTER_API_GROUP, SCALABLE_RESOURCES
+from recommender.configuration.role_rules import WATCH
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from recommender.configuration.role_rules import RoleRule
+
+_ERROR, _WARNING = CheckStatus.ERROR, CheckStatus.WARNING
+
+_LOST: Final = {
+    "events": ("events on the targets", _WARNING),
+    "configmaps": ("parameters and memories: a recommendation without them has no value", _ERROR),
+    "leases": ("the election of a leader: nothing is decided", _ERROR),
+    "nodes": ("the number of nodes and cores, and the nodes of node groups", _ERROR),
+    "horizontalpodautoscalers": ("HPAs that own a target: the output scale is refused", _ERROR),
+}
+_SCALE: Final = ("scale calls: the targets keep their sizes", _ERROR)
+_TARGET: Final = ("field managers, rollouts and the annotation of a pause", _WARNING)
+_COUNTED: Final = ("what is counted or sized by this kind", _ERROR)
+_WATCHED: Final[Mapping[str, tuple[str, CheckStatus]]] = {
+    "pods": ("pending pods and the load of nodes: no cluster size is recommended", _ERROR),
+    **{
+        kind.resource.plural: (
+            "what is counted by this kind, and which pods a controller replaces: nodes with their pods are kept",
+            _ERROR,
+        )
+        for kind in SCHEDULING_KINDS
+        if kind.name in WORKLOADS
+    },
+    "poddisruptionbudgets": ("which pods may be evicted: no pod is moved, so no node goes", _ERROR),
+    "namespaces": ("labels of namespaces: pod affinity that selects namespaces by labels matches none", _WARNING),
+    **dict.fromkeys(
+        ("persistentvolumeclaims", "persistentvolumes", "storageclasses", "csinodes"),
+        ("zones and limits of volumes: they are not looked at, so a new node may not be able to hold its pods", _ERROR),
+    ),
+    "priorityclasses": ("names of priorities: pods of what-if questions and workloads have the priority 0", _WARNING),
+    "configmaps": ("priorities of groups, or which of them Cluster Autoscaler has in its charge", _ERROR),
+    "capacitybuffers": ("what a chunk of the CapacityBuffer is: its size is not written", _ERROR),
+    "podtemplates": ("what a chunk of the CapacityBuffer is: its size is not written", _ERROR),
+}
+_CLUSTER_API: Final[Mapping[str, tuple[str, CheckStatus]]] = {
+    **dict.fromkeys(SCALABLE_RESOURCES.values(), ("the node groups of this kind", _ERROR)),
+    "machines": ("which nodes belong to which node group", _ERROR),
+    "clusters": ("pauses of whole clusters", _ERROR),
+}
+_INFRASTRUCTURE: Final = ("templates of node groups that have no node: such a group may be left out", _WARNING)
+_WRITTEN: Final[Mapping[str, tuple[str, CheckStatus]]] = {
+    **dict.fromkeys(
+        (*SCALABLE_RESOURCES.values(), "clusters"),
+        ("limits and pauses right before a write: sizes of node groups are not written", _ERROR),
+    ),
+    "machines": ("marks of the Machines that are to go: no node is removed", _ERROR),
+    "capacitybuffers": ("the size of the CapacityBuffer: it keeps the one that it has", _ERROR),
+}
+
+
+def lost_without(right: RoleRule) -> tuple[str, CheckStatus]:
+    """Return what fails without a right, and how bad that is."""
+    if right.subresource == "scale":
+        return _SCALE
+    if right.verbs != WATCH:
+        return _LOST.get(right.resource) or _WRITTEN.get(right.resource) or _TARGET
+    if right.api_group == CLUSTER_API_GROUP:
+        return _CLUSTER_API.get(right.resource, _COUNTED)
+    if right.api_group.endswith(f".{CLUSTER_API_GROUP}"):
+        return _INFRASTRUCTURE
+    return _WATCHED.get(right.resource) or _LOST.get(right.resource) or _COUNTED
