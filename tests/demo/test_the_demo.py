@@ -34,7 +34,7 @@ def run_demo(out: Path, *arguments: str) -> tuple[int, str, dict[str, Any]]:
 
 @pytest.mark.timeout(170)
 def test_every_value_and_decision_of_a_short_day_is_right_and_the_fleet_follows(tmp_path: Path) -> None:
-    status, printed, summary = run_demo(tmp_path, "--seconds", "36")
+    status, printed, summary = run_demo(tmp_path, "--seconds", "45")
     for fleet, metrics in ((summary, 2), (summary["predictive"], 3)):
         assert fleet["answers_wrong"] == fleet["decisions_wrong"] == 0, printed
         assert fleet["decisions_checked"] >= 30

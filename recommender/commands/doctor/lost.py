@@ -40,7 +40,7 @@ _WATCHED: Final[Mapping[str, tuple[str, CheckStatus]]] = {
     "namespaces": ("labels of namespaces: pod affinity that selects namespaces by labels matches none", _WARNING),
     **dict.fromkeys(
         ("persistentvolumeclaims", "persistentvolumes", "storageclasses", "csinodes"),
-        ("zones and limits of volumes: they are not looked at, so a new node may not be able to hold its pods", _ERROR),
+        ("zones and limits of volumes: pods with claims cannot be judged, so no node is added for them", _ERROR),
     ),
     "priorityclasses": ("names of priorities: pods of what-if questions and workloads have the priority 0", _WARNING),
     "configmaps": ("priorities of groups, or which of them Cluster Autoscaler has in its charge", _ERROR),

@@ -96,7 +96,7 @@ def test_the_page_shows_the_answer_and_escapes_all_of_it() -> None:
     assert EVIL not in page
     for text in ("Node groups", "Nodes that may go", "Pods that no group can hold", "Nodes that stay", "12 %", "x-0"):
         assert text in page
-    assert "<strong>4</strong> nodes in 1 node groups" in page
+    assert "<strong>4</strong> nodes in 1 node group" in page
 
 
 def test_the_value_is_one_line_of_text() -> None:
