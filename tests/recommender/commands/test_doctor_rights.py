@@ -14,7 +14,10 @@ from recommender.configuration.role_rules import GET, KEEP, WATCH, RoleRule
     ("right", "lost"),
     [
         (RoleRule("", "policy", "poddisruptionbudgets", "", WATCH), "which pods may be evicted: no pod is moved"),
-        (RoleRule("kube-system", "", "configmaps", "", WATCH, ("status",)), "which of them Cluster Autoscaler has in its charge"),
+        (
+            RoleRule("kube-system", "", "configmaps", "", WATCH, ("status",)),
+            "which of them Cluster Autoscaler has in its charge",
+        ),
         (RoleRule("kube-system", "", "configmaps", "", GET, ("order",)), "parameters and memories"),
         (RoleRule("capi", "cluster.x-k8s.io", "machinesets", "scale", KEEP), "scale calls"),
     ],
