@@ -221,7 +221,7 @@ def test_nothing_is_scaled_while_the_api_server_does_not_answer_and_all_goes_on_
     assert len(dns.writes()) == dns.changes() == 2
 
 
-@pytest.mark.timeout(120 + 8 * KILLS)
+@pytest.mark.timeout(120 + 12 * KILLS)
 def test_a_program_that_is_killed_at_any_moment_loses_no_limit_and_writes_nothing_twice(scene: Scene) -> None:
     """It may change its value five times in an hour: without its memory it would do so after each kill."""
     allowed = 5
@@ -230,8 +230,8 @@ def test_a_program_that_is_killed_at_any_moment_loses_no_limit_and_writes_nothin
     scene.configure(scene.entry("dns", dns, more=[f"maxChangesPerHour: {allowed}"]), elects=False)
     for kill in range(KILLS):
         program = scene.start("alone", "dns", targets=[dns], suffix=f"-{kill}")
-        # Of the time that it needs for its start and some polls, with a node that comes in each.
-        end = time.monotonic() + moments.uniform(0.3, 3.5)
+        # Of the time that it needs for its start and some polls, on a busy machine too, with a node that comes in each.
+        end = time.monotonic() + moments.uniform(0.3, 6.0)
         while time.monotonic() < end:
             scene.pool.add(1)
             time.sleep(0.5)
